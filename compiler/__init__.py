@@ -1,0 +1,1 @@
+"""From a quantised ONNX model to a program for the accelerator."""

@@ -1,0 +1,21 @@
+"""The integer graph: what is left of a model when nothing float is left."""
+
+from .graph import IntGraph, Tensor
+from .ops import Add, AvgPool, Concat, Conv, ConvTranspose, Custom, MaxPool, Mul, Node, Resize, Slice, Table
+
+__all__ = [
+    "Add",
+    "AvgPool",
+    "Concat",
+    "Conv",
+    "ConvTranspose",
+    "Custom",
+    "IntGraph",
+    "MaxPool",
+    "Mul",
+    "Node",
+    "Resize",
+    "Slice",
+    "Table",
+    "Tensor",
+]

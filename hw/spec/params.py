@@ -1,0 +1,237 @@
+"""Hardware parameters: what a user chooses, checked, and what follows from it.
+
+`HardwareParams` holds the choices; its properties are the derived sizes that hardware, compiler and simulator share.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import tomllib
+from dataclasses import dataclass, field
+from math import gcd
+from pathlib import Path
+from typing import Any
+
+from .arith import FP32_SIGNIFICAND_BITS, Match
+from .errors import FileFormatError, ParameterError
+
+TABLE_BYTES = 256
+
+
+def _doc(text: str, default: Any = dataclasses.MISSING) -> Any:
+    """A dataclass field with the sentence that reaches the manual."""
+    return field(default=default, metadata={"doc": text}) if default is not dataclasses.MISSING else field(metadata={"doc": text})
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardwareParams:
+    """One accelerator's parameters. Frozen; contradictions raise `ParameterError` at construction."""
+
+    rows: int = _doc("Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32.")
+    cols: int = _doc("Output-channel lanes of the MAC array. A power of two, 4 to 32.")
+    lanes: int = _doc("Requantisers working side by side; each output pixel drains in cols/lanes cycles. Divides rows and cols.")
+    strip: int = _doc("Accumulators in a bank: the longest strip of pixels that meets one weight tile. A power of two, 16 to 256.")
+    scratch_kib: int = _doc("Scratchpad for activations, KiB. A power of two, 4 to 1024.")
+    scratch_banks: int = _doc("Scratchpad banks, interleaved by word. A power of two, 2 to 16.", 4)
+    weight_kib: int = _doc("Weight memory, KiB: a ring that wraps at its end. A power of two, 2 to 1024.")
+    axi_data_bits: int = _doc("AXI4 data width; must equal 8*rows, so that one beat is one word.")
+    axi_addr_bits: int = _doc("AXI4 address width, 32 to 64.", 40)
+    axi_burst: int = _doc("Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB.", 64)
+    axi_outstanding: int = _doc("AXI bursts under way in each direction. A power of two, 1 to 32.", 8)
+    mantissa_bits: int = _doc("Significant bits of a requantisation scale, 8 to 24; 24 holds an fp32 scale exactly.", 24)
+    acc_bits: int = _doc("Width of an accumulator, 20 to 32.", 32)
+    match: Match = _doc("Rounding of the requantisers: ort (as fp32 arithmetic) or exact (one rounding).", Match.ORT)
+    queue_depth: int = _doc("Instructions each unit's queue holds. A power of two, 2 to 64.", 8)
+    vector_multiply: bool = _doc("The vector unit can multiply two tensors.", True)
+    vector_average: bool = _doc("The vector unit can average windows.", True)
+    lut_products: int = _doc("Array products kept out of DSP blocks when synthesised for an FPGA, 0 to rows*cols.", 0)
+    trace: bool = _doc("The accelerator has a trace port: instruction start and finish of every unit.", True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "match", _as_match(self.match))
+        _check_types(self)
+        _check_ranges(self)
+        _check_agreement(self)
+
+    @property
+    def word_bytes(self) -> int:
+        """Bytes in a word of the scratchpad, the weight memory and the AXI bus: one pixel's block of channels."""
+        return self.rows
+
+    @property
+    def scratch_words(self) -> int:
+        """Words in the scratchpad."""
+        return self.scratch_kib * 1024 // self.word_bytes
+
+    @property
+    def weight_words(self) -> int:
+        """Words in the weight memory."""
+        return self.weight_kib * 1024 // self.word_bytes
+
+    @property
+    def macs(self) -> int:
+        """Multiply-accumulates a cycle."""
+        return self.rows * self.cols
+
+    @property
+    def tile_words(self) -> int:
+        """Words of one weight tile: one per column, each holding that column's weight for every row."""
+        return self.cols
+
+    @property
+    def channel_words(self) -> int:
+        """Words of one output block's parameters: an int32 bias, then a packed scale, for each column."""
+        return 8 * self.cols // self.word_bytes
+
+    @property
+    def table_words(self) -> int:
+        """Words of a 256-byte table."""
+        return TABLE_BYTES // self.word_bytes
+
+    @property
+    def residual_words(self) -> int:
+        """Words of the residual adder's constants: m1 and m2 as int32, c as int64, padded to whole words."""
+        return max(1, 16 // self.word_bytes)
+
+    @property
+    def pixels_per_word(self) -> int:
+        """Pixels of four channels in a word of a packed first layer."""
+        return self.word_bytes // 4
+
+    def to_dict(self) -> dict[str, int | str | bool]:
+        """All fields as plain values, in order."""
+        return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
+
+    def to_toml(self) -> str:
+        """The parameters as a TOML document that `from_toml` reads back."""
+        return "".join(f"{key} = {_toml_value(value)}\n" for key, value in self.to_dict().items())
+
+    def fingerprint(self) -> int:
+        """32 bits that tell this hardware from other hardware; in every program and in a register."""
+        text = self.to_toml().encode()
+        return int.from_bytes(hashlib.sha256(text).digest()[:4], "little")
+
+    def replace(self, **changes: Any) -> HardwareParams:
+        """A copy with some fields changed, checked anew; an unknown field is refused."""
+        return from_dict({**self.to_dict(), **changes})
+
+
+def _plain(value: Any) -> int | str | bool:
+    return str(value) if isinstance(value, Match) else value
+
+
+def _toml_value(value: int | str | bool) -> str:
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return f'"{value}"' if isinstance(value, str) else str(value)
+
+
+def _as_match(value: Any) -> Match:
+    try:
+        return Match(value)
+    except ValueError:
+        raise ParameterError(f"match must be one of {[str(m) for m in Match]}, not {value!r}") from None
+
+
+def _check_types(p: HardwareParams) -> None:
+    for f in dataclasses.fields(p):
+        value = getattr(p, f.name)
+        if f.name == "match":
+            continue
+        wants_bool = f.name in ("vector_multiply", "vector_average", "trace")
+        if isinstance(value, bool) != wants_bool or not isinstance(value, int):
+            raise ParameterError(f"{f.name} must be {'true or false' if wants_bool else 'an integer'}, not {value!r}")
+
+
+_POWERS = {
+    "rows": (4, 32),
+    "cols": (4, 32),
+    "lanes": (1, 32),
+    "strip": (16, 256),
+    "scratch_kib": (4, 1024),
+    "scratch_banks": (2, 16),
+    "weight_kib": (2, 1024),
+    "axi_burst": (4, 256),
+    "axi_outstanding": (1, 32),
+    "queue_depth": (2, 64),
+}
+_RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
+
+
+def _check_ranges(p: HardwareParams) -> None:
+    for name, (low, high) in _POWERS.items():
+        value = getattr(p, name)
+        if not low <= value <= high or value & (value - 1):
+            raise ParameterError(f"{name} must be a power of two from {low} to {high}, not {value}")
+    for name, (low, high) in _RANGES.items():
+        value = getattr(p, name)
+        if not low <= value <= high:
+            raise ParameterError(f"{name} must be from {low} to {high}, not {value}")
+
+
+def _check_agreement(p: HardwareParams) -> None:
+    if gcd(p.rows, p.cols) % p.lanes:
+        raise ParameterError(f"lanes must divide rows and cols, but {p.lanes} does not divide {p.rows} and {p.cols}")
+    if p.axi_data_bits != 8 * p.rows:
+        raise ParameterError(f"axi_data_bits must be 8*rows = {8 * p.rows}, not {p.axi_data_bits}")
+    if p.axi_burst * p.word_bytes > 4096:
+        raise ParameterError(
+            f"axi_burst of {p.axi_burst} beats of {p.word_bytes} bytes crosses 4 KiB: at most {4096 // p.word_bytes}"
+        )
+    if p.match is Match.ORT and p.mantissa_bits != FP32_SIGNIFICAND_BITS:
+        raise ParameterError(f"mantissa_bits must be {FP32_SIGNIFICAND_BITS} with match 'ort', not {p.mantissa_bits}")
+    if p.strip < p.cols:
+        raise ParameterError(f"strip must be at least cols = {p.cols}, not {p.strip}: shorter strips starve the array")
+    if not 0 <= p.lut_products <= p.macs:
+        raise ParameterError(f"lut_products must be from 0 to rows*cols = {p.macs}, not {p.lut_products}")
+    # Two weight tiles with their parameters must fit, or the array could never work while the next tile loads.
+    least = 2 * (p.tile_words + p.channel_words + p.table_words + p.residual_words)
+    if p.weight_words < least:
+        raise ParameterError(f"weight_kib must hold at least {least} words, but {p.weight_kib} KiB are {p.weight_words}")
+
+
+PRESETS: dict[str, HardwareParams] = {
+    "nano": HardwareParams(
+        rows=4, cols=4, lanes=4, strip=32, scratch_kib=32, weight_kib=8, axi_data_bits=32, scratch_banks=2, queue_depth=4
+    ),
+    "small": HardwareParams(rows=8, cols=8, lanes=2, strip=32, scratch_kib=64, weight_kib=16, axi_data_bits=64, lut_products=48),
+    "base": HardwareParams(
+        rows=16, cols=16, lanes=16, strip=64, scratch_kib=256, weight_kib=64, axi_data_bits=128, lut_products=228
+    ),
+    "large": HardwareParams(rows=32, cols=32, lanes=32, strip=64, scratch_kib=1024, weight_kib=256, axi_data_bits=256),
+}
+
+
+def preset(name: str) -> HardwareParams:
+    """The preset called `name`; an unknown name is refused with the list of known ones."""
+    try:
+        return PRESETS[name]
+    except KeyError:
+        raise ParameterError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}") from None
+
+
+def from_dict(values: dict[str, Any]) -> HardwareParams:
+    """Parameters from plain values; unknown and missing fields are refused by name."""
+    known = {f.name for f in dataclasses.fields(HardwareParams)}
+    required = {f.name for f in dataclasses.fields(HardwareParams) if f.default is dataclasses.MISSING}
+    if unknown := sorted(set(values) - known):
+        raise ParameterError(f"unknown hardware parameter {unknown[0]!r}: known are {', '.join(sorted(known))}")
+    if missing := sorted(required - set(values)):
+        raise ParameterError(f"hardware parameter {missing[0]!r} is missing")
+    return HardwareParams(**values)
+
+
+def from_toml(path: Path) -> HardwareParams:
+    """Parameters from a TOML file: all fields, or `preset = "name"` and the fields that differ from it."""
+    try:
+        values = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileFormatError(f"cannot read hardware parameters {path}: {error.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise FileFormatError(f"{path} must be a TOML file: {error}") from None
+    base = values.pop("preset", None)
+    try:
+        return from_dict(values) if base is None else preset(base).replace(**values)
+    except ParameterError as error:
+        raise ParameterError(f"{path}: {error}") from None

@@ -1,0 +1,1 @@
+"""Golden model, instruction simulator and RTL co-simulation behind one interface."""
