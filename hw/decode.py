@@ -1,0 +1,44 @@
+"""Instruction layouts for the RTL, derived from the instruction table, and the checks that hardware makes on fields."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Const, Shape, Value, signed, unsigned
+from amaranth.lib import data
+
+from .spec.isa import BY_KIND, INSTRUCTION_BITS, Field, Kind
+
+PAST_END = "past_end"
+"""Name of the bits above the last field; a legal instruction has zeros there."""
+
+
+def field_shape(field: Field) -> Shape:
+    """The Amaranth shape of a field."""
+    return signed(field.width) if field.signed else unsigned(field.width)
+
+
+def instruction_layout(kind: Kind | str) -> data.StructLayout:
+    """The layout of an instruction: its fields from bit 0 upwards, then `past_end` up to the full width."""
+    spec = BY_KIND[Kind(kind)]
+    members: dict[str, Shape] = {f.name: field_shape(f) for f in spec.fields}
+    used = sum(f.width for f in spec.fields)
+    if used < INSTRUCTION_BITS:
+        members[PAST_END] = unsigned(INSTRUCTION_BITS - used)
+    return data.StructLayout(members)
+
+
+def bad_fields(kind: Kind | str, instruction: data.View[data.StructLayout]) -> Value:
+    """A bit that is high when some field of the instruction lies outside the limits of the table.
+
+    Only fields with fewer legal values than bit patterns take gates. The opcode is not checked: control does that.
+    """
+    bad: Value = Const(0, 1)
+    for f in BY_KIND[Kind(kind)].fields[1:]:
+        shape = field_shape(f)
+        value = instruction[f.name]
+        if f.minimum > min(-(1 << (shape.width - 1)) if f.signed else 0, 0):
+            bad = bad | (value < f.minimum)
+        if f.maximum < (1 << (shape.width - f.signed)) - 1:
+            bad = bad | (value > f.maximum)
+    if PAST_END in instruction.shape().members:
+        bad = bad | instruction[PAST_END].any()
+    return bad
