@@ -97,7 +97,11 @@ def _row(name: str, doc: str) -> Field:
 HEADER = (
     Field("opcode", 8, "Which instruction this is."),
     *(
-        Field(f"wait_{u.name.lower()}", COUNT_BITS, f"Start only when the {u.name} unit has finished this many instructions.")
+        Field(
+            f"wait_{u.name.lower()}",
+            COUNT_BITS,
+            f"Start only when the {u.name} unit has finished this many instructions.",
+        )
         for u in QUEUED_UNITS
     ),
 )
@@ -204,8 +208,16 @@ _AFFINE = (
 _WINDOW = (
     _extent("in_h", "Rows of the input."),
     _extent("in_w", "Pixels in an input row."),
-    Field("iy0", COORDINATE_BITS + 1, "Input row under the window's top row at output row 0.", signed=True, unit="pixels"),
-    Field("ix0", COORDINATE_BITS + 1, "Input column under the window's left column at output column 0.", signed=True, unit="pixels"),
+    Field(
+        "iy0", COORDINATE_BITS + 1, "Input row under the window's top row at output row 0.", signed=True, unit="pixels"
+    ),
+    Field(
+        "ix0",
+        COORDINATE_BITS + 1,
+        "Input column under the window's left column at output column 0.",
+        signed=True,
+        unit="pixels",
+    ),
     Field("kernel_h", 8, "Window height.", low=1),
     Field("kernel_w", 8, "Window width.", low=1),
     Field("stride_h", 4, "Input rows from one output row to the next.", low=1),
@@ -251,12 +263,31 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             _address("in_ring", "Words after which row offsets wrap to 0; 0: they never wrap."),
             _address("in_plane", "Step from one input channel block to the next."),
             _row("in_row", "Step from one input row to the next."),
-            _address("in_block_step", "Added to in_base after every output block: 0 for a full, in_plane for a depthwise convolution."),
+            _address(
+                "in_block_step",
+                "Added to in_base after every output block: 0 for a full, in_plane for a depthwise convolution.",
+            ),
             _extent("in_h", "Rows of the whole input."),
             _extent("in_w", "Pixels in an input row."),
-            Field("iy0", COORDINATE_BITS + 1, "Input row under the kernel's first row at output row 0.", signed=True, unit="pixels"),
-            Field("ix0", COORDINATE_BITS + 1, "Input column under the kernel's first column at output column 0.", signed=True, unit="pixels"),
-            Field("packed", 1, "Input words hold rows/4 pixels of 4 channels, and kernel_w counts groups of rows/4 pixels."),
+            Field(
+                "iy0",
+                COORDINATE_BITS + 1,
+                "Input row under the kernel's first row at output row 0.",
+                signed=True,
+                unit="pixels",
+            ),
+            Field(
+                "ix0",
+                COORDINATE_BITS + 1,
+                "Input column under the kernel's first column at output column 0.",
+                signed=True,
+                unit="pixels",
+            ),
+            Field(
+                "packed",
+                1,
+                "Input words hold rows/4 pixels of 4 channels, and kernel_w counts groups of rows/4 pixels.",
+            ),
             Field("kernel_h", 4, "Kernel rows.", low=1),
             Field("kernel_w", 4, "Kernel columns.", low=1),
             Field("stride_h", 3, "Input rows from one output row to the next.", low=1, high=4),
@@ -273,7 +304,10 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             *_OUTPUT,
             Field("out_lane", 5, "Byte in the first output word at which the first channel goes; a multiple of lanes."),
             Field("residual", 1, "Add a residual operand to every result byte."),
-            _address("res_base", "First word of the residual operand, which has the output's shape; its channels start at byte 0."),
+            _address(
+                "res_base",
+                "First word of the residual operand, which has the output's shape; its channels start at byte 0.",
+            ),
             _address("res_plane", "Step of the residual from one channel block to the next."),
             _row("res_row", "Step of the residual from one row to the next."),
             Field("res_shift", 6, "Right shift of the residual addition.", high=47, unit="bits"),
@@ -338,7 +372,13 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Unit.VEC,
         "Scaled sum of each window: clamp((sum*m1 + c) * 2^-shift); input outside in_h x in_w counts as zp_in; m2 must "
         "equal m1; the sum must fit 18 bits with its sign.",
-        (*_A_INPUT, *_WINDOW, *_VECTOR_OUTPUT, *_AFFINE, Field("zp_in", 8, "Value of input outside the tensor.", signed=True)),
+        (
+            *_A_INPUT,
+            *_WINDOW,
+            *_VECTOR_OUTPUT,
+            *_AFFINE,
+            Field("zp_in", 8, "Value of input outside the tensor.", signed=True),
+        ),
     ),
 )
 
@@ -410,7 +450,9 @@ def decode(data: bytes) -> Instruction:
     word = int.from_bytes(data, "little")
     spec = BY_OPCODE.get(word & 0xFF)
     if spec is None:
-        raise EncodingError(f"opcode must be one of {', '.join(f'{o:#04x}' for o in BY_OPCODE)}, not {word & 0xFF:#04x}")
+        raise EncodingError(
+            f"opcode must be one of {', '.join(f'{o:#04x}' for o in BY_OPCODE)}, not {word & 0xFF:#04x}"
+        )
     values: dict[str, int] = {}
     for f in spec.fields:
         raw = word >> spec.offsets[f.name] & ((1 << f.width) - 1)

@@ -21,17 +21,27 @@ TABLE_BYTES = 256
 
 def _doc(text: str, default: Any = dataclasses.MISSING) -> Any:
     """A dataclass field with the sentence that reaches the manual."""
-    return field(default=default, metadata={"doc": text}) if default is not dataclasses.MISSING else field(metadata={"doc": text})
+    return (
+        field(default=default, metadata={"doc": text})
+        if default is not dataclasses.MISSING
+        else field(metadata={"doc": text})
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
 class HardwareParams:
     """One accelerator's parameters. Frozen; contradictions raise `ParameterError` at construction."""
 
-    rows: int = _doc("Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32.")
+    rows: int = _doc(
+        "Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32."
+    )
     cols: int = _doc("Output-channel lanes of the MAC array. A power of two, 4 to 32.")
-    lanes: int = _doc("Requantisers working side by side; each output pixel drains in cols/lanes cycles. Divides rows and cols.")
-    strip: int = _doc("Accumulators in a bank: the longest strip of pixels that meets one weight tile. A power of two, 16 to 256.")
+    lanes: int = _doc(
+        "Requantisers working side by side; each output pixel drains in cols/lanes cycles. Divides rows and cols."
+    )
+    strip: int = _doc(
+        "Accumulators in a bank: the longest strip of pixels that meets one weight tile. A power of two, 16 to 256."
+    )
     scratch_kib: int = _doc("Scratchpad for activations, KiB. A power of two, 4 to 1024.")
     scratch_banks: int = _doc("Scratchpad banks, interleaved by word. A power of two, 2 to 16.", 4)
     weight_kib: int = _doc("Weight memory, KiB: a ring that wraps at its end. A power of two, 2 to 1024.")
@@ -39,7 +49,9 @@ class HardwareParams:
     axi_addr_bits: int = _doc("AXI4 address width, 32 to 64.", 40)
     axi_burst: int = _doc("Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB.", 64)
     axi_outstanding: int = _doc("AXI bursts under way in each direction. A power of two, 1 to 32.", 8)
-    mantissa_bits: int = _doc("Significant bits of a requantisation scale, 8 to 24; 24 holds an fp32 scale exactly.", 24)
+    mantissa_bits: int = _doc(
+        "Significant bits of a requantisation scale, 8 to 24; 24 holds an fp32 scale exactly.", 24
+    )
     acc_bits: int = _doc("Width of an accumulator, 20 to 32.", 32)
     match: Match = _doc("Rounding of the requantisers: ort (as fp32 arithmetic) or exact (one rounding).", Match.ORT)
     queue_depth: int = _doc("Instructions each unit's queue holds. A power of two, 2 to 64.", 8)
@@ -188,14 +200,26 @@ def _check_agreement(p: HardwareParams) -> None:
     # Two weight tiles with their parameters must fit, or the array could never work while the next tile loads.
     least = 2 * (p.tile_words + p.channel_words + p.table_words + p.residual_words)
     if p.weight_words < least:
-        raise ParameterError(f"weight_kib must hold at least {least} words, but {p.weight_kib} KiB are {p.weight_words}")
+        raise ParameterError(
+            f"weight_kib must hold at least {least} words, but {p.weight_kib} KiB are {p.weight_words}"
+        )
 
 
 PRESETS: dict[str, HardwareParams] = {
     "nano": HardwareParams(
-        rows=4, cols=4, lanes=4, strip=32, scratch_kib=32, weight_kib=8, axi_data_bits=32, scratch_banks=2, queue_depth=4
+        rows=4,
+        cols=4,
+        lanes=4,
+        strip=32,
+        scratch_kib=32,
+        weight_kib=8,
+        axi_data_bits=32,
+        scratch_banks=2,
+        queue_depth=4,
     ),
-    "small": HardwareParams(rows=8, cols=8, lanes=2, strip=32, scratch_kib=64, weight_kib=16, axi_data_bits=64, lut_products=48),
+    "small": HardwareParams(
+        rows=8, cols=8, lanes=2, strip=32, scratch_kib=64, weight_kib=16, axi_data_bits=64, lut_products=48
+    ),
     "base": HardwareParams(
         rows=16, cols=16, lanes=16, strip=64, scratch_kib=256, weight_kib=64, axi_data_bits=128, lut_products=228
     ),

@@ -83,25 +83,42 @@ class Register:
     reset: int = 0
 
 
-_FLAG_FIELDS = (BitField("done", 0, 1, "The program ended."), BitField("error", 1, 1, "The accelerator stopped with an error."))
+_FLAG_FIELDS = (
+    BitField("done", 0, 1, "The program ended."),
+    BitField("error", 1, 1, "The accelerator stopped with an error."),
+)
 
 _CONTROL = (
     Register("MAGIC", 0x000, Access.RO, "Always `LOOM`.", reset=MAGIC),
-    Register("VERSION", 0x004, Access.RO, "Register map version (low half) and instruction set version (high half).", reset=VERSION | ISA_VERSION << 16),
+    Register(
+        "VERSION",
+        0x004,
+        Access.RO,
+        "Register map version (low half) and instruction set version (high half).",
+        reset=VERSION | ISA_VERSION << 16,
+    ),
     Register("FINGERPRINT", 0x008, Access.RO, "Fingerprint of the hardware parameters."),
     Register(
         "CONTROL",
         0x010,
         Access.WO,
         "Commands.",
-        (BitField("start", 0, 1, "Run the program; ignored while busy or in error."), BitField("reset", 1, 1, "Stop, drain the bus, clear all state but the registers below.")),
+        (
+            BitField("start", 0, 1, "Run the program; ignored while busy or in error."),
+            BitField("reset", 1, 1, "Stop, drain the bus, clear all state but the registers below."),
+        ),
     ),
     Register(
         "STATUS",
         0x014,
         Access.RO,
         "State.",
-        (BitField("busy", 0, 1, "A program runs or a reset is under way."), *(BitField(f.name, f.lsb + 1, 1, f.doc) for f in _FLAG_FIELDS), BitField("cause", 8, 4, "Why it stopped; see the causes."), BitField("unit", 12, 3, "The unit that stopped.")),
+        (
+            BitField("busy", 0, 1, "A program runs or a reset is under way."),
+            *(BitField(f.name, f.lsb + 1, 1, f.doc) for f in _FLAG_FIELDS),
+            BitField("cause", 8, 4, "Why it stopped; see the causes."),
+            BitField("unit", 12, 3, "The unit that stopped."),
+        ),
     ),
     Register("ERROR_INDEX", 0x018, Access.RO, "Number, counted from 0, of the instruction that stopped."),
     Register("IRQ_ENABLE", 0x01C, Access.RW, "Which flags raise the interrupt line.", _FLAG_FIELDS),
@@ -110,7 +127,13 @@ _CONTROL = (
     Register("LENGTH", 0x028, Access.RW, "Instructions in the program."),
     Register("BASE_LOW", 0x02C, Access.RW, "Memory base, a byte address; its bits below the word size read as 0."),
     Register("BASE_HIGH", 0x030, Access.RW, "Memory base, upper half."),
-    Register("WATCHDOG", 0x034, Access.RW, "Cycles without a finished instruction or a bus beat after which a running program stops with an error; 0: never.", reset=1 << 20),
+    Register(
+        "WATCHDOG",
+        0x034,
+        Access.RW,
+        "Cycles without a finished instruction or a bus beat after which a running program stops with an error; 0: never.",
+        reset=1 << 20,
+    ),
 )
 
 _FIRST_CAPABILITY = 0x080
@@ -136,7 +159,9 @@ def _counters() -> tuple[Register, ...]:
     ]
     for unit in QUEUED_UNITS:
         names.append((f"{unit.name}_BUSY", f"Cycles in which the {unit.name} unit moved or computed a word."))
-        names += [(f"{unit.name}_STALL_{s.name}", f"Cycles in which the {unit.name} unit stalled: {s.name}.") for s in Stall]
+        names += [
+            (f"{unit.name}_STALL_{s.name}", f"Cycles in which the {unit.name} unit stalled: {s.name}.") for s in Stall
+        ]
         names.append((f"{unit.name}_DONE", f"Instructions the {unit.name} unit has finished; what waits look at."))
     return tuple(Register(name, _FIRST_COUNTER + 4 * i, Access.RO, doc) for i, (name, doc) in enumerate(names))
 
