@@ -32,7 +32,7 @@ class Match(StrEnum):
 
 def saturate(value: int, low: int = INT8_MIN, high: int = INT8_MAX) -> int:
     """Clamp `value` into [low, high]."""
-    return low if value < low else high if value > high else value
+    return max(low, min(value, high))
 
 
 def wrap(value: int, bits: int) -> int:

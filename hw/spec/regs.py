@@ -1,4 +1,7 @@
-"""The register map behind the AXI4-Lite port. The RTL bank, C header, SystemRDL, manual and bench accessors derive from it."""
+"""The register map behind the AXI4-Lite port.
+
+The RTL bank, C header, SystemRDL, manual and bench accessors derive from it.
+"""
 
 from __future__ import annotations
 
@@ -131,7 +134,7 @@ _CONTROL = (
         "WATCHDOG",
         0x034,
         Access.RW,
-        "Cycles without a finished instruction or a bus beat after which a running program stops with an error; 0: never.",
+        "Cycles without a finished instruction or bus beat after which a program stops with an error; 0: never.",
         reset=1 << 20,
     ),
 )
@@ -147,7 +150,7 @@ def capability_names() -> tuple[str, ...]:
 
 
 def capability_values(params: HardwareParams) -> tuple[int, ...]:
-    """What the capability registers read: numbers as they are, false and true as 0 and 1, the match mode by its code."""
+    """What the capability registers read: numbers as they are, truth as 0 and 1, the match mode by its code."""
     return tuple(MATCH_CODES[Match(v)] if isinstance(v, str) else int(v) for v in params.to_dict().values())
 
 
