@@ -1,0 +1,1 @@
+"""RTL simulation: tools, builds, the fast and the detailed bench."""

