@@ -1,0 +1,53 @@
+"""Seeded synthetic images that look like nature to a network: 1/f texture, shaded shapes, edges and noise.
+
+They stand in for photographs where the user gives none: for calibration, for the zoo's weight statistics and as a test input.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+FloatImage = NDArray[np.float32]
+
+_SHAPES = 6
+"""Shaded ellipses in each image: enough that every part of a picture has edges."""
+
+
+def synthetic_image(height: int, width: int, seed: int, channels: int = 3) -> FloatImage:
+    """One image of values 0 to 1, `[channels, height, width]`; the same seed gives the same image."""
+    rng = np.random.default_rng([seed, height, width, channels])
+    image = _texture(rng, channels, height, width)
+    for _ in range(_SHAPES):
+        _draw_ellipse(rng, image)
+    image += rng.normal(0.0, 0.01, image.shape)
+    return np.clip(image, 0.0, 1.0).astype(np.float32)
+
+
+def synthetic_batch(count: int, height: int, width: int, seed: int, channels: int = 3) -> FloatImage:
+    """`count` different images as one batch."""
+    return np.stack([synthetic_image(height, width, seed * 1000 + i, channels) for i in range(count)])
+
+
+def _texture(rng: np.random.Generator, channels: int, height: int, width: int) -> NDArray[np.float64]:
+    """Noise whose power falls as 1/f^2, as in photographs, with colours that mostly move together."""
+    fy, fx = np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None, :]
+    amplitude = 1.0 / np.maximum(np.hypot(fy, fx), 1.0 / max(height, width))
+    shape = (channels + 1, *amplitude.shape)
+    spectrum = amplitude * np.exp(2j * np.pi * rng.random(shape))
+    fields = np.fft.irfft2(spectrum, s=(height, width))
+    fields /= fields.std(axis=(1, 2), keepdims=True) + 1e-9
+    mixed = 0.8 * fields[:1] + 0.4 * fields[1:]
+    image: NDArray[np.float64] = 0.5 + 0.2 * mixed
+    return image
+
+
+def _draw_ellipse(rng: np.random.Generator, image: NDArray[np.float64]) -> None:
+    channels, height, width = image.shape
+    y, x = np.mgrid[0:height, 0:width]
+    centre_y, centre_x = rng.uniform(0, height), rng.uniform(0, width)
+    radius_y, radius_x = rng.uniform(0.05, 0.3) * height + 1, rng.uniform(0.05, 0.3) * width + 1
+    inside = ((y - centre_y) / radius_y) ** 2 + ((x - centre_x) / radius_x) ** 2 < 1
+    shade = 0.7 + 0.3 * (x - centre_x) / radius_x
+    colour = rng.random((channels, 1, 1))
+    image[:, inside] = 0.2 * image[:, inside] + 0.8 * (colour * shade)[:, inside]

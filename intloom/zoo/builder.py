@@ -1,0 +1,137 @@
+"""Builds float ONNX graphs layer by layer, with node names as PyTorch's exporter gives them."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+OPSET = 17
+IR_VERSION = 8
+
+
+@dataclass(frozen=True)
+class Value:
+    """A tensor in the graph being built: its name and its channels."""
+
+    name: str
+    channels: int
+
+
+@dataclass(frozen=True)
+class Layer:
+    """A layer with weights, and the mean and spread that its output is to have."""
+
+    output: str
+    weight: str
+    bias: str
+    channel_axis: int
+    """The weight's axis that stands for output channels."""
+    mean: float
+    spread: float
+    per_channel: bool
+
+
+@dataclass
+class Builder:
+    """A graph under construction; every layer's weights follow from `seed` and the layer's own name."""
+
+    name: str
+    seed: int
+    nodes: list[onnx.NodeProto] = field(default_factory=list)
+    weights: dict[str, NDArray[Any]] = field(default_factory=dict)
+    layers: list[Layer] = field(default_factory=list)
+    inputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+    outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
+
+    def input(self, name: str, height: int, width: int, channels: int = 3) -> Value:
+        """A float image input of one batch."""
+        shape = [1, channels, height, width]
+        self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
+        return Value(name, channels)
+
+    def output(self, value: Value, name: str, shape: Sequence[int]) -> None:
+        """Makes `value` a graph output called `name`."""
+        for node in self.nodes:
+            for names in (node.input, node.output):
+                for i, other in enumerate(names):
+                    names[i] = name if other == value.name else other
+        # A layer's own record must follow the new name too.
+        self.layers = [Layer(**{**vars(k), "output": name}) if k.output == value.name else k for k in self.layers]
+        self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)))
+
+    def op(self, name: str, kind: str, inputs: Sequence[Value | str], channels: int, **attributes: Any) -> Value:
+        """One node with one output, called after the node as exporters do."""
+        names = [v.name if isinstance(v, Value) else v for v in inputs]
+        output = f"{name}_output_0"
+        self.nodes.append(helper.make_node(kind, names, [output], name=name, **attributes))
+        return Value(output, channels)
+
+    def constant(self, name: str, array: NDArray[Any]) -> str:
+        """An initialiser; gives its name back."""
+        self.weights[name] = array
+        return name
+
+    def conv(
+        self,
+        path: str,
+        x: Value,
+        channels: int,
+        kernel: int = 1,
+        stride: int = 1,
+        group: int = 1,
+        *,
+        mean: float = 0.5,
+        spread: float = 1.0,
+    ) -> Value:
+        """A convolution with bias and `same` padding, named `path/Conv`, whose output gets the mean and spread given."""
+        shape = (channels, x.channels // group, kernel, kernel)
+        weight, bias = self._layer(path, shape, channels)
+        pads = [kernel // 2] * 4
+        y = self.op(
+            f"{path}/Conv", "Conv", [x, weight, bias], channels,
+            kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads, dilations=[1, 1], group=group,
+        )  # fmt: skip
+        self.layers.append(Layer(y.name, weight, bias, 0, mean, spread, per_channel=True))
+        return y
+
+    def conv_transpose(self, path: str, x: Value, channels: int, kernel: int = 2, stride: int = 2) -> Value:
+        """A transposed convolution without padding, named `path/ConvTranspose`."""
+        weight, bias = self._layer(path, (x.channels, channels, kernel, kernel), channels)
+        y = self.op(
+            f"{path}/ConvTranspose", "ConvTranspose", [x, weight, bias], channels,
+            kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[0] * 4, dilations=[1, 1], group=1,
+        )  # fmt: skip
+        self.layers.append(Layer(y.name, weight, bias, 1, 0.5, 1.0, per_channel=True))
+        return y
+
+    def gemm(self, path: str, x: Value, channels: int, *, spread: float = 2.0) -> Value:
+        """A fully connected layer on a flat tensor, named `path/Gemm`."""
+        weight, bias = self._layer(path, (channels, x.channels), channels)
+        y = self.op(f"{path}/Gemm", "Gemm", [x, weight, bias], channels, alpha=1.0, beta=1.0, transB=1)
+        self.layers.append(Layer(y.name, weight, bias, 0, 0.0, spread, per_channel=False))
+        return y
+
+    def _layer(self, path: str, shape: tuple[int, ...], channels: int) -> tuple[str, str]:
+        rng = np.random.default_rng([self.seed, zlib.crc32(path.encode())])
+        fan_in = int(np.prod(shape)) // channels
+        stem = path.strip("/").replace("/", ".")
+        weight = self.constant(f"{stem}.weight", (rng.normal(size=shape) / np.sqrt(fan_in)).astype(np.float32))
+        bias = self.constant(f"{stem}.bias", np.zeros(channels, np.float32))
+        return weight, bias
+
+    def finish(self) -> onnx.ModelProto:
+        """The model as it stands, with shapes inferred and checked."""
+        initialisers = [numpy_helper.from_array(a, n) for n, a in self.weights.items()]
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, initialisers)
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="intloom"
+        )
+        onnx.checker.check_model(model)
+        return onnx.shape_inference.infer_shapes(model, strict_mode=True)

@@ -1,0 +1,91 @@
+"""The list of networks, and the one function that builds any of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from functools import partial
+
+import onnx
+from hw.spec.errors import UsageError
+
+from . import classifiers, teaching, yolov8
+from .builder import Builder
+from .lively import enliven
+
+_LARGEST = 2048
+_MEASURED_SIZE = 128
+"""Image size at which weight statistics are measured: big enough that the coarsest map is not a single pixel."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A network of the zoo."""
+
+    name: str
+    doc: str
+    default_size: int
+    multiple: int
+    """The image size must be a multiple of this."""
+    make: Callable[[Builder, int], None]
+
+
+def _yolo(size: str, task: str, doc: str) -> Entry:
+    suffix = "" if task == "detect" else f"-{task}"
+    imgsz = 224 if task == "cls" else 640
+    return Entry(f"yolov8{size}{suffix}", doc, imgsz, 32, partial(yolov8.build, size=size, task=task))
+
+
+_ENTRIES = (
+    _yolo("n", "detect", "YOLOv8 nano, detection"),
+    _yolo("s", "detect", "YOLOv8 small, detection"),
+    _yolo("m", "detect", "YOLOv8 medium, detection"),
+    _yolo("n", "seg", "YOLOv8 nano, instance segmentation"),
+    _yolo("n", "pose", "YOLOv8 nano, human pose"),
+    _yolo("n", "cls", "YOLOv8 nano, classification"),
+    Entry("resnet18", "ResNet-18, classification", 224, 32, classifiers.resnet18),
+    Entry("mobilenet_v2", "MobileNetV2, classification", 224, 32, classifiers.mobilenet_v2),
+    Entry("tiny", "one convolution with SiLU", 16, 1, teaching.tiny),
+    Entry("c2f", "a stem and one C2f block", 32, 2, teaching.c2f),
+    Entry("sppf", "a stem and one SPPF block", 32, 2, teaching.sppf),
+    Entry("residual", "a stem and two residual blocks", 32, 4, teaching.residual),
+    Entry("mini_yolo", "a detector in miniature", 64, 16, teaching.mini_yolo),
+)
+ZOO: Mapping[str, Entry] = {e.name: e for e in _ENTRIES}
+
+
+def entry(name: str) -> Entry:
+    """The zoo entry called `name`; an unknown name is refused with the list of known ones."""
+    if name not in ZOO:
+        raise UsageError(f"zoo model must be one of {', '.join(ZOO)}, not {name!r}")
+    return ZOO[name]
+
+
+def build(name: str, imgsz: int | None = None, seed: int = 0) -> onnx.ModelProto:
+    """The float ONNX model (opset 17) of a zoo network.
+
+    Parameters
+    ----------
+    name
+        A key of `ZOO`.
+    imgsz
+        Height and width of the input image; the entry's own default when None.
+    seed
+        Chooses the weights; the same seed gives the same model.
+
+    Raises
+    ------
+    UsageError
+        The name is unknown, or the size is not a positive multiple of what the network needs.
+    """
+    chosen = entry(name)
+    size = chosen.default_size if imgsz is None else imgsz
+    if not 0 < size <= _LARGEST or size % chosen.multiple:
+        raise UsageError(f"imgsz of {name} must be a multiple of {chosen.multiple} up to {_LARGEST}, not {size}")
+    if seed < 0:
+        raise UsageError(f"seed must not be negative, not {seed}")
+    wanted, measured = Builder(name, seed), Builder(name, seed)
+    chosen.make(wanted, size)
+    chosen.make(measured, _MEASURED_SIZE)
+    enliven(wanted, measured)
+    return wanted.finish()

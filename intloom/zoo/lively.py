@@ -1,0 +1,123 @@
+"""Scales random weights so that every layer's output is alive, as training with batch normalisation would leave it.
+
+The graph is run once on synthetic images with a normalisation behind every layer; the statistics measured there
+are then folded into weights and bias, as a trained batch normalisation is folded for export.
+"""
+
+from __future__ import annotations
+
+import zlib
+from dataclasses import replace
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from numpy.typing import NDArray
+from onnx import TensorProto, helper, numpy_helper
+
+from intloom.images import synthetic_batch
+
+from .builder import IR_VERSION, OPSET, Builder, Layer
+
+_BATCH = 4
+_LEAST_VARIANCE = 1e-6
+
+
+def enliven(builder: Builder, measured: Builder) -> None:
+    """Folds into `builder`'s layers the statistics of `measured`: the same network, at the size to measure at."""
+    rng_seed = builder.seed
+    statistics = _measure(measured)
+    for layer, (mean, variance) in zip(builder.layers, statistics, strict=True):
+        _fold(builder, layer, mean, variance, rng_seed)
+
+
+def _fold(builder: Builder, layer: Layer, mean: NDArray[np.float64], variance: NDArray[np.float64], seed: int) -> None:
+    weight = builder.weights[layer.weight]
+    channels = weight.shape[layer.channel_axis]
+    gain, offset = _targets(layer, channels, seed)
+    factor = gain / np.sqrt(np.maximum(variance, _LEAST_VARIANCE))
+    shape = [1] * weight.ndim
+    shape[layer.channel_axis] = channels
+    builder.weights[layer.weight] = (weight * factor.reshape(shape)).astype(np.float32)
+    builder.weights[layer.bias] = (offset - mean * factor).astype(np.float32)
+
+
+def _targets(layer: Layer, channels: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Gain and offset of each channel, scattered around the layer's own as trained ones are."""
+    rng = np.random.default_rng([seed, zlib.crc32(layer.weight.encode()), 1])
+    gain = layer.spread * rng.uniform(0.7, 1.3, channels)
+    offset = layer.mean + layer.spread * rng.normal(0.0, 0.3, channels)
+    return gain, offset
+
+
+def _measure(builder: Builder) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
+    model, names = _instrumented(builder)
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    shape = [d.dim_value for d in builder.inputs[0].type.tensor_type.shape.dim]
+    images = synthetic_batch(_BATCH, shape[2], shape[3], builder.seed, shape[1])
+    values = session.run(names, {builder.inputs[0].name: images})
+    flat = [np.asarray(v, dtype=np.float64).reshape(-1) for v in values]
+    return list(zip(flat[0::2], flat[1::2], strict=True))
+
+
+def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
+    """The network on a batch, each layer's output normalised to its target; outputs are all means and variances."""
+    by_output = {layer.output: i for i, layer in enumerate(builder.layers)}
+    weights = dict(builder.weights)
+    nodes: list[onnx.NodeProto] = []
+    for node in builder.nodes:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(node)
+        nodes.append(copy)
+        index = by_output.get(node.output[0])
+        if index is not None:
+            copy.output[0] = f"raw_{index}"
+            layer = builder.layers[index]
+            nodes += _normalisation(replace(layer, output=node.output[0]), index, builder.seed, weights)
+    _trim(nodes, builder)
+    names = [f"{kind}_{i}" for i in range(len(builder.layers)) for kind in ("mean", "variance")]
+    graph = helper.make_graph(
+        nodes,
+        "statistics",
+        [helper.make_tensor_value_info(i.name, TensorProto.FLOAT, None) for i in builder.inputs],
+        [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in names],
+        [numpy_helper.from_array(a, n) for n, a in weights.items()],
+    )
+    opsets = [helper.make_opsetid("", OPSET)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION), names
+
+
+def _normalisation(layer: Layer, i: int, seed: int, weights: dict[str, NDArray[np.float32]]) -> list[onnx.NodeProto]:
+    """Nodes from `raw_i` to the layer's own output by way of `mean_i` and `variance_i`."""
+    channels = weights[layer.weight].shape[layer.channel_axis]
+    shape = [1, channels, 1, 1] if layer.per_channel else [1, channels]
+    axes = [0, 2, 3] if layer.per_channel else [0, 1]
+    gain, offset = _targets(layer, channels, seed)
+    weights[f"gain_{i}"] = gain.reshape(shape).astype(np.float32)
+    weights[f"offset_{i}"] = offset.reshape(shape).astype(np.float32)
+    weights[f"floor_{i}"] = np.array(_LEAST_VARIANCE, np.float32)
+    make = helper.make_node
+    return [
+        make("ReduceMean", [f"raw_{i}"], [f"mean_{i}"], axes=axes, keepdims=1),
+        make("Sub", [f"raw_{i}", f"mean_{i}"], [f"centred_{i}"]),
+        make("Mul", [f"centred_{i}", f"centred_{i}"], [f"square_{i}"]),
+        make("ReduceMean", [f"square_{i}"], [f"variance_{i}"], axes=axes, keepdims=1),
+        make("Max", [f"variance_{i}", f"floor_{i}"], [f"safe_{i}"]),
+        make("Sqrt", [f"safe_{i}"], [f"deviation_{i}"]),
+        make("Div", [f"centred_{i}", f"deviation_{i}"], [f"unit_{i}"]),
+        make("Mul", [f"unit_{i}", f"gain_{i}"], [f"scaled_{i}"]),
+        make("Add", [f"scaled_{i}", f"offset_{i}"], [layer.output]),
+    ]
+
+
+def _trim(nodes: list[onnx.NodeProto], builder: Builder) -> None:
+    """Drops what stands behind the last layer: its shapes are for a batch of one, and nothing is measured there."""
+    needed = {f"{kind}_{i}" for i in range(len(builder.layers)) for kind in ("mean", "variance")}
+    kept: list[onnx.NodeProto] = []
+    for node in reversed(nodes):
+        if needed.intersection(node.output):
+            needed.update(node.input)
+            kept.append(node)
+    nodes[:] = reversed(kept)

@@ -1,0 +1,161 @@
+"""YOLOv8's heads: detection with distribution focal loss, and the segmentation and pose heads built on it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from .builder import Builder, Value
+from .yolo_blocks import branch, concat, conv_silu
+
+BINS = 16
+"""Bins of the distribution that stands for each side's distance."""
+MASKS = 32
+KEYPOINTS = 17
+_LOGIT_MEAN = -4.0
+"""Scores of trained networks are mostly near zero; a few anchors of an image pass a threshold."""
+
+
+@dataclass(frozen=True)
+class Head:
+    """Where a head stands: its path, the feature maps of all scales, the strides and the image size."""
+
+    path: str
+    maps: Sequence[Value]
+    strides: Sequence[int]
+    imgsz: int
+    classes: int
+
+    @property
+    def cells(self) -> list[int]:
+        """Anchors of each scale."""
+        return [(self.imgsz // s) ** 2 for s in self.strides]
+
+
+def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
+    """The detection head; `extra` holds more channels per anchor that join the output as they are."""
+    box_hidden = max(16, head.maps[0].channels // 4, BINS * 4)
+    class_hidden = max(head.maps[0].channels, min(head.classes, 100))
+    rows: list[Value] = []
+    for i, x in enumerate(head.maps):
+        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, BINS * 4, 0.5, 1.5)
+        score = branch(b, f"{head.path}/cv3.{i}", x, class_hidden, head.classes, _LOGIT_MEAN, 1.4)
+        joined = concat(b, f"{head.path}/Concat{_suffix(i)}", [box, score])
+        rows.append(_flatten(b, f"{head.path}/Reshape{_suffix(i)}", joined))
+    scales = len(head.maps)
+    every = _join_anchors(b, f"{head.path}/Concat{_suffix(scales)}", rows)
+    sizes = b.constant(f"{head.path}/sizes", np.array([BINS * 4, head.classes], np.int64))
+    box = b.op(f"{head.path}/Split", "Split", [every, sizes], BINS * 4, axis=1)
+    score = Value(f"{head.path}/Split_output_1", head.classes)
+    b.nodes[-1].output.append(score.name)
+    place = _decode(b, head, _expectation(b, head, box), scales + 1)
+    likely = b.op(f"{head.path}/Sigmoid", "Sigmoid", [score], head.classes)
+    parts = [place, likely] if extra is None else [place, likely, extra]
+    result = concat(b, f"{head.path}/Concat{_suffix(scales + 2)}", parts)
+    b.output(result, "output0", [1, result.channels, sum(head.cells)])
+
+
+def segment(b: Builder, head: Head, prototypes: int) -> None:
+    """Detection with mask coefficients per anchor, and the prototype masks as a second output."""
+    x = conv_silu(b, f"{head.path}/proto/cv1", head.maps[0], prototypes, 3)
+    x = b.conv_transpose(f"{head.path}/proto/upsample", x, prototypes)
+    x = conv_silu(b, f"{head.path}/proto/cv2", x, prototypes, 3)
+    x = conv_silu(b, f"{head.path}/proto/cv3", x, MASKS)
+    coefficients = _extra_branches(b, head, MASKS)
+    detect(b, head, coefficients)
+    side = 2 * head.imgsz // head.strides[0]
+    b.output(x, "output1", [1, MASKS, side, side])
+
+
+def pose(b: Builder, head: Head) -> None:
+    """Detection with keypoints per anchor, decoded to pixels."""
+    detect(b, head, _decode_keypoints(b, head, _extra_branches(b, head, KEYPOINTS * 3)))
+
+
+def _suffix(index: int) -> str:
+    return f"_{index}" if index else ""
+
+
+def _flatten(b: Builder, name: str, x: Value) -> Value:
+    shape = b.constant(f"{name}/shape", np.array([1, x.channels, -1], np.int64))
+    return b.op(name, "Reshape", [x, shape], x.channels)
+
+
+def _join_anchors(b: Builder, name: str, rows: Sequence[Value]) -> Value:
+    return b.op(name, "Concat", rows, rows[0].channels, axis=2)
+
+
+def _extra_branches(b: Builder, head: Head, channels: int) -> Value:
+    hidden = max(head.maps[0].channels // 4, channels)
+    rows = []
+    for i, x in enumerate(head.maps):
+        y = branch(b, f"{head.path}/cv4.{i}", x, hidden, channels, 0.0, 1.0)
+        rows.append(_flatten(b, f"{head.path}/cv4/Reshape{_suffix(i)}", y))
+    return _join_anchors(b, f"{head.path}/cv4/Concat", rows)
+
+
+def _expectation(b: Builder, head: Head, box: Value) -> Value:
+    """The mean of each side's distribution over the bins: softmax, then a 1x1 convolution with 0, 1, 2, …"""
+    path = f"{head.path}/dfl"
+    shape = b.constant(f"{path}/shape", np.array([1, 4, BINS, sum(head.cells)], np.int64))
+    x = b.op(f"{path}/Reshape", "Reshape", [box, shape], 4)
+    x = b.op(f"{path}/Transpose", "Transpose", [x], BINS, perm=[0, 2, 1, 3])
+    x = b.op(f"{path}/Softmax", "Softmax", [x], BINS, axis=1)
+    bins = b.constant("model.dfl.conv.weight", np.arange(BINS, dtype=np.float32).reshape(1, BINS, 1, 1))
+    ones = [1, 1]
+    x = b.op(f"{path}/conv/Conv", "Conv", [x, bins], 1, kernel_shape=ones, strides=ones, dilations=ones, group=1)
+    flat = b.constant(f"{path}/flat", np.array([1, 4, sum(head.cells)], np.int64))
+    return b.op(f"{path}/Reshape_1", "Reshape", [x, flat], 4)
+
+
+def _anchors(head: Head) -> tuple[np.ndarray, np.ndarray]:
+    """Centres of all cells in units of their own stride, [1, 2, anchors], and the strides, [1, anchors]."""
+    centres, strides = [], []
+    for stride in head.strides:
+        side = head.imgsz // stride
+        y, x = np.mgrid[0:side, 0:side] + 0.5
+        centres.append(np.stack([x.ravel(), y.ravel()]))
+        strides.append(np.full((1, side * side), stride))
+    points = np.concatenate(centres, axis=1)[None].astype(np.float32)
+    return points, np.concatenate(strides, axis=1).astype(np.float32)
+
+
+def _decode(b: Builder, head: Head, sides: Value, concat_number: int) -> Value:
+    """Distances to the four sides become centre, width and height in pixels."""
+    points, strides = _anchors(head)
+    at = b.constant(f"{head.path}/anchors", points)
+    step = b.constant(f"{head.path}/strides", strides)
+    axis = b.constant(f"{head.path}/axis", np.array([1], np.int64))
+    ends = [b.constant(f"{head.path}/bound_{n}", np.array([n], np.int64)) for n in (0, 2, 4)]
+    low = b.op(f"{head.path}/Slice", "Slice", [sides, ends[0], ends[1], axis], 2)
+    high = b.op(f"{head.path}/Slice_1", "Slice", [sides, ends[1], ends[2], axis], 2)
+    first = b.op(f"{head.path}/Sub", "Sub", [at, low], 2)
+    last = b.op(f"{head.path}/Add_1", "Add", [at, high], 2)
+    total = b.op(f"{head.path}/Add_2", "Add", [first, last], 2)
+    size = b.op(f"{head.path}/Sub_1", "Sub", [last, first], 2)
+    two = b.constant(f"{head.path}/two", np.array(2.0, np.float32))
+    centre = b.op(f"{head.path}/Div_1", "Div", [total, two], 2)
+    box = concat(b, f"{head.path}/Concat{_suffix(concat_number)}", [centre, size])
+    return b.op(f"{head.path}/Mul_2", "Mul", [box, step], 4)
+
+
+def _decode_keypoints(b: Builder, head: Head, raw: Value) -> Value:
+    """Offsets to pixels: (2*xy + anchor - 0.5) * stride; the third value of each point is a probability."""
+    path = f"{head.path}/kpt"
+    points, strides = _anchors(head)
+    count = sum(head.cells)
+    shape = b.constant(f"{path}/shape", np.array([1, KEYPOINTS, 3, count], np.int64))
+    x = b.op(f"{path}/Reshape", "Reshape", [raw, shape], KEYPOINTS)
+    sizes = b.constant(f"{path}/sizes", np.array([2, 1], np.int64))
+    place = b.op(f"{path}/Split", "Split", [x, sizes], KEYPOINTS, axis=2)
+    seen = Value(f"{path}/Split_output_1", KEYPOINTS)
+    b.nodes[-1].output.append(seen.name)
+    double = b.op(f"{path}/Mul", "Mul", [place, b.constant(f"{path}/two", np.array(2.0, np.float32))], KEYPOINTS)
+    moved = b.op(f"{path}/Add", "Add", [double, b.constant(f"{path}/origin", points[:, None] - 0.5)], KEYPOINTS)
+    pixels = b.op(f"{path}/Mul_1", "Mul", [moved, b.constant(f"{path}/step", strides)], KEYPOINTS)
+    visible = b.op(f"{path}/Sigmoid", "Sigmoid", [seen], KEYPOINTS)
+    joined = b.op(f"{path}/Concat", "Concat", [pixels, visible], KEYPOINTS, axis=2)
+    flat = b.constant(f"{path}/flat", np.array([1, KEYPOINTS * 3, count], np.int64))
+    return b.op(f"{path}/Reshape_1", "Reshape", [joined, flat], KEYPOINTS * 3)
