@@ -1,0 +1,140 @@
+"""AXI4 as a signature: each channel is a stream of a struct, and the flat names that other tools expect.
+
+Only what the accelerator needs is variable: data and address width. The identifier has one bit and is always 0, so
+responses come back in the order of their requests.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import IntEnum
+from typing import Any
+
+from amaranth.hdl import Value
+from amaranth.lib import data, stream
+from amaranth.lib.wiring import In, Out, Signature
+
+ID_BITS = 1
+LENGTH_BITS = 8
+RESP_BITS = 2
+BOUNDARY_BYTES = 4096
+"""No burst may cross a multiple of this."""
+
+
+class Resp(IntEnum):
+    """AXI response codes."""
+
+    OKAY = 0
+    EXOKAY = 1
+    SLVERR = 2
+    DECERR = 3
+
+
+class Burst(IntEnum):
+    """AXI burst types."""
+
+    FIXED = 0
+    INCR = 1
+    WRAP = 2
+
+
+MODIFIABLE_BUFFERABLE = 0b0011
+"""AxCACHE: normal, non-cacheable memory."""
+DATA_SECURE_UNPRIVILEGED = 0b000
+"""AxPROT."""
+
+
+def address_layout(addr_bits: int) -> data.StructLayout:
+    """Payload of the AW and AR channels."""
+    return data.StructLayout(
+        {
+            "id": ID_BITS,
+            "addr": addr_bits,
+            "len": LENGTH_BITS,
+            "size": 3,
+            "burst": 2,
+            "lock": 1,
+            "cache": 4,
+            "prot": 3,
+            "qos": 4,
+        }
+    )
+
+
+def write_layout(data_bits: int) -> data.StructLayout:
+    """Payload of the W channel."""
+    return data.StructLayout({"data": data_bits, "strb": data_bits // 8, "last": 1})
+
+
+def read_layout(data_bits: int) -> data.StructLayout:
+    """Payload of the R channel."""
+    return data.StructLayout({"id": ID_BITS, "data": data_bits, "resp": RESP_BITS, "last": 1})
+
+
+RESPONSE_LAYOUT = data.StructLayout({"id": ID_BITS, "resp": RESP_BITS})
+"""Payload of the B channel."""
+
+CHANNELS = {"aw": Out, "w": Out, "b": In, "ar": Out, "r": In}
+"""The five channels with their direction at the master."""
+
+
+def channel_layouts(addr_bits: int, data_bits: int) -> dict[str, data.StructLayout]:
+    """Payload of every channel, by the channel's standard short name."""
+    return {
+        "aw": address_layout(addr_bits),
+        "w": write_layout(data_bits),
+        "b": RESPONSE_LAYOUT,
+        "ar": address_layout(addr_bits),
+        "r": read_layout(data_bits),
+    }
+
+
+class Axi4(Signature):
+    """An AXI4 port seen from the master: streams `aw`, `w`, `b`, `ar` and `r`.
+
+    Parameters
+    ----------
+    addr_bits
+        Width of byte addresses.
+    data_bits
+        Width of a beat.
+    """
+
+    def __init__(self, addr_bits: int, data_bits: int) -> None:
+        self.addr_bits = addr_bits
+        self.data_bits = data_bits
+        layouts = channel_layouts(addr_bits, data_bits)
+        super().__init__({name: flow(stream.Signature(layouts[name])) for name, flow in CHANNELS.items()})
+
+    def __repr__(self) -> str:
+        return f"Axi4({self.addr_bits}, {self.data_bits})"
+
+
+def flat_members(prefix: str, layouts: dict[str, data.StructLayout], flows: dict[str, Any]) -> dict[str, Any]:
+    """Members of a flat port, named as the AXI standard does: `<prefix>_awaddr`, `<prefix>_awvalid` and so on."""
+    members: dict[str, Any] = {}
+    for channel, layout in layouts.items():
+        forward = flows[channel]
+        backward = In if forward is Out else Out
+        for name, field in layout:
+            members[f"{prefix}_{channel}{name}"] = forward(field.shape)
+        members[f"{prefix}_{channel}valid"] = forward(1)
+        members[f"{prefix}_{channel}ready"] = backward(1)
+    return members
+
+
+def flat_pairs(
+    port: object, prefix: str, bus: object, layouts: dict[str, data.StructLayout], flows: dict[str, Any]
+) -> Iterator[tuple[Value, Value]]:
+    """Pairs (driven, driver) that join the flat members of component `port` to the streams of `bus` inside it."""
+    for channel, layout in layouts.items():
+        channel_stream = getattr(bus, channel)
+        forward = [(getattr(port, f"{prefix}_{channel}{name}"), channel_stream.payload[name]) for name, _ in layout]
+        forward.append((getattr(port, f"{prefix}_{channel}valid"), channel_stream.valid))
+        backward = (channel_stream.ready, getattr(port, f"{prefix}_{channel}ready"))
+        if flows[channel] is Out:
+            yield from forward
+            yield backward
+        else:
+            yield from ((inner, outer) for outer, inner in forward)
+            yield backward[1], backward[0]

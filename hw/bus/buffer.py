@@ -1,0 +1,39 @@
+"""A two-entry stream buffer: full rate, and no combinational path from one side to the other."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.wiring import In, Out
+
+
+class StreamBuffer(wiring.Component):
+    """A stream register in both directions: what goes in comes out `LATENCY` cycles later, or when it is taken.
+
+    Parameters
+    ----------
+    shape
+        Shape of the payload.
+    """
+
+    LATENCY = 1
+
+    def __init__(self, shape: ShapeLike) -> None:
+        self._shape = shape
+        super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+
+    def elaborate(self, platform: object) -> Module:
+        """One output register, and one spare for the item that comes in the cycle in which the output stops."""
+        m = Module()
+        spare = Signal(self._shape)
+        spare_valid = Signal()
+        m.d.comb += self.i.ready.eq(~spare_valid)
+        with m.If(~self.o.valid | self.o.ready):
+            m.d.sync += [self.o.valid.eq(spare_valid | self.i.valid), spare_valid.eq(0)]
+            with m.If(spare_valid):
+                m.d.sync += self.o.payload.eq(spare)
+            with m.Elif(self.i.valid):
+                m.d.sync += self.o.payload.eq(self.i.payload)
+        with m.Elif(self.i.valid & self.i.ready):
+            m.d.sync += [spare_valid.eq(1), spare.eq(self.i.payload)]
+        return m
