@@ -1,0 +1,68 @@
+# Every target sets up .venv from requirements.lock first; nothing else has to be installed by hand.
+
+PYTHON ?= $(shell command -v python3.11 || command -v python3)
+JOBS   ?= 2
+VENV   := .venv
+BIN    := $(VENV)/bin
+READY  := $(VENV)/.ready
+PYTEST := $(BIN)/pytest
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test test-fast lint format types generated docs bench fpga formal mutate wheel lock clean
+
+help:  ## show this list
+	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+$(READY): requirements.lock pyproject.toml tools/make_venv.py
+	@test -n "$(PYTHON)" || { echo "python3.11 or later is missing: apt-get install python3"; exit 1; }
+	$(PYTHON) tools/make_venv.py $(VENV)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	@touch $@
+
+demo: $(READY)  ## YOLOv8n at a small size, from ONNX to RTL, byte for byte; about five minutes
+	$(BIN)/intloom demo
+
+test: $(READY)  ## all tests, quick ones first
+	$(PYTEST) -n $(JOBS) --durations 20
+
+test-fast: $(READY)  ## tests of at most a few seconds each
+	$(PYTEST) -n $(JOBS) -m "not slow"
+
+lint: $(READY)  ## style, import layering, docstrings
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+format: $(READY)  ## rewrite sources in the project's style
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+types: $(READY)  ## strict typing
+	$(BIN)/mypy
+
+generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages
+	$(BIN)/python -m hw.spec
+
+docs: $(READY)  ## documentation site, in site/
+	$(BIN)/mkdocs build --strict
+
+bench: $(READY)  ## cycles and host time of the zoo's models, in out/bench
+	$(BIN)/python -m sim.bench
+
+fpga: $(READY)  ## synthesis, placement and timing of a preset for an ECP5, in out/fpga
+	$(BIN)/python -m hw.fpga
+
+formal: $(READY)  ## proofs about the RTL
+	$(PYTEST) tests/hw/formal
+
+wheel: $(READY)  ## build the wheel, in dist/
+	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
+
+lock:  ## resolve the dependencies anew into requirements.lock
+	rm -rf build/lock-venv
+	$(PYTHON) tools/make_venv.py build/lock-venv
+	sh tools/lock.sh build/lock-venv
+
+clean:  ## remove .venv and everything built
+	rm -rf $(VENV) build dist out site *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +
