@@ -16,6 +16,7 @@ import tempfile
 import urllib.request
 import venv
 from pathlib import Path
+from urllib.parse import urljoin
 
 PIP_INDEX = "https://pypi.org/pypi/pip/json"
 MINIMUM = (3, 11)
@@ -29,7 +30,8 @@ def _pip_from_pypi(python: Path) -> None:
     with urllib.request.urlopen(PIP_INDEX, timeout=60) as answer:
         files = json.load(answer)["urls"]
     wheel = next(f for f in files if f["packagetype"] == "bdist_wheel")
-    with urllib.request.urlopen(wheel["url"], timeout=60) as answer:
+    # Mirrors of PyPI may give addresses relative to the index.
+    with urllib.request.urlopen(urljoin(PIP_INDEX, wheel["url"]), timeout=60) as answer:
         data = answer.read()
     if hashlib.sha256(data).hexdigest() != wheel["digests"]["sha256"]:
         sys.exit(f"{wheel['filename']} must have the SHA-256 that PyPI publishes; try again, and mind the network")
