@@ -1,6 +1,7 @@
 """Seeded synthetic images that look like nature to a network: 1/f texture, shaded shapes, edges and noise.
 
-They stand in for photographs where the user gives none: for calibration, for the zoo's weight statistics and as a test input.
+They stand in for photographs where the user gives none: for calibration, for the zoo's weight statistics
+and as a test input.
 """
 
 from __future__ import annotations

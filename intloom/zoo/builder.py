@@ -87,10 +87,10 @@ class Builder:
         stride: int = 1,
         group: int = 1,
         *,
-        mean: float = 0.5,
+        mean: float = 1.2,
         spread: float = 1.0,
     ) -> Value:
-        """A convolution with bias and `same` padding, named `path/Conv`, whose output gets the mean and spread given."""
+        """A convolution with bias and `same` padding, named `path/Conv`; its output gets the mean and spread given."""
         shape = (channels, x.channels // group, kernel, kernel)
         weight, bias = self._layer(path, shape, channels)
         pads = [kernel // 2] * 4

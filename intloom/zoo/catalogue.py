@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import onnx
+
 from hw.spec.errors import UsageError
 
 from . import classifiers, teaching, yolov8

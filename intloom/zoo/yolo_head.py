@@ -14,7 +14,7 @@ BINS = 16
 """Bins of the distribution that stands for each side's distance."""
 MASKS = 32
 KEYPOINTS = 17
-_LOGIT_MEAN = -4.0
+_LOGIT_MEAN = -3.0
 """Scores of trained networks are mostly near zero; a few anchors of an image pass a threshold."""
 
 
@@ -40,7 +40,7 @@ def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
     class_hidden = max(head.maps[0].channels, min(head.classes, 100))
     rows: list[Value] = []
     for i, x in enumerate(head.maps):
-        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, BINS * 4, 0.5, 1.5)
+        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, BINS * 4, 0.0, 1.0)
         score = branch(b, f"{head.path}/cv3.{i}", x, class_hidden, head.classes, _LOGIT_MEAN, 1.4)
         joined = concat(b, f"{head.path}/Concat{_suffix(i)}", [box, score])
         rows.append(_flatten(b, f"{head.path}/Reshape{_suffix(i)}", joined))
@@ -97,7 +97,7 @@ def _extra_branches(b: Builder, head: Head, channels: int) -> Value:
 
 
 def _expectation(b: Builder, head: Head, box: Value) -> Value:
-    """The mean of each side's distribution over the bins: softmax, then a 1x1 convolution with 0, 1, 2, …"""
+    """The mean of each side's distribution over the bins: softmax, then a 1x1 convolution with 0, 1, 2 and so on."""
     path = f"{head.path}/dfl"
     shape = b.constant(f"{path}/shape", np.array([1, 4, BINS, sum(head.cells)], np.int64))
     x = b.op(f"{path}/Reshape", "Reshape", [box, shape], 4)
