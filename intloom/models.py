@@ -1,0 +1,76 @@
+"""Loading and hashing ONNX files of the user's."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from pathlib import Path
+
+import onnx
+from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no types
+from onnx.external_data_helper import load_external_data_for_model
+
+from hw.spec.errors import FileFormatError, ModelError
+
+from .files import read_bytes
+
+_CHUNK = 1 << 20
+
+
+def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
+    """The model in a file, with its external data.
+
+    Raises
+    ------
+    FileFormatError
+        The file cannot be read or is not an ONNX model.
+    ModelError
+        Its external data is missing or too short.
+    """
+    data = read_bytes(path, "model")
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError as error:
+        raise FileFormatError(f"{path} must be an ONNX model, but cannot be parsed: {error}") from None
+    if not model.HasField("graph") or not model.opset_import:
+        raise FileFormatError(f"{path} must be an ONNX model, but has no graph or no opset")
+    if external_data:
+        try:
+            load_external_data_for_model(model, str(path.parent))
+        except (OSError, ValueError, onnx.checker.ValidationError) as error:
+            raise ModelError(f"external data of {path} cannot be read: {error}") from None
+    return model
+
+
+def content_hash(path: Path) -> str:
+    """SHA-256 of a model's content: the file and every external data file that it names."""
+    digest = hashlib.sha256(read_bytes(path, "model"))
+    model = load_onnx(path, external_data=False)
+    for location in sorted(set(_external_locations(model.graph))):
+        digest.update(location.encode())
+        digest.update(_file_digest(path.parent / location, path))
+    return digest.hexdigest()
+
+
+def _file_digest(path: Path, model: Path) -> bytes:
+    digest = hashlib.sha256()
+    try:
+        with path.open("rb") as file:
+            while chunk := file.read(_CHUNK):
+                digest.update(chunk)
+    except OSError as error:
+        raise ModelError(f"external data {path.name} of {model} cannot be read: {error.strerror}") from None
+    return digest.digest()
+
+
+def _external_locations(graph: onnx.GraphProto) -> Iterator[str]:
+    tensors = list(graph.initializer)
+    for node in graph.node:
+        for attribute in node.attribute:
+            tensors += [attribute.t, *attribute.tensors]
+            for subgraph in (attribute.g, *attribute.graphs):
+                yield from _external_locations(subgraph)
+    for tensor in tensors:
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            yield from (entry.value for entry in tensor.external_data if entry.key == "location")

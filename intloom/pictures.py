@@ -1,0 +1,85 @@
+"""Pictures in and out: letterboxed and normalised as YOLOv8 asks, and boxes drawn on them."""
+
+from __future__ import annotations
+
+import colorsys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageDraw, UnidentifiedImageError
+
+from hw.spec.errors import FileFormatError
+
+from .files import atomic_path
+
+PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
+_GREY = (114, 114, 114)
+"""What YOLO pads with."""
+
+
+@dataclass(frozen=True)
+class Picture:
+    """A picture as the network sees it, and how to get from its pixels back to the original's."""
+
+    tensor: NDArray[np.float32]
+    """[1, 3, height, width], RGB, 0 to 1."""
+    original: Image.Image
+    scale: float
+    left: int
+    top: int
+
+    def to_original(self, boxes: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Corners x1, y1, x2, y2 in the network's pixels, moved to the original's."""
+        offset = np.array([self.left, self.top, self.left, self.top], np.float32)
+        moved: NDArray[np.float32] = ((boxes - offset) / self.scale).astype(np.float32)
+        return moved
+
+
+def read_picture(path: Path, height: int, width: int) -> Picture:
+    """A picture file, resized to fit with its proportions kept, padded with grey.
+
+    Raises
+    ------
+    FileFormatError
+        It cannot be read as a picture.
+    """
+    try:
+        with Image.open(path) as opened:
+            original = opened.convert("RGB")
+    except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
+        raise FileFormatError(f"picture {path} cannot be read: {error}") from None
+    return letterbox(original, height, width)
+
+
+def letterbox(original: Image.Image, height: int, width: int) -> Picture:
+    """`original` resized to fit `height` x `width`, centred on grey."""
+    scale = min(width / original.width, height / original.height)
+    size = max(1, round(original.width * scale)), max(1, round(original.height * scale))
+    left, top = (width - size[0]) // 2, (height - size[1]) // 2
+    canvas = Image.new("RGB", (width, height), _GREY)
+    canvas.paste(original.resize(size, Image.Resampling.BILINEAR), (left, top))
+    pixels = np.asarray(canvas, dtype=np.float32) / np.float32(255.0)
+    return Picture(np.ascontiguousarray(pixels.transpose(2, 0, 1)[None]), original, scale, left, top)
+
+
+def draw_boxes(picture: Image.Image, boxes: NDArray[np.float32], labels: Sequence[str], path: Path) -> None:
+    """Draws labelled corner boxes on a copy of `picture` and writes it as PNG."""
+    drawn = picture.copy()
+    pen = ImageDraw.Draw(drawn)
+    for i, (box, label) in enumerate(zip(boxes, labels, strict=True)):
+        colour = _colour(i)
+        pen.rectangle([float(v) for v in box], outline=colour, width=2)
+        corner = (float(box[0]), max(0.0, float(box[1]) - 12.0))
+        pen.rectangle(pen.textbbox(corner, label), fill=colour)
+        pen.text(corner, label, fill="white")
+    with atomic_path(path) as temporary:
+        drawn.save(temporary, format="PNG")
+
+
+def _colour(index: int) -> tuple[int, int, int]:
+    # Steps of the golden angle keep neighbours apart however many boxes there are.
+    red, green, blue = colorsys.hsv_to_rgb(index * 137.508 / 360 % 1.0, 0.8, 0.8)
+    return int(255 * red), int(255 * green), int(255 * blue)

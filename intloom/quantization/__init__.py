@@ -1,0 +1,15 @@
+"""Post-training quantisation of float models, on onnxruntime's quantiser."""
+
+from .options import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales
+from .static import Quantized, quantize
+
+__all__ = [
+    "ActivationType",
+    "Calibration",
+    "Form",
+    "Head",
+    "QuantizeOptions",
+    "Quantized",
+    "WeightScales",
+    "quantize",
+]

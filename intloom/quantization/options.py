@@ -1,0 +1,70 @@
+"""What a user chooses about quantisation."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from enum import StrEnum
+
+from hw.spec.errors import UsageError
+
+
+class Form(StrEnum):
+    """How quantised operators are written into the model."""
+
+    QDQ = "qdq"
+    QOPERATOR = "qoperator"
+
+
+class ActivationType(StrEnum):
+    """Type of activations; uint8 is what onnxruntime's x86 kernels run in integers."""
+
+    UINT8 = "uint8"
+    INT8 = "int8"
+
+
+class WeightScales(StrEnum):
+    """Granularity of weight scales."""
+
+    PER_CHANNEL = "per-channel"
+    PER_TENSOR = "per-tensor"
+
+
+class Calibration(StrEnum):
+    """How ranges follow from what was seen on the calibration images."""
+
+    MINMAX = "minmax"
+    ENTROPY = "entropy"
+    PERCENTILE = "percentile"
+
+
+class Head(StrEnum):
+    """What becomes of the detection tail: the decoding behind the last convolutions."""
+
+    FLOAT = "float"
+    WHOLE = "whole"
+
+
+@dataclass(frozen=True, kw_only=True)
+class QuantizeOptions:
+    """All choices, with the defaults that suit YOLOv8."""
+
+    form: Form = Form.QDQ
+    activations: ActivationType = ActivationType.UINT8
+    weights: WeightScales = WeightScales.PER_CHANNEL
+    calibration: Calibration = Calibration.MINMAX
+    head: Head = Head.FLOAT
+    samples: int = 8
+    """Images used at most."""
+    percentile: float = 99.99
+    seed: int = 0
+    """Chooses the synthetic images."""
+    exclude: tuple[str, ...] = ()
+    """Names of further nodes to leave float."""
+
+    def __post_init__(self) -> None:
+        if self.samples < 1:
+            raise UsageError(f"samples must be at least 1, not {self.samples}")
+        if not 50.0 < self.percentile <= 100.0:
+            raise UsageError(f"percentile must be above 50 and at most 100, not {self.percentile}")
+        if self.seed < 0:
+            raise UsageError(f"seed must not be negative, not {self.seed}")

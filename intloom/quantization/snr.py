@@ -1,0 +1,98 @@
+"""What quantisation costs, tensor by tensor: signal against noise on one sample, float model against quantised one."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from .samples import FloatArray
+
+
+@dataclass(frozen=True)
+class TensorNoise:
+    """One quantised tensor against its float original."""
+
+    tensor: str
+    op: str
+    """The kind of node that makes it."""
+    snr_db: float
+    saturated: float
+    """Fraction of float values more than half a step beyond the representable range."""
+    distinct: int
+    """How many of the 256 codes occur; 1 would mean a tensor stuck on one value."""
+
+
+@dataclass(frozen=True)
+class _Codes:
+    """A quantised tensor in the model: the name of its integers, its scale and its zero point."""
+
+    name: str
+    scale: float
+    zero_point: int
+    unsigned: bool
+
+    def bounds(self) -> tuple[float, float]:
+        """Real values beyond which codes saturate."""
+        low, high = (0, 255) if self.unsigned else (-128, 127)
+        return self.scale * (low - self.zero_point - 0.5), self.scale * (high - self.zero_point + 0.5)
+
+
+def measure_noise(
+    reference: onnx.ModelProto, quantized: onnx.ModelProto, sample: FloatArray
+) -> tuple[TensorNoise, ...]:
+    """The noise of every activation that the quantised model holds as integers, in the order of computation."""
+    codes = _find_codes(reference, quantized)
+    makers = {output: node.op_type for node in reference.graph.node for output in node.output}
+    floats = _run(reference, list(codes), sample)
+    integers = _run(quantized, [c.name for c in codes.values()], sample)
+    result = []
+    for (tensor, code), real, whole in zip(codes.items(), floats, integers, strict=True):
+        result.append(_compare(tensor, makers.get(tensor, "Input"), code, real, whole))
+    return tuple(result)
+
+
+def _compare(tensor: str, op: str, code: _Codes, real: NDArray[np.float32], whole: NDArray[Any]) -> TensorNoise:
+    restored = (whole.astype(np.float64) - code.zero_point) * code.scale
+    signal = float(np.square(real, dtype=np.float64).sum())
+    noise = float(np.square(real - restored).sum())
+    snr = float("inf") if noise == 0.0 else 10.0 * float(np.log10(max(signal, 1e-30) / noise))
+    low, high = code.bounds()
+    saturated = float(np.mean((real < low) | (real > high)))
+    return TensorNoise(tensor, op, snr, saturated, int(np.unique(whole).size))
+
+
+def _find_codes(reference: onnx.ModelProto, quantized: onnx.ModelProto) -> dict[str, _Codes]:
+    """Float tensor name to its integers, by the names that onnxruntime's quantiser gives."""
+    constants = {i.name: i for i in quantized.graph.initializer}
+    made = [o for node in quantized.graph.node for o in node.output]
+    result: dict[str, _Codes] = {}
+    known = {o for node in reference.graph.node for o in node.output} | {i.name for i in reference.graph.input}
+    for name in made:
+        for suffix in ("_QuantizeLinear_Output", "_quantized"):
+            tensor = name.removesuffix(suffix)
+            scale, zero = constants.get(f"{tensor}_scale"), constants.get(f"{tensor}_zero_point")
+            if tensor != name and tensor in known and scale is not None and zero is not None:
+                unsigned = zero.data_type == onnx.TensorProto.UINT8
+                point, step = numpy_helper.to_array(zero), numpy_helper.to_array(scale)
+                result[tensor] = _Codes(name, float(step.ravel()[0]), int(point.ravel()[0]), unsigned)
+    return result
+
+
+def _run(model: onnx.ModelProto, names: list[str], sample: FloatArray) -> list[NDArray[Any]]:
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.output[:]
+    present = {i.name for i in model.graph.input}
+    copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    session = ort.InferenceSession(copy.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    feed = {model.graph.input[0].name: sample}
+    values = dict(zip((o.name for o in session.get_outputs()), session.run(None, feed), strict=True))
+    return [values.get(n, sample) for n in names]

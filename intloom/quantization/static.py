@@ -1,0 +1,185 @@
+"""The whole way from a float model file to a quantised one: prepare, calibrate, quantise, measure."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import onnx
+
+from hw.spec.errors import ModelError, UsageError
+from intloom.cache import Cache
+from intloom.files import atomic_path
+from intloom.models import load_onnx
+from intloom.preprocess import Optimizer, Preprocessed, preprocess
+
+from .options import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales
+from .samples import FloatArray, image_input, load_samples
+from .snr import TensorNoise, measure_noise
+from .tail import float_tail
+
+_log = logging.getLogger(__name__)
+Progress = Callable[[str, int, int], None]
+"""Called with a stage's name, steps done and steps in all."""
+
+
+@dataclass(frozen=True)
+class Quantized:
+    """A finished quantisation."""
+
+    path: Path
+    options: QuantizeOptions
+    preprocessed: Preprocessed
+    samples: int
+    synthetic: bool
+    excluded: tuple[str, ...]
+    """Nodes left float."""
+    noise: tuple[TensorNoise, ...]
+    seconds: float
+
+
+def quantize(
+    source: Path,
+    target: Path,
+    calibration: Path | None = None,
+    options: QuantizeOptions | None = None,
+    *,
+    optimizer: Optimizer = Optimizer.ONNXSLIM,
+    cache: Cache | None = None,
+    progress: Progress | None = None,
+) -> Quantized:
+    """Quantises the float model in `source` into `target`.
+
+    Parameters
+    ----------
+    source, target
+        ONNX files.
+    calibration
+        A folder of pictures, or a .npy or .npz file; synthetic images when None, with a warning.
+    options
+        See `QuantizeOptions`.
+    optimizer, cache
+        How and where the float model is prepared first.
+    progress
+        Told about every finished step.
+
+    Raises
+    ------
+    UsageError
+        A node to exclude does not exist, or the samples do not suit the model.
+    ModelError
+        onnxruntime refuses the model.
+    """
+    started = time.perf_counter()
+    options = options or QuantizeOptions()
+    report = progress or (lambda _stage, _done, _all: None)
+    if calibration is None:
+        _log.warning("no --calibration given: using %d synthetic images; give real ones for accuracy", options.samples)
+    report("preprocess", 0, 1)
+    prepared = preprocess(source, optimizer, cache)
+    model = load_onnx(prepared.path)
+    samples = load_samples(image_input(model), calibration, options.samples, options.seed)
+    excluded = _excluded(model.graph, options)
+    with atomic_path(target) as temporary:
+        _run_quantizer(prepared.path, temporary, samples, options, excluded, report)
+        report("noise", 0, 1)
+        noise = measure_noise(model, onnx.load(temporary), samples[0])
+    report("noise", 1, 1)
+    elapsed = time.perf_counter() - started
+    return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed)
+
+
+def _excluded(graph: onnx.GraphProto, options: QuantizeOptions) -> tuple[str, ...]:
+    names = {node.name for node in graph.node}
+    for name in options.exclude:
+        if name not in names:
+            raise UsageError(f"node to exclude must be one of the model's, not {name!r}: see intloom inspect")
+    tail = float_tail(graph) if options.head is Head.FLOAT else []
+    return tuple(dict.fromkeys([*tail, *options.exclude]))
+
+
+class _Reader:
+    """Hands samples to onnxruntime's calibrator, one after the other."""
+
+    def __init__(self, name: str, samples: list[FloatArray], report: Progress) -> None:
+        self._name, self._samples, self._report = name, samples, report
+        self._next = 0
+
+    def get_next(self) -> dict[str, FloatArray] | None:
+        """The next sample, or None after the last."""
+        self._report("calibrate", self._next, len(self._samples))
+        if self._next >= len(self._samples):
+            return None
+        self._next += 1
+        return {self._name: self._samples[self._next - 1]}
+
+    def __len__(self) -> int:
+        return len(self._samples)
+
+
+def _run_quantizer(
+    model: Path,
+    target: Path,
+    samples: list[FloatArray],
+    options: QuantizeOptions,
+    excluded: tuple[str, ...],
+    report: Progress,
+) -> None:
+    from onnxruntime.quantization import (
+        CalibrationDataReader,
+        CalibrationMethod,
+        QuantFormat,
+        QuantType,
+        quantize_static,
+    )
+
+    methods = {
+        Calibration.MINMAX: CalibrationMethod.MinMax,
+        Calibration.ENTROPY: CalibrationMethod.Entropy,
+        Calibration.PERCENTILE: CalibrationMethod.Percentile,
+    }
+    # The quantiser checks for its own abstract class.
+    reader_class = type("Reader", (_Reader, CalibrationDataReader), {})
+    extra = {"ForceQuantizeNoInputCheck": True}
+    if options.calibration is Calibration.PERCENTILE:
+        extra["CalibPercentile"] = options.percentile  # type: ignore[assignment]  # one dictionary holds values of many types
+    unsigned = options.activations is ActivationType.UINT8
+    try:
+        with _quiet():
+            quantize_static(
+                str(model),
+                str(target),
+                reader_class(image_input(load_onnx(model)).name, samples, report),
+                quant_format=QuantFormat.QDQ if options.form is Form.QDQ else QuantFormat.QOperator,
+                per_channel=options.weights is WeightScales.PER_CHANNEL,
+                activation_type=QuantType.QUInt8 if unsigned else QuantType.QInt8,
+                weight_type=QuantType.QInt8,
+                nodes_to_exclude=list(excluded),
+                calibrate_method=methods[options.calibration],
+                extra_options=extra,
+            )
+    except (OSError, UsageError):
+        raise
+    except Exception as error:
+        # onnxruntime's quantiser raises anything, down to AssertionError.
+        reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+        raise ModelError(f"onnxruntime cannot quantise the model: {reason}") from error
+
+
+@contextlib.contextmanager
+def _quiet() -> Iterator[None]:
+    """Silences the quantiser's log and its prints: what matters is in the result."""
+    root = logging.getLogger()
+    level, handlers = root.level, list(root.handlers)
+    root.setLevel(logging.ERROR)
+    try:
+        with Path(os.devnull).open("w") as sink, contextlib.redirect_stdout(sink):
+            yield
+    finally:
+        root.setLevel(level)
+        root.handlers[:] = handlers

@@ -1,0 +1,60 @@
+"""Finds the detection tail: the decoding of boxes and scores, which does not survive eight bits.
+
+A final Concat of pixels (0 to 640) and scores (0 to 1) under one scale turns every score into zero, and the
+softmax over distances loses its small terms. So the tail stays float unless the user asks otherwise.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+import onnx
+from onnx import numpy_helper
+
+_WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+
+
+def float_tail(graph: onnx.GraphProto) -> list[str]:
+    """Names of the nodes of the tail, in graph order; empty where the model has none.
+
+    A node belongs to it when no layer with trained weights comes after it, and it is joined, through other such nodes,
+    to a Softmax. The convolution with weights 0, 1, 2 and so on that takes a distribution's mean is not a trained one.
+    """
+    constants = {i.name: i for i in graph.initializer}
+    producers = {output: i for i, node in enumerate(graph.node) for output in node.output}
+    late = _after_last_weights(graph, constants, producers)
+    neighbours: dict[int, set[int]] = defaultdict(set)
+    for i in late:
+        for name in graph.node[i].input:
+            source = producers.get(name)
+            if source in late and source is not None:
+                neighbours[i].add(source)
+                neighbours[source].add(i)
+    tail = {i for i in late if graph.node[i].op_type == "Softmax"}
+    frontier = list(tail)
+    while frontier:
+        fresh = neighbours[frontier.pop()] - tail
+        tail |= fresh
+        frontier += fresh
+    return [graph.node[i].name for i in sorted(tail)]
+
+
+def _after_last_weights(
+    graph: onnx.GraphProto, constants: dict[str, onnx.TensorProto], producers: dict[str, int]
+) -> set[int]:
+    """Indices of nodes that are no trained layer and lead to none."""
+    early: set[int] = set()
+    for i in range(len(graph.node) - 1, -1, -1):
+        node = graph.node[i]
+        if i in early or _is_trained(node, constants):
+            early.add(i)
+            early.update(producers[name] for name in node.input if name in producers)
+    return set(range(len(graph.node))) - early
+
+
+def _is_trained(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto]) -> bool:
+    if node.op_type not in _WEIGHTED or len(node.input) < 2 or node.input[1] not in constants:
+        return False
+    weights = numpy_helper.to_array(constants[node.input[1]]).ravel()
+    return not np.array_equal(weights, np.arange(weights.size))
