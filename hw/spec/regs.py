@@ -5,7 +5,8 @@ The RTL bank, C header, SystemRDL, manual and bench accessors derive from it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import dataclasses
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
@@ -13,7 +14,7 @@ from types import MappingProxyType
 from .arith import Match
 from .errors import EncodingError
 from .isa import ISA_VERSION, QUEUED_UNITS, Unit
-from .params import HardwareParams
+from .params import HardwareParams, from_dict
 
 MAGIC = 0x4D4F4F4C
 """`LOOM` in ASCII, lowest byte first."""
@@ -37,23 +38,36 @@ class Cause(IntEnum):
     """Why the accelerator stopped with an error."""
 
     NONE = 0
+    """It did not."""
     BAD_OPCODE = 1
+    """An instruction whose opcode is not in the table."""
     BAD_FIELD = 2
+    """A field outside its limits, bits set past the last field, or an option this hardware was built without."""
     WRONG_PROGRAM = 3
+    """The program is for another instruction set version or other hardware parameters, or does not start with BEGIN."""
     SCRATCH_RANGE = 4
+    """An access past the end of the scratchpad."""
     READ_SLVERR = 5
+    """The memory answered a load with SLVERR."""
     READ_DECERR = 6
+    """No memory at the address of a load (DECERR)."""
     WRITE_SLVERR = 7
+    """The memory answered a store with SLVERR."""
     WRITE_DECERR = 8
+    """No memory at the address of a store (DECERR)."""
     WATCHDOG = 9
+    """No instruction finished and no bus beat passed for as many cycles as register WATCHDOG says."""
     NO_END = 10
+    """The program's last instruction is not END."""
     FETCH_ERROR = 11
+    """Reading the program itself met an error on the bus."""
 
 
 class Stall(IntEnum):
     """Why a unit with work to do did nothing in a cycle; each has a counter in every unit."""
 
     NO_INSTRUCTION = 0
+    """Its queue was empty."""
     WAIT = 1
     """The instruction waits for another unit."""
     MEMORY = 2
@@ -146,12 +160,27 @@ MATCH_CODES: Mapping[Match, int] = MappingProxyType({Match.ORT: 0, Match.EXACT: 
 
 def capability_names() -> tuple[str, ...]:
     """Names of the capability registers: one for every hardware parameter, in the parameters' own order."""
-    return tuple(f"CAP_{name.upper()}" for name in HardwareParams.__dataclass_fields__)
+    return tuple(f"CAP_{f.name.upper()}" for f in dataclasses.fields(HardwareParams))
 
 
 def capability_values(params: HardwareParams) -> tuple[int, ...]:
     """What the capability registers read: numbers as they are, truth as 0 and 1, the match mode by its code."""
     return tuple(MATCH_CODES[Match(v)] if isinstance(v, str) else int(v) for v in params.to_dict().values())
+
+
+def params_from_capabilities(values: Sequence[int]) -> HardwareParams:
+    """The hardware parameters that the capability registers, read in order, stand for; the inverse of the above."""
+    fields = dataclasses.fields(HardwareParams)
+    if len(values) != len(fields):
+        raise EncodingError(f"capability registers must be {len(fields)} values, not {len(values)}")
+    matches = {code: match for match, code in MATCH_CODES.items()}
+    plain: dict[str, int | str | bool] = {}
+    for f, value in zip(fields, values, strict=True):
+        if f.name == "match":
+            plain[f.name] = matches.get(value, f"code {value}")
+        else:
+            plain[f.name] = bool(value) if f.type == "bool" else value
+    return from_dict(plain)
 
 
 def _counters() -> tuple[Register, ...]:
@@ -171,8 +200,8 @@ def _counters() -> tuple[Register, ...]:
 
 COUNTERS = _counters()
 CAPABILITIES = tuple(
-    Register(name, _FIRST_CAPABILITY + 4 * i, Access.RO, f"Hardware parameter {name[4:].lower()}.")
-    for i, name in enumerate(capability_names())
+    Register(name, _FIRST_CAPABILITY + 4 * i, Access.RO, f"Parameter {f.name}. {f.metadata['doc']}")
+    for i, (name, f) in enumerate(zip(capability_names(), dataclasses.fields(HardwareParams), strict=True))
 )
 REGISTERS: tuple[Register, ...] = (*_CONTROL, *CAPABILITIES, *COUNTERS)
 BY_NAME: Mapping[str, Register] = MappingProxyType({r.name: r for r in REGISTERS})

@@ -1,0 +1,41 @@
+"""Write every file that is derived from the specification: `python -m hw.spec [folder]`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+from .params import preset
+from .render_c import render_c
+from .render_manual import render_isa, render_parameters, render_registers
+from .render_rdl import render_rdl
+
+HEADER_PRESET = "base"
+"""The hardware whose parameters stand in the C header of the repository."""
+
+
+def derived_files() -> dict[str, str]:
+    """Path, from the repository's root, and text of every derived file."""
+    return {
+        "include/intloom.h": render_c(preset(HEADER_PRESET), HEADER_PRESET),
+        "include/intloom.rdl": render_rdl(),
+        "docs/isa.md": render_isa(),
+        "docs/registers.md": render_registers(),
+        "docs/parameters.md": render_parameters(),
+    }
+
+
+def main() -> None:
+    """Write the files below the folder named on the command line, or the current one."""
+    root = Path(sys.argv[1] if len(sys.argv) > 1 else ".")
+    for name, text in derived_files().items():
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        new = path.with_name(path.name + ".new")
+        new.write_text(text, encoding="utf-8")
+        new.replace(path)
+        print(path)
+
+
+if __name__ == "__main__":
+    main()

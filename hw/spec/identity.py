@@ -1,0 +1,40 @@
+"""What ties a program to its hardware: its first instruction, with the ISA version and the parameter fingerprint."""
+
+from __future__ import annotations
+
+from .errors import HardwareMismatchError
+from .fields import ISA_VERSION, Kind
+from .isa import Instruction, make
+from .params import PRESETS, HardwareParams
+
+
+def begin(params: HardwareParams) -> Instruction:
+    """The BEGIN instruction of every program for this hardware."""
+    return make(Kind.BEGIN, version=ISA_VERSION, fingerprint=params.fingerprint())
+
+
+def name_of(fingerprint: int) -> str:
+    """How messages call the hardware with this fingerprint: by its preset's name where it has one."""
+    known = (f"{name} ({fingerprint:08x})" for name, p in PRESETS.items() if p.fingerprint() == fingerprint)
+    return next(known, f"{fingerprint:08x}")
+
+
+def check_program(first: Instruction, params: HardwareParams) -> None:
+    """Refuse a program whose first instruction says that it is for another instruction set or other hardware.
+
+    Raises
+    ------
+    HardwareMismatchError
+        It does not start with BEGIN, or version or fingerprint differ; the message names both sides.
+    """
+    if first.kind is not Kind.BEGIN:
+        raise HardwareMismatchError(f"a program must start with BEGIN, not {first.kind}: it is damaged or no program")
+    if first["version"] != ISA_VERSION:
+        raise HardwareMismatchError(
+            f"the program must be for instruction set version {ISA_VERSION}, not {first['version']}: compile it again"
+        )
+    if first["fingerprint"] != params.fingerprint():
+        raise HardwareMismatchError(
+            f"the program must be for hardware {name_of(params.fingerprint())}, not {name_of(first['fingerprint'])}: "
+            "compile it for this hardware, or run it on the hardware that it was made for"
+        )

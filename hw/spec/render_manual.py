@@ -1,0 +1,156 @@
+"""Manual pages in Markdown: the instruction set with bit diagrams, the registers, the parameters."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+from collections.abc import Iterable, Sequence
+from enum import IntEnum
+
+from .bit_diagram import bit_diagram
+from .fields import INSTRUCTION_BITS, ISA_VERSION, Field, InstructionSpec
+from .instructions import INSTRUCTIONS
+from .params import PRESETS, HardwareParams
+from .regs import REGISTERS, VERSION, Access, Cause, Register, Stall
+
+_NOTE = "<!-- Generated from hw/spec by `make generated`: do not edit. -->\n"
+
+_ISA_INTRO = f"""\
+# Instructions
+
+Instruction set version {ISA_VERSION}. Every instruction is {INSTRUCTION_BITS} bits, little-endian in memory, and
+begins with a header: its opcode, and for each unit a number of finished instructions to wait for. Bits above the last
+field must be zero. Field values outside their limits stop the accelerator with cause `BAD_FIELD`; an unknown opcode
+stops it with `BAD_OPCODE`.
+
+In assembly text an instruction is its name followed by `field=value`; fields left out have their defaults:
+
+```
+LOAD wait_mac=3 dram=4096 local=0x100 n0=64 n1=8 dram_s1=640 local_s1=64
+```
+
+What the instructions compute is told in [How Intloom is built](architecture.md).
+"""
+
+_REGISTER_INTRO = f"""\
+# Registers
+
+Register map version {VERSION}: 32-bit registers behind the AXI4-Lite port, at these byte offsets. `ro` read only, `rw`
+read and write, `w1c` reads flags and clears those that are written as 1, `wo` acts on each bit that is written as 1 and
+reads as 0. Reads elsewhere give 0, writes elsewhere do nothing.
+"""
+
+_PARAMETER_INTRO = """\
+# Hardware parameters
+
+Choose a preset, or give a TOML file with all fields, or with `preset = "base"` and the fields that differ from it:
+
+```toml
+preset = "base"
+weight_kib = 128
+match = "exact"
+```
+
+Contradictions are refused with the numbers that clash. The capability registers read every parameter back from the
+hardware, and its fingerprint stands in every program, so that a program cannot run on other hardware.
+"""
+
+
+def _table(heads: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    lines = ["| " + " | ".join(heads) + " |", "|" + "---|" * len(heads)]
+    lines += ["| " + " | ".join(str(cell).replace("|", "\\|") for cell in row) + " |" for row in rows]
+    return "\n".join(lines) + "\n"
+
+
+def _field_row(spec: InstructionSpec, number: int, field: Field) -> tuple[object, ...]:
+    low = spec.offsets[field.name]
+    limits = f"{spec.opcode:#04x}" if field.name == "opcode" else f"{field.minimum} to {field.maximum}"
+    default = "" if field.name == "opcode" else field.default
+    return number, f"`{field.name}`", f"{low + field.width - 1}:{low}", limits, default, field.unit, field.doc
+
+
+def _instruction(spec: InstructionSpec) -> str:
+    rows = (_field_row(spec, number, f) for number, f in enumerate(spec.fields))
+    table = _table(("#", "field", "bits", "limits", "default", "unit", "meaning"), rows)
+    title = f"## {spec.kind}\n\nOpcode `{spec.opcode:#04x}`, {spec.unit.name} unit. {spec.doc}\n"
+    return f"{title}\n```\n{bit_diagram(spec)}```\n\n{table}"
+
+
+def render_isa() -> str:
+    """The page `isa.md`."""
+    rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
+    overview = _table(("name", "opcode", "unit", "what it does"), rows)
+    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS)])
+
+
+def _member_docs(members: type[IntEnum]) -> dict[str, str]:
+    """The comment string below each member of an enum, where it has one."""
+    lines = [line.strip() for line in inspect.getsource(members).splitlines()]
+    pairs = zip(lines, [*lines[1:], ""], strict=True)
+    return {a.split(" = ")[0]: b.strip('"') for a, b in pairs if " = " in a and b.startswith('"""')}
+
+
+def _enum_table(title: str, members: type[IntEnum]) -> str:
+    docs = _member_docs(members)
+    rows = ((int(m), f"`{m.name}`", docs.get(m.name, "")) for m in members)
+    return f"## {title}\n\n{inspect.getdoc(members)}\n\n" + _table(("code", "name", "meaning"), rows)
+
+
+def _register_fields(register: Register) -> str:
+    rows = ((f"`{f.name}`", f"{f.lsb + f.width - 1}:{f.lsb}", f.doc) for f in register.fields)
+    return f"### {register.name}\n\n" + _table(("field", "bits", "meaning"), rows)
+
+
+def _reset(register: Register) -> str:
+    """What the register reads after reset; nothing where the hardware's parameters or its work decide that."""
+    return "" if register.access is Access.RO and not register.reset else f"`0x{register.reset:x}`"
+
+
+def render_registers() -> str:
+    """The page `registers.md`."""
+    rows = ((f"`0x{r.offset:03x}`", f"`{r.name}`", r.access, _reset(r), r.doc) for r in REGISTERS)
+    parts = [
+        _NOTE,
+        _REGISTER_INTRO,
+        _table(("offset", "name", "access", "reset", "meaning"), rows),
+        "## Fields\n",
+        *(_register_fields(r) for r in REGISTERS if r.fields),
+        _enum_table("Error causes", Cause),
+        _enum_table("Stalls", Stall),
+    ]
+    return "\n".join(parts)
+
+
+def _default(field: dataclasses.Field[object]) -> str:
+    return "" if field.default is dataclasses.MISSING else f"`{_shown(field.default)}`"
+
+
+def _shown(value: object) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def _derived() -> dict[str, str]:
+    """Names and sentences of the properties of `HardwareParams`."""
+    members = vars(HardwareParams).items()
+    return {name: inspect.getdoc(p) or "" for name, p in members if isinstance(p, property)}
+
+
+def render_parameters() -> str:
+    """The page `parameters.md`."""
+    chosen = dataclasses.fields(HardwareParams)
+    fields = _table(("name", "default", "meaning"), ((f"`{f.name}`", _default(f), f.metadata["doc"]) for f in chosen))
+    heads = ("name", *PRESETS)
+    preset_rows = [(f"`{f.name}`", *(_shown(getattr(p, f.name)) for p in PRESETS.values())) for f in chosen]
+    preset_rows.append(("fingerprint", *(f"`{p.fingerprint():08x}`" for p in PRESETS.values())))
+    derived_rows = ((f"`{n}`", *(getattr(p, n) for p in PRESETS.values()), text) for n, text in _derived().items())
+    parts = [
+        _NOTE,
+        _PARAMETER_INTRO,
+        "## Fields\n",
+        fields,
+        "## Presets\n",
+        _table(heads, preset_rows),
+        "## What follows\n",
+        _table((*heads, "meaning"), derived_rows),
+    ]
+    return "\n".join(parts)
