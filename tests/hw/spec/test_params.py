@@ -1,0 +1,152 @@
+"""Parameters: presets, files, and refusal of every contradiction with the numbers that clash."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+import tomllib
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+
+from hw.spec.arith import Match
+from hw.spec.errors import FileFormatError, ParameterError
+from hw.spec.params import PRESETS, HardwareParams, from_dict, from_toml, preset
+from tests.hw.spec.strategies import hardware
+
+BASE = PRESETS["base"]
+
+
+def test_presets_have_the_promised_arrays():
+    arrays = {name: (p.rows, p.cols) for name, p in PRESETS.items()}
+    assert arrays == {"nano": (4, 4), "small": (8, 8), "base": (16, 16), "large": (32, 32)}
+
+
+def test_an_unknown_preset_is_refused_with_the_known_ones():
+    with pytest.raises(ParameterError, match="preset must be one of nano, small, base, large, not 'huge'"):
+        preset("huge")
+
+
+@given(hardware())
+def test_toml_round_trips(params: HardwareParams):
+    assert from_dict(tomllib.loads(params.to_toml())) == params
+
+
+def test_toml_files_give_all_fields_or_a_preset_and_changes(tmp_path: Path):
+    whole, changed = tmp_path / "whole.toml", tmp_path / "changed.toml"
+    whole.write_text(BASE.to_toml())
+    changed.write_text('preset = "base"\nweight_kib = 128\nmatch = "exact"\n')
+    assert from_toml(whole) == BASE
+    assert from_toml(changed) == BASE.replace(weight_kib=128, match="exact")
+    assert from_toml(changed).match is Match.EXACT
+
+
+@pytest.mark.parametrize(
+    ("text", "error", "message"),
+    [
+        ("rows = ", FileFormatError, "must be a TOML file"),
+        ('preset = "huge"', ParameterError, "preset must be one of .*not 'huge'"),
+        ('preset = "base"\nrow = 8', ParameterError, "unknown hardware parameter 'row'"),
+        ("rows = 8", ParameterError, "hardware parameter 'axi_data_bits' is missing"),
+        (
+            'preset = "base"\nrows = 8',
+            ParameterError,
+            "lanes must divide rows and cols, but 16 does not divide 8 and 16",
+        ),
+        ('preset = "base"\nrows = "8"', ParameterError, "rows must be an integer, not '8'"),
+    ],
+)
+def test_a_bad_file_is_refused_and_named(tmp_path: Path, text: str, error: type[Exception], message: str):
+    path = tmp_path / "hardware.toml"
+    path.write_text(text)
+    with pytest.raises(error, match=rf"^(?s:.*){re.escape(str(path))}.*{message}"):
+        from_toml(path)
+
+
+def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path):
+    with pytest.raises(FileFormatError, match=r"cannot read hardware parameters .*absent\.toml: No such file"):
+        from_toml(tmp_path / "absent.toml")
+    binary = tmp_path / "binary.toml"
+    binary.write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(FileFormatError, match="must be a TOML file"):
+        from_toml(binary)
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"lanes": 32}, "lanes must divide rows and cols, but 32 does not divide 16 and 16"),
+        ({"axi_data_bits": 64}, "axi_data_bits must be 8*rows = 128, not 64"),
+        (
+            {"axi_burst": 256, "rows": 32, "axi_data_bits": 256},
+            "axi_burst of 256 beats of 32 bytes crosses 4 KiB: at most 128",
+        ),
+        ({"mantissa_bits": 16}, "mantissa_bits must be 24 with match 'ort', not 16"),
+        ({"cols": 32, "strip": 16}, "strip must be at least cols = 32, not 16: shorter strips starve the array"),
+        ({"lut_products": 257}, "lut_products must be from 0 to rows*cols = 256, not 257"),
+        ({"lut_products": -1}, "lut_products must be from 0 to rows*cols = 256, not -1"),
+        ({"match": "tflite"}, "match must be one of ['ort', 'exact'], not 'tflite'"),
+        ({"weight_kib": 2, "cols": 32, "strip": 64}, "weight_kib must hold at least 130 words, but 2 KiB are 128"),
+        ({"trace": 1}, "trace must be true or false, not 1"),
+        ({"rows": True}, "rows must be an integer, not True"),
+        ({"strip": 64.0}, "strip must be an integer, not 64.0"),
+    ],
+)
+def test_a_contradiction_is_refused_with_its_numbers(changes: dict[str, object], message: str):
+    with pytest.raises(ParameterError, match=f"^{re.escape(message)}$"):
+        BASE.replace(**changes)
+
+
+RANGES = {
+    "rows": (4, 32, True),
+    "cols": (4, 32, True),
+    "lanes": (1, 32, True),
+    "strip": (16, 256, True),
+    "scratch_kib": (4, 1024, True),
+    "scratch_banks": (2, 16, True),
+    "weight_kib": (2, 1024, True),
+    "axi_addr_bits": (32, 64, False),
+    "axi_burst": (4, 256, True),
+    "axi_outstanding": (1, 32, True),
+    "mantissa_bits": (8, 24, False),
+    "acc_bits": (20, 32, False),
+    "queue_depth": (2, 64, True),
+}
+
+
+@pytest.mark.parametrize(("name", "low", "high", "power"), [(n, *r) for n, r in RANGES.items()])
+def test_a_value_out_of_range_is_refused(name: str, low: int, high: int, power: bool):
+    wrong = [low // 2 if power else low - 1, 2 * high if power else high + 1, -low, *([high - 1] if power else [])]
+    what = f"a power of two from {low} to {high}" if power else f"from {low} to {high}"
+    for value in wrong:
+        with pytest.raises(ParameterError, match=f"^{name} must be {what}, not {value}$"):
+            BASE.replace(**{name: value})
+
+
+def test_the_documented_ranges_are_the_checked_ones():
+    for name, (low, high, _) in RANGES.items():
+        text = HardwareParams.__dataclass_fields__[name].metadata["doc"]
+        # The lanes' range follows from rows and cols, which they must divide.
+        assert f"{low} to {high}" in text or name == "lanes", name
+
+
+def test_every_field_is_documented():
+    assert all(f.metadata["doc"].endswith(".") for f in dataclasses.fields(HardwareParams))
+
+
+def test_parameters_are_frozen():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        BASE.rows = 8  # type: ignore[misc]  # the assignment is what is tested
+
+
+@given(hardware())
+def test_derived_sizes_agree(params: HardwareParams):
+    assert params.word_bytes * 8 == params.axi_data_bits
+    assert params.scratch_words * params.word_bytes == params.scratch_kib * 1024
+    assert params.weight_words * params.word_bytes == params.weight_kib * 1024
+    assert params.tile_words * params.word_bytes == params.macs
+    assert params.channel_words * params.word_bytes == 8 * params.cols
+    assert params.table_words * params.word_bytes == 256
+    assert params.residual_words * params.word_bytes >= 16
+    assert params.pixels_per_word * 4 == params.word_bytes
