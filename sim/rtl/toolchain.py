@@ -137,7 +137,13 @@ def _verilator_tool() -> Tool:
 
 
 def _program(
-    name: str, candidates: tuple[str, ...], flag: str, minimum: tuple[int, ...], purpose: str, remedy: str, required: bool = True
+    name: str,
+    candidates: tuple[str, ...],
+    flag: str,
+    minimum: tuple[int, ...],
+    purpose: str,
+    remedy: str,
+    required: bool = True,
 ) -> Tool:
     """A tool on PATH under one of several names."""
     for candidate in candidates:
@@ -159,7 +165,9 @@ def _cocotb_tool() -> Tool:
     except importlib.metadata.PackageNotFoundError:
         return Tool("cocotb", "", "", purpose, remedy, False)
     spec = importlib.util.find_spec("cocotb")
-    return Tool("cocotb", version, str(spec.origin if spec else ""), purpose, remedy, _numbers(version) >= COCOTB_MINIMUM)
+    return Tool(
+        "cocotb", version, str(spec.origin if spec else ""), purpose, remedy, _numbers(version) >= COCOTB_MINIMUM
+    )
 
 
 _FINDERS: tuple[Callable[[], Tool], ...] = (
@@ -170,9 +178,17 @@ _FINDERS: tuple[Callable[[], Tool], ...] = (
     lambda: _program("make", ("make", "gmake"), "--version", (3, 82), "drives the compiler", "apt-get install make"),
     lambda: _program("perl", ("perl",), "-v", (), "runs Verilator's driver script", "apt-get install perl"),
     _cocotb_tool,
-    lambda: _program("ccache", ("ccache",), "--version", (), "makes repeated builds quick", "apt-get install ccache", False),
     lambda: _program(
-        "iverilog", ("iverilog",), "-V", ICARUS_MINIMUM, "a second simulator, to check the first", "apt-get install iverilog", False
+        "ccache", ("ccache",), "--version", (), "makes repeated builds quick", "apt-get install ccache", False
+    ),
+    lambda: _program(
+        "iverilog",
+        ("iverilog",),
+        "-V",
+        ICARUS_MINIMUM,
+        "a second simulator, to check the first",
+        "apt-get install iverilog",
+        False,
     ),
 )
 
@@ -186,7 +202,9 @@ def require(tools: list[Tool]) -> None:
     """Raise `EnvironmentFault` with the mending command of every required tool that is missing or too old."""
     missing = [t for t in tools if t.required and not t.ok]
     if missing:
-        lines = "; ".join(f"{t.name} {'is too old: ' + t.version if t.version else 'is missing'}: {t.remedy}" for t in missing)
+        lines = "; ".join(
+            f"{t.name} {'is too old: ' + t.version if t.version else 'is missing'}: {t.remedy}" for t in missing
+        )
         raise EnvironmentFault(f"RTL simulation cannot run: {lines}")
 
 

@@ -1,0 +1,199 @@
+"""Building simulators: every binary is cached under a hash of all that shapes it.
+
+The key covers the Verilog, the bench's own sources, the flags and the versions of the tools. A build happens in a folder of
+its own and is renamed into place when it is whole, under a lock, so processes may build side by side and a killed
+build leaves nothing that looks finished.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import filelock
+import platformdirs
+from hw.spec.errors import DiskError, EnvironmentFault, SimulationError
+
+from .toolchain import Toolchain, toolchain
+
+BINARY = "simulator"
+SOURCES = Path(__file__).parent / "csrc"
+MAKE_JOBS = 2
+_LOG_LINES = 12
+_KEEP_BUILDS = 24
+"""Least recently used builds beyond this number are removed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildPlan:
+    """What to build: generated sources by file name, C++ sources of `csrc` by name, and flags."""
+
+    name: str
+    top: str
+    generated: Mapping[str, str]
+    cpp: tuple[str, ...]
+    verilator_flags: tuple[str, ...] = ()
+    cxx_flags: tuple[str, ...] = ()
+    link_flags: tuple[str, ...] = ()
+    optimise: str = "-O3 -march=native"
+    """Compiler flags of the generated model's hot code."""
+
+    def key(self, tools: Toolchain) -> str:
+        """Hash of everything that can change the binary."""
+        own = {p.name: p.read_text(encoding="utf-8") for p in sorted(SOURCES.iterdir())}
+        parts = [self.name, self.top, dict(self.generated), self.cpp, self.verilator_flags, self.cxx_flags]
+        parts += [self.link_flags, self.optimise, own, tools.versions, _machine()]
+        return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
+
+
+@dataclass(frozen=True)
+class Build:
+    """A simulator that is ready to run."""
+
+    binary: Path
+    seconds: float
+    cached: bool
+    key: str = field(default="")
+
+
+def _machine() -> str:
+    """What -march=native depends on."""
+    info = Path("/proc/cpuinfo")
+    flags = [line for line in info.read_text().splitlines() if line.startswith("flags")][:1] if info.exists() else []
+    return hashlib.sha256("".join(flags).encode()).hexdigest()
+
+
+def cache_folder() -> Path:
+    """Where builds and results are kept: $INTLOOM_CACHE, else the user's cache folder."""
+    chosen = os.environ.get("INTLOOM_CACHE")
+    folder = Path(chosen) if chosen else Path(platformdirs.user_cache_dir("intloom"))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DiskError(
+            f"cannot make the cache folder {folder}: {error.strerror}; set INTLOOM_CACHE to another"
+        ) from None
+    return folder
+
+
+def build(plan: BuildPlan) -> Build:
+    """The simulator of `plan`, from the cache or built now.
+
+    Raises
+    ------
+    EnvironmentFault
+        A tool is missing.
+    SimulationError
+        Verilator or the compiler refused the sources; the message ends with the log's last lines.
+    """
+    tools = toolchain()
+    key = f"{plan.name}-{plan.key(tools)}"
+    home = cache_folder() / "builds"
+    home.mkdir(exist_ok=True)
+    folder = home / key
+    start = time.monotonic()
+    with filelock.FileLock(home / f"{key}.lock"):
+        if (folder / BINARY).exists():
+            os.utime(folder)
+            return Build(folder / BINARY, 0.0, True, key)
+        _build_into(folder, plan, tools)
+    _prune(home)
+    return Build(folder / BINARY, time.monotonic() - start, False, key)
+
+
+def _build_into(folder: Path, plan: BuildPlan, tools: Toolchain) -> None:
+    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as name:
+        work = Path(name)
+        for file, text in plan.generated.items():
+            (work / file).write_text(text, encoding="utf-8")
+        log = work / "build.log"
+        _run(_verilate_command(work, plan, tools), work, tools, log)
+        _run(_make_command(work, plan, tools), work, tools, log)
+        ready = work / "ready"
+        ready.mkdir()
+        shutil.move(work / "obj" / "Vtop", ready / BINARY)
+        shutil.move(log, ready / log.name)
+        ready.rename(folder)
+
+
+def _verilate_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
+    hdl = [n for n in plan.generated if n.endswith((".v", ".sv", ".vlt"))]
+    # The configuration file must come first: it names what the sources then define.
+    hdl.sort(key=lambda n: not n.endswith(".vlt"))
+    include = f"-I{SOURCES} -I{work} " + " ".join(plan.cxx_flags)
+    command = ["perl", str(tools.verilator.script), "-cc", "--exe", "-Mdir", str(work / "obj"), "--prefix", "Vtop"]
+    command += [
+        "--top-module",
+        plan.top,
+        "-O3",
+        "--x-assign",
+        "fast",
+        "--x-initial",
+        "fast",
+        "-Wno-fatal",
+        "-Wno-lint",
+        "-Wno-style",
+    ]
+    command += ["--timescale", "1ns/1ns", "-CFLAGS", include, *plan.verilator_flags]
+    if plan.link_flags:
+        command += ["-LDFLAGS", " ".join(plan.link_flags)]
+    return (
+        command + [str(SOURCES / n) if (SOURCES / n).exists() else n for n in plan.cpp] + [str(work / n) for n in hdl]
+    )
+
+
+def _make_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
+    variables = {
+        **tools.verilator.make_variables(),
+        "CXX": tools.compiler,
+        "LINK": tools.compiler,
+        "OPT_FAST": plan.optimise,
+        "OPT_SLOW": "-O1",
+        "OPT_GLOBAL": "-O2",
+    }
+    if tools.ccache:
+        variables["OBJCACHE"] = tools.ccache
+    command = [tools.make, "-j", str(MAKE_JOBS), "-C", str(work / "obj"), "-f", "Vtop.mk", "Vtop"]
+    return command + [f"{name}={value}" for name, value in variables.items()]
+
+
+def _run(command: list[str], work: Path, tools: Toolchain, log: Path) -> None:
+    env = tools.verilator.environment()
+    # Without these ccache refuses every file that uses the precompiled header; the base folder makes hits independent of it.
+    env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
+    with log.open("ab") as out:
+        try:
+            process = subprocess.Popen(command, stdout=out, stderr=out, cwd=work, env=env, start_new_session=True)
+        except OSError as error:
+            raise EnvironmentFault(f"cannot run {command[0]}: {error.strerror}; see `intloom doctor`") from None
+        try:
+            code = process.wait()
+        except BaseException:
+            os.killpg(process.pid, signal.SIGKILL)
+            process.wait()
+            raise
+    if code:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+        raise SimulationError(f"building the simulator failed ({Path(command[0]).name} ended with {code}):\n{tail}")
+
+
+def _prune(home: Path) -> None:
+    builds = sorted((p for p in home.iterdir() if (p / BINARY).exists()), key=lambda p: p.stat().st_mtime, reverse=True)
+    for old in builds[_KEEP_BUILDS:]:
+        shutil.rmtree(old, ignore_errors=True)
+        (home / f"{old.name}.lock").unlink(missing_ok=True)
+
+
+def python_path() -> str:
+    """The module search path that Python inside a simulator needs to find what this process finds."""
+    return os.pathsep.join(p for p in sys.path if p)

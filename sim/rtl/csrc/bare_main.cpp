@@ -1,0 +1,92 @@
+// The bare loop: the accelerator alone, without shell, VPI or Python, against the same memory model. It is the yardstick
+// of the fast bench: prints one JSON line with cycles and seconds from the start command to the interrupt.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <verilated.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstring>
+#include <exception>
+#include <memory>
+
+#include "Vtop.h"
+#include "ports.h"
+#include "world.h"
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+class Loop {
+  public:
+    Loop(Vtop& top, bench::World& world) : top_(top), world_(world) {}
+
+    void cycle() {
+        bench::AxiMaster master;
+        uint8_t wdata[bench::kMaxWordBytes];
+        ports::read_master(top_, master, wdata);
+        const bench::LiteSlave lite = ports::read_lite(top_);
+        top_.clk = 1;
+        top_.eval();
+        if (master.arvalid || master.awvalid || master.wvalid || !world_.memory.idle()) {
+            world_.memory.step(master, now_);
+            ports::write_slave(top_, world_.memory.slave());
+        }
+        if (!world_.registers.idle()) {
+            world_.registers.step(lite);
+            ports::write_lite(top_, world_.registers.master());
+        }
+        top_.clk = 0;
+        top_.eval();
+        ++now_;
+    }
+
+    void reset() {
+        top_.rst = 1;
+        ports::write_slave(top_, world_.memory.slave());
+        for (int i = 0; i < 4; ++i) cycle();
+        top_.rst = 0;
+    }
+
+    void finish_accesses() {
+        while (!world_.registers.idle()) cycle();
+    }
+
+    uint64_t now() const { return now_; }
+
+  private:
+    Vtop& top_;
+    bench::World& world_;
+    uint64_t now_ = 0;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlive whoever started this
+    const auto context = std::make_unique<VerilatedContext>();
+    context->commandArgs(argc, argv);
+    try {
+        if (argc < 2) throw std::runtime_error("call it with JOB-FILE");
+        bench::World world(argv[1]);
+        const auto top = std::make_unique<Vtop>(context.get(), "");
+        Loop loop(*top, world);
+        loop.reset();
+        for (const auto& row : world.job.rows("write"))
+            world.registers.write(static_cast<uint32_t>(row.at(0)), static_cast<uint32_t>(row.at(1)), [](uint32_t, uint8_t) {});
+        loop.finish_accesses();
+        const uint64_t limit = loop.now() + world.job.number("limit");
+        const uint64_t first = loop.now();
+        const auto start = Clock::now();
+        while (!top->irq && loop.now() < limit) loop.cycle();
+        const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
+        std::printf("{\"cycles\": %llu, \"seconds\": %.6f, \"finished\": %s}\n",
+                    static_cast<unsigned long long>(loop.now() - first), seconds, top->irq ? "true" : "false");
+        top->final();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "bench: %s\n", error.what());
+        return 2;
+    }
+    return 0;
+}

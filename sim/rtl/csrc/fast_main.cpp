@@ -1,0 +1,94 @@
+// The fast bench's main loop: runs whole clock cycles back to back and turns to Python only when the shell's `wake` output
+// changes or a timer of cocotb's falls due. One unit of simulation time is half a cycle.
+#include <signal.h>
+#include <sys/prctl.h>
+#include <verilated.h>
+#include <verilated_vpi.h>
+#include <vpi_user.h>
+
+#include <cstdio>
+#include <exception>
+#include <limits>
+#include <memory>
+
+#include "Vtop.h"
+#include "world.h"
+
+extern "C" void vlog_startup_routines_bootstrap(void);
+
+namespace {
+
+constexpr uint64_t kNever = std::numeric_limits<uint64_t>::max();
+constexpr uint64_t kPublishMask = (1 << 14) - 1;
+
+void settle(Vtop& top) {
+    while (true) {
+        VerilatedVpi::doInertialPuts();
+        bool again = VerilatedVpi::callValueCbs();
+        if (VerilatedVpi::evalNeeded()) {
+            VerilatedVpi::clearEvalNeeded();
+            top.eval();
+            again = true;
+        }
+        if (!again) return;
+    }
+}
+
+// Everything that Python may do at one moment: callbacks on values, writes, read-only and next-step callbacks.
+void turn_to_python(Vtop& top) {
+    settle(top);
+    while (VerilatedVpi::hasCbs(cbReadWriteSynch)) {
+        VerilatedVpi::callCbs(cbReadWriteSynch);
+        settle(top);
+    }
+    VerilatedVpi::callCbs(cbReadOnlySynch);
+    VerilatedVpi::callCbs(cbNextSimTime);
+    settle(top);
+}
+
+void run(VerilatedContext& context, Vtop& top) {
+    VerilatedVpi::callCbs(cbStartOfSimulation);
+    turn_to_python(top);
+    while (!context.gotFinish()) {
+        const uint64_t deadline = VerilatedVpi::cbNextDeadline();
+        const auto wake = top.wake;
+        uint64_t time = context.time();
+        while (top.wake == wake && time < deadline && !context.gotFinish()) {
+            top.clk = 1;
+            top.eval();
+            top.clk = 0;
+            top.eval();
+            time += 2;
+            if ((time & kPublishMask) == 0) bench::world->publish(time / 2);
+        }
+        context.time(time);
+        if (time >= deadline) VerilatedVpi::callTimedCbs();
+        turn_to_python(top);
+    }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlive whoever started this
+    const auto context = std::make_unique<VerilatedContext>();
+    Verilated::threadContextp(context.get());
+    context->commandArgs(argc, argv);
+    context->fatalOnVpiError(false);  // cocotb probes for system tasks that Verilator lacks
+    try {
+        std::string job = context->commandArgsPlusMatch("job=");
+        if (job.empty()) throw std::runtime_error("call it with +job=FILE");
+        bench::World world(job.substr(job.find('=') + 1));
+        bench::world = &world;
+        const auto top = std::make_unique<Vtop>(context.get(), "");
+        vlog_startup_routines_bootstrap();
+        run(*context, *top);
+        VerilatedVpi::callCbs(cbEndOfSimulation);
+        world.publish(context->time() / 2);
+        top->final();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "bench: %s\n", error.what());
+        return 2;
+    }
+    return context->errorCount() > 0 ? 1 : 0;
+}

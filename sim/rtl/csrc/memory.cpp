@@ -1,0 +1,146 @@
+#include "memory.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace bench {
+namespace {
+
+constexpr unsigned kReadDirection = 1, kWriteDirection = 2;
+constexpr unsigned kIncrementing = 1;
+constexpr uint64_t kPage = 4096;  // AXI bursts must not cross it
+
+unsigned log2_of(unsigned value) {
+    unsigned bits = 0;
+    while ((1u << bits) < value) ++bits;
+    return bits;
+}
+
+}  // namespace
+
+Memory::Memory(const Job& job, unsigned word_bytes)
+    : word_bytes_(word_bytes),
+      base_(job.number("base")),
+      bytes_(job.number("memory_bytes")),
+      read_latency_(job.number("read_latency")),
+      write_latency_(job.number("write_latency")),
+      bandwidth_(job.number("bandwidth_milli") / 1000.0),
+      stall_permille_(job.number("stall_permille")),
+      error_address_(job.number("error_address")),
+      error_response_(job.number("error_response")),
+      error_directions_(job.number("error_directions")),
+      depth_(static_cast<unsigned>(job.number("outstanding"))),
+      store_(job.text("memory_file"), job.number("memory_bytes")),
+      random_(job.number("seed") * 2 + 1) {
+    slave_.arready = slave_.awready = true;
+}
+
+bool Memory::idle() const {
+    return reads_.empty() && writes_.empty() && responses_.empty() && !slave_.rvalid && !slave_.bvalid &&
+           slave_.arready && slave_.awready && !slave_.wready;
+}
+
+void Memory::step(const AxiMaster& master, uint64_t cycle) {
+    credit_ = std::min(std::max(1.0, bandwidth_), credit_ + bandwidth_ * static_cast<double>(cycle - last_cycle_));
+    last_cycle_ = cycle;
+    accept(master, cycle);
+    if (slave_.wready && master.wvalid) take_write_beat(master, cycle);
+    if (slave_.rvalid && master.rready) slave_.rvalid = false;
+    if (slave_.bvalid && master.bready) slave_.bvalid = false;
+    if (!slave_.rvalid) offer_read_beat(cycle);
+    if (!slave_.bvalid) offer_response(cycle);
+    slave_.arready = reads_.size() < depth_ && !stall();
+    slave_.awready = writes_.size() + responses_.size() < depth_ && !stall();
+    slave_.wready = !writes_.empty() && (bandwidth_ == 0 || credit_ >= 1.0) && !stall();
+}
+
+void Memory::accept(const AxiMaster& master, uint64_t cycle) {
+    if (slave_.arready && master.arvalid) {
+        check_burst("AR", master.araddr, master.arlen + 1u, master.arsize, master.arburst);
+        reads_.push_back({master.araddr, master.arlen + 1u, master.arid, cycle + read_latency_, OKAY});
+    }
+    if (slave_.awready && master.awvalid) {
+        check_burst("AW", master.awaddr, master.awlen + 1u, master.awsize, master.awburst);
+        writes_.push_back({master.awaddr, master.awlen + 1u, master.awid, 0, OKAY});
+    }
+}
+
+void Memory::check_burst(const char* channel, uint64_t address, unsigned beats, unsigned size, unsigned burst) {
+    if (!violation_.empty()) return;
+    std::ostringstream text;
+    text << channel << " of " << beats << " beats at 0x" << std::hex << address << std::dec;
+    const uint64_t last = address + uint64_t(beats) * word_bytes_ - 1;
+    if (address % word_bytes_ != 0)
+        text << " is not aligned to " << word_bytes_ << " bytes";
+    else if (address / kPage != last / kPage)
+        text << " crosses a 4 KiB boundary";
+    else if (size != log2_of(word_bytes_))
+        text << " must have size " << log2_of(word_bytes_) << ", not " << size;
+    else if (burst != kIncrementing)
+        text << " must be an incrementing burst, not of type " << burst;
+    else
+        return;
+    violation_ = text.str();
+}
+
+void Memory::take_write_beat(const AxiMaster& master, uint64_t cycle) {
+    Burst& burst = writes_.front();
+    credit_ -= 1.0;
+    ++write_beats_;
+    const uint8_t response = response_at(burst.address, kWriteDirection);
+    burst.response = std::max(burst.response, response);
+    if (response == OKAY) {
+        uint8_t* const word = store_.data() + (burst.address - base_);
+        for (unsigned byte = 0; byte < word_bytes_; ++byte)
+            if (master.wstrb >> byte & 1) word[byte] = master.wdata[byte];
+    }
+    burst.address += word_bytes_;
+    --burst.beats;
+    if (violation_.empty() && master.wlast != (burst.beats == 0))
+        violation_ = master.wlast ? "WLAST before the last beat of its burst" : "no WLAST on the last beat of a burst";
+    if (burst.beats != 0) return;
+    burst.due = cycle + write_latency_;
+    responses_.push_back(burst);
+    writes_.pop_front();
+}
+
+void Memory::offer_read_beat(uint64_t cycle) {
+    if (reads_.empty() || cycle < reads_.front().due || (bandwidth_ != 0 && credit_ < 1.0) || stall()) return;
+    Burst& burst = reads_.front();
+    credit_ -= 1.0;
+    ++read_beats_;
+    slave_.rvalid = true;
+    slave_.rid = burst.id;
+    slave_.rlast = burst.beats == 1;
+    slave_.rresp = response_at(burst.address, kReadDirection);
+    if (slave_.rresp == OKAY)
+        std::memcpy(slave_.rdata, store_.data() + (burst.address - base_), word_bytes_);
+    else
+        std::memset(slave_.rdata, 0, word_bytes_);
+    burst.address += word_bytes_;
+    if (--burst.beats == 0) reads_.pop_front();
+}
+
+void Memory::offer_response(uint64_t cycle) {
+    if (responses_.empty() || cycle < responses_.front().due || stall()) return;
+    slave_.bvalid = true;
+    slave_.bid = responses_.front().id;
+    slave_.bresp = responses_.front().response;
+    responses_.pop_front();
+}
+
+uint8_t Memory::response_at(uint64_t address, unsigned direction) const {
+    if (address < base_ || address - base_ + word_bytes_ > bytes_) return DECERR;
+    const bool planted = (error_directions_ & direction) && error_address_ / word_bytes_ == address / word_bytes_;
+    return planted ? static_cast<uint8_t>(error_response_) : OKAY;
+}
+
+bool Memory::stall() {
+    if (stall_permille_ == 0) return false;
+    random_ ^= random_ << 13;
+    random_ ^= random_ >> 7;
+    random_ ^= random_ << 17;
+    return random_ % 1000 < stall_permille_;
+}
+
+}  // namespace bench

@@ -1,0 +1,38 @@
+// Everything that surrounds the accelerator in a run: memory, register master, recorder. Shared by the fast bench, where
+// the HDL shell calls it through DPI, and by the bare loop, which calls it itself.
+#pragma once
+
+#include "job.h"
+#include "memory.h"
+#include "recorder.h"
+#include "registers.h"
+
+namespace bench {
+
+struct World {
+    explicit World(const std::string& job_path)
+        : job(job_path), memory(job, static_cast<unsigned>(job.number("word_bytes"))), recorder(job, registers) {}
+
+    // Keep the status block fresh for whoever watches from outside.
+    void publish(uint64_t cycle) {
+        Status& status = recorder.status();
+        status.cycle = cycle;
+        status.read_beats = memory.read_beats();
+        status.write_beats = memory.write_beats();
+        if (!memory.violation().empty()) memory.violation().copy(status.violation, sizeof status.violation - 1);
+    }
+
+    Job job;
+    Registers registers;
+    Memory memory;
+    Recorder recorder;
+    // The register access that the bench's Python side asked for.
+    bool answered = false;
+    uint32_t answer = 0;
+    uint8_t answer_code = 0;
+};
+
+// The one world of this process; the DPI functions have no other way to it.
+inline World* world = nullptr;
+
+}  // namespace bench

@@ -1,0 +1,181 @@
+"""What one RTL run is told: the memory's behaviour, register writes, limits. Written as a job file for C++ and as JSON for Python."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntFlag
+from pathlib import Path
+
+from hw.spec import regs
+from hw.spec.errors import UsageError
+
+MEMORY_BASE = 0x4000_0000
+"""Byte address at which benches put the memory: not 0, so that the base register is really used."""
+
+
+class Direction(IntFlag):
+    """Which accesses a planted bus error meets."""
+
+    READ = 1
+    WRITE = 2
+
+
+class Response(IntFlag):
+    """AXI error responses."""
+
+    SLVERR = 2
+    DECERR = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlantedError:
+    """A word of memory that answers with a bus error."""
+
+    word: int
+    response: Response = Response.SLVERR
+    direction: Direction = Direction.READ
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemorySettings:
+    """How the memory behind the AXI port behaves."""
+
+    read_latency: int = 40
+    """Cycles from an accepted read address to its first beat."""
+    write_latency: int = 20
+    """Cycles from a burst's last beat to its response."""
+    bandwidth: float = 0.0
+    """Beats a cycle, reads and writes together; 0: as many as the port can carry."""
+    stall_permille: int = 0
+    """Chance, in thousandths, that a channel pauses for a cycle."""
+    seed: int = 1
+    outstanding: int = 16
+    """Bursts that the memory holds in each direction before it stops taking addresses."""
+    error: PlantedError | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("read_latency", "write_latency", "seed", "bandwidth"):
+            if getattr(self, name) < 0:
+                raise UsageError(f"memory {name} must not be negative, not {getattr(self, name)}")
+        if not 0 <= self.stall_permille < 1000:
+            raise UsageError(f"memory stall_permille must be from 0 to 999, not {self.stall_permille}")
+        if self.outstanding < 1:
+            raise UsageError(f"memory outstanding must be at least 1, not {self.outstanding}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """One run of the accelerator."""
+
+    word_bytes: int
+    memory_words: int
+    program_word: int
+    instructions: int
+    fingerprint: int
+    limit: int
+    """Cycles after which the bench gives up."""
+    watchdog: int = 1 << 20
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    boundaries: Sequence[tuple[int, int]] = ()
+    """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
+
+    def setup(self) -> list[tuple[str, int]]:
+        """Register writes before the start command, in order."""
+        return [
+            ("PROGRAM", self.program_word),
+            ("LENGTH", self.instructions),
+            ("BASE_LOW", MEMORY_BASE & 0xFFFF_FFFF),
+            ("BASE_HIGH", MEMORY_BASE >> 32),
+            ("WATCHDOG", self.watchdog),
+            ("IRQ_ENABLE", regs.pack("IRQ_ENABLE", done=1, error=1)),
+        ]
+
+
+@dataclass(frozen=True)
+class RunFiles:
+    """The files of one run, all in one folder."""
+
+    folder: Path
+
+    @property
+    def job(self) -> Path:
+        """Settings for C++."""
+        return self.folder / "job.txt"
+
+    @property
+    def settings(self) -> Path:
+        """Settings for the Python side of the bench."""
+        return self.folder / "settings.json"
+
+    @property
+    def memory(self) -> Path:
+        """The memory itself."""
+        return self.folder / "memory.bin"
+
+    @property
+    def status(self) -> Path:
+        """The status block, fresh while the simulator runs."""
+        return self.folder / "status.bin"
+
+    @property
+    def trace(self) -> Path:
+        """Starts and ends of instructions."""
+        return self.folder / "trace.bin"
+
+    @property
+    def snapshots(self) -> Path:
+        """Counters at the end of every layer."""
+        return self.folder / "snapshots.bin"
+
+    @property
+    def result(self) -> Path:
+        """What the Python side of the bench found."""
+        return self.folder / "result.json"
+
+    @property
+    def log(self) -> Path:
+        """What the simulator printed."""
+        return self.folder / "simulator.log"
+
+
+def write_job(job: Job, files: RunFiles) -> None:
+    """Write the job file and the settings of the bench's Python side."""
+    planted = job.memory.error
+    start = regs.pack("CONTROL", start=1)
+    lines = {
+        "word_bytes": job.word_bytes,
+        "base": MEMORY_BASE,
+        "memory_bytes": job.memory_words * job.word_bytes,
+        "memory_file": files.memory,
+        "status_file": files.status,
+        "trace_file": files.trace,
+        "snapshot_file": files.snapshots,
+        "read_latency": job.memory.read_latency,
+        "write_latency": job.memory.write_latency,
+        "bandwidth_milli": round(job.memory.bandwidth * 1000),
+        "stall_permille": job.memory.stall_permille,
+        "seed": job.memory.seed,
+        "outstanding": job.memory.outstanding,
+        "error_address": MEMORY_BASE + planted.word * job.word_bytes if planted else 0,
+        "error_response": int(planted.response) if planted else 0,
+        "error_directions": int(planted.direction) if planted else 0,
+        "limit": job.limit,
+    }
+    text = [f"{key} {value}" for key, value in lines.items()]
+    text += [f"boundary {unit} {count}" for unit, count in job.boundaries]
+    text += [f"counter {r.offset}" for r in regs.COUNTERS]
+    text += [f"write {regs.register(name).offset} {value}" for name, value in [*job.setup(), ("CONTROL", start)]]
+    files.job.write_text("\n".join(text) + "\n", encoding="utf-8")
+    settings = {
+        "setup": job.setup(),
+        "limit": job.limit,
+        "fingerprint": job.fingerprint,
+        "result": str(files.result),
+        "memory": str(files.memory),
+        "base": MEMORY_BASE,
+        "stall_permille": job.memory.stall_permille,
+        "seed": job.memory.seed,
+    }
+    files.settings.write_text(json.dumps(settings), encoding="utf-8")

@@ -1,0 +1,71 @@
+"""Running a simulator as a process of its own: watched, and killed with all its children when anything goes wrong."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from hw.spec.errors import SimulationError
+
+_POLL_SECONDS = 0.02
+_LOG_LINES = 15
+
+
+def cocotb_environment(toplevel: str, module: str, folder: Path) -> dict[str, str]:
+    """The environment in which a simulator with cocotb finds its Python, its top module and its tests."""
+    import cocotb_tools.config
+    import find_libpython
+
+    entry = [str(find_libpython.find_libpython()), cocotb_tools.config.pygpi_entry_point()]
+    return {
+        **os.environ,
+        "COCOTB_TOPLEVEL": toplevel,
+        "COCOTB_TEST_MODULES": module,
+        "COCOTB_RESULTS_FILE": str(folder / "results.xml"),
+        "COCOTB_LOG_LEVEL": "WARNING",
+        "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        "TOPLEVEL_LANG": "verilog",
+        "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
+        "PYGPI_PYTHON_BIN": sys.executable,
+        "GPI_USERS": ";".join(entry),
+    }
+
+
+def run_simulator(
+    command: list[str], folder: Path, log: Path, env: Mapping[str, str], watch: Callable[[], None] | None = None
+) -> None:
+    """Run `command` in `folder` to its end; `watch` is called a few times a second.
+
+    The simulator has a process group of its own, so that an interrupt at the terminal meets only this process, which then
+    kills the whole group. Raises `SimulationError` with the end of the log when the simulator dies.
+    """
+    with log.open("wb") as out:
+        process = subprocess.Popen(command, cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True)
+    try:
+        while process.poll() is None:
+            if watch is not None:
+                watch()
+            time.sleep(_POLL_SECONDS)
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
+    if process.returncode:
+        raise SimulationError(f"the simulator {_how_it_ended(process.returncode)}:\n{log_tail(log)}")
+
+
+def _how_it_ended(code: int) -> str:
+    if code >= 0:
+        return f"ended with exit code {code}"
+    return f"was killed by {signal.Signals(-code).name}"
+
+
+def log_tail(log: Path) -> str:
+    """The last lines that the simulator printed."""
+    return "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])

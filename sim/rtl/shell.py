@@ -1,0 +1,86 @@
+"""The generated sources that go around the accelerator: the fast bench's HDL shell, its visibility file, the bare loop's ports."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from pathlib import Path
+
+import jinja2
+from hw.spec.errors import FileFormatError
+
+from .ports import TOP, Port, parse_ports
+
+SHELL_TOP = "bench"
+_TEMPLATES = Path(__file__).parent / "templates"
+_RESETS = {
+    "m_axi_arready": 1,
+    "m_axi_awready": 1,
+    "s_axi_bready": 1,
+    "s_axi_rready": 1,
+    "s_axi_wstrb": "4'b1111",
+}
+"""Values of the accelerator's inputs before the first access; the rest start at 0."""
+_SHELL_PORT = re.compile(r"^    (?:input wire|output reg) (?:\[\d+:0\] )?(\w+)", re.MULTILINE)
+_NEEDED = (
+    *("clk", "rst", "irq"),
+    *(f"m_axi_{c}{s}" for c in ("aw", "ar") for s in ("id", "addr", "len", "size", "burst", "valid", "ready")),
+    *(f"m_axi_w{s}" for s in ("data", "strb", "last", "valid", "ready")),
+    *(f"m_axi_b{s}" for s in ("id", "resp", "valid", "ready")),
+    *(f"m_axi_r{s}" for s in ("id", "data", "resp", "last", "valid", "ready")),
+    *(f"s_axi_{c}{s}" for c in ("aw", "ar") for s in ("addr", "valid", "ready")),
+    *(f"s_axi_w{s}" for s in ("data", "strb", "valid", "ready")),
+    *(f"s_axi_b{s}" for s in ("resp", "valid", "ready")),
+    *(f"s_axi_r{s}" for s in ("data", "resp", "valid", "ready")),
+)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> jinja2.Environment:
+    return jinja2.Environment(
+        loader=jinja2.FileSystemLoader(_TEMPLATES),
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701 - the output is Verilog and C++, not HTML
+    )
+
+
+def _ports(verilog: str) -> dict[str, Port]:
+    ports = dict(parse_ports(verilog))
+    if missing := [name for name in _NEEDED if name not in ports]:
+        raise FileFormatError(f"module {TOP!r} must have a port {missing[0]!r}: generate the Verilog again")
+    return ports
+
+
+def _render(template: str, verilog: str) -> str:
+    ports = _ports(verilog)
+    return (
+        _environment()
+        .get_template(template)
+        .render(
+            top=TOP,
+            ports=[p for p in ports.values() if p.name not in ("clk", "rst")],
+            widths={p.name: p.width for p in ports.values()},
+            resets=_RESETS,
+            data_bits=ports["m_axi_wdata"].width,
+        )
+    )
+
+
+def bench_shell(verilog: str) -> str:
+    """SystemVerilog of the fast bench's top module around the accelerator in `verilog`."""
+    return _render("bench.sv.j2", verilog)
+
+
+def bare_ports(verilog: str) -> str:
+    """C++ header by which the bare loop reads and drives the accelerator's ports."""
+    return _render("ports.h.j2", verilog)
+
+
+def visibility(shell: str) -> str:
+    """Verilator configuration that makes the ports of the fast bench's top module, and nothing else, visible to Python."""
+    names = _SHELL_PORT.findall(shell)
+    lines = [f'public_flat_rw -module "{SHELL_TOP}" -var "{name}"' for name in names]
+    return "\n".join(["`verilator_config", *lines, ""])

@@ -1,0 +1,72 @@
+"""The status block of a running simulator, and what it leaves behind: trace records and counter snapshots."""
+
+from __future__ import annotations
+
+import struct
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from hw.spec import regs
+from hw.spec.isa import QUEUED_UNITS
+from numpy.typing import NDArray
+
+_UNITS = len(QUEUED_UNITS)
+_LAYOUT = struct.Struct(f"<Q{_UNITS}Q{_UNITS}QQQQ160s")
+STATUS_BYTES = _LAYOUT.size
+
+
+@dataclass(frozen=True)
+class Status:
+    """How far a run has come; see Status in csrc/recorder.h."""
+
+    cycle: int
+    started: tuple[int, ...]
+    done: tuple[int, ...]
+    layers: int
+    read_beats: int
+    write_beats: int
+    violation: str
+
+
+def read_status(path: Path) -> Status:
+    """The status block as it stands now."""
+    values = _LAYOUT.unpack(path.read_bytes()[:STATUS_BYTES])
+    text = values[-1].split(b"\0", 1)[0].decode(errors="replace")
+    return Status(values[0], values[1 : 1 + _UNITS], values[1 + _UNITS : 1 + 2 * _UNITS], *values[-4:-1], text)
+
+
+@dataclass(frozen=True)
+class Pulses:
+    """Cycles at which instructions started and were done: one array a unit, in the order of the unit's instructions."""
+
+    started: tuple[NDArray[np.uint64], ...]
+    done: tuple[NDArray[np.uint64], ...]
+
+
+def read_pulses(path: Path) -> Pulses:
+    """The trace file; a record that was cut off by a crash is left out."""
+    data = path.read_bytes()
+    records = np.frombuffer(data[: len(data) // 8 * 8], dtype="<u8")
+    cycles = records >> np.uint64(8)
+
+    def of(bit: int) -> NDArray[np.uint64]:
+        return cycles[(records >> np.uint64(bit)) & np.uint64(1) == 1]
+
+    return Pulses(tuple(of(u) for u in range(_UNITS)), tuple(of(_UNITS + u) for u in range(_UNITS)))
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """All counters shortly after a layer was done."""
+
+    cycle: int
+    counters: dict[str, int]
+
+
+def read_snapshots(path: Path) -> list[Snapshot]:
+    """The snapshot file; an unfinished row is left out."""
+    width = 1 + len(regs.COUNTERS)
+    data = path.read_bytes()
+    rows = np.frombuffer(data[: len(data) // (8 * width) * 8 * width], dtype="<u8").reshape(-1, width)
+    return [Snapshot(int(r[0]), {c.name: int(v) for c, v in zip(regs.COUNTERS, r[1:], strict=True)}) for r in rows]
