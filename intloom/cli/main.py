@@ -1,0 +1,89 @@
+"""The entry point: finds the subcommand, and turns every error into one line and an exit code."""
+
+from __future__ import annotations
+
+import errno
+import os
+import sys
+import traceback
+from collections.abc import Sequence
+from typing import Any
+
+import typer
+
+from hw.spec.errors import ExitCode, IntloomError
+
+from .commands import build_app
+from .console import Terminal, open_terminal
+from .interrupt import end_children, prompt_interrupt
+
+# Typer brings its own copy of click; the base of all its complaints is reached through one of them.
+_ClickError: type[Exception] = typer.BadParameter.__mro__[2]
+_VERBOSITY = {"-v": 1, "-vv": 2, "--verbose": 1, "-q": -1, "--quiet": -1}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Runs one command; gives its exit code."""
+    words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
+    terminal = open_terminal(verbosity)
+    command = typer.main.get_command(build_app())
+    try:
+        with prompt_interrupt():
+            result = command.main(args=words, prog_name="intloom", standalone_mode=False, obj=terminal)
+            sys.stdout.flush()
+        return int(result or ExitCode.OK)
+    except BaseException as error:  # noqa: BLE001  # the one place where errors become exit codes
+        return _explain(error, terminal)
+
+
+def _take_verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:
+    """Takes -v and -q out of the words, wherever they stand before a bare `--`."""
+    words = list(arguments)
+    end = words.index("--") if "--" in words else len(words)
+    level = sum(_VERBOSITY.get(w, 0) for w in words[:end])
+    kept = [w for w in words[:end] if w not in _VERBOSITY]
+    return kept + words[end:], max(-1, min(2, level))
+
+
+def _explain(error: BaseException, terminal: Terminal) -> int:
+    code, text = _judge(error)
+    if terminal.verbosity >= 2:
+        traceback.print_exception(error)
+    if code in (ExitCode.INTERRUPTED, ExitCode.SIMULATION):
+        end_children()
+    if text:
+        # One line, whatever the error's text holds.
+        sys.stderr.write(f"intloom: {' '.join(text.split())}\n")
+    return int(code)
+
+
+def _judge(error: BaseException) -> tuple[int, str]:
+    """The exit code and the line for an error."""
+    if isinstance(error, IntloomError):
+        return error.exit_code, f"error: {error}"
+    if isinstance(error, KeyboardInterrupt | typer.Abort):
+        return ExitCode.INTERRUPTED, "interrupted"
+    if isinstance(error, _ClickError):
+        return ExitCode.USAGE, f"error: {_usage(error)}"
+    if isinstance(error, SystemExit):
+        return error.code if isinstance(error.code, int) else ExitCode.OK, ""
+    if isinstance(error, BrokenPipeError):
+        # The reader of our output went away, as `head` does; nothing more can be said to it.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+        return ExitCode.OK, ""
+    if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
+        return (
+            ExitCode.DISK,
+            f"error: {error.strerror}: {error.filename or 'output'}; make room or choose another place",
+        )
+    if isinstance(error, OSError) and error.filename is not None:
+        return ExitCode.BAD_FILE, f"error: {error.strerror}: {error.filename}"
+    if isinstance(error, MemoryError):
+        return ExitCode.ENVIRONMENT, "error: not enough memory: close other programs or choose a smaller model"
+    return ExitCode.INTERNAL, f"internal error: {type(error).__name__}: {error}; repeat with -vv and report the output"
+
+
+def _usage(error: Any) -> str:
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "intloom"
+    return f"{error.format_message().rstrip('.')}; see {path} --help"

@@ -1,0 +1,32 @@
+"""Options that several subcommands share."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intloom.cache import Cache
+
+from .console import Terminal
+
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+CacheFolder = Annotated[
+    Path | None,
+    typer.Option("--cache", metavar="DIR", help="Cache folder; else INTLOOM_CACHE, else the user's."),
+]
+Preset = Annotated[str | None, typer.Option("--preset", metavar="P", help="Hardware: nano, small, base or large.")]
+Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Hardware parameters as a TOML file.")]
+
+
+def terminal_of(context: typer.Context) -> Terminal:
+    """The terminal that the entry point opened."""
+    found = context.find_object(Terminal)
+    assert found is not None  # the entry point gives it to every context
+    return found
+
+
+def cache_at(folder: Path | None) -> Cache:
+    """The cache in `folder`, or the default one."""
+    return Cache(folder)

@@ -1,0 +1,30 @@
+"""`intloom version`: versions of the product and of what its results depend on."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import typer
+
+from hw.spec.isa import ISA_VERSION
+from hw.spec.regs import VERSION as REGISTER_MAP_VERSION
+
+from .options import AsJson, terminal_of
+
+_PARTS = ("intloom", "amaranth", "cocotb", "onnx", "onnxruntime", "onnxslim", "numpy")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("version", help="Print versions.\n\nExample: [bold]intloom version --json[/bold]")(_run)
+
+
+def _run(context: typer.Context, as_json: AsJson = False) -> None:
+    terminal = terminal_of(context)
+    versions = {part: version(part) for part in _PARTS}
+    if as_json:
+        terminal.json({**versions, "isa": ISA_VERSION, "registers": REGISTER_MAP_VERSION})
+        return
+    for part, number in versions.items():
+        terminal.result(f"{part} {number}")
+    terminal.result(f"instruction set {ISA_VERSION}, register map {REGISTER_MAP_VERSION}")

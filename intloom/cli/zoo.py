@@ -1,0 +1,67 @@
+"""`intloom zoo`: list and build float models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hw.spec.errors import UsageError
+from intloom.files import write_bytes
+from intloom.zoo import ZOO, build
+
+from .console import new_table
+from .options import AsJson, terminal_of
+
+_BUILD_HELP = """Build a float ONNX model of the zoo.
+
+Weights are random but seeded, and scaled so that every layer's output is alive.
+
+Example: [bold]intloom zoo build yolov8n --imgsz 320 --seed 1 -o yolov8n.onnx[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    zoo = typer.Typer(help="Float models of published networks, to try everything with.", no_args_is_help=True)
+    zoo.command("list", help="List the zoo.\n\nExample: [bold]intloom zoo list[/bold]")(_list)
+    zoo.command("build", help=_BUILD_HELP)(_build)
+    app.add_typer(zoo, name="zoo")
+
+
+def _list(context: typer.Context, as_json: AsJson = False) -> None:
+    terminal = terminal_of(context)
+    if as_json:
+        terminal.json(
+            [{"name": e.name, "doc": e.doc, "imgsz": e.default_size, "multiple": e.multiple} for e in ZOO.values()]
+        )
+        return
+    table = new_table("name", ">size", ">multiple of", "what")
+    for e in ZOO.values():
+        table.add_row(e.name, str(e.default_size), str(e.multiple), e.doc)
+    terminal.table(table)
+
+
+def _build(
+    context: typer.Context,
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `intloom zoo list`.")],
+    imgsz: Annotated[int | None, typer.Option("--imgsz", metavar="N", help="Image height and width.")] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Chooses the weights.")] = 0,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="ONNX file; else NAME.onnx here.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    target = output or Path(f"{name}.onnx")
+    if target.is_dir():
+        raise UsageError(f"output must be a file, not the folder {target}")
+    model = build(name, imgsz, seed)
+    data = model.SerializeToString(deterministic=True)
+    write_bytes(target, data)
+    shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
+    if as_json:
+        terminal.json(
+            {"path": str(target), "bytes": len(data), "nodes": len(model.graph.node), "input": shape, "seed": seed}
+        )
+    else:
+        terminal.say(f"{target}: {len(model.graph.node)} nodes, input {shape}, {len(data) / 1e6:.1f} MB")
