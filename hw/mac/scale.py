@@ -1,0 +1,59 @@
+"""A requantisation scale as the requantisers take it: a mantissa with its top bit set, and the exponent that goes with it."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.spec.arith import FP32_SIGNIFICAND_BITS, SHIFT_BITS
+
+EXPONENT_BITS = 7
+"""The shift of up to 63, plus up to 23 places by which the mantissa was moved."""
+
+
+class ScaleNormalizer(wiring.Component):
+    """Moves a 24-bit mantissa up until its top bit is set, in one place for all channels, while parameters load.
+
+    scale = mantissa * 2**-shift = normal * 2**-exponent; a mantissa of zero stays zero. `LATENCY` cycles, one scale a
+    cycle; `word` is a packed scale as it stands in the weight memory.
+    """
+
+    LATENCY = 2
+    _STEPS = (16, 8, 4, 2, 1)
+    _FIRST_STEPS = 2
+
+    def __init__(self, mantissa_bits: int) -> None:
+        self._mantissa_bits = mantissa_bits
+        super().__init__({"word": In(32), "mantissa": Out(mantissa_bits), "exponent": Out(EXPONENT_BITS)})
+
+    @staticmethod
+    def model(mantissa: int, shift: int, mantissa_bits: int = FP32_SIGNIFICAND_BITS) -> tuple[int, int]:
+        """The normal mantissa and exponent of a packed scale."""
+        if mantissa == 0:
+            return 0, shift + mantissa_bits - 1
+        up = mantissa_bits - mantissa.bit_length()
+        return mantissa << up, shift + up
+
+    def elaborate(self, platform: object) -> Module:
+        """Large steps in the first cycle, small ones in the second; steps past the mantissa's width never happen."""
+        m = Module()
+        mantissa = self.word[: self._mantissa_bits]
+        exponent = self.word[FP32_SIGNIFICAND_BITS : FP32_SIGNIFICAND_BITS + SHIFT_BITS]
+        for number, steps in enumerate((self._STEPS[: self._FIRST_STEPS], self._STEPS[self._FIRST_STEPS :])):
+            for step in steps:
+                mantissa, exponent = self._step(m, mantissa, exponent, step)
+            registers = (self.mantissa, self.exponent) if number else (Signal.like(self.mantissa), Signal.like(self.exponent))
+            m.d.sync += [registers[0].eq(mantissa), registers[1].eq(exponent)]
+            mantissa, exponent = registers
+        return m
+
+    def _step(self, m: Module, mantissa: Signal, exponent: Signal, step: int) -> tuple[Signal, Signal]:
+        if step >= self._mantissa_bits:
+            return mantissa, exponent
+        moved, counted = Signal(self._mantissa_bits, name=f"moved{step}"), Signal(EXPONENT_BITS, name=f"counted{step}")
+        with m.If(mantissa[-step:].any()):
+            m.d.comb += [moved.eq(mantissa), counted.eq(exponent)]
+        with m.Else():
+            m.d.comb += [moved.eq(mantissa << step), counted.eq(exponent + step)]
+        return moved, counted

@@ -1,0 +1,118 @@
+"""The requantiser lane and the scale normaliser against the integer law."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.sim import Simulator
+
+from hw.mac.requantizer import RequantizerLane
+from hw.mac.scale import ScaleNormalizer
+from hw.spec.arith import Match, Scale
+from hw.spec.params import HardwareParams, preset
+
+Vector = tuple[int, int, Scale, int]
+
+
+def _run(params: HardwareParams, vectors: list[Vector | None]) -> list[int]:
+    """Results of a lane that takes one vector, or nothing, a cycle."""
+    lane = RequantizerLane(params)
+    results: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        def earlier(cycle: int, stage: int) -> Vector | None:
+            return vectors[cycle - stage] if 0 <= cycle - stage < len(vectors) else None
+
+        for cycle in range(len(vectors) + lane.LATENCY):
+            if earlier(cycle, lane.LATENCY):
+                results.append(ctx.get(lane.result))
+            ctx.set(lane.enable, sum((earlier(cycle, i) is not None) << i for i in range(lane.LATENCY)))
+            if now := earlier(cycle, 0):
+                ctx.set(lane.acc, now[0])
+                ctx.set(lane.bias, now[1])
+            if scaled := earlier(cycle, lane.SCALE_STAGE):
+                scale = scaled[2]
+                mantissa, exponent = ScaleNormalizer.model(scale.mantissa, scale.shift, params.mantissa_bits)
+                ctx.set(lane.mantissa, mantissa)
+                ctx.set(lane.exponent, exponent)
+            if last := earlier(cycle, lane.ZERO_POINT_STAGE):
+                ctx.set(lane.zero_point, last[3])
+            await ctx.tick()
+
+    simulator = Simulator(lane)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return results
+
+
+def _scale(rng: random.Random, bits: int) -> Scale:
+    mantissa = rng.choice((0, 1, 1 << (bits - 1), (1 << bits) - 1, rng.getrandbits(bits), rng.getrandbits(bits) | 1 << (bits - 1)))
+    return Scale(mantissa, rng.choice((0, 1, 63, rng.randrange(64), bits + 6, bits + 8)))
+
+
+def _near_tie(rng: random.Random, scale: Scale) -> int:
+    """A sum whose scaled value lies next to a half, if the scale allows one."""
+    target = (rng.randrange(-300, 300) + 0.5) * 2.0**scale.shift
+    return max(-(1 << 31), min((1 << 31) - 1, round(target / max(1, scale.mantissa)) + rng.randint(-1, 1)))
+
+
+def _vector(rng: random.Random, params: HardwareParams) -> Vector:
+    scale = _scale(rng, params.mantissa_bits)
+    acc_low, acc_high = -(1 << (params.acc_bits - 1)), (1 << (params.acc_bits - 1)) - 1
+    total = rng.choice((_near_tie(rng, scale), rng.randrange(-(1 << 31), 1 << 31), rng.randint(-300, 300), -(1 << 31), (1 << 31) - 1))
+    acc = rng.choice((max(acc_low, min(acc_high, total)), rng.randint(acc_low, acc_high)))
+    bias = max(-(1 << 31), min((1 << 31) - 1, total - acc))
+    return acc, bias, scale, rng.randint(-128, 127)
+
+
+@pytest.mark.parametrize("match", list(Match))
+@pytest.mark.parametrize("seed", range(4))
+def test_random_vectors_follow_the_law(match: Match, seed: int) -> None:
+    rng = random.Random(seed)
+    exact = match is Match.EXACT
+    params = preset("nano").replace(
+        match=str(match), mantissa_bits=(24, 8, 17, 24)[seed] if exact else 24, acc_bits=(32, 20, 24, 32)[seed]
+    )
+    vectors = [None if rng.random() < 0.15 else _vector(rng, params) for _ in range(700)]
+    present = [v for v in vectors if v]
+    expected = [RequantizerLane.model(*v, match) for v in present]
+    results = _run(params, vectors)
+    wrong = [(v, e, r) for v, e, r in zip(present, expected, results, strict=True) if e != r]
+    assert not wrong, wrong[:3]
+    assert len({e for e in expected if -128 < e < 127}) > 50
+
+
+@pytest.mark.parametrize("match", list(Match))
+def test_every_small_sum_and_scale(match: Match) -> None:
+    vectors: list[Vector | None] = [
+        (acc, 0, Scale(mantissa, shift), 3) for mantissa in (1, 2, 3, 5) for shift in range(5) for acc in range(-40, 41)
+    ]
+    results = _run(preset("nano").replace(match=str(match)), vectors)
+    assert results == [RequantizerLane.model(*v, match) for v in vectors if v]
+
+
+@pytest.mark.parametrize("bits", [8, 9, 24])
+def test_scale_normalizer_equals_its_model(bits: int) -> None:
+    rng = random.Random(bits)
+    scales = [(rng.getrandbits(rng.randint(0, bits)), rng.randrange(64)) for _ in range(200)]
+    normalizer = ScaleNormalizer(bits)
+    results: list[tuple[int, int]] = []
+
+    async def bench(ctx: Any) -> None:
+        for cycle in range(len(scales) + normalizer.LATENCY):
+            if cycle >= normalizer.LATENCY:
+                results.append((ctx.get(normalizer.mantissa), ctx.get(normalizer.exponent)))
+            if cycle < len(scales):
+                ctx.set(normalizer.word, scales[cycle][0] | scales[cycle][1] << 24)
+            await ctx.tick()
+
+    simulator = Simulator(normalizer)
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    expected = [ScaleNormalizer.model(*scale, bits) for scale in scales]
+    assert [r for r, s in zip(results, scales, strict=True) if s[0]] == [e for e, s in zip(expected, scales, strict=True) if s[0]]
+    assert all(r[0] == 0 for r, s in zip(results, scales, strict=True) if not s[0])
