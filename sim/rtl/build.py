@@ -1,8 +1,8 @@
 """Building simulators: every binary is cached under a hash of all that shapes it.
 
-The key covers the Verilog, the bench's own sources, the flags and the versions of the tools. A build happens in a folder of
-its own and is renamed into place when it is whole, under a lock, so processes may build side by side and a killed
-build leaves nothing that looks finished.
+The key covers the Verilog, the bench's own sources, the flags and the versions of the tools. A build happens in a
+folder of its own and is renamed into place when it is whole, under a lock, so processes may build side by side and a
+killed build leaves nothing that looks finished.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from pathlib import Path
 
 import filelock
 import platformdirs
+
 from hw.spec.errors import DiskError, EnvironmentFault, SimulationError
 
 from .toolchain import Toolchain, toolchain
@@ -169,7 +170,7 @@ def _make_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
 
 def _run(command: list[str], work: Path, tools: Toolchain, log: Path) -> None:
     env = tools.verilator.environment()
-    # Without these ccache refuses every file that uses the precompiled header; the base folder makes hits independent of it.
+    # Without these ccache refuses files that use the precompiled header, and misses in every new build folder.
     env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
     with log.open("ab") as out:
         try:

@@ -1,4 +1,4 @@
-"""The Python side of the fast bench, run by cocotb inside the simulator: programs, starts, sleeps until something happens, reads back.
+"""The Python side of the fast bench, run by cocotb inside the simulator: programs, starts, sleeps, reads back.
 
 It awaits only changes of the shell's `wake` port, so Python runs some hundred times in a run of millions of cycles.
 """
@@ -13,6 +13,7 @@ from typing import Any
 
 import cocotb
 from cocotb.triggers import Timer, ValueChange
+
 from hw.spec import regs
 
 SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
@@ -66,6 +67,17 @@ async def reset(dut: Any) -> None:
     await Timer(_CYCLE_NS, "ns")
 
 
+def read_settings() -> dict[str, Any]:
+    """What the process that started the simulator wants done."""
+    settings: dict[str, Any] = json.loads(Path(os.environ[SETTINGS_VARIABLE]).read_text(encoding="utf-8"))
+    return settings
+
+
+def write_result(settings: dict[str, Any], result: dict[str, Any]) -> None:
+    """Leave the result for the process that started the simulator."""
+    Path(settings["result"]).write_text(json.dumps(result), encoding="utf-8")
+
+
 async def _until_something_happens(dut: Any) -> str:
     while True:
         if int(dut.violation.value):
@@ -106,6 +118,5 @@ async def drive(dut: Any, settings: dict[str, Any]) -> dict[str, Any]:
 @cocotb.test()
 async def run_program(dut: Any) -> None:
     """Run the program that the settings file names, and write the result file."""
-    settings = json.loads(Path(os.environ[SETTINGS_VARIABLE]).read_text(encoding="utf-8"))
-    result = await drive(dut, settings)
-    Path(settings["result"]).write_text(json.dumps(result), encoding="utf-8")
+    settings = read_settings()
+    write_result(settings, await drive(dut, settings))

@@ -1,4 +1,4 @@
-"""What one RTL run is told: the memory's behaviour, register writes, limits. Written as a job file for C++ and as JSON for Python."""
+"""What one RTL run is told: the memory's behaviour, register writes, limits; as text for C++ and as JSON for Python."""
 
 from __future__ import annotations
 

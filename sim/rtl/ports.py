@@ -1,4 +1,4 @@
-"""The ports of a generated top module, read back from its Verilog, so that every shell fits what was really generated."""
+"""The ports of a generated top module, read back from its Verilog, so that every shell fits what was generated."""
 
 from __future__ import annotations
 

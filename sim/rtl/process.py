@@ -42,8 +42,8 @@ def run_simulator(
 ) -> None:
     """Run `command` in `folder` to its end; `watch` is called a few times a second.
 
-    The simulator has a process group of its own, so that an interrupt at the terminal meets only this process, which then
-    kills the whole group. Raises `SimulationError` with the end of the log when the simulator dies.
+    The simulator has a process group of its own, so that an interrupt at the terminal meets only this process, which
+    then kills the whole group. Raises `SimulationError` with the end of the log when the simulator dies.
     """
     with log.open("wb") as out:
         process = subprocess.Popen(command, cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True)

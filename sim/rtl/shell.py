@@ -1,4 +1,4 @@
-"""The generated sources that go around the accelerator: the fast bench's HDL shell, its visibility file, the bare loop's ports."""
+"""Generated sources around the accelerator: the fast bench's HDL shell and visibility file, the bare loop's ports."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import jinja2
+
 from hw.spec.errors import FileFormatError
 
 from .ports import TOP, Port, parse_ports
@@ -43,7 +44,7 @@ def _environment() -> jinja2.Environment:
         trim_blocks=True,
         lstrip_blocks=True,
         keep_trailing_newline=True,
-        autoescape=False,  # noqa: S701 - the output is Verilog and C++, not HTML
+        autoescape=False,
     )
 
 
@@ -80,7 +81,7 @@ def bare_ports(verilog: str) -> str:
 
 
 def visibility(shell: str) -> str:
-    """Verilator configuration that makes the ports of the fast bench's top module, and nothing else, visible to Python."""
+    """Verilator configuration that shows Python the ports of the fast bench's top module and nothing else."""
     names = _SHELL_PORT.findall(shell)
     lines = [f'public_flat_rw -module "{SHELL_TOP}" -var "{name}"' for name in names]
     return "\n".join(["`verilator_config", *lines, ""])

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+
 from hw.spec import regs
 from hw.spec.isa import QUEUED_UNITS
-from numpy.typing import NDArray
 
 _UNITS = len(QUEUED_UNITS)
 _LAYOUT = struct.Struct(f"<Q{_UNITS}Q{_UNITS}QQQQ160s")
@@ -31,9 +32,9 @@ class Status:
 
 def read_status(path: Path) -> Status:
     """The status block as it stands now."""
-    values = _LAYOUT.unpack(path.read_bytes()[:STATUS_BYTES])
-    text = values[-1].split(b"\0", 1)[0].decode(errors="replace")
-    return Status(values[0], values[1 : 1 + _UNITS], values[1 + _UNITS : 1 + 2 * _UNITS], *values[-4:-1], text)
+    cycle, *rest, layers, reads, writes, text = _LAYOUT.unpack(path.read_bytes()[:STATUS_BYTES])
+    violation = text.split(b"\0", 1)[0].decode(errors="replace")
+    return Status(cycle, tuple(rest[:_UNITS]), tuple(rest[_UNITS:]), layers, reads, writes, violation)
 
 
 @dataclass(frozen=True)

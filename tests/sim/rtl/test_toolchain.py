@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import pytest
+
 from hw.spec.errors import EnvironmentFault
 from sim.rtl import toolchain
 from sim.rtl.toolchain import Tool, find_tools, find_verilator, require

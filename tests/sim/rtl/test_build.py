@@ -1,0 +1,71 @@
+"""Builds are cached by content, survive each other, and fail with the compiler's own words."""
+
+import multiprocessing
+
+import pytest
+
+from hw.spec.errors import SimulationError
+from sim.rtl.build import BuildPlan, build, cache_folder
+from sim.rtl.fast import bare_plan
+from sim.rtl.toolchain import toolchain
+from tests.sim.rtl.standin import VERILOG
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path / "cache"))
+    return tmp_path / "cache"
+
+
+def tiny(body: str) -> BuildPlan:
+    return BuildPlan(name="tiny", top="t", generated={"t.v": body, "main.cpp": "int main() {}\n"}, cpp=("main.cpp",))
+
+
+def leftovers(cache):
+    return [p.name for p in (cache / "builds").iterdir() if p.name.startswith(".")]
+
+
+def test_the_cache_follows_the_environment_variable(cache):
+    assert cache_folder() == cache
+
+
+def test_equal_sources_are_built_once_and_others_anew(cache):
+    first = build(tiny("module t(input a); endmodule\n"))
+    again = build(tiny("module t(input a); endmodule\n"))
+    other = build(tiny("module t(input b); endmodule\n"))
+    assert (first.cached, again.cached, other.cached) == (False, True, False)
+    assert first.binary == again.binary != other.binary
+    assert again.seconds == 0
+    assert not leftovers(cache)
+
+
+def test_every_part_of_a_plan_changes_its_key():
+    tools = toolchain()
+    plan = bare_plan(VERILOG)
+    others = [bare_plan(VERILOG + "// changed\n"), bare_plan(VERILOG, threads=2), tiny("module t; endmodule")]
+    keys = {p.key(tools) for p in (plan, *others)}
+    assert len(keys) == 4
+    assert plan.key(tools) == bare_plan(VERILOG).key(tools)
+
+
+def test_broken_verilog_is_refused_with_verilators_message_and_leaves_nothing(cache):
+    with pytest.raises(SimulationError, match=r"(?s)building the simulator failed.*syntax error"):
+        build(tiny("module t(input a; endmodule\n"))
+    assert not leftovers(cache)
+
+
+def _build_in_process(queue):
+    queue.put(build(tiny("module t(input c); endmodule\n")).cached)
+
+
+@pytest.mark.slow
+def test_two_processes_may_want_the_same_build_at_once(cache):
+    context = multiprocessing.get_context("spawn")
+    queue = context.Queue()
+    workers = [context.Process(target=_build_in_process, args=(queue,)) for _ in range(2)]
+    for w in workers:
+        w.start()
+    for w in workers:
+        w.join(120)
+    assert sorted(queue.get(timeout=5) for _ in workers) == [False, True]
+    assert not leftovers(cache)

@@ -1,0 +1,137 @@
+"""The fast bench and the bare loop, tried on the stand-in accelerator."""
+
+import dataclasses
+
+import psutil
+import pytest
+
+from hw.spec.errors import SimulationError
+from sim.rtl.fast import build_bare, build_fast, run_bare, run_fast
+from sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
+from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
+
+WORDS = 256
+
+
+@pytest.fixture(scope="module")
+def simulator():
+    return build_fast(VERILOG)
+
+
+@pytest.fixture
+def files(tmp_path):
+    return RunFiles(tmp_path)
+
+
+def run(simulator, files, **changes):
+    data = fill(files, WORDS)
+    return data, run_fast(simulator, copy_job(WORDS, **changes), files)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_copy_is_whole_whatever_the_memory_does(simulator, files, seed):
+    data, raw = run(simulator, files, memory=slow_memory(seed))
+    assert raw.ended == "interrupt"
+    assert raw.status == {"busy": 0, "done": 1, "error": 0, "cause": 0, "unit": 0}
+    assert raw.fingerprint == FINGERPRINT
+    assert (copied(files, WORDS) == data).all()
+    assert raw.progress.read_beats == raw.progress.write_beats == WORDS
+
+
+def test_latency_and_bandwidth_cost_the_cycles_that_they_should(simulator, files):
+    def cycles(**settings):
+        return run(simulator, files, memory=MemorySettings(**settings))[1].counters["CYCLES"]
+
+    bursts = WORDS // BEATS
+    near = cycles(read_latency=0, write_latency=0)
+    assert cycles(read_latency=10, write_latency=0) == near + 10 * bursts
+    assert cycles(read_latency=0, write_latency=7) == near + 7 * bursts
+    assert cycles(read_latency=0, write_latency=0, bandwidth=0.125) >= 2 * WORDS * 8 - 16
+
+
+def test_pulses_name_the_cycle_of_every_start_and_end(simulator, files):
+    _, raw = run(simulator, files)
+    for unit in (0, 3):
+        started, done = raw.pulses.started[unit], raw.pulses.done[unit]
+        assert len(started) == len(done) == WORDS // BEATS
+        assert (done > started).all()
+        assert raw.first_cycle <= started[0] and done[-1] <= raw.last_cycle
+    assert len(raw.pulses.started[1]) == len(raw.pulses.started[2]) == 0
+
+
+def test_counters_are_read_at_the_end_of_every_layer(simulator, files):
+    _, raw = run(simulator, files, boundaries=[(3, 10), (3, 40)])
+    assert [s.cycle for s in raw.snapshots] == [int(raw.pulses.done[3][9]), int(raw.pulses.done[3][39])]
+    # The register with this name counts words copied in the stand-in; it is read a few cycles after the boundary.
+    assert [40, 160] <= [s.counters["READ_BEATS"] for s in raw.snapshots] <= [44, 164]
+
+
+@pytest.mark.parametrize(
+    ("response", "direction", "cause"),
+    [
+        (Response.SLVERR, Direction.READ, 5),
+        (Response.DECERR, Direction.READ, 6),
+        (Response.SLVERR, Direction.WRITE, 7),
+        (Response.DECERR, Direction.WRITE, 8),
+    ],
+)
+def test_planted_bus_errors_reach_the_accelerator(simulator, files, response, direction, cause):
+    word = 40 if direction is Direction.READ else WORDS + 40
+    error = PlantedError(word=word, response=response, direction=direction)
+    _, raw = run(simulator, files, memory=MemorySettings(error=error))
+    assert raw.status["error"] == 1
+    assert raw.status["cause"] == cause
+
+
+def test_an_access_outside_the_memory_is_answered_with_decerr(simulator, files):
+    fill(files, WORDS)
+    raw = run_fast(simulator, copy_job(WORDS, memory_words=2 * WORDS - 8), files)
+    assert raw.status["cause"] == 8
+    assert raw.progress.done[3] == WORDS // BEATS - 1
+
+
+def test_a_hang_ends_at_the_limit_with_the_state(files):
+    hung = VERILOG.replace("else begin state <= AR; started_load <= 1; end", "else if (at < 100) state <= AR;")
+    assert hung != VERILOG
+    fill(files, WORDS)
+    raw = run_fast(build_fast(hung), copy_job(WORDS, limit=20_000), files)
+    assert raw.ended == "timeout"
+    assert raw.last_cycle - raw.first_cycle == pytest.approx(20_000, abs=2)
+    assert raw.status["busy"] == 1
+    assert raw.progress.done[3] == 104 // BEATS
+
+
+def test_a_broken_bus_rule_is_named(files):
+    wrong = VERILOG.replace("m_axi_wlast = beat == 3", "m_axi_wlast = beat == 2")
+    fill(files, WORDS)
+    raw = run_fast(build_fast(wrong), copy_job(WORDS), files)
+    assert raw.ended == "violation"
+    assert raw.progress.violation == "WLAST before the last beat of its burst"
+
+
+def test_a_simulator_that_dies_is_reported_with_its_last_words(simulator, files):
+    with pytest.raises(SimulationError, match=r"exit code 2:\nbench: cannot open .*memory\.bin"):
+        run_fast(simulator, copy_job(WORDS), files)
+
+
+def test_an_interrupt_leaves_no_process_behind(simulator, files):
+    def interrupt(_status):
+        raise KeyboardInterrupt
+
+    fill(files, WORDS)
+    endless = dataclasses.replace(copy_job(WORDS), limit=1 << 60, instructions=WORDS + 2)
+    before = {p.pid for p in psutil.Process().children(recursive=True)}
+    with pytest.raises(KeyboardInterrupt):
+        run_fast(simulator, endless, files, interrupt)
+    assert {p.pid for p in psutil.Process().children(recursive=True)} == before
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_the_bare_loop_takes_as_many_cycles_as_the_fast_bench(simulator, files, seed):
+    job = copy_job(WORDS, memory=dataclasses.replace(slow_memory(seed), stall_permille=0, bandwidth=0.0))
+    data = fill(files, WORDS)
+    bare = run_bare(build_bare(VERILOG), job, files.folder)
+    assert bare.finished
+    assert (copied(files, WORDS) == data).all()
+    fill(files, WORDS)
+    assert abs(run_fast(simulator, job, files).counters["CYCLES"] - bare.cycles) <= 4
