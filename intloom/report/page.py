@@ -1,0 +1,132 @@
+"""Renders a run's record as one self-contained HTML page."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+import jinja2
+from markupsafe import Markup
+
+from hw.spec.errors import FileFormatError
+from intloom.files import read_bytes, write_text
+
+RECORD = "run.json"
+TIMELINE = "timeline.json"
+PAGE = "report.html"
+_CLOCK_MHZ = 100
+"""Clock at which times are quoted: what the presets aim at on small FPGAs."""
+_LINKS = (("trace.json", "Perfetto trace"), ("layers.csv", "layers as CSV"), (RECORD, "record as JSON"))
+
+
+@dataclass(frozen=True)
+class _Tile:
+    """One headline figure."""
+
+    label: str
+    value: str
+    unit: str
+    note: str
+
+
+def write_report(folder: Path, target: Path | None = None) -> Path:
+    """Writes the page for the run in `folder`, by default into it; gives the page's path.
+
+    Raises
+    ------
+    FileFormatError
+        The folder holds no record of a run, or a broken one.
+    """
+    page = target or folder / PAGE
+    write_text(page, render(_load(folder / RECORD), _load(folder / TIMELINE), _present(folder, page)))
+    return page
+
+
+def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[str, str]]) -> str:
+    """The page as text."""
+    here = files("intloom.report")
+    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
+    template = environment.from_string((here / "page.html.j2").read_text("utf-8"))
+    return template.render(
+        run=record,
+        tiles=_tiles(record),
+        verdict=_verdict(record),
+        cycles=f"{record['cycles'] or 0:,}",
+        files=links,
+        version=version("intloom"),
+        css=Markup((here / "report.css").read_text("utf-8")),  # our own file
+        js=Markup((here / "report.js").read_text("utf-8")),  # our own file
+        data=_embedded({**record, **timeline}),
+    )
+
+
+def _load(path: Path) -> dict[str, Any]:
+    try:
+        value = json.loads(read_bytes(path, "run record"))
+    except ValueError as error:
+        raise FileFormatError(f"{path} must be JSON as intloom run writes it: {error}") from None
+    if not isinstance(value, dict):
+        raise FileFormatError(f"{path} must hold one JSON object as intloom run writes it")
+    return value
+
+
+def _present(folder: Path, page: Path) -> list[dict[str, str]]:
+    """Links to the files beside the page."""
+    if folder.resolve() != page.parent.resolve():
+        return []
+    return [{"href": name, "label": label} for name, label in _LINKS if (folder / name).exists()]
+
+
+def _embedded(value: dict[str, Any]) -> Markup:
+    # Inside a script element only `</` could end it early; JSON may write `<` as an escape.
+    return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
+
+
+def _verdict(record: dict[str, Any]) -> dict[str, Any]:
+    compared = record["compared_bytes"]
+    ok = None if not compared else record["mismatches"] == 0
+    return {"ok": ok, "compared": _bytes(compared), "mismatches": f"{record['mismatches']:,}"}
+
+
+def _tiles(record: dict[str, Any]) -> list[_Tile]:
+    tiles = []
+    cycles, peak = record["cycles"], record["params"]["rows"] * record["params"]["cols"]
+    if cycles:
+        ideal = record["macs"] / peak
+        tiles.append(_Tile("cycles", *_scaled(cycles), f"ideal {' '.join(_scaled(ideal))}"))
+        tiles.append(
+            _Tile("use of the array", f"{100 * record['mac_use']:.1f}", "%", f"{peak} multipliers, every cycle counted")
+        )
+        milliseconds = cycles / (_CLOCK_MHZ * 1e3)
+        tiles.append(
+            _Tile(
+                "one inference", f"{milliseconds:.2f}", "ms", f"at {_CLOCK_MHZ} MHz: {1000 / milliseconds:.1f} a second"
+            )
+        )
+    tiles.append(_Tile("work", *_scaled(record["macs"], "MAC"), f"{len(record['layers'])} layers"))
+    if record["dram_bytes"]:
+        tiles.append(
+            _Tile("memory traffic", *_bytes(record["dram_bytes"]).split(), "weights, tensors and instructions")
+        )
+    if record["sim_hz"]:
+        note = f"{record['wall_s']:.1f} s" + (f", build {record['build_s']:.0f} s" if record["build_s"] >= 0.5 else "")
+        tiles.append(_Tile("simulated", *_scaled(record["sim_hz"], "Hz"), note))
+    return tiles
+
+
+def _scaled(value: float, unit: str = "") -> tuple[str, str]:
+    for factor, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if value >= factor:
+            return f"{value / factor:.2f}", f"{prefix}{unit}" if not unit or len(unit) <= 3 else f"{prefix} {unit}"
+    return f"{value:.0f}", unit
+
+
+def _bytes(count: int) -> str:
+    for factor, unit in ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
+        if count >= factor:
+            return f"{count / factor:.2f} {unit}"
+    return f"{count} B"

@@ -1,0 +1,178 @@
+"use strict";
+const run = JSON.parse(document.getElementById("data").textContent);
+const $ = (id) => document.getElementById(id);
+const number = (n) => Math.round(n).toLocaleString("en-US");
+const short = (n) => n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e6).toFixed(2) + " M" : n >= 1e4 ? (n / 1e3).toFixed(1) + " k" : number(n);
+const percent = (x) => (100 * x).toFixed(1) + " %";
+const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
+const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const spoken = { work: "at work", no_instruction: "nothing to do", wait: "waits for another unit", memory: "waits for memory", weights: "waits for weights", drain: "waits for draining", other: "idle" };
+const peak = run.params.rows * run.params.cols;
+let chosen = -1;
+
+// A unit's cycles as coloured parts: work, each stall cause, the rest.
+function parts(busy, stalls, total) {
+  const list = [["work", busy], ...Object.entries(stalls).map(([k, v]) => [k.toLowerCase(), v])];
+  const rest = total - list.reduce((sum, [, v]) => sum + v, 0);
+  return [...list, ["other", Math.max(0, rest)]].filter(([, v]) => v > 0);
+}
+const bars = (list, total, tag) => list.map(([k, v]) => `<${tag} style="width:${100 * v / total}%;background:var(--${k})" title="${spoken[k] || k}: ${number(v)} cycles, ${percent(v / total)}"></${tag}>`).join("");
+
+function drawUnits() {
+  if (!$("units")) return;
+  const causes = new Set(["work"]);
+  const rows = run.units.map((u) => {
+    const list = parts(u.busy, u.stalls, run.cycles);
+    list.forEach(([k]) => causes.add(k));
+    return `<div class="unit"><b>${u.name}</b><div class="bar">${bars(list, run.cycles, "div")}</div><span class="num">${percent(u.busy / run.cycles)} at work</span></div>`;
+  });
+  const legend = [...causes].map((k) => `<span><i style="background:var(--${k})"></i>${spoken[k] || k}</span>`).join("");
+  $("units").innerHTML = rows.join("") + `<div class="legend">${legend}</div>`;
+}
+
+function drawSkyline() {
+  if (!$("skyline")) return;
+  const width = 1180, height = 180, total = run.layers.reduce((s, l) => s + l.cycles, 0) || 1;
+  let x = 0;
+  const grid = [0, 0.5, 1].map((g) => `<line class="grid" x1="0" x2="${width}" y1="${height * (1 - g)}" y2="${height * (1 - g)}"/><text x="${width + 6}" y="${height * (1 - g) + 4}">${100 * g} %</text>`).join("");
+  const layers = run.layers.map((l, i) => {
+    const w = width * l.cycles / total, h = height * Math.min(1, l.mac_use), at = x;
+    x += w;
+    const gap = w > 3 ? 1 : 0;
+    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.cycles)} cycles, ${percent(l.mac_use)} of the array</title><rect class="lost" x="${at}" y="0" width="${Math.max(0.2, w - gap)}" height="${height}"/><rect class="done" x="${at}" y="${height - h}" width="${Math.max(0.2, w - gap)}" height="${h}"/></g>`;
+  }).join("");
+  $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 44} ${height + 26}">${grid}${layers}${axis(width, height + 16, total)}</svg>`;
+}
+function axis(width, y, total) {
+  return [0, 0.25, 0.5, 0.75, 1].map((f) => `<text x="${f * width}" y="${y}" text-anchor="${f === 0 ? "start" : f === 1 ? "end" : "middle"}">${short(f * total)} cycles</text>`).join("");
+}
+
+function drawTraffic() {
+  const width = 1180, height = 90, most = Math.max(1, ...run.layers.map((l) => l.dram_bytes)), step = width / run.layers.length;
+  const columns = run.layers.map((l, i) => {
+    const h = height * l.dram_bytes / most;
+    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.dram_bytes)} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/><rect style="fill:var(--load)" x="${i * step}" y="${height - h}" width="${Math.max(0.5, Math.min(40, step - 1.5))}" height="${h}" rx="1.5"/></g>`;
+  }).join("");
+  $("traffic").innerHTML = `<svg viewBox="0 -6 ${width + 44} ${height + 22}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}<text x="0" y="${height + 14}">${run.layers.length} layers in order of execution; the highest moves ${short(most)}B</text></svg>`;
+}
+
+const columns = [
+  ["#", (l) => l.index, (l) => l.index, true],
+  ["layer", (l) => l.name, (l) => escape(l.name), false],
+  ["kind", (l) => l.op, (l) => `<span class="op">${escape(l.op)}</span>`, false],
+  ["MACs", (l) => l.macs, (l) => l.macs ? short(l.macs) : "", true],
+  ["cycles", (l) => l.cycles, (l) => number(l.cycles), true],
+  ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true],
+  ["predicted", (l) => l.predicted_cycles, (l) => number(l.predicted_cycles), true],
+  ["array use", (l) => l.mac_use, (l) => l.macs ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
+  ["array stalled", (l) => Object.values(l.stalls).reduce((a, b) => a + b, 0), (l) => l.cycles ? `<span class="stack">${bars(parts(l.busy, l.stalls, l.cycles), l.cycles, "i")}</span>` : "", false],
+  ["memory B", (l) => l.dram_bytes, (l) => short(l.dram_bytes), true],
+  ["parity", (l) => l.mismatches ?? -1, (l) => l.compared_bytes ? (l.mismatches ? `<span class="badtext">${number(l.mismatches)} differ</span>` : '<span class="goodtext">✓ equal</span>') : '<span class="dim">–</span>', false],
+  ["instructions", (l) => l.instructions, (l) => number(l.instructions), true],
+];
+let order = 0, up = true;
+function drawTable() {
+  const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
+  const rows = run.layers.filter((l) => words.every((w) => `${l.name} ${l.op} ${l.origin.join(" ")}`.toLowerCase().includes(w)));
+  const key = columns[order][1];
+  rows.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.index - b.index) * (up ? 1 : -1));
+  const head = columns.map(([n, , , right], i) => `<th data-column="${i}" class="${right ? "num" : ""}${i === order ? " sorted" + (up ? " up" : "") : ""}">${n}</th>`).join("");
+  $("layers").tHead.innerHTML = `<tr>${head}</tr>`;
+  $("layers").tBodies[0].innerHTML = rows.map((l) => `<tr data-layer="${l.index}"${l.index === chosen ? ' class="chosen"' : ""} title="${escape(l.origin.join(", "))}">${columns.map(([n, , cell, right]) => `<td class="${right ? "num" : n === "layer" ? "name" : ""}">${cell(l)}</td>`).join("")}</tr>`).join("");
+  $("count").textContent = `${rows.length} of ${run.layers.length}`;
+}
+
+function choose(index, scroll) {
+  chosen = index;
+  const layer = run.layers[index];
+  document.querySelectorAll("g.layer").forEach((g) => g.classList.toggle("chosen", +g.dataset.layer === index));
+  document.querySelectorAll("#layers tbody tr").forEach((r) => r.classList.toggle("chosen", +r.dataset.layer === index));
+  $("listing-name").textContent = layer.name;
+  const lines = run.timeline.map((t, i) => [t, i]).filter(([t]) => t[1] === index);
+  $("listing").innerHTML = lines.map(([t, i]) => `<span class="i">${String(i).padStart(6)} tile ${String(t[2]).padStart(3)}${t[3] === null ? "" : ` @${String(t[3]).padStart(9)}`}</span>  <span class="${run.unit_names[t[0]] || ""}">${escape(t[5])}</span>`).join("\n");
+  if (scroll) document.querySelector(`#layers tr[data-layer="${index}"]`)?.scrollIntoView({ block: "nearest" });
+  drawTimeline();
+}
+
+let view = [0, run.cycles || 1];
+function drawTimeline() {
+  const canvas = $("timeline");
+  if (!canvas) return;
+  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, height = 190, left = 52;
+  canvas.width = width * ratio; canvas.height = height * ratio;
+  const pen = canvas.getContext("2d");
+  pen.scale(ratio, ratio);
+  pen.font = "11px system-ui, sans-serif";
+  const scale = (width - left) / (view[1] - view[0]), lane = 38, names = run.unit_names.slice(0, 4), accent = colour("accent");
+  names.forEach((name, u) => {
+    pen.fillStyle = colour("track"); pen.fillRect(left, 6 + u * (lane + 4), width - left, lane);
+    pen.fillStyle = colour("ink"); pen.fillText(name, 4, 6 + u * (lane + 4) + lane / 2 + 4);
+  });
+  // Neighbouring instructions closer than a pixel are drawn as one, or a long run would take seconds.
+  const edge = names.map(() => -1);
+  for (const [unit, layer, , start, done] of run.timeline) {
+    if (start === null || unit > 3 || done < view[0] || start > view[1]) continue;
+    const x = Math.max(left, left + (start - view[0]) * scale), end = Math.min(width, left + (done - view[0]) * scale);
+    if (end <= edge[unit] && layer !== chosen) continue;
+    edge[unit] = Math.max(edge[unit], end);
+    pen.fillStyle = layer === chosen ? accent : colour2[unit];
+    pen.globalAlpha = layer % 2 ? 0.72 : 1;
+    pen.fillRect(x, 6 + unit * (lane + 4), Math.max(0.6, end - x - (end - x > 4 ? 1 : 0)), lane);
+  }
+  pen.globalAlpha = 1; pen.fillStyle = colour("dim");
+  for (let i = 0; i <= 5; i++) {
+    pen.textAlign = i === 0 ? "left" : i === 5 ? "right" : "center";
+    pen.fillText(number(view[0] + (view[1] - view[0]) * i / 5), left + (width - left) * i / 5, height - 6);
+  }
+  pen.textAlign = "left";
+}
+let colour2 = [];
+function zoom(factor, at) {
+  const span = Math.min(run.cycles, Math.max(50, (view[1] - view[0]) * factor));
+  const start = Math.max(0, Math.min(run.cycles - span, at - (at - view[0]) * span / (view[1] - view[0])));
+  view = [start, start + span];
+  drawTimeline();
+}
+function wireTimeline() {
+  const canvas = $("timeline");
+  if (!canvas) return;
+  const cycle = (e) => view[0] + (e.offsetX - 52) / (canvas.clientWidth - 52) * (view[1] - view[0]);
+  const under = (e) => {
+    const unit = Math.floor((e.offsetY - 6) / 42), at = cycle(e);
+    return run.timeline.findIndex((t) => t[0] === unit && t[3] !== null && t[3] <= at && at <= t[4]);
+  };
+  let drag = null;
+  canvas.addEventListener("wheel", (e) => { e.preventDefault(); zoom(e.deltaY > 0 ? 1.25 : 0.8, cycle(e)); }, { passive: false });
+  canvas.addEventListener("pointerdown", (e) => { drag = [e.offsetX, view[0]]; canvas.setPointerCapture(e.pointerId); });
+  canvas.addEventListener("pointerup", (e) => { if (drag && Math.abs(drag[0] - e.offsetX) < 3) { const i = under(e); if (i >= 0) choose(run.timeline[i][1], true); } drag = null; });
+  canvas.addEventListener("dblclick", () => { view = [0, run.cycles]; drawTimeline(); });
+  canvas.addEventListener("pointermove", (e) => {
+    if (drag) {
+      const span = view[1] - view[0], start = drag[1] - (e.offsetX - drag[0]) * span / (canvas.clientWidth - 52);
+      view = [Math.max(0, Math.min(run.cycles - span, start)), 0]; view[1] = view[0] + span;
+      drawTimeline();
+    }
+    const i = under(e);
+    $("cursor").textContent = i < 0 ? `cycle ${number(cycle(e))}` : `#${i} ${run.layers[run.timeline[i][1]]?.name ?? ""}: ${run.timeline[i][5].split(" ")[0]}, ${number(run.timeline[i][4] - run.timeline[i][3])} cycles`;
+  });
+}
+
+function paint() {
+  colour2 = run.unit_names.map((n) => colour(n));
+  drawUnits(); drawSkyline(); drawTraffic(); drawTable(); drawTimeline();
+}
+document.addEventListener("click", (e) => {
+  const column = e.target.closest("th[data-column]"), layer = e.target.closest("[data-layer]");
+  if (column) { const c = +column.dataset.column; up = c === order ? !up : c < 3; order = c; drawTable(); }
+  else if (layer) choose(+layer.dataset.layer, layer.tagName === "g");
+});
+$("search").addEventListener("input", drawTable);
+$("theme").addEventListener("click", () => {
+  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
+  document.documentElement.dataset.theme = dark ? "light" : "dark";
+  paint();
+});
+window.addEventListener("resize", drawTimeline);
+wireTimeline();
+paint();
+if (run.layers.length) choose(run.layers.reduce((best, l, i) => (l.cycles > run.layers[best].cycles ? i : best), 0), false);
