@@ -1,0 +1,126 @@
+"""Builds the integer graph: lowers every unit that can be lowered and finds the border to the host."""
+
+from __future__ import annotations
+
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError
+
+from ..importer import STANDARD, Model
+from ..ir import IntGraph
+from . import lower  # noqa: F401 - importing the lowerings registers them
+from .lower.elementwise import is_bytewise
+from .lowering import Lowering, Refusal, Verdict, as_image, rules
+from .qparams import DEQUANTIZE, read_qparams
+from .units import Unit, find_units
+
+_ADVICE = "let it run on the host, or replace it by supported operators"
+
+
+def lower_units(model: Model, match: Match) -> Lowering:
+    """Lower what can be lowered; the rest gets a verdict with the reason and what to change."""
+    low = Lowering(model, match)
+    units = find_units(model)
+    for source in _entries(model, units):
+        _enter(low, source)
+    for unit in units:
+        if unit.output in low.views:
+            continue
+        before = len(low.nodes)
+        try:
+            _lower(low, unit)
+        except Refusal as refusal:
+            _withdraw(low, before)
+            _refuse(low, unit, refusal.reason, refusal.remedy)
+        except UnsupportedError as error:
+            _withdraw(low, before)
+            _refuse(low, unit, str(error), _ADVICE)
+    return low
+
+
+def _lower(low: Lowering, unit: Unit) -> None:
+    if is_bytewise(low, unit):
+        rules()["elementwise"](low, unit)
+        return
+    main = unit.main
+    rule = rules().get(main.op) if main is not None and main.domain == STANDARD else None
+    if main is None or rule is None:
+        raise Refusal(f"there is no integer form of {main.op if main else 'this'}", _ADVICE)
+    inner = [n for n in unit.cone if n is not main and n not in unit.chain]
+    if inner:
+        raise Refusal(
+            f"float values pass from {inner[-1].name!r} to {main.name!r} unrounded",
+            f"quantise the output of {inner[-1].name!r}",
+        )
+    rule(low, unit)
+
+
+def _withdraw(low: Lowering, before: int) -> None:
+    """Take back the nodes of a lowering that gave up half-way."""
+    for node in low.nodes[before:]:
+        del low.tensors[node.output]
+    del low.nodes[before:]
+
+
+def _refuse(low: Lowering, unit: Unit, reason: str, remedy: str) -> None:
+    for node in unit.nodes:
+        low.verdicts.setdefault(node.name, (Verdict.HOST, reason))
+        low.remedies.setdefault(node.name, remedy)
+
+
+def _entries(model: Model, units: tuple[Unit, ...]) -> tuple[str, ...]:
+    """Stored integers that enter the first region: inputs that are integers, and quantised values without integers before them."""
+    deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
+    shallow: set[str] = {v for v in model.inputs if v not in deep}
+    found = [v for v in model.inputs if v in shallow]
+    by_output = {u.quantize.name: u for u in units}
+    for node in model.nodes:
+        dynamic = [v for v in node.inputs if v and v not in model.constants]
+        unit = by_output.get(node.name)
+        if not dynamic or any(v not in deep for v in dynamic):
+            continue
+        if unit is None:
+            deep.update(node.outputs)
+        else:
+            found.append(unit.output)
+    return tuple(found)
+
+
+def _enter(low: Lowering, stored: str) -> None:
+    """Make stored integers an input of the graph."""
+    maker = low.model.producers.get(stored)
+    reader = next((n for n in low.model.users(stored) if n.op == DEQUANTIZE), maker)
+    shape = low.model.shape(stored)
+    if reader is None or shape is None:
+        return
+    try:
+        params = read_qparams(low.model, reader)
+        tensor = low.tensor(stored, as_image(shape), params)
+    except (Refusal, UnsupportedError) as refusal:
+        if maker is not None:
+            low.verdicts[maker.name] = (Verdict.HOST, str(refusal))
+            low.remedies[maker.name] = getattr(refusal, "remedy", _ADVICE)
+        return
+    low.tensors[stored] = tensor
+    low.entries.append(stored)
+    low.views[stored] = (stored, shape)
+
+
+def graph_of(low: Lowering) -> tuple[IntGraph, dict[str, str]]:
+    """The integer graph, and for each of the model's stored integers that leave it the tensor that holds them."""
+    outside = [n for n in low.model.nodes if not _inside(low, n.name)]
+    read = {v for n in outside if n.op != DEQUANTIZE for v in n.inputs} | set(low.model.outputs)
+    leaving: dict[str, str] = {}
+    for stored, (tensor, _) in low.views.items():
+        floats = [out for n in low.model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
+        if stored in low.entries:
+            continue
+        if stored in read or any(f in read for f in floats):
+            leaving[stored] = tensor
+    outputs = tuple(dict.fromkeys(leaving.values()))
+    graph = IntGraph(low.model.name, dict(low.tensors), tuple(low.nodes), tuple(low.entries), outputs)
+    return graph, leaving
+
+
+def _inside(low: Lowering, name: str) -> bool:
+    verdict = low.verdicts.get(name)
+    return verdict is not None and verdict[0] not in (Verdict.HOST, Verdict.UNSUPPORTED)

@@ -1,0 +1,61 @@
+"""Concat along channels: a table per input brings all to one scale, then it is only a matter of places."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...ir import Concat, Tensor
+from ..bytewise import clamp_table
+from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from ..oracle import evaluate, every_byte, internal, stored
+from ..units import Unit
+from ..bytewise import Int8s, vector_part
+
+
+@lowers("Concat")
+def lower_concat(low: Lowering, unit: Unit) -> None:
+    """Lower a Concat of images."""
+    main = unit.main
+    assert main is not None
+    operands = [low.image(v) for v in main.inputs]
+    if main.integer("axis", 1) % len(operands[0].shape) != 1:
+        raise Refusal("it joins along another axis than channels", "join along channels")
+    result = low.result(unit)
+    tables = _rescaling(low, unit)
+    clamps = clamp_table(low, unit)
+    parts = []
+    for index, (operand, table) in enumerate(zip(operands, tables, strict=True)):
+        if clamps is not None:
+            table = clamps[table.view(np.uint8)]
+        parts.append(_rescaled(low, unit, operand, table, result, index))
+    node = Concat(name=unit_name(unit), inputs=tuple(parts), output=result.name)
+    low.finish(unit, node, result, Verdict.PLACEMENT)
+
+
+def _rescaling(low: Lowering, unit: Unit) -> list[Int8s]:
+    """What the runtime's own Concat does to every byte of each input."""
+    main = unit.main
+    assert main is not None
+    line = replace(main, attributes={**main.attributes, "axis": 0}, inputs=tuple(main.inputs))
+    sources = {v: low.model.producers[v] for v in main.inputs}
+    model = low.model.with_nodes((*sources.values(), line, unit.quantize))
+    if unit.chain:
+        model = model.with_nodes((*sources.values(), line, replace(unit.quantize, inputs=(unit.body, *unit.quantize.inputs[1:]))))
+    names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
+    part = vector_part(model, model.nodes, names, unit.output, 256)
+    feeds = {n.inputs[0]: stored(every_byte(), low.operand(v).tensor.unsigned) for v, n in sources.items()}
+    return list(np.split(internal(evaluate(part, feeds, low.match)[0]), len(main.inputs)))
+
+
+def _rescaled(low: Lowering, unit: Unit, operand: Operand, table: Int8s, result: Tensor, index: int) -> str:
+    """The operand's tensor, passed through `table` if that changes anything."""
+    same = (operand.tensor.scale, operand.tensor.zero_point) == (result.scale, result.zero_point)
+    if same and np.array_equal(table, every_byte()):
+        return operand.tensor.name
+    name = f"{result.name}/in{index}"
+    part = Tensor(name, operand.tensor.shape, result.scale, result.zero_point, result.unsigned)
+    node = low.table_node(f"{unit_name(unit)}/rescale{index}", operand.tensor.name, table, name)
+    low.emit(replace(node, origin=unit.origins), part)
+    return name

@@ -1,0 +1,115 @@
+"""Elementwise cones: a table where all operands are functions of one byte, else an Add or Mul proved over all pairs."""
+
+from __future__ import annotations
+
+import numpy as np
+from hw.spec.arith import Affine
+
+from ...ir import Add, Mul, Tensor
+from ..bytewise import clamp_table, is_elementwise, tabulate, tensor_leaves
+from ..law import fit
+from ..lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from ..oracle import every_byte
+from ..units import Unit
+
+_SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
+
+
+def is_bytewise(low: Lowering, unit: Unit) -> bool:
+    """Every operator of the cone works place by place; an empty cone (a change of scale) does so too."""
+    return all(is_elementwise(low.model, n) for n in unit.cone)
+
+
+@lowers("elementwise")
+def lower_elementwise(low: Lowering, unit: Unit) -> None:
+    """Lower a unit whose cone works place by place."""
+    leaves = tensor_leaves(low, unit)
+    if not leaves:
+        raise Refusal("it computes a constant", "fold constants in the exporter")
+    operands = {leaf: low.operand(leaf) for leaf in leaves}
+    for leaf, operand in operands.items():
+        if operand.shape != low.model.shape(unit.output):
+            raise Refusal(f"{leaf!r} of shape {operand.shape} is broadcast", "expand it in the model, or use one value for all places")
+    names = {o.tensor.name for o in operands.values()}
+    roots = {low.function(n).root for n in names}
+    if len(roots) == 1:
+        _lower_table(low, unit, operands)
+    elif len(names) == 2 and len(leaves) == 2:
+        _lower_pair(low, unit, operands)
+    else:
+        raise Refusal(f"it joins {len(names)} tensors without rounding between", "quantise after every operator of two tensors")
+
+
+def _result(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> Tensor:
+    """The result has the form of its operands, which may be a view."""
+    first = next(iter(operands.values()))
+    plain = low.result(unit)
+    return Tensor(plain.name, first.tensor.shape, plain.scale, plain.zero_point, plain.unsigned)
+
+
+def _lower_table(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None:
+    names = {o.tensor.name for o in operands.values()}
+    functions = {leaf: low.function(o.tensor.name) for leaf, o in operands.items()}
+    root = next(iter(functions.values())).root
+    result = _result(low, unit, operands)
+    if len(names) == 1:
+        # One operand: tabulate over it directly, and compose for those who ask for the root.
+        source = next(iter(names))
+        table = tabulate(low, unit, dict.fromkeys(operands, every_byte()))
+        composed = table[low.function(source).table.view(np.uint8)]
+    else:
+        source = root
+        table = composed = tabulate(low, unit, {leaf: f.table for leaf, f in functions.items()})
+    before = low.tensors[source]
+    if np.array_equal(table, every_byte()) and (before.scale, before.zero_point) == (result.scale, result.zero_point):
+        low.bind(unit.output, source)
+        low.judge(unit, Verdict.PLACEMENT, "changes nothing")
+        return
+    low.functions[result.name] = ByteFunction(root, composed)
+    node = low.table_node(unit_name(unit), source, table, result.name)
+    low.finish(unit, node, result, Verdict.TABLE)
+
+
+def _lower_pair(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None:
+    main = unit.main
+    (leaf_a, a), (leaf_b, b) = operands.items()
+    if main is None or len(unit.cone) != 1 + len(unit.chain) or main.op not in (*_SIGNS, "Mul"):
+        raise Refusal("it joins two tensors by more than one operator without rounding between", "quantise after every operator")
+    if main.inputs[0] == leaf_b:
+        leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
+    if a.tensor.shape != b.tensor.shape:
+        raise Refusal("its operands are views of different forms", "reshape both alike")
+    result = _result(low, unit, operands)
+    one, two = (m.ravel() for m in np.meshgrid(every_byte(), every_byte(), indexing="ij"))
+    truth = tabulate(low, unit, {leaf_a: one, leaf_b: two}).astype(np.int64)
+    x1, x2 = one.astype(np.int64), two.astype(np.int64)
+    clamps = clamp_table(low, unit)
+    if main.op == "Mul":
+        product = (x1 - a.tensor.zero_point) * (x2 - b.tensor.zero_point)
+        law = fit(product, np.zeros_like(product), truth, (a.tensor.scale * b.tensor.scale / result.scale, 0.0), clamps)
+    else:
+        ratios = (a.tensor.scale / result.scale, _SIGNS[main.op] * b.tensor.scale / result.scale)
+        law = fit(x1, x2, truth, ratios, clamps)
+    if law is None:
+        raise Refusal(
+            "no integer constants reproduce it for all 65,536 pairs of operands",
+            "change one of the three scales a little (for example by recalibrating)",
+        )
+    table = None if clamps is None else clamps.tobytes()
+    _emit_pair(low, unit, (a, b), result, law, table)
+
+
+def _emit_pair(
+    low: Lowering, unit: Unit, operands: tuple[Operand, Operand], result: Tensor, law: Affine, table: bytes | None
+) -> None:
+    a, b = operands
+    name, inputs = unit_name(unit), (a.tensor.name, b.tensor.name)
+    assert unit.main is not None
+    node: Add | Mul
+    if unit.main.op == "Mul":
+        node = Mul(
+            name=name, inputs=inputs, output=result.name, law=law, zero_a=a.tensor.zero_point, zero_b=b.tensor.zero_point, table=table
+        )
+    else:
+        node = Add(name=name, inputs=inputs, output=result.name, law=law, table=table)
+    low.finish(unit, node, result, Verdict.VECTOR, "constants proved over 65,536 pairs")

@@ -1,0 +1,201 @@
+"""What a lowering works with: the operands it may read, the nodes it adds, and the registry it stands in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+import numpy as np
+from hw.spec.arith import Match
+from numpy.typing import NDArray
+
+from ..importer import Model, OnnxNode
+from ..ir import Node, Table, Tensor
+from .oracle import every_byte
+from .qparams import DEQUANTIZE, QParams, read_qparams
+from .units import Unit
+
+Shape4 = tuple[int, int, int, int]
+
+
+class Verdict(StrEnum):
+    """Where a node of the model ends up."""
+
+    ARRAY = "array"
+    VECTOR = "vector"
+    TABLE = "table"
+    PLACEMENT = "placement"
+    HOST = "host"
+    UNSUPPORTED = "unsupported"
+
+
+class Refusal(Exception):  # noqa: N818 - not an error: it is caught and becomes a verdict
+    """A lowering cannot take a unit; says why and what the user may change."""
+
+    def __init__(self, reason: str, remedy: str) -> None:
+        super().__init__(reason)
+        self.reason = reason
+        self.remedy = remedy
+
+
+@dataclass(frozen=True, eq=False)
+class Operand:
+    """A quantised float value: the integers behind it and their meaning."""
+
+    tensor: Tensor
+    params: QParams
+    shape: tuple[int, ...]
+    """Its shape in the model; the tensor's own may hold the same values in another form (after a Flatten)."""
+
+    @property
+    def natural(self) -> bool:
+        """The tensor's shape is the model's own, padded to four dimensions."""
+        return self.tensor.shape == as_image(self.shape)
+
+
+@dataclass(frozen=True, eq=False)
+class ByteFunction:
+    """A tensor as a function of one byte of another: `table[root & 0xFF]`."""
+
+    root: str
+    table: NDArray[np.int8]
+
+
+def as_image(shape: tuple[int, ...]) -> Shape4:
+    """A model's shape as (1, C, H, W).
+
+    Raises
+    ------
+    Refusal
+        The batch is not 1 or there are more than four dimensions.
+    """
+    if not 2 <= len(shape) <= 4:
+        raise Refusal(f"a tensor of shape {shape} is no batch of vectors, sequences or images", "use two to four dimensions")
+    if shape[0] != 1:
+        raise Refusal(f"a batch of {shape[0]} images", "export the model with batch size 1")
+    if min(shape) < 1:
+        raise Refusal(f"an empty tensor of shape {shape}", "remove the node")
+    channels = shape[1]
+    if len(shape) == 2:
+        return (1, channels, 1, 1)
+    return (1, channels, 1, shape[2]) if len(shape) == 3 else (1, channels, shape[2], shape[3])
+
+
+@dataclass(eq=False)
+class Lowering:
+    """The integer graph while it grows."""
+
+    model: Model
+    match: Match
+    tensors: dict[str, Tensor] = field(default_factory=dict)
+    nodes: list[Node] = field(default_factory=list)
+    views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
+    """The model's stored integers -> tensor of the graph that holds them, and their shape in the model."""
+    functions: dict[str, ByteFunction] = field(default_factory=dict)
+    verdicts: dict[str, tuple[Verdict, str]] = field(default_factory=dict)
+    remedies: dict[str, str] = field(default_factory=dict)
+    entries: list[str] = field(default_factory=list)
+    """Stored integers that are inputs of the graph."""
+
+    def operand(self, value: str) -> Operand:
+        """The integers behind a float value.
+
+        Raises
+        ------
+        Refusal
+            The value is not quantised, or its integers are made on the host.
+        """
+        node = self.model.producers.get(value)
+        if node is None or node.op != DEQUANTIZE:
+            raise Refusal(f"{value!r} is float: it is not quantised", "quantise it (a QuantizeLinear, DequantizeLinear pair)")
+        source = node.inputs[0]
+        if source not in self.views:
+            raise Refusal(f"{value!r} comes from a part that runs on the host", "make the nodes before it integer")
+        name, shape = self.views[source]
+        return Operand(self.tensors[name], read_qparams(self.model, node), shape)
+
+    def image(self, value: str) -> Operand:
+        """Like `operand`, for lowerings that need the tensor in the model's own shape."""
+        found = self.operand(value)
+        if not found.natural:
+            raise Refusal(
+                f"{value!r} is a reshaped view {found.shape} of a tensor {found.tensor.shape}",
+                "let a Gemm or an output follow a Flatten",
+            )
+        return found
+
+    def result(self, unit: Unit) -> Tensor:
+        """The tensor that a unit makes, by its QuantizeLinear."""
+        shape = self.model.shape(unit.output)
+        if shape is None:
+            raise Refusal(f"the shape of {unit.output!r} is not known", "export the model with fixed sizes")
+        params = read_qparams(self.model, unit.quantize)
+        return self.tensor(unit.output, as_image(shape), params)
+
+    def tensor(self, name: str, shape: Shape4, params: QParams) -> Tensor:
+        """A new tensor description of byte type and one scale."""
+        if params.dtype not in ("int8", "uint8"):
+            raise Refusal(f"{name!r} is stored as {params.dtype}", "quantise activations to uint8 or int8")
+        if not params.per_tensor:
+            raise Refusal(f"{name!r} has several scales", "quantise activations per tensor")
+        return Tensor(name, shape, float(params.scale), params.zero_int8, params.unsigned)
+
+    def emit(self, node: Node, result: Tensor) -> None:
+        """Add a node and the tensor that it makes."""
+        self.nodes.append(node)
+        self.tensors[result.name] = result
+
+    def finish(self, unit: Unit, node: Node, result: Tensor, verdict: Verdict, note: str = "") -> None:
+        """Add a unit's last node; its result stands for the unit's stored integers."""
+        self.emit(replace(node, origin=node.origin or unit.origins), result)
+        self.bind(unit.output, result.name)
+        self.judge(unit, verdict, note)
+
+    def bind(self, stored: str, tensor: str) -> None:
+        """Say which tensor holds the model's stored integers."""
+        shape = self.model.shape(stored)
+        if shape is None:
+            raise Refusal(f"the shape of {stored!r} is not known", "export the model with fixed sizes")
+        self.views[stored] = (tensor, shape)
+
+    def judge(self, unit: Unit, verdict: Verdict, note: str = "") -> None:
+        """Record where a unit's nodes went."""
+        for n in unit.nodes:
+            self.verdicts.setdefault(n.name, (verdict, note))
+
+    def function(self, tensor: str) -> ByteFunction:
+        """A tensor as a function of one byte: of itself where nothing better is known."""
+        return self.functions.get(tensor) or ByteFunction(tensor, every_byte())
+
+    def table_node(self, name: str, source: str, table: NDArray[np.int8], result: str) -> Table:
+        """A Table node."""
+        return Table(name=name, inputs=(source,), output=result, table=table.tobytes())
+
+
+Rule = Callable[[Lowering, Unit], None]
+_RULES: dict[str, Rule] = {}
+
+
+def lowers(*ops: str) -> Callable[[Rule], Rule]:
+    """Register the lowering of units whose main operator is one of `ops`."""
+
+    def register(rule: Rule) -> Rule:
+        for op in ops:
+            if op in _RULES:
+                raise ValueError(f"operator {op} already has a lowering")
+            _RULES[op] = rule
+        return rule
+
+    return register
+
+
+def rules() -> Mapping[str, Rule]:
+    """The registered lowerings, by operator."""
+    return _RULES
+
+
+def unit_name(unit: Unit) -> str:
+    """Name for a unit's node: its main operator's, else its QuantizeLinear's."""
+    main: OnnxNode = unit.main or unit.quantize
+    return main.name

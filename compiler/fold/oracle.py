@@ -1,0 +1,62 @@
+"""Evaluates a part of a model on every possible input byte, by onnxruntime itself.
+
+A chain of elementwise operators between bytes is a finite function. Asking the runtime for all its values, instead of imitating its
+kernels, makes the resulting tables and constants right for every operator that the runtime has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+
+import numpy as np
+import onnxruntime
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError
+from numpy.typing import NDArray
+
+from ..importer import Array, Model, to_bytes
+
+Bytes = NDArray[np.int8]
+
+
+@cache
+def _options(optimised: bool) -> onnxruntime.SessionOptions:
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = 1
+    options.inter_op_num_threads = 1
+    options.log_severity_level = 4
+    levels = onnxruntime.GraphOptimizationLevel
+    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
+    return options
+
+
+def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Array]:
+    """Outputs of `part`: in mode `ort` with the runtime's default optimisations, in mode `exact` node by node.
+
+    Raises
+    ------
+    UnsupportedError
+        The runtime does not take the part.
+    """
+    try:
+        session = onnxruntime.InferenceSession(to_bytes(part), _options(match is Match.ORT), ["CPUExecutionProvider"])
+        return [np.asarray(a) for a in session.run(None, dict(feeds))]
+    except Exception as error:  # the runtime's exceptions share no base class but Exception
+        text = " ".join(str(error).split())
+        raise UnsupportedError(f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text[:300]}") from None
+
+
+def stored(values: Bytes, unsigned: bool) -> Array:
+    """int8 values of the integer graph as the model's own type stores them."""
+    return (values.astype(np.int16) + 128).astype(np.uint8) if unsigned else values
+
+
+def internal(values: Array) -> Bytes:
+    """Bytes as the model stores them, as int8 values of the integer graph."""
+    return (values.astype(np.int16) - 128).astype(np.int8) if values.dtype == np.uint8 else values.astype(np.int8)
+
+
+def every_byte() -> Bytes:
+    """All 256 values, in the order in which a table holds their results: by `value & 0xFF`."""
+    return np.arange(256, dtype=np.uint8).view(np.int8)

@@ -1,0 +1,155 @@
+"""Scale, zero point, type and granularity of a QuantizeLinear or DequantizeLinear, by the rules of every opset."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from hw.spec.errors import ModelError, UnsupportedError
+from numpy.typing import NDArray
+
+from ..importer import Array, Model, OnnxNode
+from ..importer.model import INTEGER_RANGES, NUMBERED_TYPES
+
+QUANTIZE = "QuantizeLinear"
+DEQUANTIZE = "DequantizeLinear"
+
+
+@dataclass(frozen=True, eq=False)
+class QParams:
+    """How stored integers stand for real numbers: `(value - zero_point) * scale`.
+
+    `scale` and `zero_point` are scalars (per tensor), vectors along `axis`, or have the tensor's rank (blocked, with
+    `block` values of `axis` to each).
+    """
+
+    scale: NDArray[np.float32]
+    zero_point: NDArray[np.int32]
+    dtype: str
+    axis: int = 0
+    block: int = 0
+
+    @property
+    def per_tensor(self) -> bool:
+        """One scale for the whole tensor."""
+        return self.scale.ndim == 0
+
+    @property
+    def unsigned(self) -> bool:
+        """The stored type is uint8."""
+        return self.dtype == "uint8"
+
+    @property
+    def zero_int8(self) -> int:
+        """The zero point of a tensor of bytes in int8 terms."""
+        return int(self.zero_point) - (128 if self.unsigned else 0)
+
+    def same(self, other: QParams) -> bool:
+        """Both give every stored integer the same meaning."""
+        return (
+            self.dtype == other.dtype
+            and self.scale.shape == other.scale.shape
+            and bool(np.all(self.scale == other.scale))
+            and bool(np.all(self.zero_point == other.zero_point))
+            and (self.per_tensor or (self.axis, self.block) == (other.axis, other.block))
+        )
+
+    def spread(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
+        """Scale and zero point with the rank of a tensor of this shape, so that they broadcast against it."""
+        if self.per_tensor:
+            return self.scale, self.zero_point
+        if self.block:
+            size = shape[self.axis]
+            return tuple(  # type: ignore[return-value]  # a generator of exactly two arrays
+                np.take(np.repeat(v, self.block, axis=self.axis), range(size), axis=self.axis)
+                for v in (self.scale, self.zero_point)
+            )
+        form = [1] * len(shape)
+        form[self.axis] = -1
+        return self.scale.reshape(form), self.zero_point.reshape(form)
+
+
+def read_qparams(model: Model, node: OnnxNode) -> QParams:
+    """The parameters of a Q or DQ node.
+
+    Raises
+    ------
+    UnsupportedError
+        Scale or zero point are not constants, or the type is one that no integer array takes.
+    ModelError
+        Zero point and `output_dtype` disagree, or a shape is wrong.
+    """
+    scale = model.constant(node.input(1))
+    if scale is None:
+        raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantise the model statically")
+    dtype = _stored_type(model, node)
+    if dtype not in INTEGER_RANGES:
+        raise UnsupportedError(f"node {node.name!r}: {dtype or 'an unknown type'} is no integer type: use int8 or uint8")
+    scale = np.asarray(scale, dtype=np.float32)
+    zero = _zero_point(model, node, scale)
+    if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
+        raise ModelError(f"node {node.name!r}: every scale must be positive and finite")
+    if scale.size == 1 and scale.ndim <= 1:
+        return QParams(scale.reshape(()), zero.reshape(()), dtype)
+    return _with_axis(model, node, scale, zero, dtype)
+
+
+def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDArray[np.int32]:
+    name = node.input(2)
+    if not name:
+        return np.zeros(scale.shape, dtype=np.int32)
+    zero = model.constant(name)
+    if zero is None:
+        raise UnsupportedError(f"node {node.name!r}: its zero point must be a constant: quantise the model statically")
+    if zero.size != scale.size:
+        raise ModelError(f"node {node.name!r}: zero point must have the scale's shape {scale.shape}, not {zero.shape}")
+    return np.asarray(zero).astype(np.int32).reshape(scale.shape)
+
+
+def _stored_type(model: Model, node: OnnxNode) -> str:
+    if node.op == DEQUANTIZE:
+        return model.dtype(node.input(0)) or model.dtype(node.input(2))
+    wanted = NUMBERED_TYPES.get(node.integer("output_dtype", 0), "")
+    if not node.input(2):
+        return wanted or "uint8"
+    given = model.dtype(node.input(2))
+    if given and wanted and given != wanted:
+        raise ModelError(
+            f"node {node.name!r}: output_dtype must equal the zero point's type {given}, not {wanted}: leave one of them out"
+        )
+    return given or wanted
+
+
+def _with_axis(
+    model: Model, node: OnnxNode, scale: NDArray[np.float32], zero: NDArray[np.int32], dtype: str
+) -> QParams:
+    shape = model.shape(node.input(0))
+    if shape is None:
+        raise UnsupportedError(f"node {node.name!r}: the shape of {node.input(0)!r} must be known")
+    axis = node.integer("axis", 1)
+    if not -len(shape) <= axis < len(shape):
+        raise ModelError(f"node {node.name!r}: axis must be from {-len(shape)} to {len(shape) - 1}, not {axis}")
+    axis %= len(shape)
+    if scale.ndim == 1:
+        if scale.size != shape[axis]:
+            raise ModelError(f"node {node.name!r}: it must have {shape[axis]} scales, one per slice, not {scale.size}")
+        return QParams(scale, zero, dtype, axis)
+    block = node.integer("block_size", 0)
+    wanted = tuple(-(-n // block) if i == axis and block > 0 else n for i, n in enumerate(shape))
+    if block <= 0 or scale.shape != wanted:
+        raise ModelError(f"node {node.name!r}: blocked scales must have shape {wanted}, not {scale.shape}")
+    return QParams(scale, zero, dtype, axis, block)
+
+
+def quantize(values: Array, params: QParams) -> NDArray[np.int32]:
+    """`saturate(rint(x / scale) + zero_point)`, a division in fp32 and ties to even."""
+    scale, zero = params.spread(values.shape)
+    low, high = INTEGER_RANGES[params.dtype]
+    rounded = np.rint(values.astype(np.float32) / scale).astype(np.float64) + zero
+    return np.clip(rounded, low, high).astype(np.int32)
+
+
+def dequantize(values: Array, params: QParams) -> NDArray[np.float32]:
+    """`(x - zero_point) * scale` in fp32."""
+    scale, zero = params.spread(values.shape)
+    return ((values.astype(np.int64) - zero).astype(np.float32) * scale).astype(np.float32)

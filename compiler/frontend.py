@@ -1,0 +1,133 @@
+"""The front end in one call: from an imported model to integer graph, host parts, verdicts and warnings."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError, UsageError
+
+from .fold import constants, dead, merge_tables, movement
+from .fold.build import graph_of, lower_units
+from .fold.lowering import Lowering, Verdict
+from .fold.passes import Pass, run_passes
+from .fold.qparams import DEQUANTIZE, read_qparams
+from .importer import Model, to_bytes
+from .importer.check import check_model
+from .ir import IntGraph
+from .ir.verify import verify
+from .partition.host import head_part, tail_part
+from .partition.verdicts import NodeVerdict, judge
+from .partition.warn import find_warnings
+
+MODEL_PASSES: tuple[Pass[Model], ...] = (constants.PASS, movement.PASS)
+GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, merge_tables.PASS)
+
+
+@dataclass(frozen=True)
+class Quant:
+    """A tensor at the border of the integer graph, as the model knows it.
+
+    `name` is the integer tensor, `stored` the model's own integers behind it, `source` the float value on the host's side (equal to
+    `stored` where the model itself hands integers over). `shape` is the model's; `scale` and `zero_point` are in the model's type.
+    """
+
+    name: str
+    stored: str
+    source: str
+    shape: tuple[int, ...]
+    scale: float
+    zero_point: int
+    unsigned: bool
+
+
+@dataclass(frozen=True, eq=False)
+class FoldedModel:
+    """What folding gives."""
+
+    regions: tuple[IntGraph, ...]
+    host_head: bytes | None
+    """ONNX model of the float part before the graph; None where the inputs only need quantising."""
+    host_tail: bytes | None
+    """ONNX model of the part after the graph, fed by the dequantised outputs; None where nothing is left."""
+    verdicts: tuple[NodeVerdict, ...]
+    warnings: tuple[str, ...]
+    input_quant: Mapping[str, Quant]
+    output_quant: Mapping[str, Quant]
+    source: str = ""
+    """SHA-256 of the model's content."""
+
+    @property
+    def graph(self) -> IntGraph:
+        """The one region.
+
+        Raises
+        ------
+        UnsupportedError
+            Nothing of the model can run on the accelerator.
+        """
+        if len(self.regions) != 1:
+            reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.verdicts if v.reason)[:400]
+            raise UnsupportedError(f"no part of the model can run on the accelerator: {reasons or 'it is not quantised'}")
+        return self.regions[0]
+
+
+def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None = None) -> FoldedModel:
+    """Fold a model into integers; `dump_after` stops after a pass and is for `dump_pass`.
+
+    Raises
+    ------
+    ModelError, UnsupportedError
+        The model breaks a rule, or nothing of it can be folded; messages name the node.
+    """
+    names = [p.name for p in (*MODEL_PASSES, *GRAPH_PASSES)]
+    if dump_after is not None and dump_after not in names:
+        raise UsageError(f"pass must be one of {', '.join(names)}, not {dump_after!r}")
+    prepared = run_passes(model, MODEL_PASSES, check_model)
+    low = lower_units(prepared, match)
+    graph, leaving = graph_of(low)
+    verify(graph)
+    graph = run_passes(graph, GRAPH_PASSES, verify)
+    return FoldedModel(
+        regions=(graph,) if graph.nodes else (),
+        host_head=_serialised(head_part(low, graph)),
+        host_tail=_serialised(tail_part(low, leaving)),
+        verdicts=judge(model, low),
+        warnings=find_warnings(low),
+        input_quant={name: _quant(low, name, name) for name in graph.inputs},
+        output_quant={tensor: _quant(low, stored, tensor) for stored, tensor in leaving.items()},
+        source=model.source,
+    )
+
+
+def _serialised(part: Model | None) -> bytes | None:
+    return None if part is None else to_bytes(part)
+
+
+def _quant(low: Lowering, stored: str, tensor: str) -> Quant:
+    """How the model names and scales the stored integers behind a tensor."""
+    model = low.model
+    maker = model.producers.get(stored)
+    readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
+    pattern = readers[0] if readers else maker
+    if pattern is None:
+        raise UsageError(f"{stored!r} has no scale")
+    params = read_qparams(model, pattern)
+    entering = stored in low.entries
+    if entering:
+        source = maker.inputs[0] if maker is not None else stored
+    else:
+        source = readers[0].outputs[0] if readers and stored not in model.outputs else stored
+    return Quant(
+        name=tensor,
+        stored=stored,
+        source=source,
+        shape=low.views[stored][1],
+        scale=float(params.scale),
+        zero_point=int(params.zero_point),
+        unsigned=params.unsigned,
+    )
+
+
+__all__ = ["FoldedModel", "Quant", "Verdict", "fold_model"]

@@ -1,0 +1,20 @@
+"""The importer: the only package that touches ONNX protobufs."""
+
+from .emit import cut, to_bytes
+from .load import from_proto, load_model
+from .model import MICROSOFT, STANDARD, Array, Constant, Model, OnnxNode, Opaque, ValueType
+
+__all__ = [
+    "MICROSOFT",
+    "STANDARD",
+    "Array",
+    "Constant",
+    "Model",
+    "OnnxNode",
+    "Opaque",
+    "ValueType",
+    "cut",
+    "from_proto",
+    "load_model",
+    "to_bytes",
+]

@@ -1,0 +1,219 @@
+"""From an ONNX file to a `Model`: read, check, inline, infer shapes, convert."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from google.protobuf.message import DecodeError
+from hw.spec.errors import FileFormatError, ModelError, UnsupportedError
+from onnx import numpy_helper
+
+from .model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
+from .order import check_order
+from .shapes import infer_shapes
+
+OLDEST_OPSET = 10
+NEWEST_OPSET = 25
+LARGEST_FILE = 2 << 30
+
+
+def load_model(path: Path, *, dims: Mapping[str, int] | None = None) -> Model:
+    """Read, check and convert an ONNX file.
+
+    `dims` gives sizes to dimensions that the file leaves open, by their names in the file; an unnamed one is called
+    `input.axis`, as in `images.0`.
+
+    Raises
+    ------
+    FileFormatError
+        The file cannot be read or is not an ONNX model.
+    ModelError
+        The model breaks a rule of ONNX.
+    UnsupportedError
+        Its opset is out of range or a dimension stays open.
+    """
+    path = Path(path)
+    proto = _read(path)
+    source = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+    return from_proto(proto, name=path.stem, source=source, dims=dims)
+
+
+def _read(path: Path) -> onnx.ModelProto:
+    try:
+        if path.stat().st_size > LARGEST_FILE:
+            raise FileFormatError(f"{path} must be smaller than 2 GiB: keep its weights as external data")
+        proto = onnx.ModelProto.FromString(path.read_bytes())
+    except OSError as error:
+        raise FileFormatError(f"cannot read {path}: {error.strerror}") from None
+    except DecodeError:
+        raise FileFormatError(f"{path} must be an ONNX model: it is truncated, altered or of another kind") from None
+    if not proto.HasField("graph"):
+        raise FileFormatError(f"{path} must be an ONNX model: it holds no graph")
+    try:
+        onnx.load_external_data_for_model(proto, str(path.parent))
+    except Exception as error:  # the loader raises OSError, ValueError, ValidationError…
+        raise FileFormatError(f"{path}: cannot read its external data: {error}") from None
+    return proto
+
+
+def from_proto(proto: onnx.ModelProto, *, name: str, source: str = "", dims: Mapping[str, int] | None = None) -> Model:
+    """Convert a ModelProto in memory; see `load_model`."""
+    check_order(proto.graph)
+    _check_opset(proto)
+    if proto.functions:
+        proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
+    _check_known_ops(proto)
+    _fix_dims(proto.graph, dims or {})
+    _drop_unused_domains(proto)
+    # Shapes first: files may leave out the outputs' shapes, which the checker then misses.
+    proto = _guarded("infer shapes", lambda: infer_shapes(proto))
+    _guarded("check", lambda: onnx.checker.check_model(proto))
+    check_order(proto.graph)
+    return _convert(proto, name, source)
+
+
+def _guarded(what: str, action: Any) -> Any:
+    """Run a step of the ONNX library and name the step when it refuses the model."""
+    try:
+        return action()
+    except Exception as error:  # the library raises RuntimeError, ValueError, TypeError and its own classes
+        text = " ".join(str(error).split())
+        raise ModelError(f"not a valid ONNX model ({what}): {text[:400]}") from None
+
+
+def _check_opset(proto: onnx.ModelProto) -> None:
+    versions = [o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx")]
+    if not versions:
+        raise ModelError("the model must import the standard operator set, but it imports none")
+    if not OLDEST_OPSET <= versions[0] <= NEWEST_OPSET:
+        raise UnsupportedError(
+            f"the model's opset must be from {OLDEST_OPSET} to {NEWEST_OPSET}, not {versions[0]}: export it anew or convert it"
+        )
+
+
+def _check_known_ops(proto: onnx.ModelProto) -> None:
+    """Standard operators must exist in the model's opset, so that shape inference cannot pass over them in silence."""
+    version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
+    for node in proto.graph.node:
+        if node.domain in (STANDARD, "ai.onnx") and not onnx.defs.has(node.op_type, domain="", max_inclusive_version=version):
+            raise ModelError(f"node {node.name!r}: {node.op_type} is not an operator of opset {version}")
+
+
+def _drop_unused_domains(proto: onnx.ModelProto) -> None:
+    """Keep the imported domains that have nodes; files often import domains that they never use."""
+    used = {n.domain for n in proto.graph.node} | {STANDARD, "ai.onnx"}
+    for index in range(len(proto.opset_import) - 1, -1, -1):
+        if proto.opset_import[index].domain not in used:
+            del proto.opset_import[index]
+    imported = {o.domain for o in proto.opset_import}
+    for domain in used - imported - {STANDARD, "ai.onnx"}:
+        raise ModelError(f"the model has nodes of domain {domain!r} but does not import it")
+
+
+def _fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
+    stored = {t.name for t in graph.initializer}
+    for value in graph.input:
+        if value.name in stored or not value.type.HasField("tensor_type"):
+            continue
+        if not value.type.tensor_type.HasField("shape"):
+            raise UnsupportedError(f"input {value.name!r} must have a shape: export the model with fixed sizes")
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if dim.HasField("dim_value"):
+                continue
+            key = dim.dim_param or f"{value.name}.{axis}"
+            if key not in dims:
+                raise UnsupportedError(
+                    f"dimension {axis} of input {value.name!r} must be fixed, but it is open: give a size for {key!r}"
+                )
+            dim.dim_value = dims[key]
+        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
+            if not 0 < dim.dim_value < 1 << 20:
+                raise ModelError(f"dimension {axis} of input {value.name!r} must be positive, not {dim.dim_value}")
+
+
+def _convert(proto: onnx.ModelProto, name: str, source: str) -> Model:
+    graph = proto.graph
+    constants = {t.name: _constant(t) for t in graph.initializer}
+    types = {v.name: _type(v) for v in (*graph.input, *graph.value_info, *graph.output)}
+    nodes = _convert_nodes(graph)
+    opsets = {STANDARD if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
+    return Model(
+        name=name,
+        nodes=nodes,
+        inputs=tuple(v.name for v in graph.input if v.name not in constants),
+        outputs=tuple(v.name for v in graph.output),
+        constants=constants,
+        types=types,
+        opsets={MICROSOFT: 1, **opsets},
+        source=source,
+    )
+
+
+def _convert_nodes(graph: onnx.GraphProto) -> tuple[OnnxNode, ...]:
+    taken: set[str] = set()
+    nodes = []
+    for proto in graph.node:
+        base = proto.name or f"{proto.op_type}({next((o for o in proto.output if o), '')})"
+        name, copy = base, 1
+        while name in taken:
+            copy += 1
+            name = f"{base}#{copy}"
+        taken.add(name)
+        domain = STANDARD if proto.domain == "ai.onnx" else proto.domain
+        nodes.append(
+            OnnxNode(
+                name=name,
+                op=proto.op_type,
+                inputs=tuple(proto.input),
+                outputs=tuple(proto.output),
+                attributes={a.name: _attribute(a) for a in proto.attribute},
+                domain=domain,
+            )
+        )
+    return tuple(nodes)
+
+
+def _type(value: onnx.ValueInfoProto) -> ValueType:
+    tensor = value.type.tensor_type
+    dtype = onnx.TensorProto.DataType.Name(tensor.elem_type).lower() if tensor.elem_type else ""
+    if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
+        return ValueType(dtype, None)
+    return ValueType(dtype, tuple(d.dim_value for d in tensor.shape.dim))
+
+
+def _constant(tensor: onnx.TensorProto) -> Constant:
+    """A stored tensor as numpy array; the small integer types become int8 or uint8."""
+    dtype = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
+    array = _guarded(f"read tensor {tensor.name!r}", lambda: numpy_helper.to_array(tensor))
+    if dtype in ("int4", "int2"):
+        array = array.astype(np.int8)
+    elif dtype in ("uint4", "uint2"):
+        array = array.astype(np.uint8)
+    return Constant(array, dtype)
+
+
+def _attribute(proto: onnx.AttributeProto) -> Attribute:
+    kinds = onnx.AttributeProto
+    if proto.type == kinds.TENSOR:
+        return _constant(proto.t)
+    if proto.type in (kinds.INT, kinds.FLOAT):
+        return int(proto.i) if proto.type == kinds.INT else float(proto.f)
+    if proto.type == kinds.STRING:
+        return _text(proto.s)
+    if proto.type in (kinds.INTS, kinds.FLOATS):
+        return tuple(proto.ints) if proto.type == kinds.INTS else tuple(proto.floats)
+    if proto.type == kinds.STRINGS and all(isinstance(_text(s), str) for s in proto.strings):
+        return tuple(str(_text(s)) for s in proto.strings)
+    return Opaque(proto.SerializeToString())
+
+
+def _text(raw: bytes) -> str | bytes:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        return raw

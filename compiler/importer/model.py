@@ -1,0 +1,207 @@
+"""The importer's own picture of an ONNX graph: plain immutable data, no protobuf."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from hw.spec.errors import ModelError
+from numpy.typing import NDArray
+
+Array = NDArray[Any]
+
+STANDARD = ""
+MICROSOFT = "com.microsoft"
+
+INTEGER_RANGES: Mapping[str, tuple[int, int]] = {
+    "int2": (-2, 1),
+    "uint2": (0, 3),
+    "int4": (-8, 7),
+    "uint4": (0, 15),
+    "int8": (-128, 127),
+    "uint8": (0, 255),
+    "int16": (-(1 << 15), (1 << 15) - 1),
+    "uint16": (0, (1 << 16) - 1),
+    "int32": (-(1 << 31), (1 << 31) - 1),
+}
+"""Smallest and largest value of each integer element type that a quantised tensor may have."""
+
+
+NUMBERED_TYPES: Mapping[int, str] = {
+    1: "float",
+    2: "uint8",
+    3: "int8",
+    4: "uint16",
+    5: "int16",
+    6: "int32",
+    10: "float16",
+    11: "double",
+    16: "bfloat16",
+    17: "float8e4m3fn",
+    18: "float8e4m3fnuz",
+    19: "float8e5m2",
+    20: "float8e5m2fnuz",
+    21: "uint4",
+    22: "int4",
+    23: "float4e2m1",
+    24: "float8e8m0",
+    25: "uint2",
+    26: "int2",
+}
+"""ONNX's numbers of the element types that attributes such as `output_dtype` may name."""
+
+
+@dataclass(frozen=True)
+class ValueType:
+    """Element type (ONNX's name in lower case) and shape of a value; a shape of None is not known."""
+
+    dtype: str
+    shape: tuple[int, ...] | None
+
+
+@dataclass(frozen=True, eq=False)
+class Constant:
+    """A tensor stored in the model. Element types numpy lacks are unpacked: int4 to int8, uint4 to uint8."""
+
+    array: Array
+    dtype: str
+
+
+@dataclass(frozen=True, eq=False)
+class Opaque:
+    """An attribute that only the host may interpret (a subgraph, a sparse tensor), kept as it stood in the file."""
+
+    data: bytes
+
+
+Attribute = int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | Opaque
+
+
+@dataclass(frozen=True, eq=False)
+class OnnxNode:
+    """One ONNX node. `origin` names the nodes of the file that it stands for; a node straight from the file names itself."""
+
+    name: str
+    op: str
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    attributes: Mapping[str, Attribute] = field(default_factory=dict)
+    domain: str = STANDARD
+    origin: tuple[str, ...] = ()
+    integer_kernel: bool = False
+    """The file had it as one integer operator (QLinearAdd…), so onnxruntime computes it in integers whatever the types."""
+
+    @property
+    def origins(self) -> tuple[str, ...]:
+        """The nodes of the file that this one stands for."""
+        return self.origin or (self.name,)
+
+    def input(self, index: int) -> str:
+        """Name of an input, empty when it is left out."""
+        return self.inputs[index] if index < len(self.inputs) else ""
+
+    def integer(self, name: str, default: int) -> int:
+        """An integer attribute."""
+        return self._typed(name, default, int)
+
+    def real(self, name: str, default: float) -> float:
+        """A float attribute."""
+        return self._typed(name, default, float)
+
+    def text(self, name: str, default: str) -> str:
+        """A string attribute."""
+        return self._typed(name, default, str)
+
+    def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
+        """An attribute that is a list of integers."""
+        value = self._typed(name, default, tuple)
+        if not all(isinstance(v, int) for v in value):
+            raise ModelError(f"node {self.name!r}: attribute {name} must be a list of integers, not {value!r}")
+        return value
+
+    def _typed(self, name: str, default: Any, kind: type) -> Any:
+        value = self.attributes.get(name, default)
+        if not isinstance(value, kind):
+            raise ModelError(f"node {self.name!r}: attribute {name} must be {kind.__name__}, not {value!r}")
+        return value
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A checked, shape-inferred graph in topological order, without local functions and unused domains."""
+
+    name: str
+    nodes: tuple[OnnxNode, ...]
+    inputs: tuple[str, ...]
+    outputs: tuple[str, ...]
+    constants: Mapping[str, Constant]
+    types: Mapping[str, ValueType]
+    opsets: Mapping[str, int]
+    source: str = ""
+    """SHA-256 of the file's content, external data included."""
+
+    @cached_property
+    def producers(self) -> Mapping[str, OnnxNode]:
+        """The node that makes each value."""
+        return {out: n for n in self.nodes for out in n.outputs if out}
+
+    @cached_property
+    def consumers(self) -> Mapping[str, tuple[OnnxNode, ...]]:
+        """The nodes that read each value, in order, each once."""
+        found: dict[str, list[OnnxNode]] = {}
+        for n in self.nodes:
+            for name in dict.fromkeys(n.inputs):
+                found.setdefault(name, []).append(n)
+        return {name: tuple(nodes) for name, nodes in found.items()}
+
+    @property
+    def opset(self) -> int:
+        """Version of the standard operator set."""
+        return self.opsets[STANDARD]
+
+    def users(self, value: str) -> tuple[OnnxNode, ...]:
+        """The nodes that read `value`."""
+        return self.consumers.get(value, ())
+
+    def constant(self, value: str) -> Array | None:
+        """The stored array called `value`, if it is one."""
+        found = self.constants.get(value)
+        return None if found is None else found.array
+
+    def shape(self, value: str) -> tuple[int, ...] | None:
+        """The static shape of `value`, if it is known."""
+        if value in self.constants:
+            return tuple(self.constants[value].array.shape)
+        known = self.types.get(value)
+        return None if known is None else known.shape
+
+    def dtype(self, value: str) -> str:
+        """Element type of `value`, empty when it is not known."""
+        if value in self.constants:
+            return self.constants[value].dtype
+        known = self.types.get(value)
+        return "" if known is None else known.dtype
+
+    def with_nodes(
+        self,
+        nodes: Iterable[OnnxNode],
+        *,
+        constants: Mapping[str, Constant] | None = None,
+        types: Mapping[str, ValueType] | None = None,
+    ) -> Model:
+        """A copy with other nodes and, added to those it has, more constants and types."""
+        return replace(
+            self,
+            nodes=tuple(nodes),
+            constants={**self.constants, **(constants or {})},
+            types={**self.types, **(types or {})},
+        )
+
+
+def scalar_constant(value: float, dtype: str = "float") -> Constant:
+    """A scalar to put into a model."""
+    kinds: Mapping[str, Any] = {"float": np.float32, "uint8": np.uint8, "int8": np.int8, "int32": np.int32}
+    return Constant(np.array(value, dtype=kinds[dtype]), dtype)

@@ -1,0 +1,1 @@
+"""What runs where: the border between accelerator and host, and a verdict for every node."""

@@ -1,0 +1,19 @@
+"""The golden model: the meaning of the integer graph, one operation a file. Importing the files registers them."""
+
+from . import add, avgpool, concat, conv, conv_transpose, custom, maxpool, mul, resize, slices, table
+from .run import run_graph
+
+__all__ = [
+    "add",
+    "avgpool",
+    "concat",
+    "conv",
+    "conv_transpose",
+    "custom",
+    "maxpool",
+    "mul",
+    "resize",
+    "run_graph",
+    "slices",
+    "table",
+]

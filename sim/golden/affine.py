@@ -1,0 +1,21 @@
+"""The vectorised twin of `hw.spec.arith.affine`."""
+
+from __future__ import annotations
+
+import numpy as np
+from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
+from numpy.typing import NDArray
+
+
+def affine(x1: NDArray[np.int64], x2: NDArray[np.int64] | int, law: Affine) -> NDArray[np.int8]:
+    """`clamp((x1*m1 + x2*m2 + c) * 2**-shift)`, ties up or to even."""
+    total = x1 * law.m1
+    total += x2 * law.m2 + law.c
+    if law.shift:
+        half = 1 << (law.shift - 1)
+        if law.even:
+            # Ties to even: the half, less one where the quotient is even.
+            half += ((total >> law.shift) & 1) - 1
+        total += half
+        total >>= law.shift
+    return np.clip(total, INT8_MIN, INT8_MAX).astype(np.int8)

@@ -1,0 +1,89 @@
+"""Convolution: exact integer sums through the matrix product of a float type whose mantissa holds them, which is checked."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+from compiler.ir import Conv
+from numpy.typing import NDArray
+
+from .registry import Context, Image, golden, through
+from .requantize import requantize
+
+_FLOAT32_BITS = 24
+_LARGEST_INPUT = 128
+_COLUMN_VALUES = 1 << 21
+"""Values of the unfolded input made at a time: about what a processor's cache holds."""
+
+
+@golden(Conv)
+def conv(node: Conv, operands: Sequence[Image], context: Context) -> Image:
+    """`table[requantise(bias + sum of x*w)]`; padding feeds the input's zero point."""
+    (x,) = operands
+    top, left, bottom, right = node.pads
+    padded = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=node.zp_in) if any(node.pads) else x
+    weights = node.weights.sum(axis=0, dtype=np.int32)
+    out_channels, per_group, kernel_h, kernel_w = weights.shape
+    rows = (padded.shape[1] - node.dilations[0] * (kernel_h - 1) - 1) // node.strides[0] + 1
+    columns = (padded.shape[2] - node.dilations[1] * (kernel_w - 1) - 1) // node.strides[1] + 1
+    out = np.empty((out_channels, rows, columns), dtype=np.int8)
+    each = out_channels // node.group
+    if per_group == 1 and each == 1:
+        sums = _depthwise(node, padded, weights, rows, columns)
+        out[:] = _finish(node, sums, slice(None), context)
+        return through(node.table, out)
+    for g in range(node.group):
+        place = slice(g * each, (g + 1) * each)
+        windows = _windows(node, padded[g * per_group : (g + 1) * per_group], kernel_h, kernel_w, rows, columns)
+        matrix = weights[place].reshape(each, -1)
+        for first, last in _strips(rows, columns * matrix.shape[1]):
+            sums = _product(matrix, windows[..., first:last, :].reshape(matrix.shape[1], -1))
+            out[place, first:last] = _finish(node, sums, place, context).reshape(each, last - first, columns)
+    return through(node.table, out)
+
+
+def _finish(node: Conv, sums: NDArray[np.int32], place: slice, context: Context) -> NDArray[np.int8]:
+    sums += node.bias[place].reshape(-1, *([1] * (sums.ndim - 1)))
+    flat = sums.reshape(sums.shape[0], -1)
+    done = requantize(flat, node.mantissa[place], node.shift[place], node.zp_out, context.match)
+    return done.reshape(sums.shape)
+
+
+def _windows(node: Conv, x: Image, kernel_h: int, kernel_w: int, rows: int, columns: int) -> Image:
+    """A view (channels, kernel rows, kernel columns, rows, columns) of the input under each place of the kernel."""
+    plane, row, column = x.strides
+    (stride_h, stride_w), (dilation_h, dilation_w) = node.strides, node.dilations
+    return np.lib.stride_tricks.as_strided(
+        x,
+        (x.shape[0], kernel_h, kernel_w, rows, columns),
+        (plane, row * dilation_h, column * dilation_w, row * stride_h, column * stride_w),
+        writeable=False,
+    )
+
+
+def _strips(rows: int, values_a_row: int) -> Iterator[tuple[int, int]]:
+    step = max(1, _COLUMN_VALUES // max(1, values_a_row))
+    for first in range(0, rows, step):
+        yield first, min(rows, first + step)
+
+
+def _product(weights: NDArray[np.int32], columns: Image) -> NDArray[np.int32]:
+    """`weights @ columns` in integers: in float32 where no partial sum can leave its 24 bits, else in float64."""
+    reach = int(np.abs(weights).sum(axis=1, dtype=np.int64).max()) * _LARGEST_INPUT
+    # Any partial sum, in whatever order the library adds, is at most `reach`; float64 holds all int32 sums.
+    kind = np.float32 if reach <= 1 << _FLOAT32_BITS else np.float64
+    result: NDArray[np.int32] = (weights.astype(kind) @ columns.astype(kind)).astype(np.int32)
+    return result
+
+
+def _depthwise(node: Conv, x: Image, weights: NDArray[np.int32], rows: int, columns: int) -> NDArray[np.int32]:
+    """One kernel per channel: shifted products, in plain integers."""
+    sums = np.zeros((weights.shape[0], rows, columns), dtype=np.int32)
+    for ky in range(weights.shape[2]):
+        for kx in range(weights.shape[3]):
+            y, x0 = ky * node.dilations[0], kx * node.dilations[1]
+            part = x[:, y : y + (rows - 1) * node.strides[0] + 1 : node.strides[0], :]
+            part = part[:, :, x0 : x0 + (columns - 1) * node.strides[1] + 1 : node.strides[1]]
+            sums += part * weights[:, 0, ky, kx][:, None, None]
+    return sums

@@ -1,0 +1,60 @@
+"""The registry of golden operations, filled by decorator."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+import numpy as np
+from compiler.ir import Node, Tensor
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError
+from numpy.typing import NDArray
+
+Image = NDArray[np.int8]
+"""(channels, height, width): the batch is always one."""
+
+
+@dataclass(frozen=True)
+class Context:
+    """What an operation may know besides its operands."""
+
+    match: Match
+    tensors: Mapping[str, Tensor]
+
+
+Operation = Callable[[Any, Sequence[Image], Context], Image]
+AnyOperation = TypeVar("AnyOperation", bound=Callable[..., Image])
+_OPERATIONS: dict[type[Node], Operation] = {}
+
+
+def golden(kind: type[Node]) -> Callable[[AnyOperation], AnyOperation]:
+    """Register the meaning of one kind of node."""
+
+    def register(operation: AnyOperation) -> AnyOperation:
+        if kind in _OPERATIONS:
+            raise ValueError(f"{kind.__name__} already has a golden operation")
+        _OPERATIONS[kind] = operation
+        return operation
+
+    return register
+
+
+def registered() -> Mapping[type[Node], Operation]:
+    """All operations."""
+    return _OPERATIONS
+
+
+def operation(node: Node) -> Operation:
+    """The meaning of a node; a kind without one is refused with the list of known kinds."""
+    try:
+        return _OPERATIONS[type(node)]
+    except KeyError:
+        known = ", ".join(sorted(k.__name__ for k in _OPERATIONS))
+        raise UnsupportedError(f"node {node.name!r}: {type(node).__name__} has no golden operation; known are {known}") from None
+
+
+def through(table: bytes | None, values: Image) -> Image:
+    """Pass every byte through a table."""
+    return values if table is None else np.frombuffer(table, dtype=np.int8)[values.view(np.uint8)]

@@ -1,0 +1,47 @@
+"""The vectorised twin of `hw.spec.arith.requantize`: int32 sums to int8, by a scale per channel.
+
+Mode `ort` is fp32 arithmetic by definition, and IEEE fp32 multiplication in numpy is that very definition. Mode `exact` uses fp64 where
+the product of sum and mantissa fits its 53 bits, which is checked, and Python's own law elsewhere.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from hw.spec.arith import INT8_MAX, INT8_MIN, Match, Scale
+from hw.spec.arith import requantize as requantize_one
+from numpy.typing import NDArray
+
+_EXACT_BITS = 53
+
+
+def requantize(
+    sums: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], zero_point: int, match: Match
+) -> NDArray[np.int8]:
+    """Requantise `sums` of shape (channels, pixels), each row with its own scale."""
+    kind = np.float32 if match is Match.ORT else np.float64
+    factor = np.ldexp(mantissa.astype(np.float64), -shift.astype(np.int64)).astype(kind)
+    if match is Match.EXACT and not _fits(sums, mantissa):
+        return _one_by_one(sums, mantissa, shift, zero_point)
+    scaled = sums.astype(kind)
+    scaled *= factor[:, None]
+    np.rint(scaled, out=scaled)
+    scaled += kind(zero_point)
+    np.clip(scaled, INT8_MIN, INT8_MAX, out=scaled)
+    return scaled.astype(np.int8)
+
+
+def _fits(sums: NDArray[np.int32], mantissa: NDArray[np.uint32]) -> bool:
+    if not sums.size:
+        return True
+    largest = max(int(sums.max()), -int(sums.min()))
+    return largest * int(mantissa.max()) < 1 << _EXACT_BITS
+
+
+def _one_by_one(
+    sums: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], zero_point: int
+) -> NDArray[np.int8]:
+    out = np.empty(sums.shape, dtype=np.int8)
+    for row, values in enumerate(sums):
+        scale = Scale(int(mantissa[row]), int(shift[row]))
+        out[row] = [requantize_one(int(v), scale, zero_point, Match.EXACT) for v in values]
+    return out

@@ -1,0 +1,15 @@
+"""A function of one byte."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from compiler.ir import Table
+
+from .registry import Context, Image, golden, through
+
+
+@golden(Table)
+def table(node: Table, operands: Sequence[Image], context: Context) -> Image:
+    """`table[x & 0xFF]`."""
+    return through(node.table, operands[0])
