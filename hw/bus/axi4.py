@@ -13,6 +13,7 @@ from typing import Any
 from amaranth.hdl import Value
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
+from amaranth.utils import exact_log2
 
 ID_BITS = 1
 LENGTH_BITS = 8
@@ -108,6 +109,19 @@ class Axi4(Signature):
 
     def __repr__(self) -> str:
         return f"Axi4({self.addr_bits}, {self.data_bits})"
+
+
+def drive_address(
+    payload: data.View[data.StructLayout], word: Value, beats_less_one: Value, word_bytes: int
+) -> Iterator[Any]:
+    """Assignments that make `payload` ask for an incrementing burst of whole words from word address `word` on."""
+    size = exact_log2(word_bytes)
+    fixed = {"id": 0, "size": size, "burst": Burst.INCR, "lock": 0, "qos": 0}
+    fixed |= {"cache": MODIFIABLE_BUFFERABLE, "prot": DATA_SECURE_UNPRIVILEGED}
+    yield payload.addr.eq(word << size)
+    yield payload.len.eq(beats_less_one)
+    for name, value in fixed.items():
+        yield payload[name].eq(value)
 
 
 def flat_members(prefix: str, layouts: dict[str, data.StructLayout], flows: dict[str, Any]) -> dict[str, Any]:

@@ -1,0 +1,1 @@
+"""Control: fetch, dispatch, semaphores, registers, counters, faults."""

@@ -1,0 +1,83 @@
+"""The read channel, shared by instruction fetch and load unit."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hw.bus.axi4 import address_layout, drive_address, read_layout
+from hw.bus.buffer import StreamBuffer
+from hw.dma.bursts import burst_layout
+from hw.spec.params import HardwareParams
+
+
+class ReadArbiter(wiring.Component):
+    """Puts two masters' bursts on one AR channel and gives each its own data.
+
+    Fetch goes first: it asks only for what its queue has room for, so it takes no more than it needs. At most
+    `axi_outstanding` bursts are under way. AXI returns them in order, since all carry the same identifier.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        burst = stream.Signature(burst_layout(params))
+        read = stream.Signature(read_layout(params.axi_data_bits))
+        super().__init__(
+            {
+                "fetch": In(burst),
+                "load": In(burst),
+                "ar": Out(stream.Signature(address_layout(params.axi_addr_bits))),
+                "r": In(read),
+                "fetch_r": Out(read),
+                "load_r": Out(read),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A queue remembers whose burst is whose."""
+        m = Module()
+        m.submodules.owners = owners = SyncFIFOBuffered(width=1, depth=self._params.axi_outstanding)
+        m.submodules.requests = requests = StreamBuffer(burst_layout(self._params))
+        m.submodules.answers = answers = StreamBuffer(read_layout(self._params.axi_data_bits))
+        asked = requests.o.payload
+        m.d.comb += [
+            *drive_address(self.ar.payload, asked.addr, asked.beats_less_one, self._params.word_bytes),
+            self.ar.valid.eq(requests.o.valid),
+            requests.o.ready.eq(self.ar.ready),
+        ]
+        self._request(m, owners, requests)
+        wiring.connect(m, wiring.flipped(self.r), answers.i)
+        self._answer(m, owners, answers)
+        return m
+
+    def _request(self, m: Module, owners: SyncFIFOBuffered, requests: StreamBuffer) -> None:
+        may = owners.w_rdy & requests.i.ready
+        m.d.comb += [
+            self.fetch.ready.eq(may),
+            self.load.ready.eq(may & ~self.fetch.valid),
+            requests.i.valid.eq((self.fetch.valid | self.load.valid) & owners.w_rdy),
+            requests.i.payload.eq(self.load.payload),
+            owners.w_data.eq(self.fetch.valid),
+            owners.w_en.eq(requests.i.valid & requests.i.ready),
+        ]
+        with m.If(self.fetch.valid):
+            m.d.comb += requests.i.payload.eq(self.fetch.payload)
+
+    def _answer(self, m: Module, owners: SyncFIFOBuffered, answers: StreamBuffer) -> None:
+        taken = Signal()
+        m.d.comb += [
+            self.fetch_r.payload.eq(answers.o.payload),
+            self.load_r.payload.eq(answers.o.payload),
+            self.fetch_r.valid.eq(answers.o.valid & owners.r_rdy & owners.r_data),
+            self.load_r.valid.eq(answers.o.valid & owners.r_rdy & ~owners.r_data),
+            taken.eq((self.fetch_r.valid & self.fetch_r.ready) | (self.load_r.valid & self.load_r.ready)),
+            answers.o.ready.eq(taken),
+            owners.r_en.eq(taken & answers.o.payload.last),
+        ]

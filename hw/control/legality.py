@@ -1,0 +1,52 @@
+"""Whether an instruction is one of the table's, and which queue it belongs to."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.decode import bad_fields, instruction_layout
+from hw.spec.isa import INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit
+from hw.spec.params import HardwareParams
+from hw.spec.regs import Cause
+
+UNIT_BITS = 3
+VERDICT_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "end": 1})
+"""The fault that the instruction is by itself, or NONE; its unit; whether it is BEGIN or END."""
+
+
+class Legality(wiring.Component):
+    """Judges an instruction by the table alone: combinational.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters, whose fingerprint BEGIN must carry.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__({"instruction": In(INSTRUCTION_BITS), "verdict": Out(VERDICT_LAYOUT)})
+
+    def elaborate(self, platform: object) -> Module:
+        """One case for every row of the table."""
+        m = Module()
+        verdict = self.verdict
+        m.d.comb += [verdict.cause.eq(Cause.BAD_OPCODE), verdict.unit.eq(Unit.CONTROL)]
+        with m.Switch(self.instruction[: INSTRUCTIONS[0].field("opcode").width]):
+            for spec in INSTRUCTIONS:
+                with m.Case(spec.opcode):
+                    fields = data.View(instruction_layout(spec.kind), self.instruction)
+                    m.d.comb += [verdict.unit.eq(spec.unit), verdict.cause.eq(Cause.NONE)]
+                    m.d.comb += [verdict.begin.eq(spec.kind is Kind.BEGIN), verdict.end.eq(spec.kind is Kind.END)]
+                    with m.If(bad_fields(spec.kind, fields)):
+                        m.d.comb += verdict.cause.eq(Cause.BAD_FIELD)
+                    if spec.kind is Kind.BEGIN:
+                        self._check_begin(m, fields)
+        return m
+
+    def _check_begin(self, m: Module, fields: data.View[data.StructLayout]) -> None:
+        ours = (fields.version == ISA_VERSION) & (fields.fingerprint == self._params.fingerprint())
+        with m.If(~ours):
+            m.d.comb += self.verdict.cause.eq(Cause.WRONG_PROGRAM)

@@ -1,0 +1,121 @@
+"""The AXI4-Lite register bank, generated from the register table."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.bus.axi4 import Resp
+from hw.bus.axi4_lite import DATA_BITS, Axi4Lite
+from hw.spec.params import HardwareParams
+from hw.spec.regs import ADDRESS_BITS, CAPABILITIES, REGISTER_BYTES, REGISTERS, Access, Register, capability_values
+
+
+def constants(params: HardwareParams) -> dict[str, int]:
+    """Registers that always read the same, with their values."""
+    fixed = {r.name: value for r, value in zip(CAPABILITIES, capability_values(params), strict=True)}
+    fixed["FINGERPRINT"] = params.fingerprint()
+    return fixed | {r.name: r.reset for r in REGISTERS if r.access is Access.RO and r.reset}
+
+
+def writable_mask(register: Register, params: HardwareParams) -> int:
+    """Bits of a read-write register that can be set; the others read as 0."""
+    if register.name == "BASE_LOW":
+        return ~(params.word_bytes - 1) & 0xFFFFFFFF
+    if register.name == "BASE_HIGH":
+        return (1 << (params.axi_addr_bits - DATA_BITS)) - 1
+    if register.fields:
+        return sum((1 << f.width) - 1 << f.lsb for f in register.fields)
+    return 0xFFFFFFFF
+
+
+class Registers(wiring.Component):
+    """The registers behind an AXI4-Lite port; a read answers after `READ_LATENCY` cycles.
+
+    Addresses without a register read as 0, writes to them and to read-only registers do nothing; all are answered OKAY.
+    Byte strobes are obeyed.
+
+    Members, besides `bus`: for each register by its name in lower case,
+    read-write: its value; read-only and not constant: the value to read; write-1-to-clear: a mask of flags to set, and
+    `<name>_value`; write-only: a mask of pulses.
+    """
+
+    READ_LATENCY = 1
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._constants = constants(params)
+        members: dict[str, Any] = {"bus": In(Axi4Lite(ADDRESS_BITS))}
+        for r in REGISTERS:
+            name = r.name.lower()
+            if r.access is Access.RW:
+                members[name] = Out(DATA_BITS, init=r.reset)
+            elif r.access is Access.WO:
+                members[name] = Out(DATA_BITS)
+            elif r.access is Access.W1C:
+                members |= {name: In(DATA_BITS), f"{name}_value": Out(DATA_BITS)}
+            elif r.name not in self._constants:
+                members[name] = In(DATA_BITS)
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """A read side and a write side that know nothing of each other."""
+        m = Module()
+        self._serve_reads(m)
+        self._serve_writes(m)
+        return m
+
+    def _readable(self, register: Register) -> Value:
+        name = register.name.lower()
+        if register.name in self._constants:
+            return Const(self._constants[register.name], DATA_BITS)
+        if register.access is Access.WO:
+            return Const(0, DATA_BITS)
+        value: Value = getattr(self, f"{name}_value" if register.access is Access.W1C else name)
+        return value
+
+    def _serve_reads(self, m: Module) -> None:
+        bus = self.bus
+        m.d.comb += [bus.ar.ready.eq(~bus.r.valid | bus.r.ready), bus.r.payload.resp.eq(Resp.OKAY)]
+        with m.If(bus.ar.ready):
+            m.d.sync += bus.r.valid.eq(bus.ar.valid)
+        with m.If(bus.ar.ready & bus.ar.valid):
+            m.d.sync += bus.r.payload.data.eq(0)
+            with m.Switch(bus.ar.payload.addr // REGISTER_BYTES):
+                for register in REGISTERS:
+                    with m.Case(register.offset // REGISTER_BYTES):
+                        m.d.sync += bus.r.payload.data.eq(self._readable(register))
+
+    def _serve_writes(self, m: Module) -> None:
+        """Take address and data together."""
+        bus = self.bus
+        take = Signal()
+        m.d.comb += [
+            take.eq(bus.aw.valid & bus.w.valid & (~bus.b.valid | bus.b.ready)),
+            bus.aw.ready.eq(take),
+            bus.w.ready.eq(take),
+            bus.b.payload.resp.eq(Resp.OKAY),
+        ]
+        with m.If(take | bus.b.ready):
+            m.d.sync += bus.b.valid.eq(take)
+        mask = Cat(strobe.replicate(8) for strobe in bus.w.payload.strb)
+        word = bus.aw.payload.addr // REGISTER_BYTES
+        for register in REGISTERS:
+            here = take & (word == register.offset // REGISTER_BYTES)
+            self._write(m, register, here, mask)
+
+    def _write(self, m: Module, register: Register, here: Value, mask: Value) -> None:
+        data = self.bus.w.payload.data
+        name = register.name.lower()
+        if register.access is Access.RW:
+            value = getattr(self, name)
+            with m.If(here):
+                m.d.sync += value.eq(((value & ~mask) | (data & mask)) & writable_mask(register, self._params))
+        elif register.access is Access.WO:
+            m.d.comb += getattr(self, name).eq(Mux(here, data & mask, 0))
+        elif register.access is Access.W1C:
+            value = getattr(self, f"{name}_value")
+            m.d.sync += value.eq((value & ~Mux(here, data & mask, 0)) | getattr(self, name))

@@ -1,0 +1,167 @@
+"""The store unit: from the scratchpad to memory."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal, Value
+from amaranth.lib import stream, wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hw.bus.axi4 import LENGTH_BITS, RESPONSE_LAYOUT, Resp, address_layout, drive_address, write_layout
+from hw.ports import READ_LATENCY, ReadPort, UnitPort
+from hw.spec.isa import COUNT_BITS, Kind
+from hw.spec.params import HardwareParams
+from hw.spec.regs import Cause, Stall
+
+from .bursts import word_address_bits
+from .front import MoveFront, moves_ahead
+
+AHEAD_WORDS = 8
+"""Words read ahead: covers the scratchpad's latency and the queue's own at a word a cycle, and some refusals."""
+
+
+class StoreUnit(wiring.Component):
+    """Runs STORE instructions: a beat a cycle, unless the scratchpad refuses or the bus does not take it.
+
+    An instruction is done when memory has confirmed its last burst. When halted it starts no burst more, but completes
+    those that it has offered; after an address fault their remaining bytes are masked out.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
+
+    Members
+    -------
+    base
+        First word of the memory.
+    """
+
+    DONE_LATENCY = 1
+    """Cycles from the last response to `done`."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {
+                "unit": In(UnitPort()),
+                "base": In(word_address_bits(params)),
+                "scratch": Out(ReadPort(params.word_bytes)),
+                "aw": Out(stream.Signature(address_layout(params.axi_addr_bits))),
+                "w": Out(stream.Signature(write_layout(params.axi_data_bits))),
+                "b": In(stream.Signature(RESPONSE_LAYOUT)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Bursts to AW and to the two queues that number beats and await responses; places to reads to W."""
+        m = Module()
+        m.submodules.front = front = MoveFront(self._params, Kind.STORE)
+        m.d.comb += [
+            front.base.eq(self.base),
+            front.halt.eq(self.unit.halt | self.unit.fault),
+            front.instruction.eq(self.unit.instruction),
+            front.index.eq(self.unit.index),
+        ]
+        self._send_data(m, self._send_addresses(m, front), self._read(m, front))
+        self._receive_responses(m, front)
+        return m
+
+    def _send_addresses(self, m: Module, front: MoveFront) -> SyncFIFOBuffered:
+        """AW from the bursts, and the queue of their lengths."""
+        m.submodules.lengths = lengths = SyncFIFOBuffered(width=LENGTH_BITS, depth=self._params.axi_outstanding)
+        offered = front.bursts
+        sent = self.aw.valid & self.aw.ready
+        m.d.comb += [
+            *drive_address(self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params.word_bytes),
+            # The length must have its place in the queue before memory sees the address.
+            self.aw.valid.eq(offered.valid & lengths.w_rdy),
+            offered.ready.eq(sent),
+            lengths.w_data.eq(offered.payload.beats_less_one),
+            lengths.w_en.eq(sent),
+        ]
+        return lengths
+
+    def _read(self, m: Module, front: MoveFront) -> SyncFIFOBuffered:
+        """Read words ahead, as many as the returned queue can hold; a word past a fault carries its mark."""
+        m.submodules.words = words = SyncFIFOBuffered(width=self._params.axi_data_bits + 1, depth=AHEAD_WORDS)
+        ahead = Signal(range(AHEAD_WORDS + 1))
+        asked = Signal()
+        arriving = Signal(READ_LATENCY)
+        poisoned = Signal()
+        bad = self.scratch.valid & self.scratch.fault
+        m.d.comb += [
+            self.scratch.valid.eq(front.places.valid & (ahead != AHEAD_WORDS)),
+            self.scratch.addr.eq(front.places.payload.addr),
+            asked.eq(self.scratch.valid & self.scratch.ready),
+            front.places.ready.eq(asked),
+            words.w_data.eq(Cat(self.scratch.data, poisoned)),
+            words.w_en.eq(arriving[-1]),
+        ]
+        m.d.sync += [
+            ahead.eq(ahead + asked - (words.r_en & words.r_rdy)),
+            arriving.eq(arriving << 1 | asked),
+        ]
+        with m.If(asked & bad):
+            m.d.sync += poisoned.eq(1)
+            self._raise(m, Cause.SCRATCH_RANGE, front.places.payload.index)
+        return words
+
+    def _send_data(self, m: Module, lengths: SyncFIFOBuffered, words: SyncFIFOBuffered) -> None:
+        active = Signal()
+        beats_left = Signal(LENGTH_BITS)
+        sent = self.w.valid & self.w.ready
+        m.d.comb += [
+            self.w.valid.eq(active & words.r_rdy),
+            self.w.payload.data.eq(words.r_data),
+            self.w.payload.strb.eq((~words.r_data[-1]).replicate(self._params.word_bytes)),
+            self.w.payload.last.eq(beats_left == 0),
+            words.r_en.eq(active & self.w.ready),
+            lengths.r_en.eq(~active | (sent & self.w.payload.last)),
+            self.unit.busy.eq(sent),
+        ]
+        with m.If(lengths.r_en):
+            m.d.sync += [active.eq(lengths.r_rdy), beats_left.eq(lengths.r_data)]
+        with m.Elif(sent):
+            m.d.sync += beats_left.eq(beats_left - 1)
+
+    def _receive_responses(self, m: Module, front: MoveFront) -> None:
+        """Bursts await their responses in one queue, instructions in another; both bound what is under way."""
+        depth = 2 * moves_ahead(self._params)
+        m.submodules.awaited = awaited = SyncFIFOBuffered(width=1, depth=self._params.axi_outstanding)
+        m.submodules.indices = indices = SyncFIFOBuffered(width=COUNT_BITS, depth=depth)
+        taken = self.unit.valid & self.unit.ready
+        answered = self.b.valid & self.b.ready
+        finished = answered & awaited.r_data
+        error = answered & self.b.payload.resp[1]
+        m.d.comb += [
+            front.may_issue.eq(awaited.w_rdy),
+            awaited.w_data.eq(front.issued_last),
+            awaited.w_en.eq(front.issued),
+            self.b.ready.eq(awaited.r_rdy & indices.r_rdy),
+            awaited.r_en.eq(answered),
+            indices.w_data.eq(self.unit.index),
+            indices.w_en.eq(taken),
+            indices.r_en.eq(finished),
+            front.valid.eq(self.unit.valid & indices.w_rdy),
+            self.unit.ready.eq(front.ready & indices.w_rdy),
+        ]
+        self._report(m, taken, indices.level != 0, awaited.level != 0)
+        m.d.sync += self.unit.done.eq(finished & ~error & ~self.unit.fault)
+        with m.If(error):
+            cause = Signal.like(self.unit.cause)
+            m.d.comb += cause.eq(Cause.WRITE_SLVERR)
+            with m.If(self.b.payload.resp == Resp.DECERR):
+                m.d.comb += cause.eq(Cause.WRITE_DECERR)
+            self._raise(m, cause, indices.r_data)
+
+    def _report(self, m: Module, taken: Value, instructions: Value, bursts: Value) -> None:
+        m.d.comb += [
+            self.unit.started.eq(taken),
+            self.unit.stall[Stall.MEMORY].eq(instructions & ~self.unit.busy),
+            self.unit.idle.eq(~bursts & (~instructions | self.unit.halt) & ~self.unit.done),
+        ]
+
+    def _raise(self, m: Module, cause: Value | Cause, index: Value) -> None:
+        with m.If(~self.unit.fault):
+            m.d.sync += [self.unit.fault.eq(1), self.unit.cause.eq(cause), self.unit.fault_index.eq(index)]

@@ -1,0 +1,132 @@
+"""The top level: the engine behind an AXI4 master, an AXI4-Lite slave and an interrupt line."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.hdl import Cat, Module, ResetInserter, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.spec.isa import QUEUED_UNITS
+from hw.spec.params import HardwareParams
+from hw.spec.regs import ADDRESS_BITS, COUNTERS, register
+
+from .bus import axi4, axi4_lite
+from .control.counters import Counters
+from .control.registers import Registers
+from .control.sequencer import Sequencer
+from .engine import Engine
+
+TOP_NAME = "npu"
+
+
+class Npu(wiring.Component):
+    """The accelerator. Its ports have the names that the AXI standard gives them.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
+
+    Members
+    -------
+    m_axi_*
+        AXI4 master to memory, one beat a word.
+    s_axi_*
+        AXI4-Lite slave: the registers of `hw.spec.regs`.
+    irq
+        High while a flag of IRQ_STATUS that IRQ_ENABLE selects is set.
+    trace_started, trace_done
+        With `trace`: a bit for every unit, one cycle for every instruction.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._master = axi4.channel_layouts(params.axi_addr_bits, params.axi_data_bits)
+        self._slave = axi4_lite.channel_layouts(ADDRESS_BITS)
+        members: dict[str, Any] = {
+            **axi4.flat_members("m_axi", self._master, axi4.CHANNELS),
+            **axi4.flat_members("s_axi", self._slave, axi4_lite.CHANNELS),
+            "irq": Out(1),
+        }
+        if params.trace:
+            members |= {"trace_started": Out(len(QUEUED_UNITS)), "trace_done": Out(len(QUEUED_UNITS))}
+        super().__init__(members)
+
+    def elaborate(self, platform: object) -> Module:
+        """The engine under the sequencer's reset; registers and counters outlive it."""
+        m = Module()
+        sequencer = Sequencer()
+        engine = Engine(self._params)
+        m.submodules.sequencer = sequencer
+        m.submodules.registers = registers = Registers(self._params)
+        m.submodules.counters = counters = Counters()
+        m.submodules.engine = ResetInserter(sequencer.clear)(engine)
+        self._join_buses(m, engine, registers)
+        self._configure(m, engine, registers)
+        self._sequence(m, sequencer, engine, registers)
+        self._count(m, counters, sequencer, engine, registers)
+        if self._params.trace:
+            m.d.sync += [self.trace_started.eq(engine.started), self.trace_done.eq(engine.done)]
+        return m
+
+    def _join_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
+        flat = [
+            *axi4.flat_pairs(self, "m_axi", engine.bus, self._master, axi4.CHANNELS),
+            *axi4.flat_pairs(self, "s_axi", registers.bus, self._slave, axi4_lite.CHANNELS),
+        ]
+        m.d.comb += [driven.eq(driver) for driven, driver in flat]
+
+    def _configure(self, m: Module, engine: Engine, registers: Registers) -> None:
+        base = Cat(registers.base_low, registers.base_high)[: self._params.axi_addr_bits]
+        m.d.comb += [
+            engine.base.eq(base[self._params.axi_addr_bits - len(engine.base) :]),
+            engine.program.eq(registers.program),
+            engine.length.eq(registers.length),
+            engine.limit.eq(registers.watchdog),
+        ]
+
+    def _sequence(self, m: Module, sequencer: Sequencer, engine: Engine, registers: Registers) -> None:
+        fault = engine.fault.fault
+        m.d.comb += [
+            sequencer.start.eq(_field("CONTROL", "start", registers.control)),
+            sequencer.reset.eq(_field("CONTROL", "reset", registers.control)),
+            sequencer.fault.eq(engine.fault.valid),
+            sequencer.ended.eq(engine.ended),
+            sequencer.bus_idle.eq(engine.bus_idle),
+            engine.launch.eq(sequencer.launch),
+            engine.running.eq(sequencer.running),
+            engine.halt.eq(sequencer.halt),
+            _field("STATUS", "busy", registers.status).eq(sequencer.busy),
+            _field("STATUS", "done", registers.status).eq(sequencer.done),
+            _field("STATUS", "error", registers.status).eq(sequencer.error),
+            _field("STATUS", "cause", registers.status).eq(fault.cause),
+            _field("STATUS", "unit", registers.status).eq(fault.unit),
+            registers.error_index.eq(fault.index),
+            _field("IRQ_STATUS", "done", registers.irq_status).eq(sequencer.done_event),
+            _field("IRQ_STATUS", "error", registers.irq_status).eq(sequencer.error_event),
+            self.irq.eq((registers.irq_status_value & registers.irq_enable).any()),
+        ]
+
+    def _count(
+        self, m: Module, counters: Counters, sequencer: Sequencer, engine: Engine, registers: Registers
+    ) -> None:
+        bus = engine.bus
+        m.d.comb += [
+            counters.launch.eq(sequencer.launch),
+            counters.running.eq(sequencer.running),
+            counters.read_beat.eq(bus.r.valid & bus.r.ready),
+            counters.write_beat.eq(bus.w.valid & bus.w.ready),
+            counters.units.eq(engine.units),
+        ]
+        position = {r.name: i for i, r in enumerate(COUNTERS)}
+        m.d.comb += [getattr(registers, name.lower()).eq(counters.values[i]) for name, i in position.items()]
+        done = Cat(counters.values[position[f"{u.name}_DONE"]][: len(engine.counts[u])] for u in QUEUED_UNITS)
+        m.d.comb += engine.counts.eq(done)
+
+
+def _field(register_name: str, field_name: str, value: Value) -> Value:
+    """The bits of a register's field."""
+    field = next(f for f in register(register_name).fields if f.name == field_name)
+    return value[field.lsb : field.lsb + field.width]

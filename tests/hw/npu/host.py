@@ -1,0 +1,180 @@
+"""The outside world of the whole accelerator in cocotb: independent bus partners, a driver for its registers, monitors."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import os
+import random
+from collections.abc import Sequence
+from typing import Any
+
+from cocotb.clock import Clock
+from cocotb.triggers import ClockCycles, First, ReadOnly, RisingEdge
+from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
+
+import cocotb
+from hw.spec import isa, regs
+from hw.spec.params import HardwareParams, from_dict
+
+PARAMS_VARIABLE = "INTLOOM_NPU_PARAMS"
+SEED_VARIABLE = "INTLOOM_NPU_SEED"
+MEMORY_BYTES = 1 << 18
+MEMORY_BASE = 0x3_4000_0000
+"""Where the memory base register points; the memory model repeats itself there."""
+PROGRAM_WORD = 5
+"""Not on any boundary."""
+PERIOD_NS = 10
+CHANNELS = {
+    "ar": ("arid", "araddr", "arlen", "arsize", "arburst", "arlock", "arcache", "arprot", "arqos"),
+    "aw": ("awid", "awaddr", "awlen", "awsize", "awburst", "awlock", "awcache", "awprot", "awqos"),
+    "w": ("wdata", "wstrb", "wlast"),
+}
+SLAVE_CHANNELS = {"b": ("bresp",), "r": ("rdata", "rresp")}
+
+
+class Poison:
+    """A range of memory that answers with an error."""
+
+    def __init__(self) -> None:
+        self.low = self.high = 0
+        self.response = AxiResp.OKAY
+
+    def set(self, low: int, high: int, response: AxiResp) -> None:
+        """Answer accesses to words from byte `low` up to `high` with `response`."""
+        self.low, self.high, self.response = low, high, response
+
+    def hits(self, address: int) -> bool:
+        """Whether the byte at `address` is poisoned."""
+        return self.low <= address % MEMORY_BYTES < self.high
+
+
+class PoisonedRam(AxiRam):
+    """AxiRam whose poisoned words answer SLVERR or DECERR."""
+
+    def __init__(self, dut: Any) -> None:
+        super().__init__(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=MEMORY_BYTES)
+        self.poison = Poison()
+        self._patch(self.read_if, self.read_if.r_channel, "rresp", "_read")
+        self._patch(self.write_if, self.write_if.b_channel, "bresp", "_write")
+
+    def _patch(self, side: Any, channel: Any, field: str, access: str) -> None:
+        original, send = getattr(side, access), channel.send
+
+        async def checked(address: int, what: Any) -> Any:
+            if self.poison.hits(address):
+                raise ValueError("poisoned")
+            return await original(address, what)
+
+        async def answered(item: Any) -> None:
+            if getattr(item, field) == AxiResp.SLVERR:
+                setattr(item, field, self.poison.response)
+            await send(item)
+
+        setattr(side, access, checked)
+        channel.send = answered
+
+
+class Host:
+    """One accelerator with its memory, as a driver sees it."""
+
+    def __init__(self, dut: Any, name: str) -> None:
+        self.dut = dut
+        self.params: HardwareParams = from_dict(json.loads(os.environ[PARAMS_VARIABLE]))
+        self.rng = random.Random(f"{os.environ[SEED_VARIABLE]} {name}")
+        self.word = self.params.word_bytes
+
+    async def begin(self, stalls: float = 0.0) -> Host:
+        """Clock, bus partners, monitors, reset; each side of every channel pauses in a share `stalls` of the cycles."""
+        cocotb.start_soon(Clock(self.dut.clk, PERIOD_NS, unit="ns").start())
+        self.dut.rst.value = 1
+        self.ram = PoisonedRam(self.dut)
+        self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axi"), self.dut.clk, self.dut.rst)
+        self.set_stalls(stalls)
+        await ClockCycles(self.dut.clk, 3)
+        self.dut.rst.value = 0
+        await ClockCycles(self.dut.clk, 2)
+        for prefix, channels in (("m_axi", CHANNELS), ("s_axi", SLAVE_CHANNELS)):
+            for channel, payload in channels.items():
+                cocotb.start_soon(self._monitor(prefix, channel, payload))
+        return self
+
+    def set_stalls(self, share: float) -> None:
+        """Let the memory's channels pause at random."""
+        read, write = self.ram.read_if, self.ram.write_if
+        for channel in (read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel):
+            rng = random.Random(self.rng.random())
+            pauses = ((r.random() < share) for r in itertools.repeat(rng))
+            channel.set_pause_generator(pauses if share else None)
+            channel.pause = False
+
+    async def _monitor(self, prefix: str, channel: str, payload: Sequence[str]) -> None:
+        """What is offered stays and does not change until it is taken; bursts are legal."""
+        valid = getattr(self.dut, f"{prefix}_{channel}valid")
+        ready = getattr(self.dut, f"{prefix}_{channel}ready")
+        signals = [getattr(self.dut, f"{prefix}_{name}") for name in payload]
+        held = None
+        while True:
+            await RisingEdge(self.dut.clk)
+            offered = int(valid.value)
+            if held is not None:
+                assert offered, f"{channel}valid fell before {channel}ready"
+            if not offered:
+                continue
+            now = tuple(int(s.value) for s in signals)
+            assert held is None or now == held, f"{channel} changed before it was taken: {held} to {now}"
+            held = None if int(ready.value) else now
+
+    async def read(self, name: str) -> int:
+        """A register's value."""
+        return int(await self.bus.read_dword(regs.register(name).offset))
+
+    async def write(self, name: str, value: int) -> None:
+        """Set a register."""
+        await self.bus.write_dword(regs.register(name).offset, value)
+
+    def put(self, instructions: Sequence[isa.Instruction | bytes]) -> None:
+        """Write a program to memory; bytes stand for instructions that no encoder would make."""
+        image = b"".join(i if isinstance(i, bytes) else isa.encode(i) for i in instructions)
+        self.ram.write(PROGRAM_WORD * self.word, image)
+
+    async def start(self, instructions: Sequence[isa.Instruction | bytes], watchdog: int = 20_000) -> None:
+        """Write a program to memory and start it."""
+        self.put(instructions)
+        await self.write("BASE_LOW", MEMORY_BASE & 0xFFFF_FFFF)
+        await self.write("BASE_HIGH", MEMORY_BASE >> 32)
+        await self.write("PROGRAM", PROGRAM_WORD)
+        await self.write("LENGTH", len(instructions))
+        await self.write("WATCHDOG", watchdog)
+        await self.write("IRQ_STATUS", regs.pack("IRQ_STATUS", done=1, error=1))
+        await self.write("IRQ_ENABLE", regs.pack("IRQ_ENABLE", done=1, error=1))
+        await self.write("CONTROL", regs.pack("CONTROL", start=1))
+
+    async def finish(self, cycles: int = 100_000) -> dict[str, int]:
+        """Wait for the interrupt; the status fields."""
+        if not int(self.dut.irq.value):
+            interrupt = RisingEdge(self.dut.irq)
+            came = await First(interrupt, ClockCycles(self.dut.clk, cycles))
+            assert came is interrupt, f"no interrupt within {cycles} cycles; status {await self.read('STATUS'):#x}"
+        return regs.unpack("STATUS", await self.read("STATUS"))
+
+    async def run(self, instructions: Sequence[isa.Instruction | bytes], **options: int) -> dict[str, int]:
+        """Start a program and wait for its interrupt; the status fields."""
+        await self.start(instructions, **options)
+        return await self.finish()
+
+    async def reset(self) -> None:
+        """The soft reset, waited for."""
+        await self.write("CONTROL", regs.pack("CONTROL", reset=1))
+        for _ in range(200):
+            if not regs.unpack("STATUS", await self.read("STATUS"))["busy"]:
+                return
+        raise AssertionError("the soft reset must end")
+
+    def begin_instruction(self) -> isa.Instruction:
+        """The BEGIN that this hardware accepts."""
+        return isa.make("BEGIN", version=isa.ISA_VERSION, fingerprint=self.params.fingerprint())
+
+    async def settle(self) -> None:
+        """Wait until the cycle's values are stable."""
+        await ReadOnly()
