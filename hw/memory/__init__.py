@@ -1,0 +1,1 @@
+"""The memories beside the units: scratchpad and weight memory."""

@@ -1,0 +1,56 @@
+"""One memory bank: a synchronous read port and a write port with a mask bit for every byte."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+
+class Bank(wiring.Component):
+    """`depth` words of `word_bytes` bytes in block RAM; read data comes `LATENCY` cycles after `read_en` and stays.
+
+    A read in the cycle of a write to the same word gives the old data.
+
+    Parameters
+    ----------
+    depth
+        Words.
+    word_bytes
+        Bytes in a word; `write_mask` has a bit for each.
+    """
+
+    LATENCY = 1
+
+    def __init__(self, depth: int, word_bytes: int) -> None:
+        self._depth = depth
+        self._word_bytes = word_bytes
+        row_bits = ceil_log2(depth)
+        super().__init__(
+            {
+                "read_en": In(1),
+                "read_row": In(row_bits),
+                "read_data": Out(8 * word_bytes),
+                "write_row": In(row_bits),
+                "write_data": In(8 * word_bytes),
+                "write_mask": In(word_bytes),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A memory with byte enables."""
+        m = Module()
+        m.submodules.memory = memory = Memory(shape=unsigned(8 * self._word_bytes), depth=self._depth, init=[])
+        write = memory.write_port(granularity=8)
+        read = memory.read_port(domain="sync")
+        m.d.comb += [
+            read.en.eq(self.read_en),
+            read.addr.eq(self.read_row),
+            self.read_data.eq(read.data),
+            write.en.eq(self.write_mask),
+            write.addr.eq(self.write_row),
+            write.data.eq(self.write_data),
+        ]
+        return m

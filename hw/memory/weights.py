@@ -1,0 +1,53 @@
+"""The weight memory: a ring of words, written by the load unit and read by the MAC unit."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, unsigned
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In
+from amaranth.utils import exact_log2
+
+from hw.ports import WeightReadPort, WeightWritePort
+from hw.spec.params import HardwareParams
+
+
+class WeightMemory(wiring.Component):
+    """`weight_words` words; addresses wrap at the end, neither port is ever refused.
+
+    Read data comes `READ_LATENCY` cycles after `valid`, for one cycle. A read sees writes of earlier cycles.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {"read": In(WeightReadPort(params.word_bytes)), "write": In(WeightWritePort(params.word_bytes))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A simple dual-port memory and its output register."""
+        m = Module()
+        words = self._params.weight_words
+        bits = exact_log2(words)
+        m.submodules.memory = memory = Memory(shape=unsigned(8 * self._params.word_bytes), depth=words, init=[])
+        write = memory.write_port()
+        read = memory.read_port(domain="sync")
+        taken = Signal()
+        data = Signal.like(self.read.data, reset_less=True)
+        m.d.comb += [
+            write.en.eq(self.write.valid),
+            write.addr.eq(self.write.addr[:bits]),
+            write.data.eq(self.write.data),
+            read.en.eq(self.read.valid),
+            read.addr.eq(self.read.addr[:bits]),
+            self.read.data.eq(data),
+        ]
+        m.d.sync += taken.eq(self.read.valid)
+        with m.If(taken):
+            m.d.sync += data.eq(read.data)
+        return m
