@@ -88,7 +88,7 @@ def test_the_check_sees_forbidden_imports():
     assert violations("hw.mac.array", {"compiler.ir"}) == ["compiler.ir"]
     assert violations("hw.spec.isa", {"hw.ports", "hw.spec.errors"}) == ["hw.ports"]
     assert violations("compiler.ir.graph", {"hw.generate", "hw.spec.arith", "numpy"}) == ["hw.generate"]
-    assert violations("sim.golden", {"compiler.importer.x", "compiler.ir.ops", "hw.generate"}) == ["compiler.importer.x"]
+    assert violations("sim.golden", {"compiler.fold.x", "compiler.ir.ops", "hw.generate"}) == ["compiler.fold.x"]
     assert violations("hw.spec.params", {"numpy", "tomllib"}) == ["numpy"]
 
 

@@ -1,0 +1,91 @@
+"""The wheel holds everything that runs, and nothing else; versions and names agree across files."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+PACKAGES = ("hw", "compiler", "sim", "intloom")
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The built wheel; the build backend is in the lock file, so nothing is downloaded."""
+    folder = tmp_path_factory.mktemp("wheel")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, ROOT], check=True)
+    return next(folder.glob("*.whl"))
+
+
+@pytest.mark.slow
+def test_the_wheel_holds_the_packages_and_their_data(wheel: Path):
+    tracked = subprocess.run(["git", "ls-files", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=True)
+    wanted = {f for f in tracked.stdout.splitlines() if Path(f).name != "ruff.toml"}
+    held = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
+    assert wanted <= held
+    assert {n.split("/")[0] for n in held} == set(PACKAGES)
+
+
+@pytest.mark.slow
+def test_the_installed_wheel_runs_away_from_the_checkout(wheel: Path, tmp_path: Path):
+    site = tmp_path / "site"
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--no-deps", "--target", site, wheel], check=True)
+    environment = {**os.environ, "PYTHONPATH": str(site)}
+
+    def run(*command: str) -> str:
+        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+        return done.stdout
+
+    where = run(sys.executable, "-P", "-c", "import hw, compiler, sim, intloom; print(hw.__file__, intloom.__file__)")
+    assert all(Path(w).is_relative_to(site) for w in where.split())
+    assert "Usage" in run(str(site / "bin" / "intloom"), "--help")
+    assert PROJECT["version"] in run(str(site / "bin" / "intloom"), "version")
+
+
+def test_the_lock_file_satisfies_every_range():
+    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
+    locked = dict(line.split("==") for line in lines if "==" in line)
+    names = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in locked.items()}
+    extras = [r for rows in PROJECT["optional-dependencies"].values() for r in rows if not r.startswith("intloom")]
+    from packaging.requirements import Requirement
+
+    for requirement in map(Requirement, [*PROJECT["dependencies"], *extras]):
+        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        assert name in names, f"{name} is not in requirements.lock: run `make lock`"
+        assert requirement.specifier.contains(names[name]), f"{name}=={names[name]} is outside {requirement.specifier}"
+
+
+def test_every_dependency_is_bounded_and_has_its_reason():
+    for line in (ROOT / "pyproject.toml").read_text(encoding="utf-8").splitlines():
+        if re.match(r'  "[a-z0-9-]+(\[\w+\])?[<>=]', line):
+            assert re.search(r"==|<", line.split("#")[0]), line
+            assert re.search(r"# \w+,? \w+", line), line
+
+
+def test_suppressions_of_linter_and_type_checker_give_their_reason():
+    pattern = re.compile(r"#\s*(?:noqa: ?[A-Z0-9, ]+|type: ignore\[[a-z, -]+\]|noqa|type: ?ignore)(.*)")
+    for package in (*PACKAGES, "tests", "tools", "examples"):
+        for path in sorted((ROOT / package).rglob("*.py")):
+            if path == Path(__file__):
+                continue
+            for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+                if found := pattern.search(line):
+                    assert re.search(r"[#-] .*\w+ \w+", found[1]), f"{path.relative_to(ROOT)}:{number}: {line.strip()}"
+
+
+def test_every_target_of_the_makefile_is_explained():
+    text = (ROOT / "Makefile").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY: (.*)$", text, re.MULTILINE)
+    assert phony is not None
+    for target in phony[1].split():
+        assert re.search(rf"^{target}:.*  ## \w", text, re.MULTILINE), target
