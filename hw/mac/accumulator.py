@@ -1,0 +1,94 @@
+"""The accumulators: two banks of a strip of sums for every column, filled by the array and read by the drain."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.array import dot_bits
+from hw.spec.params import HardwareParams
+
+
+class Accumulators(wiring.Component):
+    """Adds a pixel's dot products to its sums, every cycle, while another port reads finished sums.
+
+    Sums wrap in `acc_bits`. An address is a bank bit above a pixel number. A pixel may come again
+    `REVISIT` cycles later at the soonest; a drain read may come `VISIBLE` cycles after the dots.
+
+    Members
+    -------
+    valid, first, address:
+        `AHEAD` cycles before its dots: a pixel's address, and whether its sum starts from zero.
+    dots:
+        The dot products.
+    drain_groups, drain_address:
+        Bit g reads the sums of columns g*lanes and up of a pixel; at most one bit is set.
+    drain_sums:
+        One sum a lane, `DRAIN_LATENCY` cycles later.
+    """
+
+    AHEAD = 2
+    REVISIT = 4
+    VISIBLE = 2
+    DRAIN_LATENCY = 2
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._sum = signed(params.acc_bits)
+        self._groups = params.cols // params.lanes
+        address_bits = params.strip.bit_length()
+        super().__init__(
+            {
+                "valid": In(1),
+                "first": In(1),
+                "address": In(address_bits),
+                "dots": In(data.ArrayLayout(signed(dot_bits(params.rows)), params.cols)),
+                "drain_groups": In(self._groups),
+                "drain_address": In(address_bits),
+                "drain_sums": Out(data.ArrayLayout(self._sum, params.lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Read, hold, add, write: a stage each; the drain reads, then picks its group."""
+        m = Module()
+        valid = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, 4))]
+        first = [self.first, *(Signal(name=f"first{i}", reset_less=True) for i in range(1, 3))]
+        address = [self.address, *(Signal(len(self.address), name=f"address{i}", reset_less=True) for i in range(1, 4))]
+        for delayed in (valid, first, address):
+            m.d.sync += [after.eq(before) for before, after in zip(delayed[:-1], delayed[1:], strict=True)]
+        drained = [
+            self._column(m, column, valid, first, address)
+            for column in range(self._params.cols)
+        ]
+        self._pick(m, drained)
+        return m
+
+    def _column(self, m: Module, column: int, valid: list[Signal], first: list[Signal], address: list[Signal]) -> Signal:
+        memory = Memory(shape=self._sum, depth=2 * self._params.strip, init=[])
+        m.submodules[f"column{column}"] = memory
+        read, drain, write = memory.read_port(), memory.read_port(), memory.write_port()
+        held = Signal(self._sum, name=f"held{column}", reset_less=True)
+        m.d.comb += [
+            read.en.eq(valid[0] & ~first[0]),
+            read.addr.eq(address[0]),
+            drain.en.eq(self.drain_groups[column // self._params.lanes]),
+            drain.addr.eq(self.drain_address),
+        ]
+        with m.If(valid[1]):
+            m.d.sync += held.eq(Mux(first[1], 0, read.data))
+        total = Signal(self._sum, name=f"total{column}", reset_less=True)
+        with m.If(valid[2]):
+            m.d.sync += total.eq(held + self.dots[column])
+        m.d.comb += [write.en.eq(valid[3]), write.addr.eq(address[3]), write.data.eq(total)]
+        return drain.data
+
+    def _pick(self, m: Module, drained: list[Signal]) -> None:
+        group = Signal(self._groups)
+        m.d.sync += group.eq(self.drain_groups)
+        for number in range(self._groups):
+            with m.If(group[number]):
+                for lane in range(self._params.lanes):
+                    m.d.sync += self.drain_sums[lane].eq(drained[number * self._params.lanes + lane])

@@ -1,0 +1,111 @@
+"""The MAC array: one input word a cycle meets a stationary tile of weights; each column gives a dot product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import ceil, log
+
+from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.spec.params import HardwareParams
+
+_TERMS = 4
+"""Terms a tree stage adds: two adders in a row still leave a cycle time to spare."""
+
+
+def dot_bits(rows: int) -> int:
+    """Bits of a sum of `rows` products of two int8."""
+    return 16 + (rows - 1).bit_length()
+
+
+class MacArray(wiring.Component):
+    """`rows` x `cols` int8 products and their sums by column, a word a cycle.
+
+    A tile is written into shadow registers column by column and begins to work as a whole with the pixel given
+    together with `swap`; a column may be overwritten from that same cycle on.
+
+    Members
+    -------
+    load, load_word:
+        Bit c writes the word, one weight for each row, into the shadow of column c.
+    valid, pixel, swap:
+        An input word; `swap` makes the shadow the tile that this and the following pixels meet.
+    dots:
+        Dot products of the word given `latency` cycles before.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._rows, self._cols = params.rows, params.cols
+        self._dot = signed(dot_bits(params.rows))
+        super().__init__(
+            {
+                "load": In(params.cols),
+                "load_word": In(8 * params.rows),
+                "valid": In(1),
+                "pixel": In(8 * params.rows),
+                "swap": In(1),
+                "dots": Out(data.ArrayLayout(self._dot, params.cols)),
+            }
+        )
+
+    @staticmethod
+    def latency(rows: int) -> int:
+        """Cycles from a pixel to its dot products: input register, product, adder tree."""
+        return 2 + ceil(log(rows, _TERMS))
+
+    @staticmethod
+    def model(pixel: Sequence[int], tile: Sequence[Sequence[int]]) -> list[int]:
+        """The dot product of each column's weights with the pixel."""
+        return [sum(p * w for p, w in zip(pixel, column, strict=True)) for column in tile]
+
+    def elaborate(self, platform: object) -> Module:
+        """Weights and pixel in wide registers, a product and a tree for each column."""
+        m = Module()
+        depth = self.latency(self._rows)
+        valid = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, depth))]
+        m.d.sync += [after.eq(before) for before, after in zip(valid[:-1], valid[1:], strict=True)]
+        pixel = Signal(8 * self._rows, reset_less=True)
+        with m.If(self.valid):
+            m.d.sync += pixel.eq(self.pixel)
+        for column in range(self._cols):
+            weights = self._weights(m, column)
+            products = self._products(m, column, pixel, weights, valid[1])
+            m.d.comb += self.dots[column].eq(self._tree(m, column, products, valid[2:]))
+        return m
+
+    def _weights(self, m: Module, column: int) -> Signal:
+        shadow = Signal(8 * self._rows, name=f"shadow{column}", reset_less=True)
+        active = Signal(8 * self._rows, name=f"active{column}", reset_less=True)
+        with m.If(self.load[column]):
+            m.d.sync += shadow.eq(self.load_word)
+        with m.If(self.swap):
+            m.d.sync += active.eq(shadow)
+        return active
+
+    def _products(self, m: Module, column: int, pixel: Signal, weights: Signal, enable: Signal) -> list[Signal]:
+        products = [Signal(signed(16), name=f"product{column}_{row}", reset_less=True) for row in range(self._rows)]
+        with m.If(enable):
+            for row, product in enumerate(products):
+                m.d.sync += product.eq(pixel.word_select(row, 8).as_signed() * weights.word_select(row, 8).as_signed())
+        return products
+
+    def _tree(self, m: Module, column: int, terms: list[Signal], enables: list[Signal]) -> Value:
+        for level, enable in enumerate(enables):
+            bits = len(terms[0]) + (_TERMS - 1).bit_length()
+            groups = [terms[i : i + _TERMS] for i in range(0, len(terms), _TERMS)]
+            shape = signed(min(bits, self._dot.width))
+            sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(groups))]
+            with m.If(enable):
+                m.d.sync += [total.eq(_balanced(group)) for total, group in zip(sums, groups, strict=True)]
+            terms = sums
+        return terms[0]
+
+
+def _balanced(terms: Sequence[Value]) -> Value:
+    """A sum as a tree of adders."""
+    if len(terms) == 1:
+        return terms[0]
+    half = len(terms) // 2
+    return _balanced(terms[:half]) + _balanced(terms[half:])
