@@ -78,6 +78,8 @@ class Job:
     """Cycles after which the bench gives up."""
     watchdog: int = 1 << 20
     memory: MemorySettings = field(default_factory=MemorySettings)
+    log_writes: bool = False
+    """Record every word that a unit writes; local memories only with a bench that taps them."""
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
 
@@ -130,6 +132,11 @@ class RunFiles:
         return self.folder / "snapshots.bin"
 
     @property
+    def writes(self) -> Path:
+        """Every word written by a unit, when the job asks for it."""
+        return self.folder / "writes.bin"
+
+    @property
     def result(self) -> Path:
         """What the Python side of the bench found."""
         return self.folder / "result.json"
@@ -152,6 +159,7 @@ def write_job(job: Job, files: RunFiles) -> None:
         "status_file": files.status,
         "trace_file": files.trace,
         "snapshot_file": files.snapshots,
+        "write_log": files.writes if job.log_writes else "",
         "read_latency": job.memory.read_latency,
         "write_latency": job.memory.write_latency,
         "bandwidth_milli": round(job.memory.bandwidth * 1000),

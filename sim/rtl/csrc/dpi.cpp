@@ -76,4 +76,8 @@ svBit bench_trace(uint64_t cycle, uint32_t started, uint32_t done) {
     return !world->registers.idle();
 }
 
+void bench_write(uint64_t cycle, uint32_t writer, uint32_t word, uint32_t mask, const svBitVecVal* data) {
+    world->writes.record(cycle, static_cast<bench::Writer>(writer), word, mask, reinterpret_cast<const uint8_t*>(data));
+}
+
 }  // extern "C"

@@ -18,7 +18,7 @@ unsigned log2_of(unsigned value) {
 
 }  // namespace
 
-Memory::Memory(const Job& job, unsigned word_bytes)
+Memory::Memory(const Job& job, unsigned word_bytes, WriteLog& log)
     : word_bytes_(word_bytes),
       base_(job.number("base")),
       bytes_(job.number("memory_bytes")),
@@ -30,6 +30,7 @@ Memory::Memory(const Job& job, unsigned word_bytes)
       error_response_(job.number("error_response")),
       error_directions_(job.number("error_directions")),
       depth_(static_cast<unsigned>(job.number("outstanding"))),
+      log_(log),
       store_(job.text("memory_file"), job.number("memory_bytes")),
       random_(job.number("seed") * 2 + 1) {
     slave_.arready = slave_.awready = true;
@@ -90,6 +91,8 @@ void Memory::take_write_beat(const AxiMaster& master, uint64_t cycle) {
     const uint8_t response = response_at(burst.address, kWriteDirection);
     burst.response = std::max(burst.response, response);
     if (response == OKAY) {
+        const auto index = static_cast<uint32_t>((burst.address - base_) / word_bytes_);
+        log_.record(cycle, Writer::STORE, index, master.wstrb, master.wdata);
         uint8_t* const word = store_.data() + (burst.address - base_);
         for (unsigned byte = 0; byte < word_bytes_; ++byte)
             if (master.wstrb >> byte & 1) word[byte] = master.wdata[byte];

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "job.h"
+#include "write_log.h"
 
 namespace bench {
 
@@ -32,7 +33,7 @@ struct AxiSlave {
 
 class Memory {
   public:
-    Memory(const Job& job, unsigned word_bytes);
+    Memory(const Job& job, unsigned word_bytes, WriteLog& log);
 
     void step(const AxiMaster& master, uint64_t cycle);
     const AxiSlave& slave() const { return slave_; }
@@ -67,6 +68,7 @@ class Memory {
     const uint64_t stall_permille_;
     const uint64_t error_address_, error_response_, error_directions_;
     const unsigned depth_;
+    WriteLog& log_;
     Mapping store_;
     std::deque<Burst> reads_, writes_, responses_;
     AxiSlave slave_{};

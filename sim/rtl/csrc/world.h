@@ -6,12 +6,16 @@
 #include "memory.h"
 #include "recorder.h"
 #include "registers.h"
+#include "write_log.h"
 
 namespace bench {
 
 struct World {
     explicit World(const std::string& job_path)
-        : job(job_path), memory(job, static_cast<unsigned>(job.number("word_bytes"))), recorder(job, registers) {}
+        : job(job_path),
+          writes(job.text("write_log"), static_cast<unsigned>(job.number("word_bytes"))),
+          memory(job, static_cast<unsigned>(job.number("word_bytes")), writes),
+          recorder(job, registers) {}
 
     // Keep the status block fresh for whoever watches from outside.
     void publish(uint64_t cycle) {
@@ -23,6 +27,7 @@ struct World {
     }
 
     Job job;
+    WriteLog writes;
     Registers registers;
     Memory memory;
     Recorder recorder;

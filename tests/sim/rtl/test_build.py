@@ -5,8 +5,8 @@ import multiprocessing
 import pytest
 
 from hw.spec.errors import SimulationError
+from sim.rtl.bare import bare_plan
 from sim.rtl.build import BuildPlan, build, cache_folder
-from sim.rtl.fast import bare_plan
 from sim.rtl.toolchain import toolchain
 from tests.sim.rtl.standin import VERILOG
 

@@ -6,7 +6,8 @@ import psutil
 import pytest
 
 from hw.spec.errors import SimulationError
-from sim.rtl.fast import build_bare, build_fast, run_bare, run_fast
+from sim.rtl.bare import build_bare, run_bare
+from sim.rtl.fast import FastBench
 from sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
@@ -15,7 +16,7 @@ WORDS = 256
 
 @pytest.fixture(scope="module")
 def simulator():
-    return build_fast(VERILOG)
+    return FastBench().build(VERILOG)
 
 
 @pytest.fixture
@@ -25,7 +26,7 @@ def files(tmp_path):
 
 def run(simulator, files, **changes):
     data = fill(files, WORDS)
-    return data, run_fast(simulator, copy_job(WORDS, **changes), files)
+    return data, FastBench().run(simulator, copy_job(WORDS, **changes), files)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -85,7 +86,7 @@ def test_planted_bus_errors_reach_the_accelerator(simulator, files, response, di
 
 def test_an_access_outside_the_memory_is_answered_with_decerr(simulator, files):
     fill(files, WORDS)
-    raw = run_fast(simulator, copy_job(WORDS, memory_words=2 * WORDS - 8), files)
+    raw = FastBench().run(simulator, copy_job(WORDS, memory_words=2 * WORDS - 8), files)
     assert raw.status["cause"] == 8
     assert raw.progress.done[3] == WORDS // BEATS - 1
 
@@ -94,7 +95,7 @@ def test_a_hang_ends_at_the_limit_with_the_state(files):
     hung = VERILOG.replace("else begin state <= AR; started_load <= 1; end", "else if (at < 100) state <= AR;")
     assert hung != VERILOG
     fill(files, WORDS)
-    raw = run_fast(build_fast(hung), copy_job(WORDS, limit=20_000), files)
+    raw = FastBench().run(FastBench().build(hung), copy_job(WORDS, limit=20_000), files)
     assert raw.ended == "timeout"
     assert raw.last_cycle - raw.first_cycle == pytest.approx(20_000, abs=2)
     assert raw.status["busy"] == 1
@@ -104,14 +105,14 @@ def test_a_hang_ends_at_the_limit_with_the_state(files):
 def test_a_broken_bus_rule_is_named(files):
     wrong = VERILOG.replace("m_axi_wlast = beat == 3", "m_axi_wlast = beat == 2")
     fill(files, WORDS)
-    raw = run_fast(build_fast(wrong), copy_job(WORDS), files)
+    raw = FastBench().run(FastBench().build(wrong), copy_job(WORDS), files)
     assert raw.ended == "violation"
     assert raw.progress.violation == "WLAST before the last beat of its burst"
 
 
 def test_a_simulator_that_dies_is_reported_with_its_last_words(simulator, files):
     with pytest.raises(SimulationError, match=r"exit code 2:\nbench: cannot open .*memory\.bin"):
-        run_fast(simulator, copy_job(WORDS), files)
+        FastBench().run(simulator, copy_job(WORDS), files)
 
 
 def test_an_interrupt_leaves_no_process_behind(simulator, files):
@@ -122,7 +123,7 @@ def test_an_interrupt_leaves_no_process_behind(simulator, files):
     endless = dataclasses.replace(copy_job(WORDS), limit=1 << 60, instructions=WORDS + 2)
     before = {p.pid for p in psutil.Process().children(recursive=True)}
     with pytest.raises(KeyboardInterrupt):
-        run_fast(simulator, endless, files, interrupt)
+        FastBench().run(simulator, endless, files, interrupt)
     assert {p.pid for p in psutil.Process().children(recursive=True)} == before
 
 
@@ -130,8 +131,8 @@ def test_an_interrupt_leaves_no_process_behind(simulator, files):
 def test_the_bare_loop_takes_as_many_cycles_as_the_fast_bench(simulator, files, seed):
     job = copy_job(WORDS, memory=dataclasses.replace(slow_memory(seed), stall_permille=0, bandwidth=0.0))
     data = fill(files, WORDS)
-    bare = run_bare(build_bare(VERILOG), job, files.folder)
+    bare = run_bare(build_bare(VERILOG), job, files)
     assert bare.finished
     assert (copied(files, WORDS) == data).all()
     fill(files, WORDS)
-    assert abs(run_fast(simulator, job, files).counters["CYCLES"] - bare.cycles) <= 4
+    assert abs(FastBench().run(simulator, job, files).counters["CYCLES"] - bare.cycles) <= 4

@@ -1,0 +1,51 @@
+"""The bare loop: the accelerator and its memory in plain C++, the yardstick of the fast bench."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from .bench import prepare
+from .build import Build, BuildPlan, build
+from .fast import WORLD_SOURCES, thread_flags
+from .job import Job, RunFiles
+from .ports import TOP
+from .process import run_simulator
+from .shell import bare_ports
+
+
+@dataclass(frozen=True)
+class BareResult:
+    """Speed of the bare loop."""
+
+    cycles: int
+    seconds: float
+    finished: bool
+
+    @property
+    def hertz(self) -> float:
+        """Simulated cycles a second."""
+        return self.cycles / self.seconds
+
+
+def bare_plan(verilog: str, threads: int = 1) -> BuildPlan:
+    """The bare C++ loop around the accelerator in `verilog`."""
+    return BuildPlan(
+        name="bare",
+        top=TOP,
+        generated={"npu.v": verilog, "ports.h": bare_ports(verilog)},
+        cpp=("bare_main.cpp", *WORLD_SOURCES),
+        verilator_flags=("--no-timing", *thread_flags(threads)),
+    )
+
+
+def build_bare(verilog: str, threads: int = 1) -> Build:
+    """The bare loop, built or from the cache."""
+    return build(bare_plan(verilog, threads))
+
+
+def run_bare(simulator: Build, job: Job, files: RunFiles) -> BareResult:
+    """Run `job` on a built bare loop; the memory file is changed in place."""
+    prepare(job, files)
+    run_simulator([str(simulator.binary), str(files.job)], files.folder, files.log, {})
+    return BareResult(**json.loads(files.log.read_text(encoding="utf-8").splitlines()[-1]))

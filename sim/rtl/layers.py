@@ -1,0 +1,86 @@
+"""From instructions to layers: when each layer is done, and what each one cost."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from compiler.program.program import Program
+from hw.spec import regs
+from hw.spec.isa import QUEUED_UNITS, Unit
+from sim.result import LayerResult
+
+from .status import Snapshot
+
+_COMPUTING = (Unit.MAC, Unit.VEC)
+
+
+@dataclass(frozen=True)
+class Boundary:
+    """The end of a layer: the unit and its count of finished instructions at which the last of its results is made."""
+
+    layer: int
+    unit: Unit
+    count: int
+
+
+def unit_ordinals(program: Program) -> list[int]:
+    """For every instruction its number within its own unit."""
+    seen: dict[Unit, int] = defaultdict(int)
+    ordinals = []
+    for instruction in program.instructions:
+        ordinals.append(seen[instruction.unit])
+        seen[instruction.unit] += 1
+    return ordinals
+
+
+def boundaries(program: Program) -> list[Boundary]:
+    """Ends of all layers that have instructions, in the order in which the program ends them.
+
+    A layer ends with its last computing instruction; one that only moves data ends with its last move.
+    """
+    ordinals = unit_ordinals(program)
+    last: dict[int, int] = {}
+    for index, (instruction, source) in enumerate(zip(program.instructions, program.provenance, strict=True)):
+        if instruction.unit is Unit.CONTROL or not 0 <= source.layer < len(program.layers):
+            continue
+        before = last.get(source.layer)
+        computes = instruction.unit in _COMPUTING
+        if before is None or computes or program.instructions[before].unit not in _COMPUTING:
+            last[source.layer] = index
+    ends = sorted(last.items(), key=lambda item: item[1])
+    return [Boundary(layer, program.instructions[i].unit, ordinals[i] + 1) for layer, i in ends]
+
+
+def layer_results(
+    program: Program, ends: list[Boundary], snapshots: list[Snapshot], first_cycle: int, counters: Mapping[str, int]
+) -> tuple[LayerResult, ...]:
+    """Cost of every layer, from the counters as they stood at its end; the last one also takes what came after.
+
+    `counters` are those of the whole run.
+    """
+    costs: dict[int, tuple[int, dict[str, int]]] = {}
+    before: Mapping[str, int] = dict.fromkeys(counters, 0)
+    cycle = first_cycle
+    for number, (end, snapshot) in enumerate(zip(ends, snapshots, strict=False)):
+        is_last = number == len(ends) - 1
+        now = counters if is_last else snapshot.counters
+        end_cycle = first_cycle + counters["CYCLES"] if is_last else snapshot.cycle
+        costs[end.layer] = (end_cycle - cycle, {n: now[n] - before[n] for n in counters})
+        before, cycle = now, end_cycle
+    return tuple(_layer(program, index, *costs.get(index, (0, {}))) for index in range(len(program.layers)))
+
+
+def _layer(program: Program, index: int, cycles: int, spent: Mapping[str, int]) -> LayerResult:
+    layer = program.layers[index]
+    stall_names = [regs.stall_counter(u, s) for u in QUEUED_UNITS for s in regs.Stall]
+    return LayerResult(
+        name=layer.name,
+        op=layer.op,
+        macs=layer.macs,
+        cycles=cycles,
+        mac_use=layer.macs / (cycles * program.params.macs) if cycles else 0.0,
+        stalls={n: spent[n] for n in stall_names if spent.get(n)},
+        busy={u.name: spent.get(f"{u.name}_BUSY", 0) for u in QUEUED_UNITS},
+    )

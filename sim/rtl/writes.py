@@ -1,0 +1,70 @@
+"""The record of every word that a unit wrote; see csrc/write_log.h."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from enum import IntEnum
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hw.spec.isa import Unit
+
+
+class Writer(IntEnum):
+    """Who wrote, and into what."""
+
+    LOAD_SCRATCH = 0
+    LOAD_WEIGHT = 1
+    MAC = 2
+    VEC = 3
+    STORE = 4
+
+    @property
+    def unit(self) -> Unit:
+        """The unit behind it."""
+        return _UNITS[self]
+
+
+_UNITS = {
+    Writer.LOAD_SCRATCH: Unit.LOAD,
+    Writer.LOAD_WEIGHT: Unit.LOAD,
+    Writer.MAC: Unit.MAC,
+    Writer.VEC: Unit.VEC,
+    Writer.STORE: Unit.STORE,
+}
+
+
+@dataclass(frozen=True)
+class Write:
+    """One word, or the bytes of it that `mask` selects, written in `cycle`."""
+
+    cycle: int
+    writer: Writer
+    word: int
+    mask: int
+    data: bytes
+
+
+def read_writes(path: Path, word_bytes: int) -> NDArray[np.void]:
+    """The file as a structured array with fields cycle, writer, word, mask and data; a cut-off record is left out."""
+    layout = np.dtype(
+        [
+            ("cycle", "<u8"),
+            ("writer", "<u4"),
+            ("word", "<u4"),
+            ("mask", "<u4"),
+            ("spare", "<u4"),
+            ("data", "u1", word_bytes),
+        ]
+    )
+    content = path.read_bytes()
+    return np.frombuffer(content[: len(content) // layout.itemsize * layout.itemsize], dtype=layout)
+
+
+def iterate(records: NDArray[np.void]) -> Iterator[Write]:
+    """The records one by one."""
+    for r in records:
+        yield Write(int(r["cycle"]), Writer(int(r["writer"])), int(r["word"]), int(r["mask"]), r["data"].tobytes())
