@@ -1,20 +1,62 @@
-"""Fits the constants of the vector law to a function that is known at every point, and proves them at every point."""
+"""Fits the constants of the vector law to a function that is known at every point, and proves them at every point.
+
+The law is linear before it rounds, so every point bounds its three constants from two sides, and the room left between all bounds is a concave
+function of the two factors. Three searches, cheap ones first:
+
+1. the rounded ratios and their neighbours;
+2. a search that zooms in on the largest room, looking only at points next to a tie, since no other can be the tightest;
+3. where the best room is exactly nothing, some points are ties that fp32 rounded to even: factors that make these
+   points exact ties come from a linear Diophantine equation.
+
+Whatever a search proposes is kept only if the law gives the wanted result at every point.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import product
+from math import floor, gcd
 
 import numpy as np
 from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 from numpy.typing import NDArray
 
 Points = NDArray[np.int64]
+Reals = NDArray[np.float64]
 
-_SHIFTS = (24, 22, 26, 20, 28, 18, 16, 30)
-_NEIGHBOURS = (0, 1, -1, 2, -2)
-_FACTOR_BITS = 31
+_FIRST_SHIFTS = (24, 22, 26, 20, 28, 18, 16)
+_NEIGHBOURS = (0, 1, -1)
+_FACTOR_BITS = 30
 _CONSTANT_BITS = 47
+_FINEST_SHIFT = 36
+_NEAR_TIE = 2e-3
+"""Points farther than this from a tie never bound the room: the search moves no point by as much."""
+_ZOOM_RADIUS = 2.0**-19
+_ZOOM_STEPS = 14
+_GRID = np.linspace(-1.0, 1.0, 17)
+
+
+@dataclass(frozen=True, eq=False)
+class Wanted:
+    """A function of two small integers at every point, and the table of clamps that its result passes through."""
+
+    x1: Points
+    x2: Points
+    result: Points
+    clamps: NDArray[np.int8] | None = None
+
+    @property
+    def limits(self) -> tuple[int, int]:
+        """Results at which the function is cut off: such a point bounds the law from one side only."""
+        return (INT8_MIN, INT8_MAX) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
+
+    def proved(self, law: Affine) -> bool:
+        """The law gives the wanted result at every point."""
+        found = apply(self.x1, self.x2, law)
+        if self.clamps is not None:
+            found = self.clamps[found & 0xFF].astype(np.int64)
+        return np.array_equal(found, self.result)
 
 
 def apply(x1: Points, x2: Points, law: Affine) -> Points:
@@ -34,47 +76,128 @@ def fit(
 ) -> Affine | None:
     """Constants with which the law gives `wanted` at every point, or None when none of those tried does.
 
-    `ratios` are the real factors of x1 and x2; their integer factors are sought around them, and the constant comes from
-    the interval that all points leave open. `clamps` is a monotone table that the law's result passes through.
+    `ratios` are the real factors of x1 and x2. `clamps` is a monotone table that the law's result passes through.
     """
-    limits = (INT8_MIN, INT8_MAX) if clamps is None else (int(clamps.min()), int(clamps.max()))
-    for shift in _SHIFTS:
-        base = [round(r * (1 << shift)) for r in ratios]
-        if any(abs(b) >= 1 << (_FACTOR_BITS - 1) for b in base):
-            continue
-        for even, (m1, m2) in _candidates(base):
-            law = _fit_constant(x1 * m1 + x2 * m2, wanted, Affine(m1, m2, 0, shift, even), limits)
-            if law is not None and np.array_equal(_through(clamps, apply(x1, x2, law)), wanted):
-                return law
+    goal = Wanted(x1, x2, wanted, clamps)
+    for law in _proposals(goal, (ratios[0], ratios[1])):
+        if law is not None and goal.proved(law):
+            return law
     return None
 
 
-def _through(clamps: NDArray[np.int8] | None, values: Points) -> Points:
-    return values if clamps is None else clamps[values & 0xFF].astype(np.int64)
+def _proposals(goal: Wanted, ratios: tuple[float, float]) -> Iterator[Affine | None]:
+    for shift in _FIRST_SHIFTS:
+        base = [round(r * (1 << shift)) for r in ratios]
+        if max(abs(b) for b in base) >= 1 << _FACTOR_BITS:
+            continue
+        for steps in sorted(product(*(_NEIGHBOURS if b else (0,) for b in base)), key=lambda s: sum(map(abs, s))):
+            yield _with_constant(goal, base[0] + steps[0], base[1] + steps[1], shift, even=False)
+        yield _with_constant(goal, base[0], base[1], shift, even=True)
+        if shift == _FIRST_SHIFTS[0]:
+            yield from _zoomed(goal, ratios)
 
 
-def _candidates(base: Sequence[int]) -> Iterator[tuple[bool, tuple[int, int]]]:
-    steps = [_NEIGHBOURS if b else (0,) for b in base]
-    pairs = sorted(product(*steps), key=lambda s: sum(map(abs, s)))
-    yield False, (base[0], base[1])
-    yield True, (base[0], base[1])
-    for one, two in pairs[1:]:
-        yield False, (base[0] + one, base[1] + two)
-
-
-def _fit_constant(total: Points, wanted: Points, law: Affine, limits: tuple[int, int]) -> Affine | None:
-    """The law with the middle one of the constants that all points allow. A clamped result bounds one side only."""
-    half = 1 << (law.shift - 1)
-    odd = (wanted & 1) if law.even else 0
-    low = (wanted << law.shift) - half + odd - total
-    high = (wanted << law.shift) + (half - odd if law.even else half - 1) - total
-    least, most = low[wanted > limits[0]], high[wanted < limits[1]]
-    floor = int(least.max()) if least.size else int(most.min()) if most.size else 0
-    ceiling = int(most.min()) if most.size else floor
-    if floor > ceiling:
+def _with_constant(goal: Wanted, m1: int, m2: int, shift: int, *, even: bool) -> Affine | None:
+    """The law with the middle one of the constants that all points allow."""
+    total = goal.x1 * m1 + goal.x2 * m2
+    half = 1 << (shift - 1)
+    odd = (goal.result & 1) if even else 0
+    low = (goal.result << shift) - half + odd - total
+    high = (goal.result << shift) + (half - odd if even else half - 1) - total
+    least, most = low[goal.result > goal.limits[0]], high[goal.result < goal.limits[1]]
+    floor_c = int(least.max()) if least.size else int(most.min()) if most.size else 0
+    ceiling_c = int(most.min()) if most.size else floor_c
+    c = (floor_c + ceiling_c) // 2
+    if floor_c > ceiling_c or abs(c) >= 1 << _CONSTANT_BITS:
         return None
-    return _within(law, (floor + ceiling) // 2)
+    return Affine(m1, m2, c, shift, even)
 
 
-def _within(law: Affine, c: int) -> Affine | None:
-    return Affine(law.m1, law.m2, c, law.shift, law.even) if abs(c) < 1 << _CONSTANT_BITS else None
+def _zoomed(goal: Wanted, ratios: tuple[float, float]) -> Iterator[Affine | None]:
+    """Proposals of the second and third search."""
+    near = _near_ties(goal, ratios)
+    if not near.x1.size:
+        return
+    best = ratios
+    room, radius = -np.inf, _ZOOM_RADIUS
+    for _ in range(_ZOOM_STEPS):
+        found, place = _largest_room(near, best, radius)
+        if found > room:
+            room, best = found, place
+        radius /= 2.5
+    shift = _finest(best)
+    yield _with_constant(goal, round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=False)
+    factors = _tied_factors(near, best, shift)
+    if factors is not None:
+        yield _with_constant(goal, *factors, shift, even=True)
+
+
+def _finest(factors: tuple[float, float]) -> int:
+    largest = max(abs(f) for f in factors)
+    shift = _FINEST_SHIFT
+    while largest * (1 << shift) >= 1 << _FACTOR_BITS:
+        shift -= 1
+    return shift
+
+
+def _near_ties(goal: Wanted, ratios: tuple[float, float]) -> Wanted:
+    """The points whose real result lies next to a tie, where rounding decides."""
+    value = goal.x1 * ratios[0] + goal.x2 * ratios[1]
+    low, high = goal.limits
+    inside = (goal.result > low) & (goal.result < high)
+    offset = float(np.median((goal.result - value)[inside])) if inside.any() else 0.0
+    if inside.any():
+        # Rounding errors lie in [-1/2, 1/2]: the middle of what is seen is the real offset.
+        errors = (goal.result - value)[inside]
+        offset = float(errors.max() + errors.min()) / 2
+    value += offset
+    tie = np.abs(value - np.floor(value) - 0.5) < _NEAR_TIE
+    keep = tie & (value > low - 1) & (value < high + 1)
+    return Wanted(goal.x1[keep], goal.x2[keep], goal.result[keep], goal.clamps)
+
+
+def _bounds(near: Wanted, total: Reals) -> tuple[Reals, Reals]:
+    """Least and most real constant that the points allow, along the last axis."""
+    low, high = near.limits
+    least = np.where(near.result > low, near.result - 0.5 - total, -np.inf).max(axis=-1)
+    most = np.where(near.result < high, near.result + 0.5 - total, np.inf).min(axis=-1)
+    return least, most
+
+
+def _largest_room(near: Wanted, middle: tuple[float, float], radius: float) -> tuple[float, tuple[float, float]]:
+    """The best of a grid of factors around `middle`."""
+    one = middle[0] + radius * _GRID if middle[0] else np.zeros(1)
+    two = middle[1] + radius * _GRID if middle[1] else np.zeros(1)
+    total = near.x1 * one[:, None, None] + near.x2 * two[None, :, None]
+    least, most = _bounds(near, total)
+    room = most - least
+    i, j = np.unravel_index(int(room.argmax()), room.shape)
+    return float(room[i, j]), (float(one[i]), float(two[j]))
+
+
+def _tied_factors(near: Wanted, best: tuple[float, float], shift: int) -> tuple[int, int] | None:
+    """Integer factors next to `best` with which the tightest points, if they lie in a line, are exact ties together."""
+    total = near.x1 * best[0] + near.x2 * best[1]
+    least, most = _bounds(near, total)
+    value = total + (least + most) / 2
+    tied = np.flatnonzero(np.abs(value - np.floor(value) - 0.5) < 1e-8)
+    if tied.size < 2:
+        return None
+    first, last = tied[0], tied[-1]
+    steps = (int(near.x1[last] - near.x1[first]), int(near.x2[last] - near.x2[first]))
+    rise = round(float(total[last] - total[first]))
+    return _on_line(steps, rise << shift, (best[0] * 2.0**shift, best[1] * 2.0**shift))
+
+
+def _on_line(steps: tuple[int, int], target: int, near: tuple[float, float]) -> tuple[int, int] | None:
+    """The integer solution of `steps[0]*m1 + steps[1]*m2 = target` nearest to `near`, if there is one."""
+    common = gcd(*steps)
+    if common == 0 or target % common:
+        return None
+    p, q, goal = steps[0] // common, steps[1] // common, target // common
+    if q == 0:
+        return goal // p, round(near[1])
+    # m1 is fixed modulo |q|; take the residue next to the wanted factor.
+    residue = goal * pow(p, -1, abs(q)) % abs(q)
+    m1 = residue + abs(q) * floor((near[0] - residue) / abs(q) + 0.5)
+    return m1, (goal - p * m1) // q
