@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import onnx
-from google.protobuf.message import DecodeError  # type: ignore[import-untyped]  # ships no types
+from google.protobuf.message import DecodeError
 from onnx.external_data_helper import load_external_data_for_model
 
 from hw.spec.errors import FileFormatError, ModelError

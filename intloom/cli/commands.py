@@ -11,6 +11,13 @@ _COMMANDS = (
     "preprocess",
     "cache",
     "quantize",
+    "inspect",
+    "compile",
+    "disasm",
+    "asm",
+    "run",
+    "report",
+    "verilog",
     "version",
     "doctor",
 )

@@ -109,9 +109,8 @@ def _tiles(record: dict[str, Any]) -> list[_Tile]:
         )
     tiles.append(_Tile("work", *_scaled(record["macs"], "MAC"), f"{len(record['layers'])} layers"))
     if record["dram_bytes"]:
-        tiles.append(
-            _Tile("memory traffic", *_bytes(record["dram_bytes"]).split(), "weights, tensors and instructions")
-        )
+        value, unit = _bytes(record["dram_bytes"]).split()
+        tiles.append(_Tile("memory traffic", value, unit, "weights, tensors and instructions"))
     if record["sim_hz"]:
         note = f"{record['wall_s']:.1f} s" + (f", build {record['build_s']:.0f} s" if record["build_s"] >= 0.5 else "")
         tiles.append(_Tile("simulated", *_scaled(record["sim_hz"], "Hz"), note))

@@ -1,0 +1,190 @@
+"""The Python interface: quantise, compile, run, in onnxruntime's manner.
+
+>>> import intloom
+>>> program = intloom.compile("yolov8n.q.onnx", preset="base")
+>>> session = intloom.Session(program, backend="rtl", check=True)
+>>> boxes = session.run(None, {"images": image})[0]
+>>> session.last
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from compiler.frontend import FoldedModel
+from compiler.program.program import Program as CompiledProgram
+from hw.spec.arith import Match
+from hw.spec.errors import MismatchError, UsageError
+from hw.spec.params import HardwareParams
+from intloom.flow.bundle import Bundle, load_bundle
+from intloom.flow.compiling import Compiled, choose_params, compile_model, store
+from intloom.flow.host import Array
+from intloom.flow.record import hardware_name, write_run
+from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
+from intloom.notebook import program_html, run_html
+
+PathLike = str | Path
+
+
+class Program:
+    """A compiled program with the model that it came from.
+
+    Made by `compile` or `Program.load`; shows itself as a table in a notebook.
+    """
+
+    def __init__(self, bundle: Bundle, compiled: Compiled | None = None) -> None:
+        self._bundle = bundle
+        self._compiled = compiled
+
+    @staticmethod
+    def load(path: PathLike, model: PathLike | None = None) -> Program:
+        """The program in a file, with the model beside it or in `model`."""
+        return Program(load_bundle(Path(path), None if model is None else Path(model)))
+
+    def save(self, path: PathLike) -> None:
+        """Writes the program and, beside it, its model, as `intloom compile` does."""
+        if self._compiled is None or self._bundle.model is None:
+            raise UsageError(
+                "only a freshly compiled program can be saved: copy the file that this one was loaded from"
+            )
+        store(self._compiled, self._bundle.model, Path(path))
+
+    @property
+    def bundle(self) -> Bundle:
+        """Program and model together."""
+        return self._bundle
+
+    @property
+    def program(self) -> CompiledProgram:
+        """Instructions, constants and the places of all tensors."""
+        return self._bundle.program
+
+    @property
+    def folded(self) -> FoldedModel | None:
+        """The model as integers, with verdicts and warnings; None where the model is not at hand."""
+        return self._bundle.folded
+
+    @property
+    def params(self) -> HardwareParams:
+        """The hardware that it was made for."""
+        return self.program.params
+
+    @property
+    def predicted_cycles(self) -> int:
+        """Cycles that the compiler expects."""
+        return self.program.predicted_cycles
+
+    def __repr__(self) -> str:
+        count = len(self.program.instructions)
+        return f"<Program {self.program.name!r} for {hardware_name(self.program)}, {count} instructions>"
+
+    def _repr_html_(self) -> str:
+        return program_html(self.program)
+
+
+class Run:
+    """What one inference gave and cost; shows itself as a summary in a notebook."""
+
+    def __init__(self, execution: Execution) -> None:
+        self._execution = execution
+        self.record: Mapping[str, Any] = execution.record()
+        """Everything that `intloom run --json` prints."""
+
+    @property
+    def outputs(self) -> Mapping[str, Array]:
+        """The model's outputs by name."""
+        return self._execution.outputs
+
+    def save(self, folder: PathLike) -> Path:
+        """Writes outputs, record and timeline as `intloom run -o` does; gives the folder."""
+        write_run(Path(folder), self.record, self._execution.timeline(), self.outputs)
+        return Path(folder)
+
+    def report(self, folder: PathLike) -> Path:
+        """Saves the run in `folder` with its report; gives the page."""
+        from intloom.report import write_report
+
+        return write_report(self.save(folder))
+
+    def __repr__(self) -> str:
+        r = self.record
+        return f"<Run on {r['backend']}: {r['cycles']} cycles, {r['mismatches']} of {r['compared_bytes']} bytes differ>"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.record)
+
+
+class Session:
+    """Runs a program again and again, with the calls of `onnxruntime.InferenceSession`.
+
+    Parameters
+    ----------
+    program
+        A `Program`, or the path of a .loom file.
+    backend
+        `golden`, `isa` or `rtl`.
+    check
+        Compare every run with the golden model and with onnxruntime; a difference raises `MismatchError`.
+    rtl
+        How the RTL is simulated.
+    """
+
+    def __init__(
+        self, program: Program | PathLike, backend: str = "rtl", *, check: bool = False, rtl: RtlOptions | None = None
+    ) -> None:
+        self._program = program if isinstance(program, Program) else Program.load(program)
+        if backend not in list(BackendName):
+            raise UsageError(f"backend must be one of {', '.join(BackendName)}, not {backend!r}")
+        self._backend = open_backend(BackendName(backend), self._program.bundle, rtl)
+        self._host = open_host(self._program.bundle)
+        self._check = check
+        self.last: Run | None = None
+        """The latest run."""
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the inputs."""
+        return input_shapes(self._program.bundle, self._host)
+
+    def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
+        """The outputs called `output_names`, or all of them, for the inputs in `feeds`.
+
+        Raises
+        ------
+        UsageError
+            A name or shape is wrong.
+        MismatchError
+            With `check`: a byte differs.
+        """
+        done = execute(self._program.bundle, self._backend, feeds, host=self._host, check=self._check)
+        self.last = Run(done)
+        if done.mismatches:
+            worst = next(c for c in done.checks if c.mismatches)
+            raise MismatchError(
+                f"{worst.tensor} differs from {worst.against} in {worst.mismatches} bytes, {worst.first}"
+            )
+        names = list(done.outputs) if output_names is None else output_names
+        if unknown := [n for n in names if n not in done.outputs]:
+            raise UsageError(f"output must be one of {', '.join(done.outputs)}, not {unknown[0]!r}")
+        return [done.outputs[n] for n in names]
+
+
+def compile(  # noqa: A001  # the name that everyone expects, as in torch.compile
+    model: PathLike,
+    preset: str | None = None,
+    *,
+    config: PathLike | None = None,
+    match: str | None = None,
+    dims: Mapping[str, int] | None = None,
+    keep_intermediates: bool = False,
+) -> Program:
+    """Compiles a quantised ONNX file for a preset, or for the hardware in a TOML file."""
+    if match is not None and match not in list(Match):
+        raise UsageError(f"match must be one of {', '.join(Match)}, not {match!r}")
+    chosen = None if match is None else Match(match)
+    params = choose_params(preset, None if config is None else Path(config), chosen)
+    source = Path(model)
+    compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates)
+    return Program(Bundle(compiled.program, source, compiled.folded, compiled.output_names), compiled)

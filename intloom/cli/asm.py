@@ -1,0 +1,87 @@
+"""`intloom asm`: from text to instructions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compiler.emit.check import check_program
+from compiler.program.file import load, save
+from compiler.program.program import Program, Provenance
+from hw.spec.errors import EncodingError, FileFormatError, UsageError
+from hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
+from intloom.files import read_bytes, write_bytes
+
+from .options import terminal_of
+
+_HELP = """Assemble text, as `intloom disasm` prints it, into bare instructions or into a program.
+
+With --into, the program's constants and tensors are kept and its instructions replaced; the result is checked for
+races, bad addresses and waits that cannot end unless --no-check is given.
+
+Examples:
+
+[bold]intloom asm mine.s -o mine.bin[/bold]
+
+[bold]intloom asm changed.s --into yolov8n.loom -o changed.loom[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("asm", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    source: Annotated[Path, typer.Argument(metavar="TEXT", help="Assembly text.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="The result.")],
+    into: Annotated[
+        Path | None, typer.Option(metavar="PROGRAM.loom", help="Replace this program's instructions.")
+    ] = None,
+    no_check: Annotated[bool, typer.Option("--no-check", help="With --into: do not prove the program sound.")] = False,
+) -> None:
+    instructions = assemble_text(source)
+    if into is None:
+        if output.suffix == ".loom":
+            raise UsageError(
+                f"{output} would be a program, which needs constants and tensors: give --into PROGRAM.loom"
+            )
+        write_bytes(output, b"".join(encode(i) for i in instructions))
+    else:
+        program = _replaced(load(into), instructions)
+        if not no_check:
+            check_program(program)
+        save(program, output)
+    size = len(instructions) * INSTRUCTION_BYTES
+    terminal_of(context).say(f"{output}: {len(instructions)} instructions, {size} bytes")
+
+
+def assemble_text(path: Path) -> list[Instruction]:
+    """The instructions in a file; an error names its line."""
+    try:
+        lines = read_bytes(path, "assembly text").decode("utf-8").splitlines()
+    except UnicodeDecodeError:
+        raise FileFormatError(f"{path} must be text, not binary") from None
+    instructions = []
+    for number, line in enumerate(lines, start=1):
+        if not line.split("#", 1)[0].strip():
+            continue
+        try:
+            instructions.append(assemble(line))
+        except EncodingError as error:
+            raise EncodingError(f"{path}:{number}: {error}") from None
+    if not instructions:
+        raise FileFormatError(f"{path} must hold instructions, but holds none")
+    return instructions
+
+
+def _replaced(program: Program, instructions: list[Instruction]) -> Program:
+    provenance = program.provenance
+    if len(instructions) != len(program.instructions):
+        # Without a line of its own in the old program an instruction belongs to no layer.
+        provenance = tuple(Provenance(-1, 0, "assembled") for _ in instructions)
+    return replace(program, instructions=tuple(instructions), provenance=provenance)

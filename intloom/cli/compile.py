@@ -1,0 +1,110 @@
+"""`intloom compile`: from a quantised model to a program."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler.program.program import Program
+from hw.spec.arith import Match
+from hw.spec.errors import UsageError
+from intloom.flow.compiling import Compiled, choose_params, compile_model, store
+from intloom.flow.record import hardware_name
+
+from .console import Terminal, new_table
+from .options import AsJson, Config, Preset, terminal_of
+
+_HELP = """Compile a quantised model into a program for the accelerator.
+
+The model is kept beside the program (PROGRAM.loom.onnx), so that runs can be checked and host parts executed.
+
+Examples:
+
+[bold]intloom compile yolov8n.q.onnx -o yolov8n.loom[/bold]
+
+[bold]intloom compile yolov8n.q.onnx --config my.toml --match exact -o yolov8n.loom --json[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("compile", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="The program.")],
+    preset: Preset = None,
+    config: Config = None,
+    match: Annotated[Match | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
+    keep_intermediates: Annotated[
+        bool, typer.Option("--keep-intermediates", help="Keep every tensor in memory, to compare layer by layer.")
+    ] = False,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    if output.is_dir():
+        raise UsageError(f"output must be a file, not the folder {output}")
+    params = choose_params(preset, config, match)
+    with terminal.progress() as tell:
+        compiled = compile_model(model, params, keep_intermediates=keep_intermediates, progress=tell)
+        store(compiled, model, output)
+    summary = summarise(compiled)
+    if as_json:
+        terminal.json({"path": str(output), **summary})
+        return
+    for warning in compiled.folded.warnings:
+        terminal.say(f"[yellow]warning[/yellow] {warning}")
+    _show(terminal, output, summary)
+
+
+def summarise(compiled: Compiled) -> dict[str, Any]:
+    """What a compilation gave, as plain values."""
+    program = compiled.program
+    macs = sum(layer.macs for layer in program.layers)
+    return {
+        "name": program.name,
+        "hardware": hardware_name(program),
+        "match": str(program.params.match),
+        "instructions": len(program.instructions),
+        "predicted_cycles": program.predicted_cycles,
+        "macs": macs,
+        "predicted_mac_use": _use(macs, program.predicted_cycles, program),
+        "dram_bytes": sum(layer.dram_words for layer in program.layers) * program.params.word_bytes,
+        "constant_bytes": len(program.image),
+        "memory_bytes": program.memory_words * program.params.word_bytes,
+        "seconds": compiled.seconds,
+        "layers": [
+            {
+                "name": layer.name,
+                "op": layer.op,
+                "macs": layer.macs,
+                "predicted_cycles": layer.predicted_cycles,
+                "predicted_mac_use": _use(layer.macs, layer.predicted_cycles, program),
+                "dram_bytes": layer.dram_words * program.params.word_bytes,
+            }
+            for layer in program.layers
+        ],
+    }
+
+
+def _use(macs: int, cycles: int, program: Program) -> float:
+    return macs / (cycles * program.params.macs) if cycles else 0.0
+
+
+def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
+    if terminal.verbosity > 0:
+        table = new_table("layer", "kind", ">MACs", ">cycles", ">array use", ">memory bytes")
+        for layer in summary["layers"]:
+            use = f"{100 * layer['predicted_mac_use']:.1f} %" if layer["macs"] else ""
+            cells = [f"{layer[k]:,}" for k in ("macs", "predicted_cycles", "dram_bytes")]
+            table.add_row(layer["name"], layer["op"], cells[0], cells[1], use, cells[2])
+        terminal.err.print(table)
+    terminal.say(
+        f"{output}: {summary['instructions']:,} instructions for {summary['hardware']}, "
+        f"{summary['predicted_cycles']:,} cycles predicted, array use {100 * summary['predicted_mac_use']:.1f} %, "
+        f"{summary['dram_bytes'] / 1e6:.2f} MB of memory traffic, compiled in {summary['seconds']:.2f} s"
+    )

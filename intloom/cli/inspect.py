@@ -1,0 +1,104 @@
+"""`intloom inspect`: what of a model runs where, and why, before anything is built."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler.frontend import FoldedModel, fold_model
+from compiler.importer import load_model
+from hw.spec.arith import Match
+from hw.spec.errors import UsageError
+
+from .console import Terminal, new_table
+from .options import AsJson, terminal_of
+
+_HELP = """Show where every node of a model would run, and why.
+
+Verdicts: array, vector, table, placement (costs nothing), host, unsupported.
+
+Examples:
+
+[bold]intloom inspect yolov8n.q.onnx[/bold]
+
+[bold]intloom inspect model.onnx --dim batch=1 --json[/bold]
+"""
+_COLOURS = {
+    "array": "green",
+    "vector": "green",
+    "table": "green",
+    "placement": "dim",
+    "host": "yellow",
+    "unsupported": "red",
+}
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("inspect", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model.")],
+    match: Annotated[Match, typer.Option(help="Rounding to fold for.")] = Match.ORT,
+    dim: Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension; repeat.")] = None,
+    dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Stop after this pass and print.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    loaded = load_model(model, dims=parse_dims(dim or []))
+    if dump_after is not None:
+        terminal.result(dump_pass(loaded, dump_after, match))
+        return
+    folded = fold_model(loaded, match=match)
+    if as_json:
+        terminal.json(_as_dict(folded))
+    else:
+        _show(terminal, folded)
+
+
+def parse_dims(words: list[str]) -> dict[str, int]:
+    """`name=size` words as a mapping."""
+    sizes = {}
+    for word in words:
+        name, _, number = word.rpartition("=")
+        if not name or not number.isdigit() or int(number) < 1:
+            raise UsageError(f"--dim must be NAME=N with a positive N, not {word!r}")
+        sizes[name] = int(number)
+    return sizes
+
+
+def _as_dict(folded: FoldedModel) -> dict[str, Any]:
+    return {
+        "verdicts": [
+            {"name": v.name, "op": v.op, "verdict": str(v.verdict), "reason": v.reason, "remedy": v.remedy}
+            for v in folded.verdicts
+        ],
+        "warnings": list(folded.warnings),
+        "regions": [{"nodes": len(g.nodes), "inputs": g.inputs, "outputs": g.outputs} for g in folded.regions],
+        "host_head": folded.host_head is not None,
+        "host_tail": folded.host_tail is not None,
+    }
+
+
+def _show(terminal: Terminal, folded: FoldedModel) -> None:
+    table = new_table("node", "operator", "runs on", "because", "to change it")
+    hidden = 0
+    for v in folded.verdicts:
+        if v.verdict == "placement" and terminal.verbosity < 1:
+            hidden += 1
+            continue
+        colour = _COLOURS.get(str(v.verdict), "")
+        verdict = f"[{colour}]{v.verdict}[/{colour}]" if colour else str(v.verdict)
+        table.add_row(v.name, v.op, verdict, v.reason, v.remedy)
+    terminal.table(table)
+    counts = Counter(str(v.verdict) for v in folded.verdicts)
+    terminal.say(", ".join(f"{n} {kind}" for kind, n in counts.most_common()))
+    if hidden:
+        terminal.say(f"{hidden} nodes that cost nothing are not shown (-v shows them)")
+    for warning in folded.warnings:
+        terminal.say(f"[yellow]warning[/yellow] {warning}")

@@ -1,0 +1,129 @@
+"""`intloom run`: run a program and prove its results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from hw.spec.errors import ExitCode, UsageError
+from intloom.flow.bundle import load_bundle
+from intloom.flow.feeding import read_inputs
+from intloom.flow.record import write_run
+from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
+from sim.result import Progress, ProgressCallback
+from sim.rtl.job import MemorySettings
+
+from .console import Tell, Terminal, new_table
+from .options import AsJson, terminal_of
+
+_HELP = """Run a program on the golden model, the instruction simulator or the RTL.
+
+With --check the results are compared byte for byte with the golden model and with onnxruntime; exit code 0 only when
+everything compared was equal, 1 otherwise.
+
+Examples:
+
+[bold]intloom run yolov8n.loom --backend rtl --check -o out/run[/bold]
+
+[bold]intloom run yolov8n.loom --backend isa --input bus.jpg --json[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("run", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
+    backend: Annotated[BackendName, typer.Option(help="What runs it.")] = BackendName.RTL,
+    inputs: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--input", "-i", metavar="[NAME=]FILE", help=".npy, .npz, PNG or JPEG; else a seeded image. Repeat."
+        ),
+    ] = None,
+    check: Annotated[bool, typer.Option("--check", help="Compare with golden model and onnxruntime.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="RUNDIR", help="Keep outputs and record.")
+    ] = None,
+    model: Annotated[
+        Path | None, typer.Option(metavar="MODEL.onnx", help="The model, if not beside the program.")
+    ] = None,
+    seed: Annotated[int, typer.Option(metavar="S", help="For the input and for memory stalls.")] = 0,
+    latency: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: read latency of the memory.")] = None,
+    bandwidth: Annotated[float, typer.Option(metavar="BEATS", help="RTL: beats a cycle; 0 is all.")] = 0.0,
+    stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0,
+    limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None,
+    verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    if seed < 0:
+        raise UsageError(f"--seed must not be negative, not {seed}")
+    if output is not None and output.exists() and not output.is_dir():
+        raise UsageError(f"run folder must be a folder, but {output} is a file")
+    bundle = load_bundle(program, model)
+    if check:
+        bundle.need_model("--check")
+    host = open_host(bundle)
+    feeds = read_inputs(inputs or [], input_shapes(bundle, host), seed)
+    settings: dict[str, Any] = {"bandwidth": bandwidth, "stall_permille": stalls, "seed": seed + 1}
+    if latency is not None:
+        settings["read_latency"] = latency
+    rtl = RtlOptions(memory=MemorySettings(**settings), limit=limit, verilog=verilog)
+    runner = open_backend(backend, bundle, rtl)
+    with terminal.progress() as tell:
+        done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell))
+    _finish(context, terminal, done, output, as_json)
+
+
+def watcher(tell: Tell) -> ProgressCallback:
+    """Shows a run's progress, layer by layer."""
+
+    def watch(progress: Progress) -> None:
+        tell(f"{progress.sim_hz / 1e3:,.0f} kHz", progress.layers_done, progress.layers)
+
+    return watch
+
+
+def _finish(context: typer.Context, terminal: Terminal, done: Execution, output: Path | None, as_json: bool) -> None:
+    record = done.record()
+    if output is not None:
+        write_run(output, record, done.timeline(), done.outputs)
+    if as_json:
+        terminal.json(record)
+    else:
+        _show(terminal, record)
+        if output is not None:
+            terminal.say(f"outputs and record are in {output}; see them with: intloom report {output}")
+    if done.mismatches:
+        raise typer.Exit(int(ExitCode.MISMATCH))
+
+
+def _show(terminal: Terminal, record: dict[str, Any]) -> None:
+    if terminal.verbosity > 0 and record["cycles"]:
+        table = new_table("layer", "kind", ">cycles", ">array use", ">predicted")
+        for layer in record["layers"]:
+            use = f"{100 * layer['mac_use']:.1f} %" if layer["macs"] else ""
+            table.add_row(layer["name"], layer["op"], f"{layer['cycles']:,}", use, f"{layer['predicted_cycles']:,}")
+        terminal.err.print(table)
+    if record["cycles"]:
+        terminal.say(
+            f"{record['cycles']:,} cycles, array use {100 * record['mac_use']:.1f} %, "
+            f"{record['dram_bytes'] / 1e6:.2f} MB of memory traffic; simulated in {record['wall_s']:.1f} s "
+            f"at {record['sim_hz'] / 1e3:,.0f} kHz (build {record['build_s']:.0f} s)"
+        )
+    else:
+        terminal.say(f"{record['backend']}: {record['wall_s']:.2f} s")
+    against = {c["against"]: 0 for c in record["checks"]}
+    for check in record["checks"]:
+        against[check["against"]] += check["bytes"]
+        if check["mismatches"]:
+            what = f"{check['tensor']} from {check['against']}"
+            terminal.say(f"[red]differs[/red] {what}: {check['mismatches']:,} bytes, {check['first']}")
+    if record["checks"] and not record["mismatches"]:
+        terminal.say("[green]equal[/green] " + ", ".join(f"{n:,} bytes against {name}" for name, n in against.items()))

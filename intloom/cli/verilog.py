@@ -1,0 +1,47 @@
+"""`intloom verilog`: the accelerator as Verilog, with its companions."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hw.generate import write_package
+from hw.spec.arith import Match
+from hw.spec.errors import UsageError
+from intloom.flow.compiling import choose_params
+
+from .options import AsJson, Config, Preset, terminal_of
+
+_HELP = """Write the accelerator as Verilog-2005, with C header, register documentation and FuseSoC core file.
+
+Same parameters, same bytes.
+
+Example: [bold]intloom verilog --preset base -o rtl[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("verilog", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the files.")],
+    preset: Preset = None,
+    config: Config = None,
+    match: Annotated[Match | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    if output.exists() and not output.is_dir():
+        raise UsageError(f"output must be a folder, but {output} is a file")
+    params = choose_params(preset, config, match)
+    files = write_package(params, output)
+    if as_json:
+        terminal.json({"folder": str(output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()})
+        return
+    for file in files:
+        terminal.result(str(file))

@@ -1,0 +1,90 @@
+"""Comparison of a run with the golden model and with onnxruntime, byte for byte."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from compiler.frontend import FoldedModel
+from compiler.program.memory import read_place
+from compiler.program.program import Program, Role
+from hw.spec.arith import Match
+from intloom.models import load_onnx
+from sim.golden import run_graph
+from sim.result import RunResult
+
+from .host import Array, Int8, open_session, stored_array
+
+
+@dataclass(frozen=True)
+class Check:
+    """One tensor against one reference."""
+
+    tensor: str
+    against: str
+    bytes: int
+    mismatches: int
+    first: str = ""
+    """Where the first difference is, and the two values."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+def compare_tensor(tensor: str, against: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
+    """Compares two arrays of one shape element by element."""
+    different = got != expected
+    count = int(np.count_nonzero(different))
+    first = ""
+    if count:
+        at = tuple(int(i) for i in np.argwhere(different)[0])
+        first = f"at {list(at)}: expected {int(expected[at])}, got {int(got[at])}"
+    return Check(tensor, against, got.size, count, first)
+
+
+def check_golden(
+    program: Program, folded: FoldedModel, inputs: Mapping[str, Int8], result: RunResult, *, every_tensor: bool
+) -> list[Check]:
+    """The run against the golden model: all outputs, and with `every_tensor` all tensors that were kept in memory."""
+    expected = run_graph(folded.graph, inputs, match=program.params.match, keep=every_tensor)
+    checks = [compare_tensor(n, "golden", got, expected[n]) for n, got in result.outputs.items()]
+    if every_tensor and result.memory is not None:
+        for place in program.places:
+            if place.role is Role.INTERMEDIATE and place.name in expected:
+                got = read_place(program, result.memory, place)
+                checks.append(compare_tensor(place.name, "golden", got, expected[place.name]))
+    return checks
+
+
+def check_onnxruntime(
+    folded: FoldedModel, model: Path, feeds: Mapping[str, Array], outputs: Mapping[str, Int8], match: Match
+) -> list[Check]:
+    """The run's integers against those inside onnxruntime, which runs the whole model with its default optimisation.
+
+    In match mode `exact` the accelerator rounds where fp32 arithmetic would not, so there is nothing to compare.
+    """
+    if match is not Match.ORT:
+        return []
+    names = {name: quant.stored for name, quant in folded.output_quant.items()}
+    reference = _run_with_outputs(load_onnx(model), list(names.values()), feeds)
+    checks = []
+    for name, stored in names.items():
+        got = stored_array(outputs[name], folded.output_quant[name])
+        checks.append(compare_tensor(name, "onnxruntime", got, reference[stored]))
+    return checks
+
+
+def _run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+    present = {o.name for o in model.graph.output}
+    model.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+    session = open_session(model.SerializeToString())
+    wanted = {i.name for i in session.get_inputs()}
+    values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
+    return dict(zip(names, values, strict=True))

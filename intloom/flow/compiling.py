@@ -1,0 +1,97 @@
+"""From a quantised model file to a program file, with the model kept beside it."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler.frontend import FoldedModel, fold_model
+from compiler.importer import load_model
+from compiler.program.file import save
+from compiler.program.program import Program
+from compiler.schedule import compile_graph
+from hw.spec.arith import Match
+from hw.spec.errors import UsageError
+from hw.spec.params import HardwareParams, from_toml, preset
+from intloom.files import atomic_path
+
+DEFAULT_PRESET = "base"
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Compiled:
+    """A program, what its model was folded into, and what it took."""
+
+    program: Program
+    folded: FoldedModel
+    output_names: tuple[str, ...]
+    """The model's outputs, in its own order."""
+    seconds: float
+
+
+def choose_params(preset_name: str | None, config: Path | None, match: Match | None) -> HardwareParams:
+    """Hardware parameters from a preset or a TOML file, with another rounding where `match` is given.
+
+    Raises
+    ------
+    UsageError
+        Both a preset and a file are given.
+    ParameterError
+        The preset is unknown or the file contradicts itself.
+    """
+    if preset_name is not None and config is not None:
+        raise UsageError(f"give either --preset or --config, not both ({preset_name} and {config})")
+    params = from_toml(config) if config is not None else preset(preset_name or DEFAULT_PRESET)
+    return params if match is None else params.replace(match=str(match))
+
+
+def compile_model(
+    source: Path,
+    params: HardwareParams,
+    *,
+    dims: Mapping[str, int] | None = None,
+    keep_intermediates: bool = False,
+    progress: Tell | None = None,
+) -> Compiled:
+    """Folds and schedules the quantised model in `source` for the hardware `params`."""
+    started = time.perf_counter()
+    tell = progress or (lambda _stage, _done, _all: None)
+    tell("fold", 0, 1)
+    model = load_model(source, dims=dims)
+    folded = fold_model(model, match=params.match)
+    tell("fold", 1, 1)
+    program = compile_graph(
+        folded.graph,
+        params,
+        source=folded.source,
+        keep_intermediates=keep_intermediates,
+        progress=lambda done, every: tell("schedule", done, every),
+    )
+    return Compiled(program, folded, tuple(model.outputs), time.perf_counter() - started)
+
+
+def model_beside(program: Path) -> Path:
+    """Where the model of a program file is kept."""
+    return program.with_name(f"{program.name}.onnx")
+
+
+def store(compiled: Compiled, source: Path, target: Path) -> None:
+    """Writes the program and, beside it, a copy of its model, from which results are checked and host parts run."""
+    with atomic_path(model_beside(target)) as temporary:
+        # External data is not copied along: the model is written anew in one piece.
+        _copy_model(source, temporary)
+    save(compiled.program, target)
+
+
+def _copy_model(source: Path, target: Path) -> None:
+    from intloom.models import load_onnx
+
+    model = load_onnx(source)
+    if any(t.data_location for t in load_onnx(source, external_data=False).graph.initializer):
+        target.write_bytes(model.SerializeToString(deterministic=True))
+    else:
+        shutil.copyfile(source, target)

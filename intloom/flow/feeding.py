@@ -1,0 +1,111 @@
+"""Inputs for a run: arrays, pictures, or a seeded one when none is given."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hw.spec.errors import FileFormatError, UsageError
+from intloom.images import synthetic_image
+from intloom.pictures import PICTURE_SUFFIXES, read_picture
+
+Array = NDArray[np.generic]
+Shapes = Mapping[str, tuple[int, ...]]
+
+
+def read_inputs(words: Sequence[str], shapes: Shapes, seed: int) -> dict[str, Array]:
+    """Arrays for the inputs called as in `shapes`.
+
+    Each word is a file, or `name=file` where the model has several inputs: .npy, .npz (arrays by input name)
+    or a picture. Inputs that no word names get seeded synthetic values, if no word is given at all.
+
+    Raises
+    ------
+    UsageError
+        A name is unknown or given twice, an input is left without a value, or a shape is wrong.
+    FileFormatError
+        A file cannot be read.
+    """
+    if not words:
+        return {name: seeded_input(shape, seed + i) for i, (name, shape) in enumerate(shapes.items())}
+    found: dict[str, Array] = {}
+    for word in words:
+        for name, array in _read_word(word, shapes).items():
+            if name in found:
+                raise UsageError(f"input {name!r} is given twice")
+            found[name] = _checked(name, array, shapes[name])
+    if missing := [name for name in shapes if name not in found]:
+        raise UsageError(f"input {missing[0]!r} is missing: give --input {missing[0]}=FILE")
+    return found
+
+
+def seeded_input(shape: tuple[int, ...], seed: int) -> Array:
+    """A synthetic picture for an image input, normal noise for any other."""
+    if len(shape) == 4:
+        return synthetic_image(shape[2], shape[3], seed, shape[1])[None]
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+def _read_word(word: str, shapes: Shapes) -> dict[str, Array]:
+    name, equals, file = word.rpartition("=")
+    path = Path(file)
+    if equals and name not in shapes:
+        raise UsageError(f"input must be one of {', '.join(shapes)}, not {name!r}")
+    if path.suffix == ".npz" and not equals:
+        return _read_archive(path, shapes)
+    if not equals:
+        if len(shapes) != 1:
+            raise UsageError(
+                f"the model has {len(shapes)} inputs: write --input NAME=FILE for each of {', '.join(shapes)}"
+            )
+        (name,) = shapes
+    return {name: _read_file(path, shapes[name])}
+
+
+def _read_file(path: Path, shape: tuple[int, ...]) -> Array:
+    if path.suffix.lower() in PICTURE_SUFFIXES:
+        if len(shape) != 4 or shape[1] != 3:
+            raise UsageError(f"picture {path} needs an input of shape [1, 3, H, W], not {list(shape)}")
+        return read_picture(path, shape[2], shape[3]).tensor
+    if path.suffix not in (".npy", ".npz"):
+        raise UsageError(f"input {path} must be .npy, .npz or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})")
+    loaded = _load(path)
+    if isinstance(loaded, dict):
+        if len(loaded) != 1:
+            raise UsageError(f"{path} must hold one array, not {len(loaded)}")
+        return next(iter(loaded.values()))
+    return loaded
+
+
+def _read_archive(path: Path, shapes: Shapes) -> dict[str, Array]:
+    arrays = _load(path)
+    if not isinstance(arrays, dict):
+        raise FileFormatError(f"input {path} must be a .npz archive")
+    if len(arrays) == 1 and len(shapes) == 1:
+        return dict(zip(shapes, arrays.values(), strict=True))
+    if unknown := sorted(set(arrays) - set(shapes)):
+        raise UsageError(f"{path} holds {unknown[0]!r}, but the inputs are {', '.join(shapes)}")
+    return arrays
+
+
+def _load(path: Path) -> Array | dict[str, Array]:
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise FileFormatError(f"input {path} cannot be read: {reason}") from None
+
+
+def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:
+    if array.shape == shape[1:]:
+        array = array[None]
+    if array.shape != shape:
+        raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
+    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
+        raise UsageError(f"input {name!r} must hold real numbers, not {array.dtype}")
+    return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array

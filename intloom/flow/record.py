@@ -1,0 +1,176 @@
+"""The record of a run: what the report shows and `--json` prints, and the files of a run folder."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from compiler.program.program import Program
+from hw.spec.isa import QUEUED_UNITS, Unit, disassemble
+from hw.spec.params import PRESETS
+from hw.spec.regs import Stall, stall_counter
+from intloom.files import atomic_path, write_text
+from intloom.report.page import RECORD, TIMELINE
+from sim.result import RunResult
+
+from .checking import Check
+from .host import Array
+
+CSV = "layers.csv"
+UNIT_NAMES = [u.name.lower() for u in (*QUEUED_UNITS, Unit.CONTROL)]
+
+
+def hardware_name(program: Program) -> str:
+    """The preset that a program was made for, or `custom`."""
+    for name, params in PRESETS.items():
+        if params.replace(match=str(program.params.match)) == program.params:
+            return name
+    return "custom"
+
+
+def make_record(program: Program, result: RunResult, checks: Sequence[Check]) -> dict[str, Any]:
+    """Everything about a run as plain values."""
+    macs = sum(layer.macs for layer in program.layers)
+    return {
+        "name": program.name,
+        "hardware": hardware_name(program),
+        "params": program.params.to_dict(),
+        "fingerprint": program.params.fingerprint(),
+        "source": program.source,
+        "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
+        "backend": result.backend,
+        "cycles": result.cycles,
+        "macs": macs,
+        "mac_use": macs / (result.cycles * program.params.macs) if result.cycles else 0.0,
+        "mismatches": sum(c.mismatches for c in checks),
+        "compared_bytes": sum(c.bytes for c in checks),
+        "sim_hz": result.sim_hz,
+        "wall_s": result.wall_s,
+        "build_s": result.build_s,
+        "dram_bytes": result.dram_bytes,
+        "predicted_cycles": program.predicted_cycles,
+        "units": _units(result),
+        "layers": _layers(program, result, checks),
+        "checks": [c.to_dict() for c in checks],
+    }
+
+
+def _units(result: RunResult) -> list[dict[str, Any]]:
+    if not result.counters:
+        return []
+    return [
+        {
+            "name": unit.name.lower(),
+            "busy": result.counters.get(f"{unit.name}_BUSY", 0),
+            "stalls": {s.name: result.counters.get(stall_counter(unit, s), 0) for s in Stall},
+        }
+        for unit in QUEUED_UNITS
+    ]
+
+
+def _layers(program: Program, result: RunResult, checks: Sequence[Check]) -> list[dict[str, Any]]:
+    counts = [0] * len(program.layers)
+    for source in program.provenance:
+        if 0 <= source.layer < len(counts):
+            counts[source.layer] += 1
+    compared: dict[int, list[Check]] = defaultdict(list)
+    makers = _makers(program)
+    for check in checks:
+        if check.tensor in makers:
+            compared[makers[check.tensor]].append(check)
+    rows = []
+    for index, layer in enumerate(program.layers):
+        cost = result.layers[index] if index < len(result.layers) else None
+        stalls = dict(cost.stalls) if cost else {}
+        rows.append(
+            {
+                "index": index,
+                "name": layer.name,
+                "op": layer.op,
+                "origin": list(layer.origin),
+                "macs": layer.macs,
+                "cycles": cost.cycles if cost else 0,
+                "mac_use": cost.mac_use if cost else 0.0,
+                "busy": dict(cost.busy) if cost else {},
+                "stalls": stalls,
+                "dram_bytes": layer.dram_words * program.params.word_bytes,
+                "predicted_cycles": layer.predicted_cycles,
+                "instructions": counts[index],
+                "compared_bytes": sum(c.bytes for c in compared[index]),
+                "mismatches": sum(c.mismatches for c in compared[index]),
+            }
+        )
+    return rows
+
+
+def _makers(program: Program) -> dict[str, int]:
+    """The layer that completes each tensor in memory."""
+    result = {}
+    for place in program.places:
+        if place.first_instruction is not None and place.first_instruction < len(program.provenance):
+            result[place.name] = program.provenance[place.first_instruction].layer
+    return result
+
+
+def make_timeline(program: Program, result: RunResult) -> dict[str, Any]:
+    """Every instruction: unit, layer, tile, cycle of start and of finish (None without a trace), text."""
+    pulses = result.pulses
+    numbers: dict[Unit, int] = defaultdict(int)
+    rows: list[list[Any]] = []
+    for instruction, source in zip(program.instructions, program.provenance, strict=True):
+        unit = instruction.unit
+        number = numbers[unit]
+        numbers[unit] += 1
+        start = done = None
+        if pulses is not None and unit in QUEUED_UNITS and number < len(pulses.done[unit]):
+            start = int(pulses.started[unit][number]) - result.origin
+            done = int(pulses.done[unit][number]) - result.origin
+        rows.append([int(unit), source.layer, source.tile, start, done, disassemble(instruction)])
+    return {"unit_names": UNIT_NAMES, "timeline": rows}
+
+
+def write_run(
+    folder: Path, record: Mapping[str, Any], timeline: Mapping[str, Any], outputs: Mapping[str, Array]
+) -> dict[str, str]:
+    """Writes record, timeline, table and outputs; gives the outputs' file names."""
+    names: dict[str, str] = {}
+    for name, array in outputs.items():
+        names[name] = _file_name(name, set(names.values()))
+        with atomic_path(folder / names[name]) as temporary, temporary.open("wb") as file:
+            np.save(file, array)
+    write_text(folder / TIMELINE, json.dumps(timeline, separators=(",", ":")))
+    write_text(folder / CSV, layers_csv(record))
+    write_text(folder / RECORD, json.dumps({**record, "outputs": names}, indent=1))
+    return names
+
+
+def layers_csv(record: Mapping[str, Any]) -> str:
+    """The layers as a table for spreadsheets."""
+    text = io.StringIO()
+    plain = ["index", "name", "op", "macs", "cycles", "mac_use", "predicted_cycles", "dram_bytes", "instructions"]
+    causes = sorted({cause for layer in record["layers"] for cause in layer["stalls"]})
+    writer = csv.writer(text)
+    writer.writerow([*plain, "compared_bytes", "mismatches", *causes])
+    for layer in record["layers"]:
+        stalls = [layer["stalls"].get(cause, 0) for cause in causes]
+        writer.writerow([*(layer[k] for k in plain), layer["compared_bytes"], layer["mismatches"], *stalls])
+    return text.getvalue()
+
+
+def _file_name(name: str, taken: set[str]) -> str:
+    """A file name for a tensor; names that differ only in unusual characters stay apart."""
+    stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._") or "output"
+    candidate, number = f"{stem}.npy", 1
+    while candidate in taken:
+        number += 1
+        candidate = f"{stem}-{number}.npy"
+    return candidate

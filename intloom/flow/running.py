@@ -1,0 +1,149 @@
+"""One run of a program: inputs in, backend, host parts, comparison, record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from pathlib import Path
+from typing import Any
+
+from compiler.program.program import Program, Role
+from hw.spec.errors import UsageError
+from sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
+from sim.result import ProgressCallback, RunResult
+from sim.rtl.bench import Bench, FastBench
+from sim.rtl.job import MemorySettings
+
+from .bundle import Bundle
+from .checking import Check, check_golden, check_onnxruntime
+from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
+from .record import make_record, make_timeline
+
+
+class BackendName(StrEnum):
+    """What runs a program."""
+
+    GOLDEN = "golden"
+    ISA = "isa"
+    RTL = "rtl"
+
+
+@dataclass(frozen=True, kw_only=True)
+class RtlOptions:
+    """How the RTL is simulated."""
+
+    bench: Bench = field(default_factory=FastBench)
+    memory: MemorySettings = field(default_factory=MemorySettings)
+    limit: int | None = None
+    verilog: Path | None = None
+    """Another accelerator than the generated one."""
+    folder: Path | None = None
+
+
+@dataclass(frozen=True, eq=False)
+class Execution:
+    """A finished run."""
+
+    program: Program
+    result: RunResult
+    outputs: Mapping[str, Array]
+    """The model's outputs; without the model at hand the accelerator's own, dequantised."""
+    checks: tuple[Check, ...]
+
+    @property
+    def mismatches(self) -> int:
+        """Bytes that differ in all comparisons."""
+        return sum(c.mismatches for c in self.checks)
+
+    def record(self) -> dict[str, Any]:
+        """The run as plain values; see `intloom.flow.record`."""
+        return make_record(self.program, self.result, self.checks)
+
+    def timeline(self) -> dict[str, Any]:
+        """All instructions with their cycles."""
+        return make_timeline(self.program, self.result)
+
+
+def open_backend(name: BackendName, bundle: Bundle, rtl: RtlOptions | None = None) -> Backend:
+    """The backend called `name`, ready to run the bundle's program."""
+    if name is BackendName.GOLDEN:
+        return GoldenBackend(bundle.need_model("the golden model").graph)
+    if name is BackendName.ISA:
+        return IsaBackend()
+    options = rtl or RtlOptions()
+    text = None if options.verilog is None else options.verilog.read_text(encoding="utf-8")
+    return RtlBackend(
+        bench=options.bench, memory=options.memory, limit=options.limit, verilog=text, folder=options.folder
+    )
+
+
+def input_shapes(bundle: Bundle, host: HostSide | None) -> dict[str, tuple[int, ...]]:
+    """Names and shapes of what a run must be given."""
+    if host is not None:
+        return host.input_shapes()
+    return {name: quant.shape for name, quant in plain_quant(bundle.program).items()}
+
+
+def open_host(bundle: Bundle) -> HostSide | None:
+    """The model's float parts, if the model is at hand."""
+    return None if bundle.folded is None else HostSide(bundle.folded)
+
+
+def execute(
+    bundle: Bundle,
+    backend: Backend,
+    feeds: Mapping[str, Array],
+    *,
+    host: HostSide | None = None,
+    check: bool = False,
+    progress: ProgressCallback | None = None,
+) -> Execution:
+    """Runs the bundle's program on `feeds`, the model's inputs by name.
+
+    Raises
+    ------
+    UsageError
+        The feeds are not the model's inputs, or `check` is asked for without the model at hand.
+    SimulationError
+        The simulated hardware stopped, hung or died.
+    """
+    inputs = _accelerator_inputs(bundle, host, feeds)
+    result = backend.run(bundle.program, inputs, progress=progress)
+    checks: list[Check] = []
+    if check:
+        folded = bundle.need_model("--check")
+        every = _keeps_intermediates(bundle.program) and result.memory is not None
+        if backend.name != BackendName.GOLDEN:
+            checks += check_golden(bundle.program, folded, inputs, result, every_tensor=every)
+        if bundle.model is not None:
+            checks += check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
+    return Execution(bundle.program, result, _model_outputs(bundle, host, feeds, result), tuple(checks))
+
+
+def _accelerator_inputs(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array]) -> dict[str, Int8]:
+    shapes = input_shapes(bundle, host)
+    if unknown := sorted(set(feeds) - set(shapes)):
+        raise UsageError(f"input must be one of {', '.join(shapes)}, not {unknown[0]!r}")
+    for name, shape in shapes.items():
+        if name not in feeds:
+            raise UsageError(f"input {name!r} of shape {list(shape)} is missing")
+        if tuple(feeds[name].shape) != tuple(shape):
+            raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(feeds[name].shape)}")
+    if host is not None:
+        return host.before(feeds)
+    program = bundle.program
+    return {n: quantize_array(feeds[n], q, program.place(n).shape) for n, q in plain_quant(program).items()}
+
+
+def _model_outputs(
+    bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], result: RunResult
+) -> dict[str, Array]:
+    if host is not None:
+        made = host.after(result.outputs, feeds)
+        return {name: made[name] for name in bundle.output_names if name in made}
+    return {n: dequantize_array(result.outputs[n], q) for n, q in output_quant(bundle.program).items()}
+
+
+def _keeps_intermediates(program: Program) -> bool:
+    return any(p.role is Role.INTERMEDIATE for p in program.places)
