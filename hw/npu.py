@@ -6,7 +6,7 @@ from typing import Any
 
 from amaranth.hdl import Cat, Module, ResetInserter, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import In, Out
+from amaranth.lib.wiring import Out
 
 from hw.spec.isa import QUEUED_UNITS
 from hw.spec.params import HardwareParams
@@ -109,9 +109,7 @@ class Npu(wiring.Component):
             self.irq.eq((registers.irq_status_value & registers.irq_enable).any()),
         ]
 
-    def _count(
-        self, m: Module, counters: Counters, sequencer: Sequencer, engine: Engine, registers: Registers
-    ) -> None:
+    def _count(self, m: Module, counters: Counters, sequencer: Sequencer, engine: Engine, registers: Registers) -> None:
         bus = engine.bus
         m.d.comb += [
             counters.launch.eq(sequencer.launch),

@@ -74,7 +74,7 @@ class Dispatch(wiring.Component):
         with m.If(self.instruction.valid & ~judged):
             m.d.sync += verdict.eq(legality.verdict)
             with m.If((self.index == 0) & ~legality.verdict.begin):
-                m.d.sync += verdict.cause.eq(Cause.WRONG_PROGRAM)
+                m.d.sync += [verdict.cause.eq(Cause.WRONG_PROGRAM), verdict.unit.eq(Unit.CONTROL)]
             with m.If(self.instruction_error):
                 m.d.sync += [verdict.cause.eq(Cause.FETCH_ERROR), verdict.unit.eq(Unit.CONTROL)]
         good = judged & (verdict.cause == Cause.NONE)
@@ -112,7 +112,14 @@ class Dispatch(wiring.Component):
         with m.If(~self.fault_valid):
             m.d.sync += self.fault.index.eq(self.index)
             with m.If(judged & (verdict.cause != Cause.NONE)):
-                m.d.sync += [self.fault_valid.eq(1), self.fault.cause.eq(verdict.cause), self.fault.unit.eq(verdict.unit)]
+                m.d.sync += [
+                    self.fault_valid.eq(1),
+                    self.fault.cause.eq(verdict.cause),
+                    self.fault.unit.eq(verdict.unit),
+                ]
             with m.Elif(self.running & self.exhausted):
-                m.d.sync += [self.fault_valid.eq(1), self.fault.cause.eq(Cause.NO_END), self.fault.unit.eq(Unit.CONTROL)]
-
+                m.d.sync += [
+                    self.fault_valid.eq(1),
+                    self.fault.cause.eq(Cause.NO_END),
+                    self.fault.unit.eq(Unit.CONTROL),
+                ]

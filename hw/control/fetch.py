@@ -16,7 +16,7 @@ from hw.spec.params import HardwareParams
 
 LENGTH_REGISTER_BITS = 32
 AHEAD_INSTRUCTIONS = 16
-"""Instructions that the queue holds at least; with the units' own queues this covers memory latencies of hundreds of cycles."""
+"""Instructions that the queue holds at least: with the units' own queues they cover latencies of hundreds of cycles."""
 
 
 def beats_per_instruction(params: HardwareParams) -> int:

@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hw.bus.axi4 import BOUNDARY_BYTES, LENGTH_BITS
-from hw.spec.isa import DRAM_BITS
 from hw.spec.params import HardwareParams
 
 from .runs import RUN_BITS, run_layout

@@ -73,7 +73,9 @@ class StoreUnit(wiring.Component):
         offered = front.bursts
         sent = self.aw.valid & self.aw.ready
         m.d.comb += [
-            *drive_address(self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params.word_bytes),
+            *drive_address(
+                self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params.word_bytes
+            ),
             # The length must have its place in the queue before memory sees the address.
             self.aw.valid.eq(offered.valid & lengths.w_rdy),
             offered.ready.eq(sent),

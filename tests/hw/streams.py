@@ -49,7 +49,9 @@ def monitor(port: Any, name: str) -> Callable[[Any], Any]:
 
     async def process(ctx: Any) -> None:
         held = None
-        async for *_, reset, valid, ready, payload in ctx.tick().sample(port.valid, port.ready, Value.cast(port.payload)):
+        async for *_, reset, valid, ready, payload in ctx.tick().sample(
+            port.valid, port.ready, Value.cast(port.payload)
+        ):
             if reset:
                 held = None
                 continue

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import cocotb
-from hw.spec import isa, regs
 
+from hw.spec import isa, regs
 from tests.hw.npu.host import MEMORY_BYTES, Host
 from tests.hw.npu.programs import MoveModel, random_round_trip
 

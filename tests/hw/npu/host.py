@@ -1,4 +1,4 @@
-"""The outside world of the whole accelerator in cocotb: independent bus partners, a driver for its registers, monitors."""
+"""The outside world of the whole accelerator in cocotb: independent bus partners, a driver, monitors."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ import random
 from collections.abc import Sequence
 from typing import Any
 
+import cocotb
 from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, First, ReadOnly, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 
-import cocotb
 from hw.spec import isa, regs
 from hw.spec.params import HardwareParams, from_dict
 

@@ -22,3 +22,9 @@ SHAPES = {"nano": preset("nano"), "odd": ODD, "base": preset("base")}
 @pytest.mark.parametrize("shape", SHAPES)
 def test_programs_of_moves_match_the_model_under_stalls(shape: str, tmp_path: Path, seed: int) -> None:
     run_cocotb(SHAPES[shape], "tests.hw.npu.bench_moves", tmp_path, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["nano", "odd"])
+def test_every_fault_is_reported_and_survived(shape: str, tmp_path: Path, seed: int) -> None:
+    run_cocotb(SHAPES[shape], "tests.hw.npu.bench_faults", tmp_path, seed)

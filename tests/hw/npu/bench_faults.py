@@ -1,0 +1,172 @@
+"""Cocotb tests: every fault is reported with its cause, unit and instruction, and survived."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiResp
+
+from hw.spec import isa, regs
+from hw.spec.isa import Unit
+from hw.spec.regs import Cause
+from tests.hw.npu.host import MEMORY_BYTES, Host
+
+SOURCE_WORD = 0x200
+TARGET_WORD = 0x400
+WORDS = 24
+
+
+def _load(**fields: int) -> isa.Instruction:
+    return isa.make("LOAD", **{"dram": SOURCE_WORD, "local": 3, "n0": WORDS, **fields})
+
+
+def _store(**fields: int) -> isa.Instruction:
+    return isa.make("STORE", **{"dram": TARGET_WORD, "local": 3, "n0": WORDS, **fields})
+
+
+async def _bus_is_quiet(host: Host) -> None:
+    """Status says that the bus has come to rest, and from then on nothing is offered."""
+    for _ in range(200):
+        if not regs.unpack("STATUS", await host.read("STATUS"))["busy"]:
+            break
+    else:
+        raise AssertionError("the bus must come to rest after a fault")
+    for _ in range(20):
+        await ClockCycles(host.dut.clk, 1)
+        for name in ("arvalid", "awvalid", "wvalid"):
+            assert not int(getattr(host.dut, f"m_axi_{name}").value), f"{name} in rest"
+
+
+async def _good_program_runs(host: Host) -> None:
+    data = host.rng.randbytes(WORDS * host.word)
+    host.ram.write(SOURCE_WORD * host.word, data)
+    host.ram.write(TARGET_WORD * host.word, bytes(len(data)))
+    status = await host.run([host.begin_instruction(), _load(), _store(wait_load=1), isa.make("END")])
+    assert status == regs.unpack("STATUS", regs.pack("STATUS", done=1))
+    assert host.ram.read(TARGET_WORD * host.word, len(data)) == data
+    assert await host.read("LOAD_DONE") == await host.read("STORE_DONE") == 1
+
+
+async def _fault(
+    host: Host, program: Sequence[isa.Instruction | bytes], cause: Cause, unit: Unit, index: int, watchdog: int = 20_000
+) -> None:
+    status = await host.run(program, watchdog=watchdog)
+    assert (status["error"], status["done"]) == (1, 0)
+    assert (Cause(status["cause"]), Unit(status["unit"])) == (cause, unit)
+    assert await host.read("ERROR_INDEX") == index
+    assert await host.read("IRQ_STATUS") == regs.pack("IRQ_STATUS", error=1)
+    await _bus_is_quiet(host)
+    await host.write("CONTROL", regs.pack("CONTROL", start=1))
+    status = regs.unpack("STATUS", await host.read("STATUS"))
+    assert status["error"] == 1, "start must be ignored in error"
+    host.ram.poison.set(0, 0, AxiResp.OKAY)
+    await host.reset()
+    assert regs.unpack("STATUS", await host.read("STATUS")) == regs.unpack("STATUS", 0)
+    await _good_program_runs(host)
+
+
+def _raw(instruction: isa.Instruction, **bits: int) -> bytes:
+    """An encoded instruction with fields set to values that the encoder refuses."""
+    word = int.from_bytes(isa.encode(instruction), "little")
+    for name, value in bits.items():
+        if name == "past_end":
+            at, width = sum(f.width for f in instruction.spec.fields), 1
+        else:
+            at, width = instruction.spec.offsets[name], instruction.spec.field(name).width
+        word = (word & ~(((1 << width) - 1) << at)) | value << at
+    return word.to_bytes(isa.INSTRUCTION_BYTES, "little")
+
+
+@cocotb.test()
+async def control_faults(dut: Any) -> None:
+    """Everything that dispatch itself refuses."""
+    host = await Host(dut, "control").begin(0.2)
+    begin, end = host.begin_instruction(), isa.make("END")
+    long = _load(n1=40, dram_s1=WORDS)
+    await _fault(host, [begin, long, _raw(_load(), opcode=0x7F), end], Cause.BAD_OPCODE, Unit.CONTROL, 2)
+    await _fault(host, [begin, _load(), _raw(_store(), n1=0), end], Cause.BAD_FIELD, Unit.STORE, 2)
+    await _fault(host, [begin, _raw(isa.make("CONV"), stride_h=7), end], Cause.BAD_FIELD, Unit.MAC, 1)
+    await _fault(host, [begin, _raw(isa.make("VTABLE"), past_end=1), end], Cause.BAD_FIELD, Unit.VEC, 1)
+    other = begin.with_fields(fingerprint=host.params.fingerprint() ^ 1)
+    await _fault(host, [other, end], Cause.WRONG_PROGRAM, Unit.CONTROL, 0)
+    await _fault(host, [begin.with_fields(version=isa.ISA_VERSION + 1), end], Cause.WRONG_PROGRAM, Unit.CONTROL, 0)
+    await _fault(host, [_load(), end], Cause.WRONG_PROGRAM, Unit.CONTROL, 0)
+    await _fault(host, [begin, _load()], Cause.NO_END, Unit.CONTROL, 2)
+    await _fault(host, [], Cause.NO_END, Unit.CONTROL, 0)
+
+
+@cocotb.test()
+async def unit_faults(dut: Any) -> None:
+    """Addresses outside the scratchpad, and errors of the bus."""
+    host = await Host(dut, "units").begin(0.3)
+    begin, end = host.begin_instruction(), isa.make("END")
+    edge = host.params.scratch_words - WORDS + 1
+    await _fault(host, [begin, _load(), _load(local=edge), end], Cause.SCRATCH_RANGE, Unit.LOAD, 2)
+    await _fault(host, [begin, _load(), _store(local=edge, wait_load=1), end], Cause.SCRATCH_RANGE, Unit.STORE, 2)
+    reads = {AxiResp.SLVERR: Cause.READ_SLVERR, AxiResp.DECERR: Cause.READ_DECERR}
+    for response, cause in reads.items():
+        host.ram.poison.set((SOURCE_WORD + 20) * host.word, (SOURCE_WORD + 21) * host.word, response)
+        await _fault(host, [begin, _load(n0=4), _load(), _load(n1=9), end], cause, Unit.LOAD, 2)
+    writes = {AxiResp.SLVERR: Cause.WRITE_SLVERR, AxiResp.DECERR: Cause.WRITE_DECERR}
+    for response, cause in writes.items():
+        host.ram.poison.set((TARGET_WORD + 9) * host.word, (TARGET_WORD + 10) * host.word, response)
+        await _fault(host, [begin, _load(), _store(wait_load=1), _store(n1=9, wait_load=1), end], cause, Unit.STORE, 2)
+    program = [begin, _load(), _load(), end]
+    low = 5 * host.word + 2 * isa.INSTRUCTION_BYTES
+    for response in reads:
+        host.ram.poison.set(low, low + host.word, response)
+        await _fault(host, program, Cause.FETCH_ERROR, Unit.CONTROL, 2)
+
+
+@cocotb.test()
+async def masked_store_after_an_address_fault(dut: Any) -> None:
+    """Words that could not be read do not reach memory."""
+    host = await Host(dut, "masked").begin()
+    old = host.rng.randbytes(WORDS * host.word)
+    host.ram.write(TARGET_WORD * host.word, old)
+    local = host.params.scratch_words - 4
+    program = [host.begin_instruction(), _load(local=local, n0=4), _store(local=local, wait_load=1), isa.make("END")]
+    await _fault_only(host, program)
+    assert host.ram.read((TARGET_WORD + 4) * host.word, len(old) - 4 * host.word) == old[4 * host.word :]
+
+
+async def _fault_only(host: Host, program: Sequence[isa.Instruction]) -> None:
+    status = await host.run(program)
+    assert Cause(status["cause"]) is Cause.SCRATCH_RANGE
+    await _bus_is_quiet(host)
+
+
+@cocotb.test()
+async def watchdog(dut: Any) -> None:
+    """A wait for something that never comes, and a memory that never answers."""
+    host = await Host(dut, "watchdog").begin()
+    begin, end = host.begin_instruction(), isa.make("END")
+    deadlock = [begin, _load(), _load(wait_store=1), _store(wait_load=2), end]
+    await _fault(host, deadlock, Cause.WATCHDOG, Unit.LOAD, 2, watchdog=300)
+    await _fault(host, [begin, end.with_fields(wait_vec=1)], Cause.WATCHDOG, Unit.CONTROL, 1, watchdog=300)
+    host.ram.write_if.b_channel.pause = True
+    status = await host.run([begin, _load(), _store(wait_load=1), end], watchdog=300)
+    assert (Cause(status["cause"]), Unit(status["unit"]), status["busy"]) == (Cause.WATCHDOG, Unit.STORE, 1)
+    await host.write("CONTROL", regs.pack("CONTROL", reset=1))
+    assert regs.unpack("STATUS", await host.read("STATUS"))["busy"], "the reset must wait for the bus"
+    host.ram.write_if.b_channel.pause = False
+    await host.reset()
+    await _good_program_runs(host)
+
+
+@cocotb.test()
+async def reset_at_any_moment(dut: Any) -> None:
+    """A soft reset in the midst of a program leaves a legal bus and a working accelerator."""
+    host = await Host(dut, "reset").begin(0.3)
+    long = [_load(n1=12, dram_s1=WORDS, local_s1=1), _store(n1=12, dram_s1=WORDS, local_s1=1)]
+    program = [host.begin_instruction(), *long * 4, isa.make("END")]
+    for _ in range(8):
+        await host.start(program)
+        await ClockCycles(dut.clk, host.rng.randrange(1, 900))
+        await host.reset()
+        await _bus_is_quiet(host)
+        host.ram.write(0, bytes(MEMORY_BYTES))
+        await _good_program_runs(host)
