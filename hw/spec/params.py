@@ -48,7 +48,7 @@ class HardwareParams:
     axi_data_bits: int = _doc("AXI4 data width; must equal 8*rows, so that one beat is one word.")
     axi_addr_bits: int = _doc("AXI4 address width, 32 to 64.", 40)
     axi_burst: int = _doc("Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB.", 64)
-    axi_outstanding: int = _doc("AXI bursts under way in each direction. A power of two, 1 to 32.", 8)
+    axi_outstanding: int = _doc("AXI bursts under way in each direction. A power of two, 1 to 32.", 16)
     mantissa_bits: int = _doc(
         "Significant bits of a requantisation scale, 8 to 24; 24 holds an fp32 scale exactly.", 24
     )
