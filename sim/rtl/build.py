@@ -13,10 +13,9 @@ import os
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -98,7 +97,11 @@ def build(plan: BuildPlan) -> Build:
         Verilator or the compiler refused the sources; the message ends with the log's last lines.
     """
     tools = toolchain()
-    key = f"{plan.name}-{plan.key(tools)}"
+    return cached(f"{plan.name}-{plan.key(tools)}", lambda work, log: _verilate(plan, tools, work, log))
+
+
+def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
+    """The build called `key`, from the cache or made now by `make(work folder, log file)`, which gives the binary."""
     home = cache_folder() / "builds"
     home.mkdir(exist_ok=True)
     folder = home / key
@@ -107,24 +110,25 @@ def build(plan: BuildPlan) -> Build:
         if (folder / BINARY).exists():
             os.utime(folder)
             return Build(folder / BINARY, 0.0, True, key)
-        _build_into(folder, plan, tools)
+        with tempfile.TemporaryDirectory(prefix=f".{key}.", dir=home) as name:
+            work = Path(name)
+            ready = work / "ready"
+            ready.mkdir()
+            shutil.move(make(work, ready / "build.log"), ready / BINARY)
+            ready.rename(folder)
     _prune(home)
     return Build(folder / BINARY, time.monotonic() - start, False, key)
 
 
-def _build_into(folder: Path, plan: BuildPlan, tools: Toolchain) -> None:
-    with tempfile.TemporaryDirectory(prefix=f".{folder.name}.", dir=folder.parent) as name:
-        work = Path(name)
-        for file, text in plan.generated.items():
-            (work / file).write_text(text, encoding="utf-8")
-        log = work / "build.log"
-        _run(_verilate_command(work, plan, tools), work, tools, log)
-        _run(_make_command(work, plan, tools), work, tools, log)
-        ready = work / "ready"
-        ready.mkdir()
-        shutil.move(work / "obj" / "Vtop", ready / BINARY)
-        shutil.move(log, ready / log.name)
-        ready.rename(folder)
+def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path) -> Path:
+    for file, text in plan.generated.items():
+        (work / file).write_text(text, encoding="utf-8")
+    env = tools.verilator.environment()
+    # Without these ccache refuses files that use the precompiled header, and misses in every new build folder.
+    env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
+    run_logged(_verilate_command(work, plan, tools), work, env, log)
+    run_logged(_make_command(work, plan, tools), work, env, log)
+    return work / "obj" / "Vtop"
 
 
 def _verilate_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
@@ -168,13 +172,11 @@ def _make_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
     return command + [f"{name}={value}" for name, value in variables.items()]
 
 
-def _run(command: list[str], work: Path, tools: Toolchain, log: Path) -> None:
-    env = tools.verilator.environment()
-    # Without these ccache refuses files that use the precompiled header, and misses in every new build folder.
-    env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
+def run_logged(command: list[str], work: Path, env: Mapping[str, str], log: Path) -> None:
+    """Run one step of a build; `SimulationError` with the end of its log when it fails."""
     with log.open("ab") as out:
         try:
-            process = subprocess.Popen(command, stdout=out, stderr=out, cwd=work, env=env, start_new_session=True)
+            process = subprocess.Popen(command, stdout=out, stderr=out, cwd=work, env=dict(env), start_new_session=True)
         except OSError as error:
             raise EnvironmentFault(f"cannot run {command[0]}: {error.strerror}; see `intloom doctor`") from None
         try:
@@ -193,8 +195,3 @@ def _prune(home: Path) -> None:
     for old in builds[_KEEP_BUILDS:]:
         shutil.rmtree(old, ignore_errors=True)
         (home / f"{old.name}.lock").unlink(missing_ok=True)
-
-
-def python_path() -> str:
-    """The module search path that Python inside a simulator needs to find what this process finds."""
-    return os.pathsep.join(p for p in sys.path if p)

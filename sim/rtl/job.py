@@ -78,6 +78,8 @@ class Job:
     """Cycles after which the bench gives up."""
     watchdog: int = 1 << 20
     memory: MemorySettings = field(default_factory=MemorySettings)
+    monitors: bool = True
+    """Check the interfaces' protocols, in benches that can."""
     log_writes: bool = False
     """Record every word that a unit writes; local memories only with a bench that taps them."""
     boundaries: Sequence[tuple[int, int]] = ()
@@ -183,6 +185,10 @@ def write_job(job: Job, files: RunFiles) -> None:
         "result": str(files.result),
         "memory": str(files.memory),
         "base": MEMORY_BASE,
+        "word_bytes": job.word_bytes,
+        "error_byte": planted.word * job.word_bytes if planted else 0,
+        "error_directions": int(planted.direction) if planted else 0,
+        "monitors": job.monitors,
         "stall_permille": job.memory.stall_permille,
         "seed": job.memory.seed,
     }

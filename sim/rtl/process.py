@@ -17,7 +17,7 @@ _POLL_SECONDS = 0.02
 _LOG_LINES = 15
 
 
-def cocotb_environment(toplevel: str, module: str, folder: Path) -> dict[str, str]:
+def cocotb_environment(toplevel: str, module: str, folder: Path, verilator: bool = True) -> dict[str, str]:
     """The environment in which a simulator with cocotb finds its Python, its top module and its tests."""
     import cocotb_tools.config
     import find_libpython
@@ -29,7 +29,9 @@ def cocotb_environment(toplevel: str, module: str, folder: Path) -> dict[str, st
         "COCOTB_TEST_MODULES": module,
         "COCOTB_RESULTS_FILE": str(folder / "results.xml"),
         "COCOTB_LOG_LEVEL": "WARNING",
-        "COCOTB_TRUST_INERTIAL_WRITES": "1",
+        "LD_LIBRARY_PATH": os.pathsep.join([str(cocotb_tools.config.libs_dir), os.environ.get("LD_LIBRARY_PATH", "")]),
+        # Verilator defers inertial writes itself, which is quicker; Icarus would apply them at once.
+        "COCOTB_TRUST_INERTIAL_WRITES": "1" if verilator else "0",
         "TOPLEVEL_LANG": "verilog",
         "PYTHONPATH": os.pathsep.join(p for p in sys.path if p),
         "PYGPI_PYTHON_BIN": sys.executable,

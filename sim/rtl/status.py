@@ -13,7 +13,8 @@ from hw.spec import regs
 from hw.spec.isa import QUEUED_UNITS
 
 _UNITS = len(QUEUED_UNITS)
-_LAYOUT = struct.Struct(f"<Q{_UNITS}Q{_UNITS}QQQQ160s")
+_TEXT_BYTES = 160
+_LAYOUT = struct.Struct(f"<Q{_UNITS}Q{_UNITS}QQQQ{_TEXT_BYTES}s")
 STATUS_BYTES = _LAYOUT.size
 
 
@@ -35,6 +36,13 @@ def read_status(path: Path) -> Status:
     cycle, *rest, layers, reads, writes, text = _LAYOUT.unpack(path.read_bytes()[:STATUS_BYTES])
     violation = text.split(b"\0", 1)[0].decode(errors="replace")
     return Status(cycle, tuple(rest[:_UNITS]), tuple(rest[_UNITS:]), layers, reads, writes, violation)
+
+
+def write_status(path: Path, status: Status) -> None:
+    """Write a status block; benches in Python do what csrc/recorder.cpp does in C++."""
+    text = status.violation.encode()[:_TEXT_BYTES]
+    counts = (status.layers, status.read_beats, status.write_beats)
+    path.write_bytes(_LAYOUT.pack(status.cycle, *status.started, *status.done, *counts, text))
 
 
 @dataclass(frozen=True)

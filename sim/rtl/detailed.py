@@ -1,0 +1,129 @@
+"""The detailed bench: the same RTL among cocotbext-axi partners, with random stalls, monitors and waves; slow."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from pathlib import Path
+
+from hw.spec.errors import UsageError
+
+from .bench import RawResult, Watch, prepare, read_raw
+from .build import Build, BuildPlan, build, cached, run_logged
+from .fast import cocotb_link_flags
+from .fast_test import SETTINGS_VARIABLE
+from .job import Job, RunFiles
+from .ports import TOP, parse_ports
+from .process import cocotb_environment, run_simulator
+from .status import read_status
+from .toolchain import icarus
+
+_TEST_MODULE = "sim.rtl.detailed_test"
+_ICARUS_MODULE = "libcocotbvpi_icarus"
+WAVES = "dump.fst"
+
+
+def _cocotb_main() -> str:
+    """The main program that cocotb ships for Verilator."""
+    import cocotb_tools.config
+
+    return str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
+
+
+def detailed_plan(verilog: str, waves: bool = False, everything_public: bool = False) -> BuildPlan:
+    """The accelerator under cocotb's own main program, clocked from Python.
+
+    With `everything_public` the flags are those of cocotb's own runner; else Python sees only the ports.
+    """
+    ports = "\n".join(f'public_flat_rw -module "{TOP}" -var "{name}"' for name in parse_ports(verilog))
+    generated = {"npu.v": verilog}
+    if not everything_public:
+        generated["visible.vlt"] = f"`verilator_config\n{ports}\n"
+    # The runner of cocotb leaves the compiler at the makefile's default level.
+    return BuildPlan(
+        name="default-flow" if everything_public else "detailed",
+        top=TOP,
+        generated=generated,
+        cpp=(_cocotb_main(),),
+        verilator_flags=(
+            "--vpi",
+            "--timing",
+            *(("--public-flat-rw",) if everything_public else ()),
+            *(("--trace-fst",) if waves else ()),
+        ),
+        link_flags=cocotb_link_flags(),
+        optimise="-Os" if everything_public else "-O2",
+    )
+
+
+class DetailedBench:
+    """Every cycle checked, every channel stalled at random: for blocks and small networks.
+
+    Parameters
+    ----------
+    waves
+        Leave the waves of the whole run as dump.fst in the run's folder.
+    monitors
+        Check the interfaces' protocols in every cycle.
+    everything_public
+        Build as cocotb's own runner does, for comparison.
+    """
+
+    name = "detailed"
+
+    def __init__(self, *, waves: bool = False, monitors: bool = True, everything_public: bool = False) -> None:
+        self._waves = waves
+        self._monitors = monitors
+        self._everything_public = everything_public
+
+    def build(self, verilog: str) -> Build:
+        """The simulator of this Verilog, built or from the cache."""
+        return build(detailed_plan(verilog, self._waves, self._everything_public))
+
+    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
+        """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
+        waves = ["--trace", "--trace-file", str(files.folder / WAVES)] if self._waves else []
+        return _run([str(simulator.binary), *waves], replace(job, monitors=self._monitors), files, watch)
+
+
+class IcarusBench:
+    """The detailed bench on Icarus Verilog: an independent simulator that checks Verilator on small cases."""
+
+    name = "icarus"
+
+    def build(self, verilog: str) -> Build:
+        """The compiled design, built or from the cache."""
+        compiler = icarus()
+        key = hashlib.sha256(verilog.encode()).hexdigest()[:24]
+
+        def make(work: Path, log: Path) -> Path:
+            (work / "npu.v").write_text(verilog, encoding="utf-8")
+            (work / "flags").write_text("+timescale+1ns/1ps\n", encoding="utf-8")
+            command = [str(compiler), "-g2012", "-s", TOP, "-f", "flags", "-o", "out.vvp", "npu.v"]
+            run_logged(command, work, {"PATH": str(compiler.parent)}, log)
+            return work / "out.vvp"
+
+        return cached(f"icarus-{key}", make)
+
+    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
+        """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
+        import cocotb_tools.config
+
+        # Icarus 11 looks for modules by the ending .vpi only.
+        module = files.folder / f"{_ICARUS_MODULE}.vpi"
+        module.unlink(missing_ok=True)
+        module.symlink_to(cocotb_tools.config.libs_dir / f"{_ICARUS_MODULE}.so")
+        vvp = icarus().with_name("vvp")
+        command = [str(vvp), "-M", str(files.folder), "-m", _ICARUS_MODULE, str(simulator.binary)]
+        return _run(command, job, files, watch, verilator=False)
+
+
+def _run(command: list[str], job: Job, files: RunFiles, watch: Watch | None, verilator: bool = True) -> RawResult:
+    if job.log_writes:
+        raise UsageError("only the fast bench records writes: leave out log_writes")
+    prepare(job, files)
+    env = cocotb_environment(TOP, _TEST_MODULE, files.folder, verilator)
+    env[SETTINGS_VARIABLE] = str(files.settings)
+    look = None if watch is None else (lambda: watch(read_status(files.status)))
+    run_simulator(command, files.folder, files.log, env, look)
+    return read_raw(files)

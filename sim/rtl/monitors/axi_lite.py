@@ -1,0 +1,48 @@
+"""Monitor of an AXI4-Lite port.
+
+1, 2. The handshake rules on all five channels.
+3. Every response belongs to an access: B after address and data, R after its address.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .handshake import HandshakeMonitor
+from .rule import RuleBroken
+
+_PAYLOADS = {"aw": ("addr",), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr",), "r": ("data", "resp")}
+
+
+class AxiLiteMonitor:
+    """Checks the port `prefix` of `dut`; call `clock` at every rising edge.
+
+    Parameters
+    ----------
+    dut
+        The module with the port.
+    prefix
+        Its name, such as `s_axi`.
+    """
+
+    def __init__(self, dut: Any, prefix: str) -> None:
+        self._name = prefix
+        self._channels = {
+            channel: HandshakeMonitor(
+                f"{prefix} {channel.upper()}",
+                getattr(dut, f"{prefix}_{channel}valid"),
+                getattr(dut, f"{prefix}_{channel}ready"),
+                {n: getattr(dut, f"{prefix}_{channel}{n}") for n in names},
+            )
+            for channel, names in _PAYLOADS.items()
+        }
+
+    def clock(self) -> None:
+        """Check this edge; raises `RuleBroken`."""
+        for channel in self._channels.values():
+            channel.clock()
+        count = {name: channel.transfers for name, channel in self._channels.items()}
+        if count["b"] > min(count["aw"], count["w"]):
+            raise RuleBroken(f"{self._name}: rule 3: B without a write")
+        if count["r"] > count["ar"]:
+            raise RuleBroken(f"{self._name}: rule 3: R without a read")

@@ -1,0 +1,92 @@
+"""The detailed bench on Verilator and on Icarus, tried on the stand-in accelerator; and its monitors bite."""
+
+import pytest
+
+from sim.rtl.detailed import WAVES, DetailedBench, IcarusBench
+from sim.rtl.fast import FastBench
+from sim.rtl.job import Direction, MemorySettings, PlantedError, RunFiles
+from tests.sim.rtl.standin import BEATS, VERILOG, copied, copy_job, fill
+
+WORDS = 64
+
+
+@pytest.fixture
+def files(tmp_path):
+    return RunFiles(tmp_path)
+
+
+def run(bench, files, verilog=VERILOG, **changes):
+    data = fill(files, WORDS)
+    return data, bench.run(bench.build(verilog), copy_job(WORDS, **changes), files)
+
+
+@pytest.mark.parametrize("bench", [DetailedBench(), IcarusBench()], ids=lambda b: b.name)
+@pytest.mark.parametrize("stall", [0, 300])
+def test_the_copy_is_whole_on_both_simulators(bench, files, stall):
+    data, raw = run(bench, files, memory=MemorySettings(stall_permille=stall))
+    assert (raw.ended, raw.progress.violation) == ("interrupt", "")
+    assert raw.status["done"] == 1
+    assert (copied(files, WORDS) == data).all()
+    assert len(raw.pulses.done[3]) == WORDS // BEATS
+
+
+def test_both_simulators_take_the_same_cycles(files):
+    cycles = {run(b, files)[1].counters["CYCLES"] for b in (DetailedBench(), IcarusBench())}
+    assert len(cycles) == 1
+
+
+def test_a_planted_bus_error_reaches_the_accelerator(files):
+    error = PlantedError(word=8, direction=Direction.READ)
+    _, raw = run(DetailedBench(), files, memory=MemorySettings(error=error))
+    assert (raw.status["error"], raw.status["cause"]) == (1, 5)
+
+
+BROKEN = {
+    "valid falls before the transfer": (
+        "m_axi_arvalid = state == AR,",
+        "m_axi_arvalid = state == AR & !cycles[0],",
+        r"m_axi AR: rule 1: valid must stay high",
+    ),
+    "payload changes before the transfer": (
+        "m_axi_awaddr = from + {length, 2'b00}",
+        "m_axi_awaddr = from + {length, 2'b00} + {cycles[0], 4'd0}",
+        r"m_axi AW: rule 2: addr must stay",
+    ),
+    "address between words": (
+        "m_axi_araddr = from;",
+        "m_axi_araddr = from + 1;",
+        r"m_axi: rule 4: AR of 4 beats at 0x40000001 must be aligned to 4 bytes",
+    ),
+    "burst of the wrong kind": ("m_axi_arburst = 1,", "m_axi_arburst = 0,", r"m_axi: rule 4: .* must be incrementing"),
+    "done without started": (
+        "{done_store, 2'b00, done_load};",
+        "{done_store, done_load, 1'b0, done_load};",
+        r"trace: rule 1: VEC finished 1 of 0 started",
+    ),
+}
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", BROKEN)
+def test_monitors_name_the_broken_rule(files, name):
+    correct, wrong, message = BROKEN[name]
+    assert correct in VERILOG
+    _, raw = run(IcarusBench(), files, VERILOG.replace(correct, wrong), memory=MemorySettings(stall_permille=500))
+    assert raw.ended == "violation"
+    import re
+
+    assert re.search(message, raw.progress.violation)
+
+
+@pytest.mark.slow
+def test_waves_are_left_in_the_run_folder(files):
+    _, raw = run(DetailedBench(waves=True), files)
+    assert raw.ended == "interrupt"
+    assert (files.folder / WAVES).stat().st_size > 1000
+
+
+def test_the_fast_bench_takes_about_as_many_cycles(files):
+    """Both memories answer at once here; the models differ by a few cycles a burst."""
+    slow = run(DetailedBench(), files)[1].counters["CYCLES"]
+    fast = run(FastBench(), files, memory=MemorySettings(read_latency=0, write_latency=0))[1].counters["CYCLES"]
+    assert fast / 2 < slow < fast * 2
