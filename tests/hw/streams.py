@@ -63,12 +63,19 @@ def monitor(port: Any, name: str) -> Callable[[Any], Any]:
     return process
 
 
-def run(design: Any, *processes: Callable[[Any], Any], monitors: Iterable[tuple[Any, str]] = ()) -> None:
-    """Simulates until every process has ended."""
+Process = Callable[[Any], Any]
+
+
+def run(
+    design: Any, *processes: Process, background: Iterable[Process] = (), monitors: Iterable[tuple[Any, str]] = ()
+) -> None:
+    """Simulates until every process has ended; those in the background run along."""
     simulator = Simulator(design)
     simulator.add_clock(1e-8)
     for process in processes:
         simulator.add_testbench(process)
+    for process in background:
+        simulator.add_testbench(process, background=True)
     for port, name in monitors:
         simulator.add_testbench(monitor(port, name), background=True)
     simulator.run()

@@ -1,0 +1,49 @@
+"""Memory behind AXI channels for Amaranth's simulator: fixed latency, random pauses, a word is its own address hashed."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Callable
+from typing import Any
+
+from hw.spec.params import HardwareParams
+
+
+def content(word: int, params: HardwareParams) -> int:
+    """What memory holds at a word: different everywhere, easy to expect."""
+    return (word * 0x9E3779B97F4A7C15 + 0x1234567) % (1 << params.axi_data_bits)
+
+
+def read_memory(
+    bursts: Any, r: Any, params: HardwareParams, rng: random.Random, latency: int, rate: float, limit: int
+) -> Callable[[Any], Any]:
+    """Serves bursts in order, each beat `latency` cycles after its burst at the earliest, `limit` bursts under way."""
+
+    async def process(ctx: Any) -> None:
+        queue: deque[tuple[int, int, bool]] = deque()
+        open_bursts = 0
+        cycle = 0
+        ctx.set(bursts.ready, 1)
+        while True:
+            *_, asked, taken, word, beats = await ctx.tick().sample(
+                bursts.valid & bursts.ready, r.valid & r.ready, bursts.payload.addr, bursts.payload.beats_less_one
+            )
+            cycle += 1
+            if taken:
+                open_bursts -= queue.popleft()[2]
+            if asked:
+                assert (word % (4096 // params.word_bytes)) + beats < 4096 // params.word_bytes, "4 KiB crossed"
+                assert beats < params.axi_burst
+                queue += [(cycle + latency, word + i, i == beats) for i in range(beats + 1)]
+                open_bursts += 1
+            ctx.set(bursts.ready, int(open_bursts < limit and rng.random() < rate))
+            holds = bool(queue) and queue[0][0] <= cycle
+            stays = ctx.get(r.valid) and not taken
+            offer = holds and (stays or rng.random() < rate)
+            ctx.set(r.valid, int(offer))
+            if offer:
+                _, at, last = queue[0]
+                ctx.set(r.payload, {"id": 0, "data": content(at, params), "resp": 0, "last": int(last)})
+
+    return process

@@ -1,0 +1,77 @@
+"""Runs and bursts: every word once and in order, no burst too long or across 4 KiB, runs that touch joined."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module
+from amaranth.lib import wiring
+
+from hw.dma.bursts import BurstSplitter, word_address_bits
+from hw.dma.runs import RunWalker
+from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run, source
+
+Move = dict[str, int]
+
+
+def _random_move(rng: random.Random) -> Move:
+    n0, n1, n2 = rng.choice([1, 2, 5, 16, 100, rng.randrange(1, 300)]), rng.randrange(1, 6), rng.randrange(1, 4)
+    s1 = rng.choice([n0, rng.getrandbits(32), n0 + 3])
+    s2 = rng.choice([n0 * n1, rng.getrandbits(32), s1 * n1 % 2**32])
+    return {"dram": rng.getrandbits(32), "n0": n0, "n1": n1, "n2": n2, "dram_s1": s1, "dram_s2": s2}
+
+
+def _words(move: Move, base: int, params: HardwareParams) -> list[int]:
+    return [
+        (base + (move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"]) % 2**32 + p0)
+        % (1 << word_address_bits(params))
+        for p2 in range(move["n2"])
+        for p1 in range(move["n1"])
+        for p0 in range(move["n0"])
+    ]
+
+
+def _bursts(params: HardwareParams, base: int, moves: list[Move], rng: random.Random) -> list[list[tuple[int, int]]]:
+    """The bursts, (word, beats), of each move."""
+    m = Module()
+    m.submodules.walker = walker = RunWalker()
+    m.submodules.splitter = splitter = BurstSplitter(params)
+    wiring.connect(m, walker.o, splitter.i)
+    m.d.comb += splitter.base.eq(base)
+    result: list[list[tuple[int, int]]] = [[]]
+
+    async def take(ctx: Any) -> None:
+        while len(result) <= len(moves):
+            ctx.set(splitter.o.ready, rng.random() < 0.8)
+            *_, valid, ready, burst = await ctx.tick().sample(splitter.o.valid, splitter.o.ready, splitter.o.payload)
+            if valid and ready:
+                result[-1].append((burst.addr, burst.beats_less_one + 1))
+                if burst.last:
+                    result.append([])
+
+    run(m, source(walker.i, moves, rng, 0.9), take, monitors=[(walker.o, "runs"), (splitter.o, "bursts")])
+    return result[:-1]
+
+
+@pytest.mark.parametrize("name", ["nano", "base", "large"])
+def test_bursts_cover_the_move_and_obey_axi(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    params = preset(name).replace(axi_burst=rng.choice([4, 8, 64]))
+    base = rng.getrandbits(word_address_bits(params))
+    moves = [_random_move(rng) for _ in range(12)]
+    page = 4096 // params.word_bytes
+    wrap = 1 << word_address_bits(params)
+    for move, bursts in zip(moves, _bursts(params, base, moves, rng), strict=True):
+        assert [(at + k) % wrap for at, beats in bursts for k in range(beats)] == _words(move, base, params)
+        for at, beats in bursts:
+            assert beats <= params.axi_burst
+            assert at // page == (at + beats - 1) // page, "a burst crosses 4 KiB"
+
+
+def test_rows_that_touch_travel_in_long_bursts() -> None:
+    params = preset("base")
+    move = {"dram": 0, "n0": 8, "n1": 16, "n2": 4, "dram_s1": 8, "dram_s2": 128}
+    assert _bursts(params, 0, [move], random.Random(1)) == [[(64 * i, 64) for i in range(8)]]

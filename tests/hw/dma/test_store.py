@@ -1,0 +1,126 @@
+"""The store unit: every word in its burst under random refusals, done only after the response, a beat a cycle."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hw.dma.store import StoreUnit
+from hw.ports import READ_LATENCY
+from hw.spec import isa
+from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
+
+from .memory_model import content
+from .test_load import BASE, random_move, words_of
+
+
+class StoreBench:
+    """A store unit between a scratchpad whose words are hashed addresses and a memory that records."""
+
+    def __init__(self, params: HardwareParams, moves: list[isa.Instruction], rng: random.Random, rate: float) -> None:
+        self.unit = StoreUnit(params)
+        self.params, self.moves, self.rng, self.rate = params, moves, rng, rate
+        self.bursts: list[tuple[int, int]] = []
+        self.words: list[tuple[int, int]] = []
+        self.answered = 0
+        self.done_after: list[int] = []
+        self.cycles = 0
+
+    async def offer(self, ctx: Any) -> None:
+        port = self.unit.unit
+        ctx.set(self.unit.base, BASE)
+        for index, move in enumerate(self.moves):
+            ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
+            ctx.set(port.index, index)
+            ctx.set(port.valid, 1)
+            await ctx.tick().until(port.ready)
+        ctx.set(port.valid, 0)
+        while len(self.done_after) < len(self.moves):
+            await ctx.tick()
+        await ctx.tick()
+        assert ctx.get(port.idle)
+        assert not ctx.get(port.fault)
+
+    async def scratchpad(self, ctx: Any) -> None:
+        scratch = self.unit.scratch
+        pipeline = [0] * READ_LATENCY
+        while True:
+            ctx.set(scratch.ready, int(self.rng.random() < self.rate))
+            ctx.set(scratch.data, pipeline[-1])
+            *_, asked, addr = await ctx.tick().sample(scratch.valid & scratch.ready, scratch.addr)
+            pipeline = [content(addr, self.params) if asked else 0xBAD, *pipeline[:-1]]
+
+    async def memory(self, ctx: Any) -> None:
+        unit = self.unit
+        beats: list[tuple[int, int]] = []
+        owed = 0
+        while True:
+            ctx.set(unit.aw.ready, int(self.rng.random() < self.rate))
+            ctx.set(unit.w.ready, int(self.rng.random() < self.rate))
+            ctx.set(unit.b.valid, int(owed > 0 and self.rng.random() < self.rate))
+            *_, addressed, aw, sent, w, answered, done = await ctx.tick().sample(
+                unit.aw.valid & unit.aw.ready,
+                unit.aw.payload,
+                unit.w.valid & unit.w.ready,
+                unit.w.payload,
+                unit.b.valid & unit.b.ready,
+                unit.unit.done,
+            )
+            self.cycles += 1
+            if done:
+                self.done_after.append(self.answered)
+            if addressed:
+                self.bursts.append((aw.addr // self.params.word_bytes, aw.len + 1))
+                beats += [(self.bursts[-1][0] + i, i == aw.len) for i in range(aw.len + 1)]
+            if sent:
+                at, last = beats.pop(0)
+                assert w.last == last
+                assert w.strb == (1 << self.params.word_bytes) - 1
+                self.words.append((at, w.data))
+                owed += last
+            if answered:
+                owed -= 1
+                self.answered += 1
+
+
+def _simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, rate: float) -> StoreBench:
+    bench = StoreBench(params, moves, random.Random(seed), rate)
+    unit = bench.unit
+    run(
+        unit, bench.offer, background=[bench.scratchpad, bench.memory], monitors=[(unit.aw, "AW"), (unit.w, "W")],
+    )  # fmt: skip
+    return bench
+
+
+@pytest.mark.parametrize("name", ["nano", "base"])
+def test_every_word_reaches_memory_in_legal_bursts(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    params = preset(name).replace(axi_burst=rng.choice([4, 16, 64]), axi_outstanding=rng.choice([1, 2, 8]))
+    moves = [random_move(rng, "STORE", params) for _ in range(10)]
+    bench = _simulate(params, moves, seed, rate=0.7)
+    page = 4096 // params.word_bytes
+    assert all(at // page == (at + beats - 1) // page and beats <= params.axi_burst for at, beats in bench.bursts)
+    moved = [words_of(m) for m in moves]
+    assert bench.words == [(BASE + dram, content(local, params)) for words in moved for dram, local in words]
+    ends, bursts = [], iter(bench.bursts)
+    count = 0
+    for words in moved:
+        left = len(words)
+        while left:
+            left -= next(bursts)[1]
+            count += 1
+        assert left == 0, "a burst must not reach into the next instruction"
+        ends.append(count)
+    assert bench.done_after == ends, "done must come in the cycle after the last response"
+
+
+def test_a_beat_a_cycle(seed: int) -> None:
+    params = preset("base")
+    moves = [isa.make("STORE", dram=96 * i, local=5, n0=24, n1=4, dram_s1=24, local_s1=30) for i in range(12)]
+    bench = _simulate(params, moves, seed, rate=1.0)
+    busy = len(bench.words) / bench.cycles
+    print(f"{busy:.3f} beats a cycle")
+    assert busy >= 0.95
