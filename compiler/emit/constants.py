@@ -1,0 +1,60 @@
+"""The constant image: weights, channel parameters and tables, laid out word by word in memory."""
+
+from __future__ import annotations
+
+import numpy as np
+from hw.spec.arith import Affine
+from hw.spec.params import HardwareParams
+from numpy.typing import NDArray
+
+
+class ConstantImage:
+    """Grows as constants are added; equal constants are stored once."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._word = params.word_bytes
+        self._chunks: list[bytes] = []
+        self._places: dict[bytes, int] = {}
+        self.words = 0
+
+    def add(self, data: bytes) -> int:
+        """Store whole words of data (the last one padded with zeros); gives the first word's number in the image."""
+        data += bytes(-len(data) % self._word)
+        if data not in self._places:
+            self._places[data] = self.words
+            self._chunks.append(data)
+            self.words += len(data) // self._word
+        return self._places[data]
+
+    def to_bytes(self) -> bytes:
+        """The whole image."""
+        return b"".join(self._chunks)
+
+
+def residual_constants(law: Affine, params: HardwareParams) -> bytes:
+    """The residual adder's constants as a CONV finds them: m1 and m2 (int32), c (int64), padded to whole words."""
+    parts = (law.m1.to_bytes(4, "little", signed=True), law.m2.to_bytes(4, "little", signed=True))
+    data = b"".join(parts) + law.c.to_bytes(8, "little", signed=True)
+    return data.ljust(params.residual_words * params.word_bytes, b"\0")
+
+
+def channel_parameters(
+    bias: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], params: HardwareParams
+) -> NDArray[np.uint8]:
+    """Biases and packed scales of every output block: [block, bytes]; channels are padded with zeros to whole blocks."""
+    channels = len(bias)
+    blocks = -(-channels // params.cols)
+    words = np.zeros((blocks, 2, params.cols), np.uint32)
+    flat_bias = np.zeros(blocks * params.cols, np.int32)
+    flat_scale = np.zeros(blocks * params.cols, np.uint32)
+    flat_bias[:channels] = bias
+    flat_scale[:channels] = mantissa.astype(np.uint32) | shift.astype(np.uint32) << 24
+    words[:, 0] = flat_bias.view(np.uint32).reshape(blocks, params.cols)
+    words[:, 1] = flat_scale.reshape(blocks, params.cols)
+    return words.reshape(blocks, -1).view(np.uint8)
+
+
+def pack_blocks(parameters: NDArray[np.uint8], tiles: NDArray[np.int8]) -> NDArray[np.uint8]:
+    """Every output block's bytes: its channel parameters, then its weight tiles [block, tile, column, lane]."""
+    flat = np.ascontiguousarray(tiles).view(np.uint8).reshape(len(tiles), -1)
+    return np.concatenate([parameters, flat], axis=1)

@@ -1,0 +1,53 @@
+"""Builds the instruction stream: adds instructions in a legal sequential order and derives every wait."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from compiler.program.footprint import footprint
+from compiler.program.hazards import NOTHING, AccessTracker, Order
+from compiler.program.program import Provenance
+from hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, make
+from hw.spec.params import HardwareParams
+
+
+@dataclass
+class Emitter:
+    """Instructions and their provenance so far."""
+
+    params: HardwareParams
+    tensor_words: int
+    """Words of memory that loads and stores may touch."""
+    instructions: list[Instruction] = field(default_factory=list)
+    provenance: list[Provenance] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._tracker = AccessTracker(self.params, self.tensor_words)
+        self._order = Order()
+
+    def begin(self) -> None:
+        """The first instruction of a program."""
+        self._append(
+            make(Kind.BEGIN, version=ISA_VERSION, fingerprint=self.params.fingerprint()), Provenance(layer=-1, tile=-1)
+        )
+
+    def end(self) -> None:
+        """The last instruction of a program."""
+        counts = {f"wait_{u.name.lower()}": self._order.count(u) for u in QUEUED_UNITS}
+        self._append(make(Kind.END, **counts), Provenance(layer=-1, tile=-1))
+
+    def emit(self, kind: Kind, provenance: Provenance, **fields: int) -> int:
+        """Add an instruction that starts when nothing before it conflicts with it any more; gives its number."""
+        bare = make(kind, **fields)
+        unit = bare.unit
+        accesses = footprint(bare, self.params)
+        waits = self._order.needed_waits(unit, self._tracker.conflicts(unit, accesses))
+        self._order.append(unit, waits)
+        self._tracker.record(unit, self._order.count(unit), accesses)
+        named = {f"wait_{u.name.lower()}": n for u, n in zip(QUEUED_UNITS, waits, strict=True)}
+        self._append(make(kind, **fields, **named) if waits != NOTHING else bare, provenance)
+        return len(self.instructions) - 1
+
+    def _append(self, instruction: Instruction, provenance: Provenance) -> None:
+        self.instructions.append(instruction)
+        self.provenance.append(provenance)

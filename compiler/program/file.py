@@ -1,0 +1,174 @@
+"""The program file `.loom`: a fixed header, a JSON manifest, the instructions and the constant image.
+
+All numbers are little-endian. The header is `MAGIC`, format version (u32), four zero bytes, the lengths in bytes of
+manifest, instructions and image (u64 each) and the SHA-256 of everything else in the file. Each section starts at a
+multiple of `ALIGNMENT` bytes, so that a reader can map the image. Equal programs give equal bytes.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import mmap
+import os
+import struct
+import tempfile
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from hw.spec.errors import DiskError, EncodingError, FileFormatError, HardwareMismatchError, ParameterError
+from hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
+from hw.spec.params import HardwareParams, from_dict
+
+from .memory import encode_all
+from .program import Layer, Layout, Place, Program, Provenance, Role
+
+MAGIC = b"INTLOOM\0"
+FORMAT_VERSION = 1
+ALIGNMENT = 64
+_HEADER = struct.Struct("<8sI4xQQQ")
+_DIGEST_BYTES = 32
+
+
+def _manifest(program: Program) -> dict[str, Any]:
+    return {
+        "name": program.name,
+        "source": program.source,
+        "isa_version": ISA_VERSION,
+        "fingerprint": program.params.fingerprint(),
+        "params": program.params.to_dict(),
+        "instructions_at": program.instructions_at,
+        "image_at": program.image_at,
+        "memory_words": program.memory_words,
+        "predicted_cycles": program.predicted_cycles,
+        "places": [asdict(p) for p in program.places],
+        "layers": [asdict(layer) for layer in program.layers],
+        "provenance": [[p.layer, p.tile, p.note] for p in program.provenance],
+    }
+
+
+def _padded(data: bytes) -> bytes:
+    return data + bytes(-len(data) % ALIGNMENT)
+
+
+def to_bytes(program: Program) -> bytes:
+    """The content of the program's file."""
+    manifest = json.dumps(_manifest(program), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
+    code = encode_all(program)
+    header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(manifest), len(code), len(program.image))
+    body = _padded(manifest) + _padded(code) + program.image
+    digest = hashlib.sha256(header + body).digest()
+    return _padded(header + digest) + body
+
+
+def save(program: Program, path: Path) -> None:
+    """Write the program's file; it appears complete or not at all."""
+    path = Path(path)
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+        try:
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(to_bytes(program))
+            Path(temporary).replace(path)
+        except BaseException:
+            Path(temporary).unlink(missing_ok=True)
+            raise
+    except OSError as error:
+        raise DiskError(f"cannot write program {path}: {error.strerror}; check space and permissions") from None
+
+
+def _read(path: Path) -> bytes | mmap.mmap:
+    try:
+        with path.open("rb") as stream:
+            size = os.fstat(stream.fileno()).st_size
+            return mmap.mmap(stream.fileno(), size, access=mmap.ACCESS_READ) if size else b""
+    except OSError as error:
+        raise FileFormatError(f"cannot read program {path}: {error.strerror}") from None
+
+
+def _sections(data: memoryview, path: Path) -> tuple[bytes, bytes, bytes]:
+    start = _HEADER.size + _DIGEST_BYTES
+    if len(data) < start or bytes(data[: len(MAGIC)]) != MAGIC:
+        raise FileFormatError(f"{path} must be an Intloom program (.loom), but it does not start like one")
+    _, version, *lengths = _HEADER.unpack_from(data)
+    if version != FORMAT_VERSION:
+        raise FileFormatError(f"{path} must have format version {FORMAT_VERSION}, not {version}: compile it again")
+    offsets = [start + -start % ALIGNMENT]
+    for length in lengths[:2]:
+        offsets.append(offsets[-1] + length + -length % ALIGNMENT)
+    end = offsets[2] + lengths[2]
+    if len(data) != end:
+        kind = "truncated" if len(data) < end else "longer than it says"
+        raise FileFormatError(f"{path} is {kind}: it must have {end} bytes, not {len(data)}; copy or compile it again")
+    digest = hashlib.sha256(data[: _HEADER.size])
+    digest.update(data[offsets[0] :])
+    if digest.digest() != bytes(data[_HEADER.size : start]) or any(data[start : offsets[0]]):
+        raise FileFormatError(f"{path} was altered: its checksum does not match; copy or compile it again")
+    manifest, code, image = (bytes(data[o : o + n]) for o, n in zip(offsets, lengths, strict=True))
+    return manifest, code, image
+
+
+def _place(values: dict[str, Any]) -> Place:
+    shape = tuple(values.pop("shape"))
+    return Place(**values | {"shape": shape, "role": Role(values["role"]), "layout": Layout(values["layout"])})
+
+
+def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
+    steps = range(0, len(code), INSTRUCTION_BYTES)
+    return Program(
+        name=manifest["name"],
+        params=from_dict(manifest["params"]),
+        instructions=tuple(decode(code[i : i + INSTRUCTION_BYTES]) for i in steps),
+        provenance=tuple(Provenance(layer=k, tile=t, note=n) for k, t, n in manifest["provenance"]),
+        instructions_at=manifest["instructions_at"],
+        image_at=manifest["image_at"],
+        image=image,
+        memory_words=manifest["memory_words"],
+        places=tuple(_place(p) for p in manifest["places"]),
+        layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
+        predicted_cycles=manifest["predicted_cycles"],
+        source=manifest["source"],
+    )
+
+
+def _check_hardware(manifest: dict[str, Any], expect: HardwareParams | None, path: Path) -> None:
+    if manifest["isa_version"] != ISA_VERSION:
+        raise HardwareMismatchError(
+            f"{path} must use instruction set version {ISA_VERSION}, not {manifest['isa_version']}: compile it again"
+        )
+    if expect is None or manifest["fingerprint"] == expect.fingerprint():
+        return
+    theirs, ours = manifest["params"], expect.to_dict()
+    differing = ", ".join(f"{k} is {theirs.get(k)!r}, not {v!r}" for k, v in ours.items() if theirs.get(k) != v)
+    raise HardwareMismatchError(f"{path} was made for other hardware: {differing}; compile it for this one")
+
+
+def from_bytes(data: bytes, path: Path, expect: HardwareParams | None = None) -> Program:
+    """The program in a file's content; `path` is for messages only."""
+    manifest_bytes, code, image = _sections(memoryview(data), path)
+    try:
+        manifest = json.loads(manifest_bytes)
+        _check_hardware(manifest, expect, path)
+        return _program(manifest, code, image)
+    except (ValueError, KeyError, TypeError, AttributeError, EncodingError, ParameterError) as error:
+        raise FileFormatError(f"{path} has a correct checksum but a broken manifest or program: {error}") from None
+
+
+def load(path: Path, expect: HardwareParams | None = None) -> Program:
+    """The program in file `path`.
+
+    Raises
+    ------
+    FileFormatError
+        The file is missing, truncated, altered, or not a program.
+    HardwareMismatchError
+        It was made for another instruction set version, or for hardware other than `expect`.
+    """
+    path = Path(path)
+    mapped = _read(path)
+    try:
+        return from_bytes(bytes(mapped), path, expect)
+    finally:
+        if isinstance(mapped, mmap.mmap):
+            mapped.close()

@@ -1,0 +1,165 @@
+"""Which words an instruction reads and writes, worked out from its fields alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import IntEnum
+
+from hw.spec.isa import SCRATCH_BITS, Instruction, Kind, TableUse, Target
+from hw.spec.params import HardwareParams
+
+ADDRESS_SPACE = 1 << SCRATCH_BITS
+"""Local addresses are computed modulo this."""
+
+
+class Memory(IntEnum):
+    """The three memories."""
+
+    DRAM = 0
+    SCRATCH = 1
+    WEIGHT = 2
+
+
+@dataclass(frozen=True)
+class Access:
+    """Words of one memory: all sums of `base` and one multiple of each step, `dims` being (count, step), outermost first."""
+
+    memory: Memory
+    write: bool
+    base: int
+    dims: tuple[tuple[int, int], ...]
+
+    @property
+    def last(self) -> int:
+        """The highest word."""
+        return self.base + sum((n - 1) * s for n, s in self.dims)
+
+
+def conv_weight_words(
+    params: HardwareParams, *, table: bool, residual: bool, out_blocks: int, tiles_per_block: int
+) -> int:
+    """Words of weight memory that a CONV reads: constants, then channel parameters and tiles of each output block."""
+    head = params.table_words * table + params.residual_words * residual
+    return head + out_blocks * (params.channel_words + tiles_per_block * params.tile_words)
+
+
+def conv_tiles(instruction: Instruction) -> int:
+    """Weight tiles of one output block of a CONV."""
+    i = instruction
+    return (1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
+
+
+def _move(i: Instruction) -> list[Access]:
+    store = i.kind is Kind.STORE
+    local = Memory.WEIGHT if not store and i["target"] == Target.WEIGHT else Memory.SCRATCH
+    run = (i["n0"], 1)
+    dram = Access(Memory.DRAM, store, i["dram"], ((i["n2"], i["dram_s2"]), (i["n1"], i["dram_s1"]), run))
+    near = Access(local, not store, i["local"], ((i["n2"], i["local_s2"]), (i["n1"], i["local_s1"]), run))
+    return [near, dram] if store else [dram, near]
+
+
+def _span(first: int, outputs: int, stride: int, taps: int, dilation: int, size: int) -> tuple[int, int]:
+    """The half-open range of input coordinates under a window, inside the tensor."""
+    last = first + (outputs - 1) * stride + (taps - 1) * dilation
+    return max(first, 0), min(last, size - 1) + 1
+
+
+def _conv_columns(i: Instruction, params: HardwareParams) -> tuple[int, int]:
+    """The half-open range of input words of a row that a CONV reads."""
+    if not i["packed"]:
+        return _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], i["dilation_w"], i["in_w"])
+    group = params.pixels_per_word
+    taps = i["kernel_w"] * i["dilation_w"] * group
+    first, stop = _span(i["ix0"], i["out_w"], i["stride_w"], taps, 1, i["in_w"])
+    return first // group, -(-stop // group)
+
+
+def _conv_input(i: Instruction, params: HardwareParams) -> list[Access]:
+    y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["dilation_h"], i["in_h"])
+    x0, x1 = _conv_columns(i, params)
+    if y0 >= y1 or x0 >= x1:
+        return []
+    step, plane, blocks, groups = i["in_block_step"], i["in_plane"], i["in_blocks"], i["out_blocks"]
+    if step == plane:
+        planes: tuple[tuple[int, int], ...] = ((groups + blocks - 1, plane),)
+    else:
+        planes = ((groups if step else 1, step), (blocks, plane))
+    run = (x1 - x0, 1)
+    offset = i["in_row_off"] + (y0 - i["iy0"]) * i["in_row"]
+    ring = i["in_ring"]
+    if ring == 0:
+        base = (i["in_base"] + offset + x0) % ADDRESS_SPACE
+        return [Access(Memory.SCRATCH, False, base, (*planes, (y1 - y0, i["in_row"]), run))]
+    rows = [(offset + k * i["in_row"]) % ring for k in range(y1 - y0)]
+    return [Access(Memory.SCRATCH, False, (i["in_base"] + r + x0) % ADDRESS_SPACE, (*planes, run)) for r in rows]
+
+
+def _conv(i: Instruction, params: HardwareParams) -> list[Access]:
+    words = conv_weight_words(
+        params,
+        table=i["table"] == TableUse.LOAD,
+        residual=bool(i["residual"]),
+        out_blocks=i["out_blocks"],
+        tiles_per_block=conv_tiles(i),
+    )
+    out_blocks = -(-(i["out_lane"] + i["out_blocks"] * params.cols) // params.rows)
+    accesses = _conv_input(i, params)
+    accesses.append(Access(Memory.WEIGHT, False, i["weights"], ((words, 1),)))
+    if i["residual"]:
+        dims = ((-(-i["out_blocks"] * params.cols // params.rows), i["res_plane"]), (i["out_h"], i["res_row"]))
+        accesses.append(Access(Memory.SCRATCH, False, i["res_base"], (*dims, (i["out_w"], 1))))
+    accesses.append(_output(i, out_blocks))
+    return accesses
+
+
+def _output(i: Instruction, blocks: int) -> Access:
+    dims = ((blocks, i["out_plane"]), (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
+    return Access(Memory.SCRATCH, True, i["out_base"], dims)
+
+
+def _operand(i: Instruction, name: str, size: tuple[int, int], step: int = 1) -> Access:
+    dims = ((i["blocks"], i[f"{name}_plane"]), (size[0], i[f"{name}_row"]), (size[1], step))
+    return Access(Memory.SCRATCH, False, i[f"{name}_base"], dims)
+
+
+def _copy(i: Instruction) -> list[Access]:
+    size = (-(-i["out_h"] // i["up_h"]), -(-i["out_w"] // i["up_w"]))
+    return [_operand(i, "a", size, i["a_x"]), _output(i, i["blocks"])]
+
+
+def _pair(i: Instruction) -> list[Access]:
+    size = (i["out_h"], i["out_w"])
+    return [_operand(i, "a", size), _operand(i, "b", size), _output(i, i["blocks"])]
+
+
+def _pool(i: Instruction) -> list[Access]:
+    y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], 1, i["in_h"])
+    x0, x1 = _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], 1, i["in_w"])
+    if y0 >= y1 or x0 >= x1:
+        return [_output(i, i["blocks"])]
+    base = (i["a_base"] + y0 * i["a_row"] + x0) % ADDRESS_SPACE
+    dims = ((i["blocks"], i["a_plane"]), (y1 - y0, i["a_row"]), (x1 - x0, 1))
+    return [Access(Memory.SCRATCH, False, base, dims), _output(i, i["blocks"])]
+
+
+def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Access]:
+    """All words that the instruction may read or write; reads come before writes.
+
+    Input rows and columns that a stride steps over count as read. Weight addresses may pass the end of the memory: they wrap.
+    """
+    match instruction.kind:
+        case Kind.LOAD | Kind.STORE:
+            return _move(instruction)
+        case Kind.CONV:
+            return _conv(instruction, params)
+        case Kind.VTABLE:
+            return [Access(Memory.SCRATCH, False, instruction["a_base"], ((params.table_words, 1),))]
+        case Kind.VCOPY:
+            return _copy(instruction)
+        case Kind.VADD | Kind.VMUL:
+            return _pair(instruction)
+        case Kind.VMAX | Kind.VAVG:
+            return _pool(instruction)
+        case _:
+            return []

@@ -1,0 +1,171 @@
+"""Who must have finished before an instruction may start, and who is known to have.
+
+`AccessTracker` remembers for every word which instruction of each unit read and wrote it last. From that follow the
+conflicts of the next instruction: reads of what was written, writes of what was read or written. `Order` works
+out what an instruction's waits guarantee, through other instructions' waits and the order inside a unit.
+
+A unit starts its instructions in order and finishes them in order, but works on them in a pipeline. So inside a unit:
+
+* MAC and VEC read their operands and write their results in order; only a read of an earlier result needs a wait.
+* LOAD and STORE hand their words to the bus; any conflict needs a wait.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+
+import numpy as np
+from hw.spec.errors import ProgramError
+from hw.spec.isa import QUEUED_UNITS, Instruction, Unit
+from hw.spec.params import HardwareParams
+from numpy.typing import NDArray
+
+from .footprint import Access, Memory
+
+Counts = tuple[int, int, int, int]
+"""For each queued unit, how many of its instructions have finished."""
+
+NOTHING: Counts = (0, 0, 0, 0)
+_IN_ORDER_WRITERS = (Unit.MAC, Unit.VEC)
+_WRITERS = {
+    Memory.DRAM: (Unit.STORE,),
+    Memory.SCRATCH: (Unit.LOAD, Unit.MAC, Unit.VEC),
+    Memory.WEIGHT: (Unit.LOAD,),
+}
+_READERS = {
+    Memory.DRAM: (Unit.LOAD,),
+    Memory.SCRATCH: (Unit.MAC, Unit.VEC, Unit.STORE),
+    Memory.WEIGHT: (Unit.MAC,),
+}
+
+
+def waits_of(instruction: Instruction) -> Counts:
+    """The instruction's wait fields."""
+    i = instruction
+    return (i["wait_load"], i["wait_mac"], i["wait_vec"], i["wait_store"])
+
+
+def _merge(a: Counts, b: Counts) -> Counts:
+    return (max(a[0], b[0]), max(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+
+
+class AccessTracker:
+    """Last reader and writer of every word, by unit, as numbers of instructions counted from 1; 0 is nobody."""
+
+    def __init__(self, params: HardwareParams, memory_words: int) -> None:
+        self.sizes = {
+            Memory.DRAM: memory_words,
+            Memory.SCRATCH: params.scratch_words,
+            Memory.WEIGHT: params.weight_words,
+        }
+        self._written = {(m, u): np.zeros(n, np.int32) for m, n in self.sizes.items() for u in _WRITERS[m]}
+        self._read = {(m, u): np.zeros(n, np.int32) for m, n in self.sizes.items() for u in _READERS[m]}
+
+    def _pieces(self, access: Access) -> Iterator[Access]:
+        """The access, cut where weight addresses wrap; refused where it leaves its memory."""
+        size = self.sizes[access.memory]
+        if access.memory is Memory.WEIGHT and access.last >= size:
+            words = [access.base]
+            for count, step in access.dims[:-1]:
+                words = [w + k * step for w in words for k in range(count)]
+            run = access.dims[-1][0]
+            for start in (w % size for w in words):
+                head = min(run, size - start)
+                yield Access(access.memory, access.write, start, ((head, 1),))
+                if run > head:
+                    yield Access(access.memory, access.write, 0, ((run - head, 1),))
+            return
+        if access.last >= size:
+            raise ProgramError(
+                f"{'write' if access.write else 'read'} of {access.memory.name.lower()} word {access.last} is outside "
+                f"its {size} words"
+            )
+        yield access
+
+    @staticmethod
+    def _view(array: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
+        shape = tuple(n for n, _ in access.dims)
+        return np.ndarray(shape, np.int32, array, access.base * 4, tuple(s * 4 for _, s in access.dims))
+
+    def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:
+        """How many instructions of each unit must have finished before `unit` may make these accesses."""
+        need = [0, 0, 0, 0]
+        for access in accesses:
+            for piece in self._pieces(access):
+                self._add_conflicts(unit, piece, need)
+        return (need[0], need[1], need[2], need[3])
+
+    def _add_conflicts(self, unit: Unit, access: Access, need: list[int]) -> None:
+        ordered = access.write and unit in _IN_ORDER_WRITERS
+        for writer in _WRITERS[access.memory]:
+            if not (ordered and writer is unit):
+                need[writer] = max(need[writer], int(self._view(self._written[access.memory, writer], access).max()))
+        if not access.write:
+            return
+        for reader in _READERS[access.memory]:
+            if not (ordered and reader is unit):
+                need[reader] = max(need[reader], int(self._view(self._read[access.memory, reader], access).max()))
+
+    def record(self, unit: Unit, number: int, accesses: Iterable[Access]) -> None:
+        """Note that instruction `number` (from 1) of `unit` makes these accesses."""
+        for access in accesses:
+            table = self._written if access.write else self._read
+            for piece in self._pieces(access):
+                self._view(table[access.memory, unit], piece)[...] = number
+
+    def mark_initialised(self, access: Access) -> None:
+        """Note that the words hold values before the program starts (as if a unit's instruction -1 had written them)."""
+        for piece in self._pieces(access):
+            view = self._view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
+            view[view == 0] = -1
+
+    def uninitialised(self, access: Access) -> int | None:
+        """The first word of a read that nobody has written, or None."""
+        for piece in self._pieces(access):
+            views = [self._view(self._written[access.memory, u], piece) for u in _WRITERS[access.memory]]
+            blank = views[0] == 0
+            for view in views[1:]:
+                blank &= view == 0
+            if blank.any():
+                where = np.argwhere(blank)[0]
+                return piece.base + sum(int(w) * s for w, (_, s) in zip(where, piece.dims, strict=True))
+        return None
+
+
+class Order:
+    """What is known to have finished when each instruction starts."""
+
+    def __init__(self) -> None:
+        self._known: dict[Unit, list[Counts]] = {u: [] for u in QUEUED_UNITS}
+
+    def count(self, unit: Unit) -> int:
+        """Instructions of `unit` so far."""
+        return len(self._known[unit])
+
+    def known(self, unit: Unit, waits: Counts) -> Counts:
+        """What has finished for certain when the next instruction of `unit` starts after `waits`."""
+        before = self._known.get(unit, [])
+        result = before[-1] if before else NOTHING
+        for other, count in zip(QUEUED_UNITS, waits, strict=True):
+            if count > result[other]:
+                result = _merge(result, self._after(other, count))
+        return result
+
+    def _after(self, unit: Unit, count: int) -> Counts:
+        """What has finished for certain when `unit` has finished `count` instructions."""
+        done = [0, 0, 0, 0]
+        done[unit] = count
+        return _merge(self._known[unit][count - 1], (done[0], done[1], done[2], done[3]))
+
+    def append(self, unit: Unit, waits: Counts) -> None:
+        """Add the next instruction of `unit`."""
+        self._known[unit].append(self.known(unit, waits))
+
+    def needed_waits(self, unit: Unit, conflicts: Counts) -> Counts:
+        """The fewest waits that make `conflicts` certain: those that nothing else implies."""
+        waits = list(conflicts)
+        for other in QUEUED_UNITS:
+            rest: Sequence[int] = [0 if u is other else waits[u] for u in QUEUED_UNITS]
+            if waits[other] and self.known(unit, (rest[0], rest[1], rest[2], rest[3]))[other] >= waits[other]:
+                waits[other] = 0
+        return (waits[0], waits[1], waits[2], waits[3])

@@ -1,0 +1,115 @@
+"""How tensors and programs lie in memory: packing, unpacking, and the whole memory before and after a run."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from hw.spec.errors import UsageError
+from hw.spec.isa import INSTRUCTION_BYTES, encode
+from hw.spec.params import HardwareParams
+from numpy.typing import NDArray
+
+from .program import Layout, Place, Program, Role
+
+PIXEL_CHANNELS = 4
+"""Channels of a pixel in the `pixels4` layout."""
+
+
+def channel_blocks(channels: int, params: HardwareParams) -> int:
+    """Words that hold `channels` channels of a pixel."""
+    return -(-channels // params.rows)
+
+
+def row_words(width: int, layout: Layout, params: HardwareParams) -> int:
+    """Words of one row of one channel block."""
+    return width if layout is Layout.BLOCKED else -(-width // params.pixels_per_word)
+
+
+def tensor_words(shape: tuple[int, int, int, int], layout: Layout, params: HardwareParams) -> int:
+    """Words that a tensor takes in memory."""
+    _, channels, height, width = shape
+    blocks = channel_blocks(channels, params) if layout is Layout.BLOCKED else 1
+    return blocks * height * row_words(width, layout, params)
+
+
+def instruction_words(count: int, params: HardwareParams) -> int:
+    """Words that `count` encoded instructions take in memory."""
+    return count * INSTRUCTION_BYTES // params.word_bytes
+
+
+def _check_array(place: Place, array: NDArray[np.int8]) -> None:
+    if array.dtype != np.int8:
+        raise UsageError(f"tensor {place.name!r} must be int8, not {array.dtype}: convert it first")
+    if array.shape != place.shape:
+        raise UsageError(f"tensor {place.name!r} must have shape {place.shape}, not {array.shape}")
+
+
+def pack_tensor(place: Place, params: HardwareParams, array: NDArray[np.int8]) -> bytes:
+    """The bytes of an int8 NCHW array as they lie at `place`; spare bytes are zero."""
+    _check_array(place, array)
+    _, channels, height, width = place.shape
+    if place.layout is Layout.PIXELS4:
+        padded_width = row_words(width, place.layout, params) * params.pixels_per_word
+        pixels = np.zeros((height, padded_width, PIXEL_CHANNELS), np.int8)
+        pixels[:, :width, :channels] = array[0].transpose(1, 2, 0)
+        return pixels.tobytes()
+    blocks = channel_blocks(channels, params)
+    padded = np.zeros((blocks * params.rows, height, width), np.int8)
+    padded[:channels] = array[0]
+    return padded.reshape(blocks, params.rows, height, width).transpose(0, 2, 3, 1).tobytes()
+
+
+def unpack_tensor(place: Place, params: HardwareParams, data: bytes) -> NDArray[np.int8]:
+    """The int8 NCHW array in the bytes that lie at `place`."""
+    _, channels, height, width = place.shape
+    expected = place.words * params.word_bytes
+    if len(data) != expected:
+        raise UsageError(f"tensor {place.name!r} must have {expected} bytes, not {len(data)}")
+    raw = np.frombuffer(data, np.int8)
+    if place.layout is Layout.PIXELS4:
+        pixels = raw.reshape(height, -1, PIXEL_CHANNELS)[:, :width, :channels]
+        return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
+    blocks = raw.reshape(-1, height, width, params.rows).transpose(0, 3, 1, 2)
+    return np.ascontiguousarray(blocks.reshape(1, -1, height, width)[:, :channels])
+
+
+def _check_inputs(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> list[Place]:
+    places = [p for p in program.places if p.role is Role.INPUT]
+    names = [p.name for p in places]
+    if missing := [n for n in names if n not in inputs]:
+        raise UsageError(f"input {missing[0]!r} of program {program.name!r} is missing: it needs {', '.join(names)}")
+    if unknown := sorted(set(inputs) - set(names)):
+        raise UsageError(f"program {program.name!r} has no input {unknown[0]!r}: it needs {', '.join(names)}")
+    return places
+
+
+def encode_all(program: Program) -> bytes:
+    """The instruction stream as the accelerator fetches it."""
+    return b"".join(encode(i) for i in program.instructions)
+
+
+def initial_memory(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> NDArray[np.uint8]:
+    """The accelerator's whole memory before a run: instructions, constants and inputs in place, the rest zero."""
+    word = program.params.word_bytes
+    memory = np.zeros(program.memory_words * word, np.uint8)
+
+    def put(at: int, data: bytes) -> None:
+        memory[at * word : at * word + len(data)] = np.frombuffer(data, np.uint8)
+
+    put(program.instructions_at, encode_all(program))
+    put(program.image_at, program.image)
+    for place in _check_inputs(program, inputs):
+        put(place.address, pack_tensor(place, program.params, np.asarray(inputs[place.name])))
+    return memory
+
+
+def read_place(program: Program, memory: NDArray[np.uint8], place: Place) -> NDArray[np.int8]:
+    """The tensor at `place` in the accelerator's memory."""
+    word = program.params.word_bytes
+    return unpack_tensor(place, program.params, memory[place.address * word :][: place.words * word].tobytes())
+
+
+def read_outputs(program: Program, memory: NDArray[np.uint8]) -> dict[str, NDArray[np.int8]]:
+    """All output tensors from the accelerator's memory after a run."""
+    return {p.name: read_place(program, memory, p) for p in program.places if p.role is Role.OUTPUT}

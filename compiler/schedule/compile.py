@@ -1,0 +1,187 @@
+"""From an integer graph to a program."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from compiler.emit.constants import ConstantImage
+from compiler.emit.emitter import Emitter
+from compiler.ir import IntGraph
+from compiler.program.memory import instruction_words
+from compiler.program.program import Layer, Place, Program, Role
+from hw.spec.errors import CapacityError
+from hw.spec.isa import Kind
+from hw.spec.params import HardwareParams
+
+from .alloc import first_fit
+from .cost import predict
+from .driver import Driver
+from .geometry import Buffer
+from .lower import Lowering
+from .stage import Stage
+from .tasks import Task, make_tasks
+from .tiling import Space, choose_tiling, smallest_scratch_kib
+
+Progress = Callable[[int, int], None]
+"""Called with tasks emitted and tasks in all."""
+
+
+@dataclass
+class _Plan:
+    """What compilation has decided so far."""
+
+    graph: IntGraph
+    params: HardwareParams
+    image: ConstantImage
+    lowering: Lowering
+    keep: bool
+
+    @property
+    def stages(self) -> list[Stage]:
+        return self.lowering.stages
+
+    @property
+    def buffers(self) -> list[Buffer]:
+        return [b for b in self.lowering.placement.buffers if b.stored]
+
+
+def compile_graph(
+    graph: IntGraph,
+    params: HardwareParams,
+    *,
+    keep_intermediates: bool = False,
+    progress: Progress | None = None,
+) -> Program:
+    """Compile a graph for an accelerator.
+
+    Parameters
+    ----------
+    graph
+        The integer graph.
+    params
+        The accelerator; the graph's rounding mode must be the one that it was folded for.
+    keep_intermediates
+        Give every tensor its own place in memory, for debugging: nothing is fused or overwritten.
+    progress
+        Told how many tasks of how many have been emitted.
+
+    Raises
+    ------
+    UnsupportedError
+        A node that no instruction can express.
+    CapacityError
+        A node that does not fit the scratchpad or the weight memory; the message names sizes that do.
+    """
+    image = ConstantImage(params)
+    lowering = Lowering(graph, params, image, keep_intermediates=keep_intermediates)
+    plan = _Plan(graph, params, image, lowering, keep_intermediates)
+    tasks = _cut(plan)
+    tensors_at = image.words
+    tensor_words = _place_tensors(plan, tensors_at)
+    emitter = Emitter(params, tensors_at + tensor_words)
+    layers = {n.name: k for k, n in enumerate(graph.nodes)}
+    driver = Driver(emitter, [layers[s.origin.name] for s in plan.stages], 0, params.scratch_words)
+    emitter.begin()
+    driver.run(tasks, progress)
+    emitter.end()
+    return _program(plan, emitter, driver, tensors_at + tensor_words)
+
+
+def _cut(plan: _Plan) -> list[Task]:
+    tasks: list[Task] = []
+    for stage in plan.stages:
+        tiling = choose_tiling(stage, Space(plan.params.scratch_words, plan.params.weight_words))
+        if tiling is None:
+            kib = smallest_scratch_kib(stage, plan.params)
+            raise CapacityError(
+                f"node {stage.origin.name!r} does not fit scratch_kib = {plan.params.scratch_kib} even in its smallest tile: "
+                f"use scratch_kib = {kib}"
+            )
+        tasks += make_tasks(stage, tiling, plan.image)
+    return tasks
+
+
+def _place_tensors(plan: _Plan, first: int) -> int:
+    """Give every stored buffer an address; buffers that are not pinned share memory when their lives do not meet."""
+    for stage in plan.stages:
+        written = [c.target.buffer for c in stage.copies] + ([stage.out.buffer] if stage.keep_result else [])
+        for buffer in [*written, *(v.buffer for v in stage.operands)]:
+            buffer.first_stage = min(buffer.first_stage, stage.index)
+            buffer.last_stage = max(buffer.last_stage, stage.index)
+    buffers = [b for b in plan.buffers if b.home is None]
+    end = len(plan.stages)
+    ranges = [(0, end + 1, b.words) if b.pinned else (b.first_stage, b.last_stage + 1, b.words) for b in buffers]
+    starts, words = first_fit(ranges)
+    for buffer, start in zip(buffers, starts, strict=True):
+        buffer.address = first + start
+    return words
+
+
+def _places(plan: _Plan, driver: Driver) -> tuple[Place, ...]:
+    names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs]
+    places = []
+    for name in dict.fromkeys(names):
+        view, tensor = plan.lowering.placement.view(name), plan.graph.tensors[name]
+        role = Role.OUTPUT if name in plan.graph.outputs else Role.INTERMEDIATE
+        role = Role.INPUT if name in plan.graph.inputs else role
+        buffer = view.buffer
+        places.append(
+            Place(
+                name=name,
+                role=role,
+                shape=tensor.shape,
+                layout=buffer.layout,
+                address=buffer.address + view.first_block * buffer.plane,
+                words=view.blocks * buffer.plane if view.channels != buffer.channels else buffer.words,
+                scale=tensor.scale,
+                zero_point=tensor.zero_point,
+                unsigned=tensor.unsigned,
+                first_instruction=driver.last_store.get(id(buffer)),
+            )
+        )
+    return tuple(places)
+
+
+def _dram_words(emitter: Emitter, count: int) -> list[int]:
+    words = [0] * count
+    for instruction, origin in zip(emitter.instructions, emitter.provenance, strict=True):
+        if instruction.kind in (Kind.LOAD, Kind.STORE):
+            words[origin.layer] += instruction["n0"] * instruction["n1"] * instruction["n2"]
+    return words
+
+
+def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer, ...]:
+    words = _dram_words(emitter, len(plan.graph.nodes))
+    return tuple(
+        Layer(
+            name=node.name,
+            op=type(node).__name__,
+            origin=node.origin,
+            macs=plan.lowering.macs(node),
+            predicted_cycles=cycles[k],
+            dram_words=words[k],
+        )
+        for k, node in enumerate(plan.graph.nodes)
+    )
+
+
+def _program(plan: _Plan, emitter: Emitter, driver: Driver, code_at: int) -> Program:
+    params = plan.params
+    prediction = predict(emitter.instructions, emitter.provenance, params, len(plan.graph.nodes))
+    # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
+    step = instruction_words(1, params)
+    code_at += -code_at % step
+    return Program(
+        name=plan.graph.name,
+        params=params,
+        instructions=tuple(emitter.instructions),
+        provenance=tuple(emitter.provenance),
+        instructions_at=code_at,
+        image_at=0,
+        image=plan.image.to_bytes(),
+        memory_words=code_at + instruction_words(len(emitter.instructions), params),
+        places=_places(plan, driver),
+        layers=_layers(plan, emitter, prediction.layers),
+        predicted_cycles=prediction.cycles,
+    )

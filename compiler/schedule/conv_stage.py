@@ -1,0 +1,243 @@
+"""Convolution stages: ordinary, grouped, depthwise, packed, transposed, with an optional residual addition."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
+from compiler.ir import Conv
+from compiler.program.footprint import ADDRESS_SPACE, conv_weight_words
+from compiler.program.program import Layout
+from hw.spec.arith import Affine
+from hw.spec.isa import Kind, TableUse
+from numpy.typing import NDArray
+
+from .convolution import Geometry, InputRun, Weights, block_tiles, dense_tiles, input_runs
+from .geometry import Rect, Tile, window_rect
+from .stage import Chunk, Stage, TileContext
+
+
+@dataclass(frozen=True)
+class Part:
+    """One CONV of a chunk: output blocks with evenly advancing input blocks, and where its weights stand in the chunk."""
+
+    geometry: Geometry
+    run: InputRun
+    weight_offset: int
+
+
+@dataclass(eq=False, kw_only=True)
+class ConvStage(Stage):
+    """Operand 0 is convolved; operand 1, if there is one, is added by `residual`."""
+
+    node: Conv
+    passes: list[tuple[Geometry, Weights]]
+    image: ConstantImage
+    zp_in: int
+    group: int
+    residual: Affine | None = None
+    _parts: dict[tuple[int, int], list[Part]] = field(default_factory=dict)
+    _tiles: dict[int, Weights] = field(default_factory=dict)
+
+    @property
+    def packed(self) -> bool:
+        """Whether the input is stored as packed pixels."""
+        return self.operands[0].buffer.layout is Layout.PIXELS4
+
+    @property
+    def row_step(self) -> tuple[int, int]:
+        """A transposed convolution's tiles start at phase 0."""
+        return self.passes[0][0].step
+
+    @property
+    def conv_blocks(self) -> int:
+        """Output blocks of `cols` channels."""
+        return -(-self.out.channels // self.params.cols)
+
+    @property
+    def grain(self) -> int:
+        """Output blocks that fill a whole number of words."""
+        return max(1, self.params.rows // self.params.cols)
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """All numbers of words that hold whole output blocks, evenly spread, largest first."""
+        word_step = max(1, self.params.cols // self.params.rows)
+        steps = -(-self.conv_blocks // self.grain)
+        counts = sorted({-(-steps // n) for n in range(1, steps + 1)}, reverse=True)
+        return [c * word_step for c in counts]
+
+    def _conv_range(self, chunk: Chunk) -> range:
+        first = chunk.out_first * self.params.rows // self.params.cols
+        count = max(1, chunk.out_blocks * self.params.rows // self.params.cols)
+        return range(first, min(first + count, self.conv_blocks))
+
+    def _runs(self, blocks: range, weights: Weights) -> tuple[InputRun, ...]:
+        return input_runs(blocks, self.params, self.out.channels, weights.shape[2], self.group)
+
+    def _run_words(self, run: InputRun, weights: Weights) -> int:
+        planes, _, _, kernel_h, kernel_w = weights.shape
+        return conv_weight_words(
+            self.params,
+            table=self.node.table is not None,
+            residual=self.residual is not None,
+            out_blocks=run.count,
+            tiles_per_block=planes * kernel_h * kernel_w * run.blocks,
+        )
+
+    def layout(self, size: int) -> list[Chunk]:
+        """Chunks without weights."""
+        total = -(-self.conv_blocks * self.params.cols // self.params.rows)
+        chunks = []
+        for index, first in enumerate(range(0, total, size)):
+            blank = Chunk(index, first, min(size, total - first), 0, 0)
+            runs = [r for _, w in self.passes for r in self._runs(self._conv_range(blank), w)]
+            low = min(r.start for r in runs)
+            high = max(r.start + (r.count - 1) * r.step + r.blocks for r in runs)
+            chunks.append(Chunk(index, first, blank.out_blocks, low, high - low))
+        return chunks
+
+    def weight_words(self, size: int) -> int:
+        """Weight memory that the largest chunk takes."""
+        return max(
+            sum(self._run_words(r, w) for _, w in self.passes for r in self._runs(self._conv_range(c), w))
+            for c in self.layout(size)
+        )
+
+    def chunks(self, size: int) -> list[Chunk]:
+        """Chunks with their weights in the image."""
+        return [self._with_weights(c, size) for c in self.layout(size)]
+
+    def _with_weights(self, chunk: Chunk, size: int) -> Chunk:
+        parts: list[Part] = []
+        data = b""
+        for number, (geometry, weights) in enumerate(self.passes):
+            for run in self._runs(self._conv_range(chunk), weights):
+                parts.append(Part(geometry, run, len(data) // self.params.word_bytes))
+                data += self._head() + self._run_bytes(number, run).tobytes()
+        self._parts[size, chunk.index] = parts
+        at = self.image.add(data)
+        words = len(data) // self.params.word_bytes
+        return Chunk(chunk.index, chunk.out_first, chunk.out_blocks, chunk.in_first, chunk.in_blocks, at, words)
+
+    def _head(self) -> bytes:
+        head = self.node.table or b""
+        return head + (residual_constants(self.residual, self.params) if self.residual else b"")
+
+    @property
+    def _parameters(self) -> NDArray[np.uint8]:
+        return channel_parameters(self.node.bias, self.node.mantissa, self.node.shift, self.params)
+
+    def _run_bytes(self, number: int, run: InputRun) -> NDArray[np.uint8]:
+        weights = self.passes[number][1]
+        blocks = range(run.first, run.first + run.count)
+        if self.group == 1:
+            if number not in self._tiles:
+                self._tiles[number] = dense_tiles(weights, self.params)
+            tiles = self._tiles[number][run.first : run.first + run.count]
+        else:
+            starts = [run.start + k * run.step for k in range(run.count)]
+            made = [
+                block_tiles(weights, b, s, run.blocks, self.group, self.params)
+                for b, s in zip(blocks, starts, strict=True)
+            ]
+            tiles = np.stack(made)
+        return pack_blocks(self._parameters[run.first : run.first + run.count], tiles)
+
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """Rows and word columns that a tile reads."""
+        if operand == 1:
+            return rect
+        rects = [self.operand_clip(0, self._window(g, rect)) for g, _ in self.passes]
+        joined = Rect(
+            min(r.y0 for r in rects), max(r.y1 for r in rects), min(r.x0 for r in rects), max(r.x1 for r in rects)
+        )
+        if not self.packed:
+            return joined
+        group = self.params.pixels_per_word
+        return Rect(joined.y0, joined.y1, joined.x0 // group, -(-joined.x1 // group))
+
+    def _window(self, g: Geometry, rect: Rect) -> Rect:
+        width = g.kernel[1] * self.params.pixels_per_word if self.packed else g.reach[1]
+        steps = Rect(rect.y0 // g.step[0], -(-rect.y1 // g.step[0]), rect.x0 // g.step[1], -(-rect.x1 // g.step[1]))
+        return window_rect(steps, g.first, g.stride, (g.reach[0], width))
+
+    def compute(self, context: TileContext) -> None:
+        """One CONV for each part of the chunk that has pixels in the tile."""
+        for part in self._parts_of(context.chunk):
+            self._emit_part(context, part)
+
+    def _parts_of(self, chunk: Chunk) -> list[Part]:
+        return next(p for (_, index), p in self._parts.items() if index == chunk.index)
+
+    def _emit_part(self, context: TileContext, part: Part) -> None:
+        g, run, rect = part.geometry, part.run, context.rect
+        y0, x0 = rect.y0 // g.step[0], rect.x0 // g.step[1]
+        out_h = -(-(rect.height - g.offset[0]) // g.step[0])
+        out_w = -(-(rect.width - g.offset[1]) // g.step[1])
+        if out_h < 1 or out_w < 1:
+            return
+        first_block = context.chunk.out_first * self.params.rows // self.params.cols
+        channel = (run.first - first_block) * self.params.cols
+        result = context.result
+        context.emit(
+            Kind.CONV,
+            **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1])),
+            **self._weight_fields(context, part),
+            out_h=out_h,
+            out_w=out_w,
+            out_base=result.word(channel // self.params.rows, rect.y0 + g.offset[0], rect.x0 + g.offset[1]),
+            out_plane=result.plane,
+            out_row=result.row * g.step[0],
+            out_x=g.step[1],
+            out_lane=channel % self.params.rows,
+            **self._residual_fields(context, channel),
+        )
+
+    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
+        source, g, run = context.operands[0], part.geometry, part.run
+        buffer = self.operands[0].buffer
+        return {
+            "in_base": source.word(run.start - context.chunk.in_first, None, 0),
+            "in_row_off": (first[0] - source.y0) * source.row % ADDRESS_SPACE,
+            "in_plane": source.plane,
+            "in_row": source.row,
+            "in_block_step": run.step * source.plane,
+            "in_h": buffer.height,
+            "in_w": buffer.width,
+            "iy0": first[0],
+            "ix0": first[1],
+            "packed": int(self.packed),
+            "kernel_h": g.kernel[0],
+            "kernel_w": g.kernel[1],
+            "stride_h": g.stride[0],
+            "stride_w": g.stride[1],
+            "dilation_h": g.dilation[0],
+            "dilation_w": g.dilation[1],
+            "in_blocks": run.blocks,
+        }
+
+    def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
+        node = self.node
+        return {
+            "out_blocks": part.run.count,
+            "two_planes": int(len(node.weights) == 2),
+            "weights": (context.weights + part.weight_offset) % self.params.weight_words,
+            "zp_in": self.zp_in,
+            "zp_out": node.zp_out,
+            "table": TableUse.NONE if node.table is None else TableUse.LOAD,
+        }
+
+    def _residual_fields(self, context: TileContext, channel: int) -> dict[str, int]:
+        if self.residual is None:
+            return {}
+        other: Tile = context.operands[1]
+        return {
+            "residual": 1,
+            "res_base": other.word(channel // self.params.rows, context.rect.y0, context.rect.x0),
+            "res_plane": other.plane,
+            "res_row": other.row,
+            "res_shift": self.residual.shift,
+            "res_even": int(self.residual.even),
+        }

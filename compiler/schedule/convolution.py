@@ -1,0 +1,152 @@
+"""What the array computes in one stage: geometry and weights of a convolution in the order of the MAC unit.
+
+A `Geometry` is one pass over the output: an ordinary convolution has one, a transposed one has one for each phase of its stride.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from compiler.program.memory import PIXEL_CHANNELS
+from hw.spec.params import HardwareParams
+from numpy.typing import NDArray
+
+Weights = NDArray[np.int8]
+"""[plane, out channel, in channel of the group, kernel row, kernel column]."""
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """How output pixels of one pass read the input; `first` is the input pixel under the kernel's corner at (0, 0).
+
+    The pass makes output pixels `offset + step * k`; `first` and `stride` are for k.
+    """
+
+    kernel: tuple[int, int]
+    first: tuple[int, int]
+    stride: tuple[int, int]
+    dilation: tuple[int, int]
+    offset: tuple[int, int] = (0, 0)
+    step: tuple[int, int] = (1, 1)
+
+    @property
+    def reach(self) -> tuple[int, int]:
+        """Input rows and columns from a window's first to its last pixel."""
+        return (
+            (self.kernel[0] - 1) * self.dilation[0] + 1,
+            (self.kernel[1] - 1) * self.dilation[1] + 1,
+        )
+
+
+@dataclass(frozen=True)
+class InputRun:
+    """Output blocks `first` to `first + count` (of cols channels): block k reads `blocks` input blocks from start + k*step."""
+
+    first: int
+    count: int
+    start: int
+    step: int
+    blocks: int
+
+
+def _input_range(block: int, params: HardwareParams, out_channels: int, per_group: int, group: int) -> tuple[int, int]:
+    """The half-open range of input blocks that an output block's channels depend on."""
+    each = out_channels // group
+    first = block * params.cols // each
+    last = (min((block + 1) * params.cols, out_channels) - 1) // each
+    return first * per_group // params.rows, -(-(last + 1) * per_group // params.rows)
+
+
+def input_runs(
+    blocks: range, params: HardwareParams, out_channels: int, per_group: int, group: int
+) -> tuple[InputRun, ...]:
+    """Output blocks grouped so that within a run the input block advances evenly, which one CONV can do."""
+    ranges = [_input_range(b, params, out_channels, per_group, group) for b in blocks]
+    total = -(-per_group * group // params.rows)
+    most = max(hi - lo for lo, hi in ranges)
+    starts = [min(lo, total - most) for lo, _ in ranges]
+    runs: list[InputRun] = []
+    at = 0
+    while at < len(starts):
+        step = starts[at + 1] - starts[at] if at + 1 < len(starts) else 0
+        end = at + 1
+        while end < len(starts) and starts[end] - starts[end - 1] == step and step >= 0:
+            end += 1
+        runs.append(InputRun(blocks[at], end - at, starts[at], step if end - at > 1 else 0, most))
+        at = end
+    return tuple(runs)
+
+
+def block_tiles(
+    weights: Weights, block: int, start: int, in_blocks: int, group: int, params: HardwareParams
+) -> Weights:
+    """Weight tiles [tile, column, lane] of output block `block` over `in_blocks` input blocks from `start`."""
+    planes, channels, per_group, kernel_h, kernel_w = weights.shape
+    tiles = np.zeros((planes, kernel_h, kernel_w, params.cols, in_blocks * params.rows), np.int8)
+    each = channels // group
+    stop = min((block + 1) * params.cols, channels)
+    for g in range(block * params.cols // each, (stop - 1) // each + 1):
+        low, high = max(g * each, block * params.cols), min((g + 1) * each, stop)
+        lane = g * per_group - start * params.rows
+        part = weights[:, low:high].transpose(0, 3, 4, 1, 2)
+        tiles[..., low - block * params.cols : high - block * params.cols, lane : lane + per_group] = part
+    split = tiles.reshape(planes, kernel_h, kernel_w, params.cols, in_blocks, params.rows)
+    return split.transpose(0, 1, 2, 4, 3, 5).reshape(-1, params.cols, params.rows)
+
+
+def dense_tiles(weights: Weights, params: HardwareParams) -> Weights:
+    """Weight tiles [block, tile, column, lane] of all output blocks of a convolution without groups."""
+    planes, channels, inputs, kernel_h, kernel_w = weights.shape
+    blocks, in_blocks = -(-channels // params.cols), -(-inputs // params.rows)
+    shape = (planes, blocks * params.cols, in_blocks * params.rows, kernel_h, kernel_w)
+    full = np.zeros(shape, np.int8)
+    full[:, :channels, :inputs] = weights
+    split = full.reshape(planes, blocks, params.cols, in_blocks, params.rows, kernel_h, kernel_w)
+    ordered = split.transpose(1, 0, 5, 6, 3, 2, 4)
+    return np.ascontiguousarray(ordered).reshape(blocks, -1, params.cols, params.rows)
+
+
+def packed_kernel(weights: Weights, params: HardwareParams) -> Weights:
+    """Weights of a packed convolution: kernel columns become groups of pixels, lanes are pixel * 4 + channel."""
+    planes, channels, inputs, kernel_h, kernel_w = weights.shape
+    group = params.pixels_per_word
+    groups = -(-kernel_w // group)
+    wide = np.zeros((planes, channels, PIXEL_CHANNELS, kernel_h, groups * group), np.int8)
+    wide[:, :, :inputs, :, :kernel_w] = weights
+    split = wide.reshape(planes, channels, PIXEL_CHANNELS, kernel_h, groups, group)
+    return split.transpose(0, 1, 5, 2, 3, 4).reshape(planes, channels, group * PIXEL_CHANNELS, kernel_h, groups)
+
+
+def _phase_taps(phase: int, pad: int, size: int, stride: int, dilation: int) -> tuple[list[int], int, int]:
+    """Kernel taps of one output phase along one axis, ordered by input offset, the first offset, and their spacing."""
+    taps = sorted(
+        ((phase + pad - k * dilation) // stride, k) for k in range(size) if (phase + pad - k * dilation) % stride == 0
+    )
+    if not taps:
+        return [], 0, 1
+    return [k for _, k in taps], taps[0][0], taps[1][0] - taps[0][0] if len(taps) > 1 else 1
+
+
+def transposed_passes(
+    weights: Weights, stride: tuple[int, int], dilation: tuple[int, int], pads: tuple[int, int]
+) -> list[tuple[Geometry, Weights]]:
+    """A transposed convolution as ordinary ones, one for each phase of the stride; phases without taps get zero weights."""
+    kernel = weights.shape[3:]
+    passes: list[tuple[Geometry, Weights]] = []
+    for py in range(stride[0]):
+        rows, y, dy = _phase_taps(py, pads[0], kernel[0], stride[0], dilation[0])
+        for px in range(stride[1]):
+            columns, x, dx = _phase_taps(px, pads[1], kernel[1], stride[1], dilation[1])
+            blank = not rows or not columns
+            part = np.zeros_like(weights[..., :1, :1]) if blank else weights[..., rows, :][..., columns]
+            geometry = Geometry(
+                kernel=(part.shape[3], part.shape[4]),
+                first=(y, x),
+                stride=(1, 1),
+                dilation=(1, 1) if blank else (dy, dx),
+                offset=(py, px),
+                step=stride,
+            )
+            passes.append((geometry, part))
+    return passes

@@ -1,0 +1,201 @@
+"""Runs the tasks past the emitter: loads run ahead as far as memory allows, each task then computes and stores.
+
+Loads of later tasks are emitted before the work of earlier ones, in task order for each memory. A task's input may be loaded ahead only
+if no task in between still has to store it. Memory is given back when the last task that uses it has been emitted; the emitter's waits
+keep the hardware from reusing it too early.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterator, Sequence
+
+from compiler.emit.emitter import Emitter
+from compiler.program.footprint import Memory
+from compiler.program.program import Provenance
+from hw.spec.errors import CapacityError
+from hw.spec.isa import Kind
+
+from .alloc import RingAllocator, RotatingAllocator
+from .geometry import Tile
+from .stage import TileContext
+from .tasks import Need, Region, Task, home_tile, load_fields, tile_of
+
+LOOKAHEAD = 4
+"""Tasks whose loads may be under way before the current one's work."""
+
+
+class Driver:
+    """Emission state: what is in local memory, and how far loads have run ahead."""
+
+    def __init__(self, emitter: Emitter, layers: Sequence[int], image_at: int, tile_words: int) -> None:
+        self._emitter = emitter
+        self._layers = layers
+        self._image_at = image_at
+        self.scratch = RotatingAllocator(tile_words)
+        self.ring = RingAllocator(emitter.params.weight_words)
+        self._address: dict[Hashable, int] = {}
+        self._memory: dict[Hashable, Memory] = {}
+        self._uses: Counter[Hashable] = Counter()
+        self._vector_table: list[bytes | None] = [None]
+        self.last_store: dict[int, int] = {}
+
+    def run(self, tasks: Sequence[Task], progress: Callable[[int, int], None] | None) -> None:
+        """Emit all tasks."""
+        for task in tasks:
+            self._uses.update(n.key for n in _needs(task))
+        heads = {Memory.WEIGHT: 0, Memory.SCRATCH: 0}
+        for index, task in enumerate(tasks):
+            self._run_ahead(tasks, index, heads)
+            for memory, head in heads.items():
+                if head <= index:
+                    self._force(task, memory)
+                    heads[memory] = index + 1
+            self._run_ahead(tasks, index, heads)
+            self._work(task)
+            if progress is not None:
+                progress(index + 1, len(tasks))
+
+    def _run_ahead(self, tasks: Sequence[Task], index: int, heads: dict[Memory, int]) -> None:
+        """Emit loads of tasks up to LOOKAHEAD ahead, the nearest task first, until memory is full."""
+        open_heads = set(heads)
+        while open_heads:
+            memory = min(open_heads, key=lambda m: (heads[m], m))
+            ahead = heads[memory]
+            limit = min(len(tasks), index + LOOKAHEAD + 1)
+            if ahead >= limit or not self._may_load(tasks, index, ahead, memory):
+                open_heads.discard(memory)
+            elif self._acquire(tasks[ahead], memory):
+                heads[memory] += 1
+            else:
+                open_heads.discard(memory)
+
+    @staticmethod
+    def _may_load(tasks: Sequence[Task], index: int, ahead: int, memory: Memory) -> bool:
+        if memory is Memory.WEIGHT or not tasks[ahead].reads:
+            return True
+        pending = [w for t in tasks[index:ahead] for w in t.writes]
+        return not any(r.overlaps(w) for r in tasks[ahead].reads for w in pending)
+
+    def _acquire(self, task: Task, memory: Memory) -> bool:
+        """Allocate all that a task still needs in a memory and emit the loads; all or nothing."""
+        wanted = {n.key: n for n in _needs(task) if n.memory is memory and n.key not in self._address}
+        allocator = self.ring if memory is Memory.WEIGHT else self.scratch
+        got: list[tuple[Need, int]] = []
+        for need in wanted.values():
+            start = allocator.allocate(need.words)
+            if start is None:
+                self._give_back(got, memory)
+                return False
+            got.append((need, start))
+        for need, start in got:
+            self._address[need.key] = start
+            self._memory[need.key] = memory
+            self._load(task, need, start)
+        return True
+
+    def _give_back(self, got: list[tuple[Need, int]], memory: Memory) -> None:
+        if memory is Memory.WEIGHT and got:
+            raise CapacityError("a task must need one range of weight memory at most")
+        for _, start in got:
+            self.scratch.free(start)
+
+    def _force(self, task: Task, memory: Memory) -> None:
+        """Make room for a task that must run now: drop what was kept for later ones, which then load it again."""
+        if self._acquire(task, memory):
+            return
+        for key in [k for k, m in self._memory.items() if m is memory]:
+            del self._address[key], self._memory[key]
+        (self.ring if memory is Memory.WEIGHT else self.scratch).reset()
+        if not self._acquire(task, memory):
+            raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {memory.name.lower()} memory")
+
+    def _load(self, task: Task, need: Need, start: int) -> None:
+        fields = load_fields(need, start, self._image_at, need.words)
+        if fields:
+            note = "weights" if need.memory is Memory.WEIGHT else "table" if need.constant is not None else "input"
+            self._emitter.emit(Kind.LOAD, self._provenance(task, note), **fields)
+
+    def _provenance(self, task: Task, note: str = "") -> Provenance:
+        return Provenance(layer=self._layers[task.stage.index], tile=task.number, note=note)
+
+    def _work(self, task: Task) -> None:
+        stage = task.stage
+        context, regions = self._context(task)
+        stage.compute(context)
+        stage.emit_copies(context)
+        for region, tile in regions:
+            fields = region.move(tile.base, tile.plane)
+            where = self._emitter.emit(Kind.STORE, self._provenance(task, region.buffer.name), **fields)
+            self.last_store[id(region.buffer)] = where
+        for need in _needs(task):
+            self._uses[need.key] -= 1
+            if not self._uses[need.key] and need.key in self._address:
+                memory = self._memory.pop(need.key)
+                start = self._address.pop(need.key)
+                (self.ring if memory is Memory.WEIGHT else self.scratch).free(start)
+
+    def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:
+        """Addresses of everything a task works on, and the stores that follow."""
+        stage, chunk, rect = task.stage, task.chunk, task.rect
+        operands = [self._operand(task, k) for k in range(len(stage.operands))]
+        at = self._address[task.work.key] if task.work is not None else 0
+        stores: list[tuple[Region, Tile]] = []
+        writes = iter(task.writes)
+        if stage.in_place:
+            result = operands[0]
+        elif stage.out.buffer.home is not None:
+            result = home_tile(stage.out.buffer, stage.out.first_block + chunk.out_first)
+        else:
+            result = Tile(at, rect.area, rect.width, rect.y0, rect.x0)
+            at += rect.area * chunk.out_blocks
+            if stage.keep_result:
+                stores.append((next(writes), result))
+        copies, at = self._copy_tiles(task, at, writes, stores)
+        context = TileContext(
+            emitter=self._emitter,
+            provenance=self._provenance(task),
+            rect=rect,
+            chunk=chunk,
+            operands=operands,
+            result=result,
+            copies=copies,
+            temporary=at,
+            weights=self._address[task.weights.key] if task.weights is not None else 0,
+            tables={t: self._address[n.key] for t, n in task.tables.items()},
+            vector_table=self._vector_table,
+        )
+        return context, stores
+
+    def _operand(self, task: Task, operand: int) -> Tile:
+        need = task.operands[operand]
+        if need is None or need.region is None:
+            view = task.stage.operands[operand]
+            first, _ = task.stage.operand_blocks(operand, task.chunk)
+            return home_tile(view.buffer, view.first_block + first)
+        return tile_of(need.region, self._address[need.key] + need.guard)
+
+    @staticmethod
+    def _copy_tiles(
+        task: Task, at: int, writes: Iterator[Region], stores: list[tuple[Region, Tile]]
+    ) -> tuple[list[Tile | None], int]:
+        made = task.stage.result_channels(task.chunk)
+        tiles: list[Tile | None] = []
+        for copy in task.stage.copies:
+            first, blocks = copy.target_blocks(made)
+            if not blocks:
+                tiles.append(None)
+                continue
+            if copy.target.buffer.home is not None:
+                tiles.append(home_tile(copy.target.buffer, first))
+                continue
+            rect = copy.target_rect(task.rect)
+            tile = Tile(at, rect.area, rect.width, rect.y0, rect.x0)
+            stores.append((next(writes), tile))
+            tiles.append(tile)
+            at += rect.area * blocks
+        return tiles, at
+
+
+def _needs(task: Task) -> list[Need]:
+    return [*([task.weights] if task.weights is not None else []), *task.scratch_needs]

@@ -1,0 +1,146 @@
+"""Rectangles of pixels, tensors in memory, and tiles of them in the scratchpad."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from compiler.program.footprint import ADDRESS_SPACE
+from compiler.program.memory import channel_blocks, row_words
+from compiler.program.program import Layout
+from hw.spec.params import HardwareParams
+
+
+@dataclass(frozen=True)
+class Rect:
+    """Rows y0 to y1 and columns x0 to x1 (half-open)."""
+
+    y0: int
+    y1: int
+    x0: int
+    x1: int
+
+    @property
+    def height(self) -> int:
+        """Rows."""
+        return self.y1 - self.y0
+
+    @property
+    def width(self) -> int:
+        """Columns."""
+        return self.x1 - self.x0
+
+    @property
+    def area(self) -> int:
+        """Pixels."""
+        return self.height * self.width
+
+    def scaled(self, factor_h: int, factor_w: int) -> Rect:
+        """The same rectangle in a tensor enlarged by these factors."""
+        return Rect(self.y0 * factor_h, self.y1 * factor_h, self.x0 * factor_w, self.x1 * factor_w)
+
+    def overlaps(self, other: Rect) -> bool:
+        """Whether they share a pixel."""
+        return self.y0 < other.y1 and other.y0 < self.y1 and self.x0 < other.x1 and other.x0 < self.x1
+
+
+@dataclass(eq=False)
+class Buffer:
+    """Storage of a tensor, or of several that lie side by side along channels.
+
+    `width` counts pixels, `columns` words of a row. `stored` says that it needs a place in DRAM, `pinned` that the
+    place must keep its content to the program's end, `home` is its address in the scratchpad if it lives there.
+    """
+
+    name: str
+    channels: int
+    height: int
+    width: int
+    layout: Layout
+    params: HardwareParams
+    stored: bool = False
+    pinned: bool = False
+    address: int = -1
+    home: int | None = None
+    first_stage: int = 1 << 30
+    last_stage: int = -1
+
+    @property
+    def blocks(self) -> int:
+        """Channel blocks."""
+        return channel_blocks(self.channels, self.params) if self.layout is Layout.BLOCKED else 1
+
+    @property
+    def columns(self) -> int:
+        """Words of a row of a block."""
+        return row_words(self.width, self.layout, self.params)
+
+    @property
+    def plane(self) -> int:
+        """Words of a block."""
+        return self.height * self.columns
+
+    @property
+    def words(self) -> int:
+        """Words in all."""
+        return self.blocks * self.plane
+
+
+@dataclass(frozen=True)
+class View:
+    """Channels `channel` to `channel + channels` of a buffer."""
+
+    buffer: Buffer
+    channel: int
+    channels: int
+
+    @property
+    def first_block(self) -> int:
+        """The buffer's block that holds the first channel."""
+        return self.channel // self.buffer.params.rows
+
+    @property
+    def blocks(self) -> int:
+        """Blocks, when the view starts at a block's first byte."""
+        return -(-self.channels // self.buffer.params.rows)
+
+    @property
+    def aligned(self) -> bool:
+        """Whether it starts at a block's first byte."""
+        return self.channel % self.buffer.params.rows == 0
+
+    def part(self, start: int, stop: int) -> View:
+        """Channels `start` to `stop` of this view."""
+        return View(self.buffer, self.channel + start, stop - start)
+
+
+@dataclass(frozen=True)
+class Tile:
+    """Blocks of a rectangle in the scratchpad: the word of (block b, y, x) is base + b*plane + (y-y0)*row + x-x0."""
+
+    base: int
+    plane: int
+    row: int
+    y0: int
+    x0: int
+
+    def word(self, block: int = 0, y: int | None = None, x: int | None = None) -> int:
+        """A word's address, modulo the address space; without y or x, of the tile's first row or column."""
+        dy = 0 if y is None else y - self.y0
+        dx = 0 if x is None else x - self.x0
+        return (self.base + block * self.plane + dy * self.row + dx) % ADDRESS_SPACE
+
+
+def window_rect(out: Rect, first: tuple[int, int], stride: tuple[int, int], reach: tuple[int, int]) -> Rect:
+    """Input coordinates under windows of `reach` pixels that start at `first` for output (0, 0); not clipped."""
+    y0 = first[0] + out.y0 * stride[0]
+    x0 = first[1] + out.x0 * stride[1]
+    y1 = first[0] + (out.y1 - 1) * stride[0] + reach[0]
+    x1 = first[1] + (out.x1 - 1) * stride[1] + reach[1]
+    return Rect(y0, y1, x0, x1)
+
+
+def clip(rect: Rect, height: int, width: int) -> Rect:
+    """The part of a rectangle inside a tensor; never empty, so that there is always something to load."""
+    y0 = min(max(rect.y0, 0), height - 1)
+    x0 = min(max(rect.x0, 0), width - 1)
+    return Rect(y0, max(min(rect.y1, height), y0 + 1), x0, max(min(rect.x1, width), x0 + 1))

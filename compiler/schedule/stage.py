@@ -1,0 +1,161 @@
+"""A stage: one array or vector operation with the copies of its result, worked off tile by tile."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from compiler.emit.emitter import Emitter
+from compiler.program.program import Provenance
+from hw.spec.isa import Kind
+from hw.spec.params import HardwareParams
+
+from .copying import Copy, emit_copy
+from .geometry import Rect, Tile, View, clip
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """A group of a stage's output blocks (in words), the input blocks that it reads, and its weights.
+
+    Input blocks count from the operand's first block. `weight_at` counts from the start of the constant image.
+    """
+
+    index: int
+    out_first: int
+    out_blocks: int
+    in_first: int
+    in_blocks: int
+    weight_at: int = 0
+    weight_words: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Origin:
+    """The graph node that a stage stands for."""
+
+    name: str
+    op: str
+    origin: tuple[str, ...]
+    macs: int = 0
+
+
+@dataclass
+class TileContext:
+    """Where a tile's pieces lie while it is worked on."""
+
+    emitter: Emitter
+    provenance: Provenance
+    rect: Rect
+    chunk: Chunk
+    operands: list[Tile]
+    result: Tile
+    copies: list[Tile | None]
+    temporary: int
+    weights: int
+    tables: dict[bytes, int]
+    vector_table: list[bytes | None]
+    """The table that the vector unit holds; one cell shared by the whole program."""
+
+    def emit(self, kind: Kind, note: str = "", **fields: int) -> None:
+        """Add an instruction of this tile."""
+        p = self.provenance
+        self.emitter.emit(kind, Provenance(layer=p.layer, tile=p.tile, note=note or p.note), **fields)
+
+    def use_table(self, table: bytes | None) -> int:
+        """Bring `table` into the vector unit; gives the value of the instruction's table field."""
+        if table is None:
+            return 0
+        if self.vector_table[0] != table:
+            self.emit(Kind.VTABLE, "table", a_base=self.tables[table])
+            self.vector_table[0] = table
+        return 1
+
+
+@dataclass(eq=False)
+class Stage(ABC):
+    """What all stages share.
+
+    `out` is where the result belongs; `keep_result` says that it must reach it (else only the copies matter).
+    """
+
+    params: HardwareParams
+    origin: Origin
+    operands: tuple[View, ...]
+    out: View
+    copies: list[Copy] = field(default_factory=list)
+    keep_result: bool = True
+    index: int = -1
+
+    @property
+    def extent(self) -> tuple[int, int]:
+        """Rows and columns of the result, which tiles cut up."""
+        return self.out.buffer.height, self.out.buffer.width
+
+    @property
+    def row_step(self) -> tuple[int, int]:
+        """Tiles must start at multiples of these rows and columns."""
+        return 1, 1
+
+    @property
+    def vector_tables(self) -> list[bytes]:
+        """Tables of the vector unit that a tile uses, in order of use."""
+        return [c.table for c in self.copies if c.table is not None]
+
+    @abstractmethod
+    def chunk_sizes(self) -> Sequence[int]:
+        """Numbers of output blocks that a chunk may have, largest first."""
+
+    @abstractmethod
+    def layout(self, size: int) -> list[Chunk]:
+        """The stage cut into chunks of `size` blocks, without weights."""
+
+    def chunks(self, size: int) -> list[Chunk]:
+        """The same with weights, which are added to the constant image."""
+        return self.layout(size)
+
+    @abstractmethod
+    def weight_words(self, size: int) -> int:
+        """Weight memory that the largest chunk of `size` blocks takes."""
+
+    @abstractmethod
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """The part of an operand that a tile reads."""
+
+    @abstractmethod
+    def compute(self, context: TileContext) -> None:
+        """Emit the instructions that make a tile's result."""
+
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
+        """First block and number of blocks of an operand that a chunk reads."""
+        return (chunk.in_first, chunk.in_blocks) if operand == 0 else self.result_blocks(chunk)
+
+    def result_blocks(self, chunk: Chunk) -> tuple[int, int]:
+        """First block and number of blocks of the result that a chunk makes and the tensor has."""
+        return chunk.out_first, min(chunk.out_blocks, self.out.blocks - chunk.out_first)
+
+    def temporary_words(self, rect: Rect, chunk: Chunk) -> int:  # noqa: ARG002 - for stages that need some
+        """Scratch words that a tile needs besides operands, result and copies."""
+        return 0
+
+    @property
+    def in_place(self) -> bool:
+        """Whether the result is operand 0 itself."""
+        return False
+
+    def operand_clip(self, operand: int, rect: Rect) -> Rect:
+        """A rectangle of an operand clipped to its tensor."""
+        buffer = self.operands[operand].buffer
+        return clip(rect, buffer.height, buffer.width)
+
+    def emit_copies(self, context: TileContext) -> None:
+        """Emit the copies of a finished tile."""
+        for copy, target in zip(self.copies, context.copies, strict=True):
+            if target is not None:
+                emit_copy(context, copy, context.result, target, self.result_channels(context.chunk))
+
+    def result_channels(self, chunk: Chunk) -> tuple[int, int]:
+        """The half-open range of the result's channels that a chunk makes."""
+        first = chunk.out_first * self.params.rows
+        return first, min(first + chunk.out_blocks * self.params.rows, self.out.channels)

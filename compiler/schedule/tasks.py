@@ -1,0 +1,175 @@
+"""A stage as a list of tasks: what each tile of each chunk needs in local memory, loads, computes and stores."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+
+from compiler.emit.constants import ConstantImage
+from compiler.program.footprint import Memory
+from hw.spec.isa import Target
+
+from .conv_stage import ConvStage
+from .geometry import Buffer, Rect, Tile
+from .stage import Chunk, Stage
+from .tiling import GUARD_WORDS, Tiling, operand_words, tile_rects, work_words
+
+
+@dataclass(frozen=True)
+class Region:
+    """Blocks of a rectangle of a buffer in DRAM; the rectangle counts words along x."""
+
+    buffer: Buffer
+    first: int
+    blocks: int
+    rect: Rect
+
+    def overlaps(self, other: Region) -> bool:
+        """Whether they share a word."""
+        return (
+            self.buffer is other.buffer
+            and self.first < other.first + other.blocks
+            and other.first < self.first + self.blocks
+            and self.rect.overlaps(other.rect)
+        )
+
+    def move(self, local: int, plane: int) -> dict[str, int]:
+        """LOAD or STORE fields between the region and a tile at `local` with this plane step; runs are joined where they can be."""
+        b, r = self.buffer, self.rect
+        fields = {"dram": b.address + self.first * b.plane + r.y0 * b.columns + r.x0, "local": local}
+        if r.width != b.columns:
+            runs = {"n0": r.width, "n1": r.height, "dram_s1": b.columns, "local_s1": r.width}
+        elif r.height != b.height or plane != b.plane:
+            runs = {"n0": r.area}
+        else:
+            return fields | {"n0": r.area * self.blocks}
+        if self.blocks == 1:
+            return fields | runs
+        return fields | runs | {"n2": self.blocks, "dram_s2": b.plane, "local_s2": plane}
+
+
+@dataclass(frozen=True)
+class Need:
+    """Words of local memory under a key; equal keys share them. `region` or `constant` (image word) say what is loaded there."""
+
+    key: Hashable
+    memory: Memory
+    words: int
+    region: Region | None = None
+    constant: int | None = None
+    guard: int = 0
+
+
+@dataclass
+class Task:
+    """One tile of one chunk of a stage."""
+
+    stage: Stage
+    number: int
+    rect: Rect
+    chunk: Chunk
+    operands: list[Need | None]
+    tables: dict[bytes, Need]
+    weights: Need | None
+    work: Need | None
+    reads: list[Region] = field(default_factory=list)
+    writes: list[Region] = field(default_factory=list)
+
+    @property
+    def scratch_needs(self) -> list[Need]:
+        """Everything in the scratchpad, tables first."""
+        found = [*self.tables.values(), *(n for n in self.operands if n is not None)]
+        return [*found, self.work] if self.work is not None else found
+
+
+def load_fields(need: Need, address: int, image_at: int, table_or_weight_words: int) -> dict[str, int]:
+    """Fields of the LOAD that fills a need at `address`."""
+    if need.constant is not None:
+        target = Target.WEIGHT if need.memory is Memory.WEIGHT else Target.SCRATCH
+        return {
+            "dram": image_at + need.constant,
+            "local": address,
+            "n0": table_or_weight_words,
+            "target": target,
+        }
+    if need.region is None:
+        return {}
+    return need.region.move(address + need.guard, need.region.rect.area) | {"target": Target.SCRATCH}
+
+
+def _operand_need(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> Need | None:
+    view = stage.operands[operand]
+    if view.buffer.home is not None:
+        return None
+    first, blocks = stage.operand_blocks(operand, chunk)
+    part = stage.operand_rect(operand, rect)
+    region = Region(view.buffer, view.first_block + first, blocks, part)
+    packed = isinstance(stage, ConvStage) and stage.packed and operand == 0
+    words = operand_words(stage, operand, rect, chunk)
+    return Need(
+        (stage.index, id(view.buffer), part, region.first, blocks),
+        Memory.SCRATCH,
+        words,
+        region=region,
+        guard=GUARD_WORDS if packed else 0,
+    )
+
+
+def _written(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
+    """What a task's stores write, result first."""
+    regions = []
+    if stage.keep_result and stage.out.buffer.home is None:
+        first, blocks = stage.result_blocks(chunk)
+        regions.append(Region(stage.out.buffer, stage.out.first_block + first, blocks, rect))
+    made = stage.result_channels(chunk)
+    for copy in stage.copies:
+        first, blocks = copy.target_blocks(made)
+        if blocks and copy.target.buffer.home is None:
+            regions.append(Region(copy.target.buffer, first, blocks, copy.target_rect(rect)))
+    return regions
+
+
+def make_tasks(stage: Stage, tiling: Tiling, image: ConstantImage) -> list[Task]:
+    """All tasks of a stage in the order in which they run."""
+    chunks = stage.chunks(tiling.chunk)
+    rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
+    if tiling.chunks_outside:
+        order = [(c, b) for c in range(len(chunks)) for b in range(len(rects))]
+    else:
+        order = [(c, b) for b in range(len(rects)) for c in range(len(chunks))]
+    tables = {
+        t: Need(("table", stage.index, t), Memory.SCRATCH, stage.params.table_words, constant=image.add(t))
+        for t in dict.fromkeys(stage.vector_tables)
+    }
+    tasks = []
+    for number, (c, b) in enumerate(order):
+        chunk, rect = chunks[c], rects[b]
+        # Weights that come once serve all tiles; else each tile loads them again.
+        visit = 0 if tiling.chunks_outside or len(chunks) == 1 else b
+        tasks.append(_task(stage, number, rect, chunk, visit, tables))
+    return tasks
+
+
+def _task(stage: Stage, number: int, rect: Rect, chunk: Chunk, visit: int, tables: dict[bytes, Need]) -> Task:
+    weights = None
+    if chunk.weight_words:
+        key = ("weights", stage.index, chunk.index, visit)
+        weights = Need(key, Memory.WEIGHT, chunk.weight_words, constant=chunk.weight_at)
+    words = work_words(stage, rect, chunk)
+    work = Need(("work", stage.index, number), Memory.SCRATCH, words) if words else None
+    operands = [_operand_need(stage, k, rect, chunk) for k in range(len(stage.operands))]
+    reads = [n.region for n in operands if n is not None and n.region is not None]
+    return Task(stage, number, rect, chunk, operands, tables, weights, work, reads, _written(stage, rect, chunk))
+
+
+def tile_of(region: Region, address: int) -> Tile:
+    """The tile that a loaded region makes at `address`."""
+    r = region.rect
+    return Tile(address, r.area, r.width, r.y0, r.x0)
+
+
+def home_tile(buffer: Buffer, first_block: int) -> Tile:
+    """A buffer that lives in the scratchpad, from `first_block` on, as a tile."""
+    if buffer.home is None:
+        raise ValueError(buffer.name)
+    return Tile(buffer.home + first_block * buffer.plane, buffer.plane, buffer.columns, 0, 0)

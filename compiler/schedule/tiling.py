@@ -1,0 +1,189 @@
+"""Chooses how a stage is cut: rows and columns of a tile, output blocks of a chunk, and which loop is outside.
+
+Among all cuts that fit the memories, the one with the lowest estimated cost wins. The estimate counts the array's cycles, a share of
+the words moved, a price for each instruction and the words that no earlier work can hide (the first tile's input, the last one's output).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hw.spec.errors import CapacityError
+from hw.spec.params import HardwareParams
+
+from .conv_stage import ConvStage
+from .geometry import Rect
+from .stage import Chunk, Stage
+
+GUARD_WORDS = 1
+"""Words around a packed input, since the array looks at a neighbour word as well."""
+
+_MOVE_PRICE = 0.3
+_TILE_PRICE = 60
+_EXPOSED_PRICE = 0.5
+_MOST_TILE_SIZES = 14
+_MOST_CHUNK_SIZES = 5
+
+
+@dataclass(frozen=True)
+class Tiling:
+    """A stage's cut; `chunks_outside` runs all tiles of one chunk before the next chunk."""
+
+    tile_h: int
+    tile_w: int
+    chunk: int
+    chunks_outside: bool
+    cost: float
+    scratch: int
+    """Scratch words that one tile takes."""
+
+
+@dataclass(frozen=True)
+class Space:
+    """Words of the memories that a stage may use."""
+
+    scratch: int
+    weight: int
+
+
+def tile_rects(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
+    """The result cut into tiles, in raster order."""
+    height, width = stage.extent
+    return [
+        Rect(y, min(y + tile_h, height), x, min(x + tile_w, width))
+        for y in range(0, height, tile_h)
+        for x in range(0, width, tile_w)
+    ]
+
+
+def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> int:
+    """Scratch words of an operand of a tile; none if it lives in the scratchpad."""
+    if stage.operands[operand].buffer.home is not None:
+        return 0
+    blocks = stage.operand_blocks(operand, chunk)[1]
+    guard = 2 * GUARD_WORDS if isinstance(stage, ConvStage) and stage.packed and operand == 0 else 0
+    return stage.operand_rect(operand, rect).area * blocks + guard
+
+
+def work_words(stage: Stage, rect: Rect, chunk: Chunk) -> int:
+    """Scratch words of a tile's result, copies and temporaries."""
+    words = 0 if stage.in_place or stage.out.buffer.home is not None else rect.area * chunk.out_blocks
+    made = stage.result_channels(chunk)
+    for copy in stage.copies:
+        if copy.target.buffer.home is None:
+            words += copy.target_rect(rect).area * copy.target_blocks(made)[1]
+    return words + stage.temporary_words(rect, chunk)
+
+
+def table_words(stage: Stage) -> int:
+    """Scratch words of the vector tables, which stay for the whole stage."""
+    return len(set(stage.vector_tables)) * stage.params.table_words
+
+
+def _cuts(size: int, step: int) -> list[int]:
+    """Tile sizes that cut `size` evenly into 1, 2, 3… pieces, as multiples of `step`."""
+    counts = {min(size, -(-(-(-size // n)) // step) * step) for n in range(1, size // step + 2)}
+    sizes = sorted(counts, reverse=True)
+    if len(sizes) <= _MOST_TILE_SIZES:
+        return sizes
+    keep = {round(k * (len(sizes) - 1) / (_MOST_TILE_SIZES - 1)) for k in range(_MOST_TILE_SIZES)}
+    return [sizes[k] for k in sorted(keep)]
+
+
+def _samples(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
+    """Tiles at the top left and in the middle, where most input is needed."""
+    height, width = stage.extent
+    rects = []
+    for share in (0, 2):
+        y = (height // tile_h // 2 if share else 0) * tile_h
+        x = (width // tile_w // 2 if share else 0) * tile_w
+        rects.append(Rect(min(y, height - 1), min(y + tile_h, height), min(x, width - 1), min(x + tile_w, width)))
+    return [r for r in rects if r.height > 0 and r.width > 0]
+
+
+def mac_cycles(stage: Stage, pixels: int, out_blocks: int) -> int:
+    """Cycles that the array takes for `out_blocks` words of a tile of `pixels`."""
+    if not isinstance(stage, ConvStage):
+        return 0
+    p = stage.params
+    strips = -(-pixels // p.strip)
+    blocks = max(1, out_blocks * p.rows // p.cols)
+    planes, _, per_group, kernel_h, kernel_w = stage.passes[0][1].shape
+    in_blocks = -(-per_group // p.rows)
+    return blocks * planes * kernel_h * kernel_w * in_blocks * max(pixels, strips * p.cols)
+
+
+def _cost(stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int, outside: bool, inputs: int) -> float:
+    height, width = stage.extent
+    bands = -(-height // tile[0]) * -(-width // tile[1])
+    pixels = tile[0] * tile[1]
+    shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
+    moved_inputs = inputs * bands * (len(chunks) if outside and bands > 1 or shared and len(chunks) > 1 else 1)
+    moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
+    out = work_words(stage, Rect(0, tile[0], 0, tile[1]), chunks[0])
+    array = bands * sum(mac_cycles(stage, pixels, c.out_blocks) for c in chunks)
+    exposed = inputs + out + weights / len(chunks)
+    moved = moved_inputs + moved_weights
+    return array + _MOVE_PRICE * moved + _TILE_PRICE * bands * len(chunks) + _EXPOSED_PRICE * exposed
+
+
+def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Iterator[Tiling]:
+    for size in sizes:
+        layout = stage.layout(size)
+        weights = stage.weight_words(size) * len(layout)
+        for tile_h in _cuts(stage.extent[0], stage.row_step[0]):
+            tile = (tile_h, width)
+            samples = _samples(stage, *tile)
+            inputs = max(
+                sum(operand_words(stage, k, r, layout[0]) for k in range(len(stage.operands))) for r in samples
+            )
+            work = max(work_words(stage, r, layout[0]) for r in samples)
+            need = inputs + work + table_words(stage)
+            if need > space.scratch:
+                continue
+            # Without room for two tiles, moving and computing take turns.
+            penalty = (
+                0
+                if 2 * (inputs + work) + table_words(stage) <= space.scratch
+                else 2 * inputs * stage.extent[0] / tile_h
+            )
+            for outside in (False, True) if len(layout) > 1 else (False,):
+                cost = _cost(stage, tile, layout, weights, outside, inputs) + penalty
+                yield Tiling(tile_h, width, size, outside, cost, need)
+
+
+def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
+    """Chunk sizes whose weights fit, best with room for the next chunk beside them."""
+    sizes = list(stage.chunk_sizes())
+    fitting = [s for s in sizes if stage.weight_words(s) <= space.weight // 2]
+    if sizes[0] not in fitting and stage.weight_words(sizes[0]) <= space.weight * 3 // 4:
+        fitting.insert(0, sizes[0])
+    if not fitting:
+        fitting = [s for s in sizes if stage.weight_words(s) <= space.weight][:1]
+    if not fitting:
+        least = stage.weight_words(sizes[-1])
+        kib = 1 << (-(-least * stage.params.word_bytes // 1024) - 1).bit_length()
+        raise CapacityError(
+            f"node {stage.origin.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
+            f"{stage.params.weight_kib} holds {space.weight}: use weight_kib = {kib}"
+        )
+    return fitting[:_MOST_CHUNK_SIZES] + fitting[_MOST_CHUNK_SIZES:][-1:]
+
+
+def choose_tiling(stage: Stage, space: Space) -> Tiling | None:
+    """The cheapest cut that fits, or None if even the smallest does not."""
+    sizes = _fitting_sizes(stage, space)
+    for width in _cuts(stage.extent[1], stage.row_step[1]):
+        best = min(_candidates(stage, space, sizes, width), key=lambda t: t.cost, default=None)
+        if best is not None:
+            return best
+    return None
+
+
+def smallest_scratch_kib(stage: Stage, params: HardwareParams) -> int:
+    """The smallest legal `scratch_kib` with which the stage fits."""
+    kib = params.scratch_kib
+    while choose_tiling(stage, Space(kib * 1024 // params.word_bytes, params.weight_words)) is None:
+        kib *= 2
+    return kib

@@ -1,0 +1,249 @@
+"""Stages of the vector unit: sums, products, pools, plain copies and concatenation."""
+
+from __future__ import annotations
+
+from abc import ABC
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from compiler.ir import Add, AvgPool, MaxPool, Mul
+from hw.spec.isa import Kind
+
+from .copying import emit_move
+from .geometry import Rect, Tile, window_rect
+from .stage import Chunk, Stage, TileContext
+
+
+@dataclass(eq=False, kw_only=True)
+class VectorStage(Stage, ABC):
+    """A stage without weights, which may be cut along channels between any two blocks."""
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """Any number of blocks; only all of them when a copy moves channels to other bytes of a word."""
+        rows, blocks = self.params.rows, self.out.blocks
+        if any((c.start - c.target.channel) % rows for c in self.copies):
+            return [blocks]
+        return sorted({-(-blocks // n) for n in range(1, blocks + 1)}, reverse=True)
+
+    def weight_words(self, size: int) -> int:  # noqa: ARG002 - part of the interface
+        """None: the vector unit has no weights."""
+        return 0
+
+    def layout(self, size: int) -> list[Chunk]:
+        """Even cuts along channels; input and output blocks are the same."""
+        cuts = range(0, self.out.blocks, size)
+        sizes = [min(size, self.out.blocks - f) for f in cuts]
+        return [Chunk(i, f, n, f, n) for i, (f, n) in enumerate(zip(cuts, sizes, strict=True))]
+
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:  # noqa: ARG002 - part of the interface
+        """The tile itself."""
+        return rect
+
+    def output_fields(self, context: TileContext, target: Tile, rect: Rect) -> dict[str, int]:
+        """Where the result of a rectangle goes."""
+        return {
+            "out_h": rect.height,
+            "out_w": rect.width,
+            "out_base": target.word(0, rect.y0, rect.x0),
+            "out_plane": target.plane,
+            "out_row": target.row,
+            "blocks": context.chunk.out_blocks,
+        }
+
+
+def _operand_fields(name: str, tile: Tile, rect: Rect) -> dict[str, int]:
+    base = tile.word(0, rect.y0, rect.x0)
+    return {f"{name}_base": base, f"{name}_plane": tile.plane, f"{name}_row": tile.row}
+
+
+@dataclass(eq=False, kw_only=True)
+class PairStage(VectorStage):
+    """Sum or product of two tensors; an operand of one pixel is spread over the tile first."""
+
+    node: Add | Mul
+
+    @property
+    def vector_tables(self) -> list[bytes]:
+        """The node's own table first."""
+        return ([self.node.table] if self.node.table is not None else []) + super().vector_tables
+
+    def _spread(self, operand: int) -> bool:
+        buffer = self.operands[operand].buffer
+        return (buffer.height, buffer.width) != self.extent
+
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """The tile, or the only pixel."""
+        return Rect(0, 1, 0, 1) if self._spread(operand) else rect
+
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:  # noqa: ARG002 - part of the interface
+        """The chunk's own blocks."""
+        return chunk.in_first, chunk.in_blocks
+
+    def temporary_words(self, rect: Rect, chunk: Chunk) -> int:
+        """A row of the spread operand."""
+        return rect.width * chunk.out_blocks if self._spread(0) or self._spread(1) else 0
+
+    def _operand(self, context: TileContext, operand: int) -> Tile:
+        tile = context.operands[operand]
+        if not self._spread(operand):
+            return tile
+        width, rect = context.rect.width, context.rect
+        context.emit(
+            Kind.VCOPY,
+            "spread",
+            **_operand_fields("a", tile, Rect(0, 1, 0, 1)),
+            a_x=0,
+            out_h=1,
+            out_w=width,
+            out_base=context.temporary,
+            out_plane=width,
+            out_row=width,
+            blocks=context.chunk.out_blocks,
+            byte_count=self.params.rows,
+        )
+        return Tile(context.temporary, width, 0, rect.y0, rect.x0)
+
+    def compute(self, context: TileContext) -> None:
+        """One VADD or VMUL."""
+        law = self.node.law
+        a, b = self._operand(context, 0), self._operand(context, 1)
+        product = isinstance(self.node, Mul)
+        extra = {"zp_a": self.node.zero_a, "zp_b": self.node.zero_b} if isinstance(self.node, Mul) else {}
+        context.emit(
+            Kind.VMUL if product else Kind.VADD,
+            **_operand_fields("a", a, context.rect),
+            **_operand_fields("b", b, context.rect),
+            **self.output_fields(context, context.result, context.rect),
+            table=context.use_table(self.node.table),
+            m1=law.m1,
+            m2=law.m1 if product else law.m2,
+            c=law.c,
+            shift=law.shift,
+            even=int(law.even),
+            **extra,
+        )
+
+
+@dataclass(eq=False, kw_only=True)
+class PoolStage(VectorStage):
+    """Windows of one tensor: averages, and maxima, which go along rows and then along columns."""
+
+    node: MaxPool | AvgPool
+
+    @property
+    def vector_tables(self) -> list[bytes]:
+        """The node's own table first."""
+        own = [self.node.table] if isinstance(self.node, AvgPool) and self.node.table is not None else []
+        return own + super().vector_tables
+
+    @property
+    def separable(self) -> bool:
+        """Whether two passes read fewer words than one."""
+        return isinstance(self.node, MaxPool) and min(self.node.kernel) > 1
+
+    def _window(self, rect: Rect) -> Rect:
+        top, left = self.node.pads[:2]
+        return window_rect(rect, (-top, -left), self.node.strides, self.node.kernel)
+
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
+        """The pixels under the tile's windows."""
+        return self.operand_clip(operand, self._window(rect))
+
+    def temporary_words(self, rect: Rect, chunk: Chunk) -> int:
+        """All input rows at output width, for a separable maximum."""
+        return self.operand_rect(0, rect).height * rect.width * chunk.out_blocks if self.separable else 0
+
+    def _pool_fields(
+        self, source: Tile, size: tuple[int, int], first: tuple[int, int], kernel: tuple[int, int]
+    ) -> dict[str, int]:
+        """Fields of a window over `source`, whose tile coordinates are those of the whole tensor of `size`."""
+        return {
+            "a_base": source.word(0, 0, 0),
+            "a_plane": source.plane,
+            "a_row": source.row,
+            "in_h": size[0],
+            "in_w": size[1],
+            "iy0": first[0],
+            "ix0": first[1],
+            "kernel_h": kernel[0],
+            "kernel_w": kernel[1],
+        }
+
+    def compute(self, context: TileContext) -> None:
+        """One VAVG; or VMAX along x into a temporary, and along y from there."""
+        if isinstance(self.node, AvgPool):
+            self._average(context, self.node)
+            return
+        window, rect = self._window(context.rect), context.rect
+        size = (self.operands[0].buffer.height, self.operands[0].buffer.width)
+        (kernel_h, kernel_w), (stride_h, stride_w) = self.node.kernel, self.node.strides
+        source, first = context.operands[0], (window.y0, window.x0)
+        if self.separable:
+            rows = self.operand_rect(0, rect)
+            middle = Tile(context.temporary, rows.height * rect.width, rect.width, rows.y0, 0)
+            context.emit(
+                Kind.VMAX,
+                "along rows",
+                **self._pool_fields(source, size, (rows.y0, window.x0), (1, kernel_w)),
+                stride_w=stride_w,
+                **self.output_fields(context, middle, Rect(rows.y0, rows.y1, 0, rect.width)),
+            )
+            source, size, first, kernel_w, stride_w = middle, (size[0], rect.width), (window.y0, 0), 1, 1
+        context.emit(
+            Kind.VMAX,
+            **self._pool_fields(source, size, first, (kernel_h, kernel_w)),
+            stride_h=stride_h,
+            stride_w=stride_w,
+            **self.output_fields(context, context.result, rect),
+        )
+
+    def _average(self, context: TileContext, node: AvgPool) -> None:
+        window, law = self._window(context.rect), node.law
+        size = (self.operands[0].buffer.height, self.operands[0].buffer.width)
+        context.emit(
+            Kind.VAVG,
+            **self._pool_fields(context.operands[0], size, (window.y0, window.x0), node.kernel),
+            stride_h=node.strides[0],
+            stride_w=node.strides[1],
+            **self.output_fields(context, context.result, context.rect),
+            table=context.use_table(node.table),
+            m1=law.m1,
+            m2=law.m1,
+            c=law.c,
+            shift=law.shift,
+            even=int(law.even),
+            zp_in=node.zp_in,
+        )
+
+
+@dataclass(eq=False, kw_only=True)
+class PassStage(VectorStage):
+    """Nothing but copies of operand 0."""
+
+    @property
+    def in_place(self) -> bool:
+        """The loaded tile is the result."""
+        return True
+
+    def compute(self, context: TileContext) -> None:
+        """Nothing: the copies follow."""
+
+
+@dataclass(eq=False, kw_only=True)
+class GatherStage(VectorStage):
+    """Concatenation of tensors whose channels do not fill whole words: copied together in the scratchpad."""
+
+    def chunk_sizes(self) -> Sequence[int]:
+        """Only all blocks at once."""
+        return [self.out.blocks]
+
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:  # noqa: ARG002 - part of the interface
+        """All blocks of every operand."""
+        return 0, self.operands[operand].blocks
+
+    def compute(self, context: TileContext) -> None:
+        """Copies of every operand, in channel order."""
+        to = 0
+        for view, tile in zip(self.operands, context.operands, strict=True):
+            emit_move(context, (0, view.channels, to), tile, context.result, None, (1, 1))
+            to += view.channels

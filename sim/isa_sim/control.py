@@ -1,0 +1,25 @@
+"""BEGIN and END."""
+
+from __future__ import annotations
+
+from hw.spec.errors import ProgramError
+from hw.spec.isa import ISA_VERSION, Instruction, Kind
+
+from .machine import Machine
+from .registry import executes
+
+
+@executes(Kind.BEGIN)
+def begin(machine: Machine, instruction: Instruction) -> None:
+    """Refuse a program of another version or for other hardware, as the accelerator does."""
+    expected = (ISA_VERSION, machine.params.fingerprint())
+    found = (instruction["version"], instruction["fingerprint"])
+    if found != expected:
+        raise ProgramError(
+            f"BEGIN must carry version {expected[0]} and fingerprint {expected[1]:#010x}, not {found[0]} and {found[1]:#010x}"
+        )
+
+
+@executes(Kind.END)
+def end(machine: Machine, instruction: Instruction) -> None:  # noqa: ARG001 - an instruction without effect
+    """Nothing is left to do."""

@@ -1,0 +1,21 @@
+"""VAVG."""
+
+from __future__ import annotations
+
+import numpy as np
+from hw.spec.isa import Instruction, Kind
+from sim.golden.affine import affine
+
+from .machine import Machine, law, output_grid, write_vector
+from .registry import executes
+from .windows import taps
+
+
+@executes(Kind.VAVG)
+def vavg(machine: Machine, instruction: Instruction) -> None:
+    """Scaled sum of each window; input outside counts as zp_in."""
+    shape = (*output_grid(instruction, instruction["blocks"]).shape, machine.params.rows)
+    total = np.zeros(shape, np.int64)
+    for values in taps(machine, instruction, instruction["zp_in"]):
+        total += values
+    write_vector(machine, instruction, affine(total, 0, law(instruction)))

@@ -1,0 +1,17 @@
+"""VTABLE."""
+
+from __future__ import annotations
+
+from hw.spec.isa import Instruction, Kind
+from hw.spec.params import TABLE_BYTES
+
+from .machine import Machine
+from .registry import executes
+
+
+@executes(Kind.VTABLE)
+def vtable(machine: Machine, instruction: Instruction) -> None:
+    """Load the vector unit's table."""
+    start = instruction["a_base"]
+    words = machine.scratch[start : start + machine.params.table_words]
+    machine.vector_table = words.reshape(-1)[:TABLE_BYTES].copy()
