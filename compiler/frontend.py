@@ -17,7 +17,7 @@ from .importer import Model, to_bytes
 from .importer.check import check_model
 from .ir import IntGraph
 from .ir.verify import verify
-from .partition.host import head_part, tail_part
+from .partition.host import border_value, head_part, tail_part
 from .partition.verdicts import NodeVerdict, judge
 from .partition.warn import find_warnings
 
@@ -118,7 +118,7 @@ def _quant(low: Lowering, stored: str, tensor: str) -> Quant:
     if entering:
         source = maker.inputs[0] if maker is not None else stored
     else:
-        source = readers[0].outputs[0] if readers and stored not in model.outputs else stored
+        source = border_value(model, stored)
     return Quant(
         name=tensor,
         stored=stored,

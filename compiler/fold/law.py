@@ -51,12 +51,12 @@ class Wanted:
         """Results at which the function is cut off: such a point bounds the law from one side only."""
         return (INT8_MIN, INT8_MAX) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
 
-    def proved(self, law: Affine) -> bool:
-        """The law gives the wanted result at every point."""
+    def missing(self, law: Affine) -> Points:
+        """What the law's result lacks at every point."""
         found = apply(self.x1, self.x2, law)
         if self.clamps is not None:
             found = self.clamps[found & 0xFF].astype(np.int64)
-        return np.array_equal(found, self.result)
+        return self.result - found
 
 
 def apply(x1: Points, x2: Points, law: Affine) -> Points:
@@ -80,25 +80,37 @@ def fit(
     """
     goal = Wanted(x1, x2, wanted, clamps)
     for law in _proposals(goal, (ratios[0], ratios[1])):
-        if law is not None and goal.proved(law):
+        if law is not None and not goal.missing(law).any():
             return law
     return None
 
 
-def _proposals(goal: Wanted, ratios: tuple[float, float]) -> Iterator[Affine | None]:
+def closest(
+    x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
+) -> tuple[Affine, Points]:
+    """Constants that miss few points, for functions that no constants fit, and what is missing at each point."""
+    goal = Wanted(x1, x2, wanted, clamps)
+    shift = _FIRST_SHIFTS[0]
+    found = [law for law in _proposals(goal, (ratios[0], ratios[1]), force=True) if law is not None]
+    found = found or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
+    law = min(found, key=lambda k: int(np.count_nonzero(goal.missing(k))))
+    return law, goal.missing(law)
+
+
+def _proposals(goal: Wanted, ratios: tuple[float, float], *, force: bool = False) -> Iterator[Affine | None]:
     for shift in _FIRST_SHIFTS:
         base = [round(r * (1 << shift)) for r in ratios]
         if max(abs(b) for b in base) >= 1 << _FACTOR_BITS:
             continue
         for steps in sorted(product(*(_NEIGHBOURS if b else (0,) for b in base)), key=lambda s: sum(map(abs, s))):
-            yield _with_constant(goal, base[0] + steps[0], base[1] + steps[1], shift, even=False)
-        yield _with_constant(goal, base[0], base[1], shift, even=True)
+            yield _with_constant(goal, base[0] + steps[0], base[1] + steps[1], shift, even=False, force=force)
+        yield _with_constant(goal, base[0], base[1], shift, even=True, force=force)
         if shift == _FIRST_SHIFTS[0]:
-            yield from _zoomed(goal, ratios)
+            yield from _zoomed(goal, ratios, force=force)
 
 
-def _with_constant(goal: Wanted, m1: int, m2: int, shift: int, *, even: bool) -> Affine | None:
-    """The law with the middle one of the constants that all points allow."""
+def _with_constant(goal: Wanted, m1: int, m2: int, shift: int, *, even: bool, force: bool) -> Affine | None:
+    """The law with the middle one of the constants that all points allow; with `force` also where they allow none."""
     total = goal.x1 * m1 + goal.x2 * m2
     half = 1 << (shift - 1)
     odd = (goal.result & 1) if even else 0
@@ -108,12 +120,12 @@ def _with_constant(goal: Wanted, m1: int, m2: int, shift: int, *, even: bool) ->
     floor_c = int(least.max()) if least.size else int(most.min()) if most.size else 0
     ceiling_c = int(most.min()) if most.size else floor_c
     c = (floor_c + ceiling_c) // 2
-    if floor_c > ceiling_c or abs(c) >= 1 << _CONSTANT_BITS:
+    if (floor_c > ceiling_c and not force) or abs(c) >= 1 << _CONSTANT_BITS:
         return None
     return Affine(m1, m2, c, shift, even)
 
 
-def _zoomed(goal: Wanted, ratios: tuple[float, float]) -> Iterator[Affine | None]:
+def _zoomed(goal: Wanted, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
     """Proposals of the second and third search."""
     near = _near_ties(goal, ratios)
     if not near.x1.size:
@@ -126,10 +138,11 @@ def _zoomed(goal: Wanted, ratios: tuple[float, float]) -> Iterator[Affine | None
             room, best = found, place
         radius /= 2.5
     shift = _finest(best)
-    yield _with_constant(goal, round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=False)
+    for even in (False, True):
+        yield _with_constant(goal, round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=even, force=force)
     factors = _tied_factors(near, best, shift)
     if factors is not None:
-        yield _with_constant(goal, *factors, shift, even=True)
+        yield _with_constant(goal, *factors, shift, even=True, force=force)
 
 
 def _finest(factors: tuple[float, float]) -> int:
@@ -201,3 +214,10 @@ def _on_line(steps: tuple[int, int], target: int, near: tuple[float, float]) -> 
     residue = goal * pow(p, -1, abs(q)) % abs(q)
     m1 = residue + abs(q) * floor((near[0] - residue) / abs(q) + 0.5)
     return m1, (goal - p * m1) // q
+
+
+def fit_sums(sums: Points, wanted: Points, ratio: float, clamps: NDArray[np.int8] | None = None) -> Affine:
+    """The constants for a function of one sum: exact where possible, else those that miss the fewest sums."""
+    zeros = np.zeros_like(sums)
+    law = fit(sums, zeros, wanted, (ratio, 0.0), clamps)
+    return law or closest(sums, zeros, wanted, (ratio, 0.0), clamps)[0]

@@ -130,8 +130,11 @@ class Lowering:
         shape = self.model.shape(unit.output)
         if shape is None:
             raise Refusal(f"the shape of {unit.output!r} is not known", "export the model with fixed sizes")
-        params = read_qparams(self.model, unit.quantize)
-        return self.tensor(unit.output, as_image(shape), params)
+        return self.tensor(unit.output, as_image(shape), self.params(unit))
+
+    def params(self, unit: Unit) -> QParams:
+        """Scale and zero point of a unit's result."""
+        return read_qparams(self.model, unit.quantize)
 
     def tensor(self, name: str, shape: Shape4, params: QParams) -> Tensor:
         """A new tensor description of byte type and one scale."""

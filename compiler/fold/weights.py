@@ -85,12 +85,16 @@ def array_constants(
     name: str,
     zero_fed: bool = True,
 ) -> ArrayConstants:
-    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` folds the input's zero point into the bias."""
+    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` folds the input's zero point into the bias.
+
+    Without it (ConvTranspose, whose outputs each see other taps) the sums are over `x - zero_point`.
+    """
     out = values.shape[0]
     total = np.zeros(out, dtype=np.int64) if bias is None else np.broadcast_to(bias, (out,)).astype(np.int64)
     if zero_fed:
         total = total - x.zero_int8 * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
-    reach = np.abs(total) + 128 * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
+    largest = 128 if zero_fed else 255
+    reach = np.abs(total) + largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
     if out and int(reach.max()) > INT32_MAX:
         raise Refusal(f"sums of {name!r} may leave 32 bits (channel {int(reach.argmax())})", "use a smaller bias or fewer inputs")
     # As onnxruntime computes it, in fp32: (input scale * weight scale) / output scale.

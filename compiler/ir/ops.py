@@ -53,7 +53,11 @@ class Conv(Node):
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class ConvTranspose(Conv):
-    """Transposed convolution: input pixel (i, j) adds `x * w[ky, kx]` at output (i*s + ky*d - pad). No padding is fed."""
+    """Transposed convolution: input pixel (i, j) adds `(x - zp_in) * w[ky, kx]` at output (i*s + ky*d - pad).
+
+    Outputs see different taps, so unlike in `Conv` the zero point is not folded into `bias`: whoever splits the node by taps
+    subtracts `zp_in * sum(w)` of each part's taps, and feeds `zp_in` outside the image.
+    """
 
     output_padding: Pair = (0, 0)
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 from ..fold.lowering import Lowering
-from ..fold.qparams import DEQUANTIZE
+from ..fold.qparams import DEQUANTIZE, QUANTIZE
 from ..importer import Model, OnnxNode, cut
 from ..ir import IntGraph
 
@@ -21,22 +22,53 @@ def head_part(low: Lowering, graph: IntGraph) -> Model | None:
     return cut(model, nodes, model.inputs, dict.fromkeys(wanted))
 
 
+def border_value(model: Model, stored: str) -> str:
+    """The value under which the host knows stored integers that leave the graph.
+
+    The integers themselves where they are an output of the model or nothing dequantises them, else a dequantised value, if
+    possible one that is an output.
+    """
+    floats = [out for n in model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
+    if stored in model.outputs or not floats:
+        return stored
+    return next((v for v in floats if v in model.outputs), floats[0])
+
+
 def tail_part(low: Lowering, leaving: Mapping[str, str]) -> Model | None:
-    """Everything that the model's outputs still need once the graph's results are there, dequantised."""
+    """Everything that the model's outputs still need once the graph's results are there, under their border values.
+
+    A dequantised result is quantised again before all else, which changes nothing but lets onnxruntime find the same integer
+    kernels as in the whole model.
+    """
     model = low.model
-    given: dict[str, None] = {}
-    for stored in leaving:
-        floats = [out for n in model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
-        given.update(dict.fromkeys(floats))
-        given[stored] = None
-    nodes = _before(model, model.outputs, (*given, *low.entries))
+    borders = {border_value(model, stored): stored for stored in leaving}
+    outputs = tuple(v for v in model.outputs if v not in borders)
+    nodes = _before(model, outputs, leaving)
+    made = {out for n in nodes for out in n.outputs}
+    read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
     if not nodes:
         return None
-    made = {out for n in nodes for out in n.outputs}
-    read = [v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants]
-    passed = [v for v in model.outputs if v not in made]
-    inputs = tuple(dict.fromkeys(v for v in (*read, *passed)))
-    return cut(model, nodes, inputs, (v for v in model.outputs if v in made))
+    by_stored = {stored: border for border, stored in borders.items()}
+    again = [_requantise(model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
+    renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
+    inputs = [by_stored.get(v, v) for v in read]
+    return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), inputs, outputs)
+
+
+def _requantise(model: Model, stored: str, value: str) -> OnnxNode:
+    """A QuantizeLinear that gives back the stored integers behind a dequantised value."""
+    source = model.producers[value]
+    attributes = {k: v for k, v in source.attributes.items() if k == "axis"}
+    inputs = (value, *source.inputs[1:])
+    return replace(source, name=f"{source.name}/again", op=QUANTIZE, inputs=inputs, outputs=(stored,), attributes=attributes)
+
+
+def _renamed(node: OnnxNode, names: Mapping[str, str]) -> OnnxNode:
+    return replace(
+        node,
+        inputs=tuple(names.get(v, v) for v in node.inputs),
+        outputs=tuple(names.get(v, v) for v in node.outputs),
+    )
 
 
 def _before(model: Model, values: Iterable[str], given: Iterable[str]) -> tuple[OnnxNode, ...]:

@@ -52,7 +52,9 @@ def operation(node: Node) -> Operation:
         return _OPERATIONS[type(node)]
     except KeyError:
         known = ", ".join(sorted(k.__name__ for k in _OPERATIONS))
-        raise UnsupportedError(f"node {node.name!r}: {type(node).__name__} has no golden operation; known are {known}") from None
+        raise UnsupportedError(
+            f"node {node.name!r}: {type(node).__name__} has no golden operation; known are {known}"
+        ) from None
 
 
 def through(table: bytes | None, values: Image) -> Image:

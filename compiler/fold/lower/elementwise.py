@@ -6,8 +6,9 @@ import numpy as np
 from hw.spec.arith import Affine
 
 from ...ir import Add, Mul, Tensor
-from ..bytewise import clamp_table, is_elementwise, tabulate, tensor_leaves
-from ..law import fit
+from ..bytewise import Int8s, clamp_table, is_elementwise, tabulate, tensor_leaves
+from ..correction import correct
+from ..law import Points, closest, fit
 from ..lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers, unit_name
 from ..oracle import every_byte
 from ..units import Unit
@@ -82,34 +83,30 @@ def _lower_pair(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None
     result = _result(low, unit, operands)
     one, two = (m.ravel() for m in np.meshgrid(every_byte(), every_byte(), indexing="ij"))
     truth = tabulate(low, unit, {leaf_a: one, leaf_b: two}).astype(np.int64)
-    x1, x2 = one.astype(np.int64), two.astype(np.int64)
     clamps = clamp_table(low, unit)
-    if main.op == "Mul":
-        product = (x1 - a.tensor.zero_point) * (x2 - b.tensor.zero_point)
-        law = fit(product, np.zeros_like(product), truth, (a.tensor.scale * b.tensor.scale / result.scale, 0.0), clamps)
-    else:
-        ratios = (a.tensor.scale / result.scale, _SIGNS[main.op] * b.tensor.scale / result.scale)
-        law = fit(x1, x2, truth, ratios, clamps)
-    if law is None:
-        raise Refusal(
-            "no integer constants reproduce it for all 65,536 pairs of operands",
-            "change one of the three scales a little (for example by recalibrating)",
-        )
-    table = None if clamps is None else clamps.tobytes()
-    _emit_pair(low, unit, (a, b), result, law, table)
+    x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
+    law = fit(x1, x2, truth, ratios, clamps)
+    if law is not None:
+        low.finish(unit, _pair_node(unit, (a, b), result, law, clamps), result, Verdict.VECTOR, "proved over 65,536 pairs")
+        return
+    law, missing = closest(x1, x2, truth, ratios, clamps)
+    correct(low, unit, _pair_node(unit, (a, b), result, law, clamps), result, missing.reshape(256, 256))
 
 
-def _emit_pair(
-    low: Lowering, unit: Unit, operands: tuple[Operand, Operand], result: Tensor, law: Affine, table: bytes | None
-) -> None:
-    a, b = operands
-    name, inputs = unit_name(unit), (a.tensor.name, b.tensor.name)
-    assert unit.main is not None
-    node: Add | Mul
-    if unit.main.op == "Mul":
-        node = Mul(
-            name=name, inputs=inputs, output=result.name, law=law, zero_a=a.tensor.zero_point, zero_b=b.tensor.zero_point, table=table
-        )
-    else:
-        node = Add(name=name, inputs=inputs, output=result.name, law=law, table=table)
-    low.finish(unit, node, result, Verdict.VECTOR, "constants proved over 65,536 pairs")
+def _linear_form(
+    op: str, operands: tuple[Operand, Operand], result: Tensor, one: Points, two: Points
+) -> tuple[Points, Points, tuple[float, float]]:
+    """What the law adds up, and the real factors of it."""
+    a, b = (o.tensor for o in operands)
+    if op == "Mul":
+        product = (one - a.zero_point) * (two - b.zero_point)
+        return product, np.zeros_like(product), (a.scale * b.scale / result.scale, 0.0)
+    return one, two, (a.scale / result.scale, _SIGNS[op] * b.scale / result.scale)
+
+
+def _pair_node(unit: Unit, operands: tuple[Operand, Operand], result: Tensor, law: Affine, clamps: Int8s | None) -> Add | Mul:
+    a, b = (o.tensor for o in operands)
+    name, inputs, table = unit_name(unit), (a.name, b.name), None if clamps is None else clamps.tobytes()
+    if unit.main is not None and unit.main.op == "Mul":
+        return Mul(name=name, inputs=inputs, output=result.name, law=law, zero_a=a.zero_point, zero_b=b.zero_point, table=table)
+    return Add(name=name, inputs=inputs, output=result.name, law=law, table=table)

@@ -1,0 +1,78 @@
+"""Makes a function of two bytes exact where no constants of the vector law are.
+
+onnxruntime adds in fp32, whose own rounding turns a few sums that lie next to a tie into ties, and no integer constants follow all of
+them. Then a handful of the 65,536 pairs come out one too low or high. Each such pair is told by two tables, one per operand, whose results
+add up to a mark for just these pairs; the marks then add one or take one away:
+
+    mark = T(mark_a(a) + mark_b(b)), result = law(a, b) + mark
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from hw.spec.arith import Affine
+from numpy.typing import NDArray
+
+from ..ir import Add, Mul, Tensor
+from .lowering import Lowering, Refusal, Verdict
+from .units import Unit
+
+_MARK = 100
+_MOST_PAIRS = 90
+_SUM = Affine(1, 1, 0, 0)
+
+
+def correct(low: Lowering, unit: Unit, node: Add | Mul, result: Tensor, missing: NDArray[np.int64]) -> None:
+    """Emit `node` and the correction of what it misses; `missing[a, b]` is indexed by the operands' own bytes."""
+    codes = _codes(missing)
+    if codes is None:
+        raise Refusal(
+            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs of operands come out wrong",
+            "change one of the three scales a little (for example by recalibrating)",
+        )
+    rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
+    low.emit(rough, Tensor(rough.output, result.shape, result.scale, result.zero_point, result.unsigned))
+    marks = []
+    for side, source, code in zip("ab", node.inputs, codes, strict=True):
+        name = f"{result.name}/mark_{side}"
+        low.emit(
+            replace(low.table_node(f"{node.name}/mark_{side}", source, code, name), origin=unit.origins), _plain(name, result)
+        )
+        marks.append(name)
+    seen = np.zeros(256, dtype=np.int8)
+    seen[_MARK], seen[-_MARK & 0xFF] = 1, -1
+    mark = f"{result.name}/mark"
+    joined = Add(
+        name=f"{node.name}/mark", inputs=(marks[0], marks[1]), output=mark, law=_SUM, table=seen.tobytes(), origin=unit.origins
+    )
+    low.emit(joined, _plain(mark, result))
+    last = Add(name=f"{node.name}/exact", inputs=(rough.output, mark), output=result.name, law=_SUM)
+    note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
+    low.finish(unit, last, result, Verdict.VECTOR, note)
+
+
+def _plain(name: str, result: Tensor) -> Tensor:
+    return Tensor(name, result.shape, 1.0, 0, False)
+
+
+def _codes(missing: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int8]] | None:
+    """Tables of codes that add up to plus or minus `_MARK` for the missing pairs alone, or None where there are no such tables.
+
+    Pairs that share a byte of an operand share its code i, and codes of the two sides that belong together add up to the mark.
+    """
+    pairs = np.argwhere(missing)
+    if not 0 < len(pairs) <= _MOST_PAIRS or np.abs(missing).max() > 1:
+        return None
+    left, right = np.zeros(256, dtype=np.int64), np.zeros(256, dtype=np.int64)
+    for number, (a, b) in enumerate(pairs, start=1):
+        sign = int(missing[a, b])
+        code = left[a] or (sign * _MARK - right[b] if right[b] else sign * number)
+        left[a] = code
+        right[b] = right[b] or sign * _MARK - code
+    total = np.clip(left[:, None] + right[None, :], -128, 127)
+    marked = (total == _MARK).astype(np.int64) - (total == -_MARK)
+    if not np.array_equal(marked, missing) or max(np.abs(left).max(), np.abs(right).max()) > 127:
+        return None
+    return left.astype(np.int8), right.astype(np.int8)

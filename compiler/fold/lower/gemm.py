@@ -1,0 +1,63 @@
+"""Gemm and MatMul with constant weights: a convolution whose kernel covers the whole image, or one pixel at a time."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...importer import OnnxNode
+from ...ir import Conv
+from ..bytewise import clamp_table
+from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from ..units import Unit
+from ..weights import array_constants, read_bias, read_weights
+
+_LARGEST_KERNEL = 15
+
+
+@lowers("Gemm", "MatMul")
+def lower_gemm(low: Lowering, unit: Unit) -> None:
+    """Lower `x @ weights + bias` on one row x, which may be a flattened image."""
+    main = unit.main
+    assert main is not None
+    x, result = low.operand(main.input(0)), low.result(unit)
+    columns = main.op == "Gemm" and main.integer("transB", 0) == 1
+    _check_form(main, x)
+    weights = read_weights(low.model, main.input(1), channel_axis=0 if columns else 1)
+    if weights.values.ndim != 2:
+        raise Refusal(f"its weights have {weights.values.ndim} dimensions", "multiply by a matrix")
+    matrix = weights.values if columns else weights.values.T
+    if matrix.shape[1] != x.shape[1]:
+        raise Refusal(f"it multiplies {x.shape[1]} values by a matrix for {matrix.shape[1]}", "correct the model")
+    bias = read_bias(low.model, main.input(2), x.params, weights.scale)
+    kernel = _as_kernel(matrix, x)
+    constants = array_constants(kernel, bias, x.params, weights.scale, result, name=main.name)
+    table = clamp_table(low, unit)
+    node = Conv(
+        name=unit_name(unit),
+        inputs=(x.tensor.name,),
+        output=result.name,
+        weights=constants.planes,
+        bias=constants.bias,
+        mantissa=constants.mantissa,
+        shift=constants.shift,
+        zp_in=x.tensor.zero_point,
+        zp_out=result.zero_point,
+        table=None if table is None else table.tobytes(),
+    )
+    low.finish(unit, node, result, Verdict.ARRAY)
+
+
+def _check_form(main: OnnxNode, x: Operand) -> None:
+    if len(x.shape) != 2:
+        raise Refusal(f"its operand has shape {x.shape}", "multiply one row, of shape (1, K)")
+    if main.op == "Gemm" and (main.integer("transA", 0), main.real("alpha", 1.0), main.real("beta", 1.0)) != (0, 1.0, 1.0):
+        raise Refusal("it transposes its operand or scales by alpha or beta", "fold alpha and beta into the weights")
+
+
+def _as_kernel(matrix: NDArray[np.int32], x: Operand) -> NDArray[np.int32]:
+    """The matrix as a kernel [out, channels, height, width] that covers the operand's image once."""
+    _, channels, height, width = x.tensor.shape
+    if max(height, width) > _LARGEST_KERNEL:
+        raise Refusal(f"it multiplies a flattened image of {height} by {width}", f"pool to {_LARGEST_KERNEL} by {_LARGEST_KERNEL} first")
+    return np.ascontiguousarray(matrix).reshape(matrix.shape[0], channels, height, width)
