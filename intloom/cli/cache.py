@@ -12,7 +12,7 @@ from .options import AsJson, CacheFolder, cache_at, terminal_of
 
 def register(app: typer.Typer) -> None:
     """Adds the subcommand."""
-    cache = typer.Typer(help="The cache of preprocessed models.", no_args_is_help=True)
+    cache = typer.Typer(help="The cache of preprocessed models.")
     cache.command("list", help="List the entries.\n\nExample: [bold]intloom cache list --json[/bold]")(_list)
     cache.command("path", help="Print the cache's folder.\n\nExample: [bold]du -sh $(intloom cache path)[/bold]")(_path)
     cache.command("clear", help="Remove all entries.\n\nExample: [bold]intloom cache clear[/bold]")(_clear)

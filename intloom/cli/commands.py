@@ -3,24 +3,30 @@
 from __future__ import annotations
 
 import importlib
+import os
+from collections.abc import Mapping, Sequence
 
 import typer
 
-_COMMANDS = (
-    "zoo",
-    "preprocess",
-    "cache",
-    "quantize",
-    "inspect",
-    "compile",
-    "disasm",
-    "asm",
-    "run",
-    "report",
-    "verilog",
-    "version",
-    "doctor",
-)
+COMMANDS: Mapping[str, str] = {
+    "demo": "From nothing to a bit-exact RTL run of YOLOv8n and its report.",
+    "zoo": "Float models of published networks, to try everything with.",
+    "preprocess": "Fold constants and batch normalisation, clean the graph, infer shapes.",
+    "cache": "The cache of preprocessed models.",
+    "quantize": "Quantise a float model to 8 bits.",
+    "inspect": "Show where every node of a model would run, and why.",
+    "compile": "Compile a quantised model into a program for the accelerator.",
+    "disasm": "Print a program's instructions.",
+    "asm": "Assemble text into instructions or into a program.",
+    "run": "Run a program on the golden model, the instruction simulator or the RTL.",
+    "regress": "Run a suite of checked simulations.",
+    "report": "Make one self-contained HTML page of a run.",
+    "verilog": "Write the accelerator as Verilog.",
+    "doctor": "Check the tools that simulation and synthesis need.",
+    "version": "Print versions.",
+}
+"""Names and one line each; a command's module of the same name is loaded only when it is called."""
+_COMPLETION_VARIABLE = "_INTLOOM_COMPLETE"
 _EPILOG = """
 From a network to a checked RTL run:
 
@@ -39,17 +45,27 @@ From a network to a checked RTL run:
 """
 
 
-def build_app() -> typer.Typer:
-    """The application with all subcommands."""
+def build_app(words: Sequence[str]) -> typer.Typer:
+    """The application for a command line: the subcommand in `words` in full, of the others name and help.
+
+    Loading them all takes seconds, since simulator, compiler and onnxruntime come with them.
+    """
     app = typer.Typer(
         name="intloom",
         help="From a quantised ONNX network to a Verilog accelerator, its program, and the proof that they agree.",
         epilog=_EPILOG,
-        no_args_is_help=True,
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
-    for name in _COMMANDS:
-        importlib.import_module(f"intloom.cli.{name}").register(app)
+    chosen = next((w for w in words if not w.startswith("-")), None)
+    for name, text in COMMANDS.items():
+        if name == chosen or _COMPLETION_VARIABLE in os.environ:
+            importlib.import_module(f"intloom.cli.{name}").register(app)
+        else:
+            app.command(name, help=text)(_only_for_help)
     return app
+
+
+def _only_for_help() -> None:
+    """Stands for a command that was not called."""

@@ -22,6 +22,7 @@ from rich.progress import (
 )
 from rich.table import Table
 
+_PACKAGES = ("hw", "compiler", "sim", "intloom")
 Tell = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
 
@@ -99,9 +100,15 @@ def open_terminal(verbosity: int) -> Terminal:
     level = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}.get(verbosity, logging.DEBUG)
     handler = RichHandler(console=terminal.err, show_path=False, show_time=False, markup=False)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], format="%(message)s", force=True)
-    for name in ("hw", "compiler", "sim", "intloom"):
+    for name in _PACKAGES:
         logging.getLogger(name).setLevel(level)
     return terminal
+
+
+def close_terminal() -> None:
+    """Gives Python's logging back as it was, for programs that call `main` as a function."""
+    for name in _PACKAGES:
+        logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def new_table(*columns: str, title: str | None = None) -> Table:

@@ -52,7 +52,7 @@ def _run(
     terminal = terminal_of(context)
     loaded = load_model(model, dims=parse_dims(dim or []))
     if dump_after is not None:
-        terminal.result(dump_pass(loaded, dump_after, match))
+        terminal.result(dump_pass(loaded, dump_after, match=match))
         return
     folded = fold_model(loaded, match=match)
     if as_json:

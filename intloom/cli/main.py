@@ -14,7 +14,7 @@ import typer
 from hw.spec.errors import ExitCode, IntloomError
 
 from .commands import build_app
-from .console import Terminal, open_terminal
+from .console import Terminal, close_terminal, open_terminal
 from .interrupt import end_children, prompt_interrupt
 
 # Typer brings its own copy of click; the base of all its complaints is reached through one of them.
@@ -26,14 +26,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; gives its exit code."""
     words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
     terminal = open_terminal(verbosity)
-    command = typer.main.get_command(build_app())
     try:
         with prompt_interrupt():
-            result = command.main(args=words, prog_name="intloom", standalone_mode=False, obj=terminal)
+            command = typer.main.get_command(build_app(words))
+            result = command.main(args=words or ["--help"], prog_name="intloom", standalone_mode=False, obj=terminal)
             sys.stdout.flush()
         return int(result or ExitCode.OK)
     except BaseException as error:  # noqa: BLE001  # the one place where errors become exit codes
         return _explain(error, terminal)
+    finally:
+        close_terminal()
 
 
 def _take_verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:

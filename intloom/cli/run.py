@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -97,14 +98,15 @@ def _finish(context: typer.Context, terminal: Terminal, done: Execution, output:
     if as_json:
         terminal.json(record)
     else:
-        _show(terminal, record)
+        show_record(terminal, record)
         if output is not None:
             terminal.say(f"outputs and record are in {output}; see them with: intloom report {output}")
     if done.mismatches:
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
-def _show(terminal: Terminal, record: dict[str, Any]) -> None:
+def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
+    """Tells a person what a run gave."""
     if terminal.verbosity > 0 and record["cycles"]:
         table = new_table("layer", "kind", ">cycles", ">array use", ">predicted")
         for layer in record["layers"]:

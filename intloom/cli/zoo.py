@@ -24,7 +24,7 @@ Example: [bold]intloom zoo build yolov8n --imgsz 320 --seed 1 -o yolov8n.onnx[/b
 
 def register(app: typer.Typer) -> None:
     """Adds the subcommand."""
-    zoo = typer.Typer(help="Float models of published networks, to try everything with.", no_args_is_help=True)
+    zoo = typer.Typer(help="Float models of published networks, to try everything with.")
     zoo.command("list", help="List the zoo.\n\nExample: [bold]intloom zoo list[/bold]")(_list)
     zoo.command("build", help=_BUILD_HELP)(_build)
     app.add_typer(zoo, name="zoo")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from compiler.frontend import FoldedModel, fold_model
@@ -67,10 +67,10 @@ def compile_model(
     program = compile_graph(
         folded.graph,
         params,
-        source=folded.source,
         keep_intermediates=keep_intermediates,
         progress=lambda done, every: tell("schedule", done, every),
     )
+    program = replace(program, source=folded.source)
     return Compiled(program, folded, tuple(model.outputs), time.perf_counter() - started)
 
 

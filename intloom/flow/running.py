@@ -10,9 +10,10 @@ from typing import Any
 
 from compiler.program.program import Program, Role
 from hw.spec.errors import UsageError
-from sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
+from sim.backend import Backend, GoldenBackend, RtlBackend
 from sim.result import ProgressCallback, RunResult
-from sim.rtl.bench import Bench, FastBench
+from sim.rtl.bench import Bench
+from sim.rtl.fast import FastBench
 from sim.rtl.job import MemorySettings
 
 from .bundle import Bundle
@@ -70,6 +71,8 @@ def open_backend(name: BackendName, bundle: Bundle, rtl: RtlOptions | None = Non
     if name is BackendName.GOLDEN:
         return GoldenBackend(bundle.need_model("the golden model").graph)
     if name is BackendName.ISA:
+        from sim.backend import IsaBackend
+
         return IsaBackend()
     options = rtl or RtlOptions()
     text = None if options.verilog is None else options.verilog.read_text(encoding="utf-8")

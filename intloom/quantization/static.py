@@ -44,9 +44,9 @@ class Quantized:
 
 
 def quantize(
-    source: Path,
-    target: Path,
-    calibration: Path | None = None,
+    source: str | Path,
+    target: str | Path,
+    calibration: str | Path | None = None,
     options: QuantizeOptions | None = None,
     *,
     optimizer: Optimizer = Optimizer.ONNXSLIM,
@@ -76,6 +76,7 @@ def quantize(
         onnxruntime refuses the model.
     """
     started = time.perf_counter()
+    source, target = Path(source), Path(target)
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     if calibration is None:
@@ -83,7 +84,9 @@ def quantize(
     report("preprocess", 0, 1)
     prepared = preprocess(source, optimizer, cache)
     model = load_onnx(prepared.path)
-    samples = load_samples(image_input(model), calibration, options.samples, options.seed)
+    samples = load_samples(
+        image_input(model), None if calibration is None else Path(calibration), options.samples, options.seed
+    )
     excluded = _excluded(model.graph, options)
     with atomic_path(target) as temporary:
         _run_quantizer(prepared.path, temporary, samples, options, excluded, report)

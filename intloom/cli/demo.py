@@ -1,0 +1,48 @@
+"""`intloom demo`: the whole way in one command."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from hw.spec.errors import ExitCode
+from intloom.demo import DemoOptions, run_demo
+
+from .options import AsJson, terminal_of
+from .run import show_record, watcher
+
+_HELP = """Build YOLOv8n at a small size, quantise, compile, simulate in RTL, compare every byte, write the report.
+
+Example: [bold]intloom demo -o out/demo[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("demo", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for all files.")] = Path(
+        "out/demo"
+    ),
+    model: Annotated[str, typer.Option(metavar="NAME", help="A network of the zoo.")] = "yolov8n",
+    imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width.")] = 96,
+    preset: Annotated[str, typer.Option(metavar="P", help="Hardware.")] = "base",
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    with terminal.progress() as tell:
+        options = DemoOptions(folder=output, model=model, imgsz=imgsz, preset=preset)
+        done = run_demo(options, say=terminal.say, tell=tell, watch=watcher(tell))
+    if as_json:
+        terminal.json({**done.record, "report": str(done.report)})
+    else:
+        show_record(terminal, done.record)
+        terminal.say("[bold]report:[/bold]")
+        terminal.result(str(done.report))
+    if done.record["mismatches"]:
+        raise typer.Exit(int(ExitCode.MISMATCH))

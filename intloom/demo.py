@@ -1,0 +1,65 @@
+"""The demonstration: a network of the zoo, from float to a checked RTL run with its report."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hw.spec.params import preset
+from intloom.files import write_bytes
+from intloom.flow.bundle import load_bundle
+from intloom.flow.compiling import Tell, compile_model, store
+from intloom.flow.feeding import read_inputs
+from intloom.flow.record import write_run
+from intloom.flow.running import BackendName, execute, input_shapes, open_backend, open_host
+from intloom.quantization import QuantizeOptions, quantize
+from intloom.report import write_report
+from intloom.zoo import build
+from sim.result import ProgressCallback
+
+
+@dataclass(frozen=True, kw_only=True)
+class DemoOptions:
+    """What to demonstrate."""
+
+    folder: Path
+    model: str = "yolov8n"
+    imgsz: int = 96
+    preset: str = "base"
+
+
+@dataclass(frozen=True)
+class Demo:
+    """What the demonstration gave."""
+
+    record: Mapping[str, Any]
+    report: Path
+
+
+def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, watch: ProgressCallback) -> Demo:
+    """Goes all the way, printing the command that would do each step alone."""
+    folder, name = options.folder, options.model
+    floats, quantised, program = (folder / f"{name}{end}" for end in (".onnx", ".q.onnx", ".loom"))
+    say(f"[dim]$[/dim] intloom zoo build {name} --imgsz {options.imgsz} -o {floats}")
+    write_bytes(floats, build(name, options.imgsz).SerializeToString(deterministic=True))
+    say(f"[dim]$[/dim] intloom quantize {floats} -o {quantised}")
+    quantize(floats, quantised, options=QuantizeOptions(), progress=tell)
+    say(f"[dim]$[/dim] intloom compile {quantised} --preset {options.preset} -o {program}")
+    store(compile_model(quantised, preset(options.preset), progress=tell), quantised, program)
+    say(f"[dim]$[/dim] intloom run {program} --backend rtl --check -o {folder / 'run'}")
+    record = _simulate(program, folder / "run", watch)
+    say(f"[dim]$[/dim] intloom report {folder / 'run'}")
+    return Demo(record, write_report(folder / "run"))
+
+
+def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str, Any]:
+    bundle = load_bundle(program)
+    host = open_host(bundle)
+    feeds = read_inputs([], input_shapes(bundle, host), seed=0)
+    backend = open_backend(BackendName.RTL, bundle)
+    done = execute(bundle, backend, feeds, host=host, check=True, progress=watch)
+    record = done.record()
+    write_run(folder, record, done.timeline(), done.outputs)
+    return record

@@ -1,0 +1,46 @@
+"""Small models that several tests share, and a cache of their own."""
+
+import onnx
+import pytest
+
+from intloom.zoo import build
+
+
+@pytest.fixture
+def cache_folder(tmp_path, monkeypatch):
+    folder = tmp_path / "cache"
+    monkeypatch.setenv("INTLOOM_CACHE", str(folder))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def float_models(tmp_path_factory):
+    """Float models as files, built on first use."""
+    folder = tmp_path_factory.mktemp("float")
+
+    def get(name, imgsz=None):
+        path = folder / f"{name}-{imgsz}.onnx"
+        if not path.exists():
+            onnx.save(build(name, imgsz), path)
+        return path
+
+    return get
+
+
+@pytest.fixture(scope="session")
+def quantized_models(float_models, tmp_path_factory):
+    """Quantised models as files, made on first use."""
+    from intloom.cache import Cache
+    from intloom.quantization import QuantizeOptions, quantize
+
+    folder = tmp_path_factory.mktemp("quantized")
+
+    def get(name, imgsz=None, **options):
+        tag = "-".join(str(v) for v in options.values())
+        path = folder / f"{name}-{imgsz}-{tag}.onnx"
+        if not path.exists():
+            chosen = QuantizeOptions(samples=2, **options)
+            quantize(float_models(name, imgsz), path, options=chosen, cache=Cache(folder / "cache"))
+        return path
+
+    return get

@@ -1,0 +1,146 @@
+"""Quantised models: what is quantised, what stays float, and how well it goes."""
+
+import json
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+from hw.spec.errors import FileFormatError, ModelError, UsageError
+from intloom.cache import Cache
+from intloom.images import synthetic_batch, synthetic_image
+from intloom.quantization import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales, quantize
+
+
+def quantized(float_models, tmp_path, name="mini_yolo", calibration=None, **options):
+    options = QuantizeOptions(samples=2, **options)
+    target = tmp_path / "q.onnx"
+    done = quantize(float_models(name), target, calibration, options, cache=Cache(tmp_path / "cache"))
+    return done, onnx.load(target)
+
+
+@pytest.mark.parametrize("form", list(Form))
+@pytest.mark.parametrize("activations", list(ActivationType))
+@pytest.mark.parametrize("weights", list(WeightScales))
+def test_every_form_and_type_runs_close_to_float(float_models, tmp_path, form, activations, weights):
+    done, model = quantized(float_models, tmp_path, "c2f", form=form, activations=activations, weights=weights)
+    zero_points = {i.name: i.data_type for i in model.graph.initializer if i.name.endswith("_zero_point")}
+    wanted = onnx.TensorProto.UINT8 if activations is ActivationType.UINT8 else onnx.TensorProto.INT8
+    assert zero_points["images_zero_point"] == wanted
+    scales = {i.name: list(i.dims) for i in model.graph.initializer if i.name.startswith("model.0.conv.weight_scale")}
+    assert next(iter(scales.values())) in ([[32]] if weights is WeightScales.PER_CHANNEL else [[], [1]])
+    x = synthetic_batch(1, 32, 32, 0)
+    ours, theirs = (
+        ort.InferenceSession(str(p), providers=["CPUExecutionProvider"]).run(None, {"images": x})[0]
+        for p in (done.path, float_models("c2f"))
+    )
+    assert np.abs(ours - theirs).mean() < 0.1 * theirs.std()
+
+
+def test_detection_tail_stays_float_and_is_named(float_models, tmp_path):
+    done, model = quantized(float_models, tmp_path)
+    assert "/model.22/dfl/Softmax" in done.excluded
+    assert "/model.22/Sigmoid" in done.excluded
+    assert not any("cv2" in name for name in done.excluded)
+    softmax = next(n for n in model.graph.node if n.op_type == "Softmax")
+    assert not softmax.input[0].endswith("DequantizeLinear_Output")
+
+
+def test_head_whole_quantises_it(float_models, tmp_path):
+    done, model = quantized(float_models, tmp_path, head=Head.WHOLE)
+    assert done.excluded == ()
+    softmax = next(n for n in model.graph.node if n.op_type == "Softmax")
+    assert softmax.input[0].endswith("DequantizeLinear_Output")
+
+
+def test_silu_has_a_pair_behind_sigmoid_and_product(float_models, tmp_path):
+    _, model = quantized(float_models, tmp_path, "tiny")
+    kinds = [n.op_type for n in model.graph.node if n.op_type not in ("DequantizeLinear", "QuantizeLinear")]
+    assert sorted(kinds) == ["Conv", "Mul", "Sigmoid"]
+    makers = {o: n.op_type for n in model.graph.node for o in n.output}
+    quantised = [makers.get(n.input[0], "input") for n in model.graph.node if n.op_type == "QuantizeLinear"]
+    assert sorted(quantised) == ["Conv", "Mul", "Sigmoid", "input"]
+
+
+@pytest.mark.parametrize("method", list(Calibration))
+def test_calibration_methods(float_models, tmp_path, method):
+    options = QuantizeOptions(samples=2, calibration=method)
+    done = quantize(float_models("tiny"), tmp_path / "q.onnx", None, options, cache=Cache(tmp_path / "cache"))
+    assert len(done.noise) == 4
+    assert all(n.snr_db > 15 for n in done.noise)
+
+
+def test_percentile_clips_and_reports_it(float_models, tmp_path):
+    loose, _ = quantized(float_models, tmp_path, "tiny")
+    assert max(n.saturated for n in loose.noise) == 0.0
+    options = QuantizeOptions(samples=2, calibration=Calibration.PERCENTILE, percentile=90.0)
+    tight = quantize(float_models("tiny"), tmp_path / "p.onnx", None, options, cache=Cache(tmp_path / "cache"))
+    assert max(n.saturated for n in tight.noise) > 0.05
+
+
+def test_zoo_is_alive_after_quantisation(float_models, tmp_path):
+    done, _ = quantized(float_models, tmp_path)
+    for tensor in done.noise:
+        assert tensor.saturated <= 0.05, tensor
+        assert tensor.distinct > 1, tensor
+        assert tensor.snr_db > 15.0, tensor
+
+
+def test_other_options_do_not_repeat_preprocessing(float_models, tmp_path):
+    first, _ = quantized(float_models, tmp_path, "c2f")
+    second, _ = quantized(float_models, tmp_path, "c2f", form=Form.QOPERATOR)
+    assert not first.preprocessed.hit
+    assert second.preprocessed.hit
+    assert second.preprocessed.saved_seconds > 0
+
+
+def test_calibration_from_pictures_and_arrays(float_models, tmp_path):
+    from PIL import Image
+
+    folder = tmp_path / "pictures"
+    folder.mkdir()
+    pixels = (synthetic_image(40, 50, 1).transpose(1, 2, 0) * 255).astype(np.uint8)
+    Image.fromarray(pixels).save(folder / "a.png")
+    np.save(folder / "b.npy", synthetic_batch(1, 16, 16, 3))
+    np.savez(tmp_path / "c.npz", images=synthetic_batch(3, 16, 16, 4))
+    for source, count in ((folder, 2), (tmp_path / "c.npz", 2)):
+        done, _ = quantized(float_models, tmp_path, "tiny", calibration=source)
+        assert (done.samples, done.synthetic) == (count, False)
+
+
+@pytest.mark.parametrize(
+    ("content", "error"),
+    [("missing", FileFormatError), ("empty", FileFormatError), ("shape", UsageError), ("text", FileFormatError)],
+)
+def test_bad_calibration_is_refused_and_leaves_nothing(float_models, tmp_path, content, error):
+    source = tmp_path / "calibration"
+    if content == "empty":
+        source.mkdir()
+    elif content == "shape":
+        source = tmp_path / "x.npy"
+        np.save(source, np.zeros((1, 3, 5, 5), np.float32))
+    elif content == "text":
+        source = tmp_path / "x.npz"
+        source.write_text("no archive")
+    with pytest.raises(error):
+        quantized(float_models, tmp_path, "tiny", calibration=source)
+    assert not list(tmp_path.glob("*q.onnx*"))
+
+
+def test_unknown_node_and_unquantisable_model(float_models, tmp_path):
+    with pytest.raises(UsageError, match="nope"):
+        quantized(float_models, tmp_path, "tiny", exclude=("nope",))
+    model = onnx.load(float_models("tiny"))
+    model.graph.input[0].type.tensor_type.shape.dim[2].dim_param = "height"
+    onnx.save(model, tmp_path / "open.onnx")
+    with pytest.raises((UsageError, ModelError), match="height|shape"):
+        quantize(tmp_path / "open.onnx", tmp_path / "o.onnx", cache=Cache(tmp_path / "cache"))
+
+
+def test_result_prints_as_json(float_models, tmp_path, capsys):
+    from intloom.cli import main
+
+    arguments = ["quantize", str(float_models("tiny")), "-o", str(tmp_path / "q.onnx"), "--samples", "1", "--json"]
+    assert main([*arguments, "--cache", str(tmp_path / "cache"), "-q"]) == 0
+    assert json.loads(capsys.readouterr().out)["synthetic"] is True

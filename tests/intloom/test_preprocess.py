@@ -1,0 +1,97 @@
+"""Preprocessing keeps a model's meaning, caches by content, and never passes on what it could not prepare."""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from hw.spec.errors import FileFormatError, ModelError
+from intloom.cache import Cache
+from intloom.preprocess import Optimizer, preprocess
+
+
+def with_batch_norm(path, seed=0):
+    rng = np.random.default_rng(seed)
+    weight = rng.normal(size=(4, 3, 3, 3)).astype(np.float32)
+    vectors = {n: rng.uniform(0.5, 1.5, 4).astype(np.float32) for n in ("gamma", "beta", "mean", "var")}
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"], name="conv", pads=[1] * 4),
+        helper.make_node("BatchNormalization", ["c", "gamma", "beta", "mean", "var"], ["y"], name="bn"),
+    ]
+    info = [
+        helper.make_tensor_value_info(n, TensorProto.FLOAT, s) for n, s in (("x", [1, 3, 8, 8]), ("y", [1, 4, 8, 8]))
+    ]
+    constants = [numpy_helper.from_array(a, n) for n, a in {"w": weight, **vectors}.items()]
+    graph = helper.make_graph(nodes, "g", info[:1], info[1:], constants)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    onnx.save(model, path)
+    return path
+
+
+@pytest.mark.parametrize("optimizer", [Optimizer.ONNXSLIM, Optimizer.ONNXRUNTIME])
+def test_batch_normalisation_is_folded_and_results_stay(tmp_path, optimizer):
+    source = with_batch_norm(tmp_path / "bn.onnx")
+    done = preprocess(source, optimizer, Cache(tmp_path / "cache"))
+    assert [n.op_type for n in onnx.load(done.path).graph.node] == ["Conv"]
+    x = np.random.default_rng(1).normal(size=(1, 3, 8, 8)).astype(np.float32)
+    before, after = (
+        ort.InferenceSession(str(p), providers=["CPUExecutionProvider"]).run(None, {"x": x})[0]
+        for p in (source, done.path)
+    )
+    np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-4)
+
+
+def test_second_time_comes_from_the_cache_and_a_damaged_entry_is_made_anew(tmp_path):
+    source, cache = with_batch_norm(tmp_path / "bn.onnx"), Cache(tmp_path / "cache")
+    first = preprocess(source, cache=cache)
+    second = preprocess(source, cache=cache)
+    assert (first.hit, second.hit) == (False, True)
+    content = first.path.read_bytes()
+    first.path.write_bytes(content[:-1])
+    third = preprocess(source, cache=cache)
+    assert not third.hit
+    assert third.path.read_bytes() == content
+
+
+def test_key_follows_content_not_path(tmp_path):
+    cache = Cache(tmp_path / "cache")
+    here = preprocess(with_batch_norm(tmp_path / "a.onnx"), cache=cache)
+    there = preprocess(with_batch_norm(tmp_path / "b.onnx"), cache=cache)
+    other = preprocess(with_batch_norm(tmp_path / "a.onnx", seed=1), cache=cache)
+    assert here.key == there.key
+    assert there.hit
+    assert other.key != here.key
+
+
+def test_external_data_is_part_of_the_key(tmp_path):
+    model = onnx.load(with_batch_norm(tmp_path / "bn.onnx"))
+    source = tmp_path / "external.onnx"
+    onnx.save(model, source, save_as_external_data=True, location="weights.bin", size_threshold=0)
+    cache = Cache(tmp_path / "cache")
+    first = preprocess(source, cache=cache)
+    data = bytearray((tmp_path / "weights.bin").read_bytes())
+    data[0] ^= 1
+    (tmp_path / "weights.bin").write_bytes(bytes(data))
+    assert preprocess(source, cache=cache).key != first.key
+    (tmp_path / "weights.bin").unlink()
+    with pytest.raises(ModelError, match="external data"):
+        preprocess(source, cache=cache)
+
+
+@pytest.mark.parametrize("optimizer", list(Optimizer))
+def test_a_broken_model_raises_and_leaves_no_entry(tmp_path, optimizer):
+    model = onnx.load(with_batch_norm(tmp_path / "bn.onnx"))
+    model.graph.node[0].op_type = "Nonsense"
+    onnx.save(model, tmp_path / "bad.onnx")
+    cache = Cache(tmp_path / "cache")
+    with pytest.raises(ModelError, match="cannot be preprocessed"):
+        preprocess(tmp_path / "bad.onnx", optimizer, cache)
+    assert not list(cache.records())
+
+
+def test_something_else_is_no_model(tmp_path):
+    path = tmp_path / "text.onnx"
+    path.write_text("hello")
+    with pytest.raises(FileFormatError, match="must be an ONNX model"):
+        preprocess(path, cache=Cache(tmp_path / "cache"))

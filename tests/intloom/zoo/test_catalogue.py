@@ -1,0 +1,101 @@
+"""The zoo has the published topologies, its models are reproducible, and their activations are alive."""
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+from hw.spec.errors import UsageError
+from intloom.images import synthetic_batch
+from intloom.zoo import ZOO, build
+
+PUBLISHED_GMAC = {"yolov8n": 4.37, "yolov8s": 14.30, "yolov8m": 39.47, "resnet18": 1.814, "mobilenet_v2": 0.3008}
+"""Multiply-accumulates of convolutions and fully connected layers at the published size, in thousands of millions."""
+PUBLISHED_CONVOLUTIONS = {"yolov8n": 64, "yolov8s": 64, "yolov8m": 84, "resnet18": 20, "mobilenet_v2": 52}
+LEAST_CODES = 4
+
+
+def multiply_accumulates(model):
+    shapes = {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in model.graph.value_info}
+    shapes |= {v.name: [d.dim_value for d in v.type.tensor_type.shape.dim] for v in model.graph.output}
+    weights = {i.name: int(np.prod(i.dims)) for i in model.graph.initializer}
+    total = 0
+    for node in model.graph.node:
+        if node.op_type == "Conv":
+            total += weights[node.input[1]] * int(np.prod(shapes[node.output[0]][2:]))
+        elif node.op_type == "Gemm":
+            total += weights[node.input[1]]
+    return total
+
+
+@pytest.mark.parametrize("name", ["yolov8n", "resnet18", "mobilenet_v2"])
+def test_work_matches_the_published_network(name):
+    model = build(name)
+    assert multiply_accumulates(model) / 1e9 == pytest.approx(PUBLISHED_GMAC[name], rel=0.002)
+    assert sum(n.op_type == "Conv" for n in model.graph.node) == PUBLISHED_CONVOLUTIONS[name]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["yolov8s", "yolov8m"])
+def test_work_of_the_larger_networks_matches(name):
+    model = build(name)
+    assert multiply_accumulates(model) / 1e9 == pytest.approx(PUBLISHED_GMAC[name], rel=0.002)
+    assert sum(n.op_type == "Conv" for n in model.graph.node) == PUBLISHED_CONVOLUTIONS[name]
+
+
+def run_all(model, x):
+    """Every tensor of a model for one input."""
+    names = [o for n in model.graph.node for o in n.output]
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    del copy.graph.output[:]
+    copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names)
+    session = ort.InferenceSession(copy.SerializeToString(), providers=["CPUExecutionProvider"])
+    return dict(zip(names, session.run(names, {model.graph.input[0].name: x}), strict=True))
+
+
+@pytest.mark.parametrize("name", sorted(set(ZOO) - {"yolov8s", "yolov8m"}))
+def test_every_model_is_valid_and_alive(name):
+    size = ZOO[name].multiple * 2 if ZOO[name].multiple > 8 else 32
+    model = build(name, size, seed=3)
+    onnx.checker.check_model(model, full_check=True)
+    for tensor, value in run_all(model, synthetic_batch(1, size, size, 5)).items():
+        assert np.isfinite(value).all(), tensor
+        assert np.unique(value).size >= min(LEAST_CODES, value.size), f"{tensor} is stuck"
+
+
+def test_silu_rarely_rests_on_its_floor():
+    model = build("yolov8n", 160, seed=0)
+    values = run_all(model, synthetic_batch(1, 160, 160, 9))
+    for name, value in values.items():
+        if name.endswith("act/Mul_output_0"):
+            step = (value.max() - value.min()) / 255
+            codes = np.rint((value - value.min()) / step)
+            assert max(np.mean(codes == 0), np.mean(codes == 255)) <= 0.05, name
+
+
+def test_same_seed_same_bytes_and_other_seed_other_weights():
+    first, again, other = build("c2f", seed=1), build("c2f", seed=1), build("c2f", seed=2)
+    assert first.SerializeToString(deterministic=True) == again.SerializeToString(deterministic=True)
+    assert first.SerializeToString(deterministic=True) != other.SerializeToString(deterministic=True)
+
+
+def test_node_names_are_those_of_real_exports():
+    names = {n.name for n in build("yolov8n", 32).graph.node}
+    expected = {
+        "/model.0/conv/Conv",
+        "/model.2/m.0/cv1/conv/Conv",
+        "/model.9/m_2/MaxPool",
+        "/model.10/Resize",
+        "/model.22/cv3.2/cv3.2.2/Conv",
+        "/model.22/dfl/conv/Conv",
+    }
+    assert expected <= names
+
+
+@pytest.mark.parametrize(
+    ("name", "imgsz", "seed"), [("yolov9", 64, 0), ("yolov8n", 100, 0), ("tiny", 0, 0), ("tiny", 16, -1)]
+)
+def test_wrong_wishes_are_refused(name, imgsz, seed):
+    with pytest.raises(UsageError, match="must"):
+        build(name, imgsz, seed)
