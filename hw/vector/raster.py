@@ -1,0 +1,149 @@
+"""Walks words block by block, line by line, pixel by pixel."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
+
+COUNT_BITS = COORDINATE_BITS + 1
+"""A line may be longer than a tensor's: the positions under a sliding window."""
+POSITION_BITS = SCRATCH_BITS
+"""Every coordinate that the fields can give fits with its sign."""
+REPEAT_BITS = BY_KIND[Kind.VCOPY].field("up_h").width
+STRIDE_BITS = BY_KIND[Kind.VMAX].field("stride_h").width
+WARM_BITS = 3
+
+RASTER_LAYOUT = data.StructLayout(
+    {
+        "base": SCRATCH_BITS,
+        "plane": SCRATCH_BITS,
+        "line": SCRATCH_BITS,
+        "step": SCRATCH_BITS,
+        "blocks": BY_KIND[Kind.VCOPY].field("blocks").width,
+        "lines": COUNT_BITS,
+        "pixels": COUNT_BITS,
+        "line_repeat": REPEAT_BITS,
+        "pixel_repeat": REPEAT_BITS,
+        "line_at": signed(POSITION_BITS),
+        "pixel_at": signed(POSITION_BITS),
+        "line_stride": STRIDE_BITS,
+        "pixel_stride": STRIDE_BITS,
+        "warm": WARM_BITS,
+    }
+)
+"""First word; steps in words from block to block, line to line, pixel to pixel; how many there are of each; how often
+each line and pixel comes before the next step; the coordinates of the first pixel and their steps; and how many pixels
+at the start of each line only fill a sliding window."""
+
+PIXEL_LAYOUT = data.StructLayout(
+    {
+        "addr": SCRATCH_BITS,
+        "line_at": signed(POSITION_BITS),
+        "pixel_at": signed(POSITION_BITS),
+        "first": unsigned(1),
+        "warm": unsigned(1),
+    }
+)
+"""A word's address, its coordinates, whether it is the first of its line, and whether it fills the sliding window."""
+
+
+class RasterWalker(wiring.Component):
+    """Gives the words of a job in order, one a cycle.
+
+    Members
+    -------
+    config
+        What to walk; must hold from `start` until the last word is taken.
+    start
+        Begin; the first word is on offer in the next cycle.
+    o
+        The words.
+    active
+        There are words to come.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "config": In(RASTER_LAYOUT),
+                "start": In(1),
+                "o": Out(stream.Signature(PIXEL_LAYOUT)),
+                "active": Out(1),
+            }
+        )
+        self._blocks_left = Signal(RASTER_LAYOUT["blocks"].shape)
+        self._lines_left = Signal(COUNT_BITS)
+        self._pixels_left = Signal(COUNT_BITS)
+        self._line_repeats = Signal(REPEAT_BITS)
+        self._pixel_repeats = Signal(REPEAT_BITS)
+        self._plane_addr = Signal(SCRATCH_BITS)
+        self._line_addr = Signal(SCRATCH_BITS)
+        self._cold = Signal(WARM_BITS)
+
+    def elaborate(self, platform: object) -> Module:
+        """Three nested loops: the innermost that is not at its end steps, those within it begin anew."""
+        m = Module()
+        word, config = self.o.payload, self.config
+        m.d.comb += [self.o.valid.eq(self.active), word.warm.eq(self._cold == 0)]
+        with m.If(self.active & self.o.ready):
+            with m.If(self._pixels_left != 0):
+                self._next_pixel(m)
+            with m.Elif(self._lines_left != 0):
+                self._next_line(m)
+            with m.Elif(self._blocks_left != 0):
+                m.d.sync += self._blocks_left.eq(self._blocks_left - 1)
+                self._begin_block(m, self._plane_addr + config.plane)
+            with m.Else():
+                m.d.sync += self.active.eq(0)
+        with m.If(self.start):
+            m.d.sync += [self.active.eq(1), self._blocks_left.eq(config.blocks - 1)]
+            self._begin_block(m, config.base)
+        return m
+
+    def _begin_block(self, m: Module, addr: Value) -> None:
+        m.d.sync += [
+            self._plane_addr.eq(addr),
+            self._lines_left.eq(self.config.lines - 1),
+            self._line_repeats.eq(self.config.line_repeat - 1),
+            self.o.payload.line_at.eq(self.config.line_at),
+        ]
+        self._begin_line(m, addr)
+
+    def _begin_line(self, m: Module, addr: Value) -> None:
+        m.d.sync += [
+            self._line_addr.eq(addr),
+            self._pixels_left.eq(self.config.pixels - 1),
+            self._pixel_repeats.eq(self.config.pixel_repeat - 1),
+            self._cold.eq(self.config.warm),
+            self.o.payload.addr.eq(addr),
+            self.o.payload.pixel_at.eq(self.config.pixel_at),
+            self.o.payload.first.eq(1),
+        ]
+
+    def _next_line(self, m: Module) -> None:
+        m.d.sync += self._lines_left.eq(self._lines_left - 1)
+        with m.If(self._line_repeats != 0):
+            m.d.sync += self._line_repeats.eq(self._line_repeats - 1)
+            self._begin_line(m, self._line_addr)
+        with m.Else():
+            m.d.sync += [
+                self._line_repeats.eq(self.config.line_repeat - 1),
+                self.o.payload.line_at.eq(self.o.payload.line_at + self.config.line_stride),
+            ]
+            self._begin_line(m, self._line_addr + self.config.line)
+
+    def _next_pixel(self, m: Module) -> None:
+        m.d.sync += [self._pixels_left.eq(self._pixels_left - 1), self.o.payload.first.eq(0)]
+        with m.If(self._cold != 0):
+            m.d.sync += self._cold.eq(self._cold - 1)
+        with m.If(self._pixel_repeats != 0):
+            m.d.sync += self._pixel_repeats.eq(self._pixel_repeats - 1)
+        with m.Else():
+            m.d.sync += [
+                self._pixel_repeats.eq(self.config.pixel_repeat - 1),
+                self.o.payload.addr.eq(self.o.payload.addr + self.config.step),
+                self.o.payload.pixel_at.eq(self.o.payload.pixel_at + self.config.pixel_stride),
+            ]

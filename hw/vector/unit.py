@@ -1,0 +1,202 @@
+"""The vector unit."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from hw.bus.buffer import StreamBuffer
+from hw.landing import LandingQueue
+from hw.ports import ReadPort, UnitPort, WritePort
+from hw.spec.params import HardwareParams
+
+from .datapath import Datapath
+from .fetch import OperandFetch
+from .plan import Planner
+from .pool import Pool
+from .raster import RasterWalker
+from .sequencer import Sequencer
+from .window import FETCH_LAYOUT, WindowWalker
+from .writer import ResultWriter
+
+RESULTS_UNDER_WAY = 1 << ceil_log2(Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND)
+"""Enough for a word a cycle."""
+
+
+class VectorUnit(wiring.Component):
+    """Runs the vector instructions one after the other, each at a word a cycle: an output word, or a word of a window.
+
+    Words flow from two operand queues through a pipeline that never stops into a result queue, in which every word has
+    reserved its place before it sets out. So refused requests on any port only slow it down.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
+
+    Members
+    -------
+    unit
+        Instructions and events.
+    a, b
+        Operands.
+    out
+        Results.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        port = ReadPort(params.word_bytes)
+        super().__init__(
+            {"unit": In(UnitPort()), "a": Out(port), "b": Out(port), "out": Out(WritePort(params.word_bytes))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Sequence, plan, fetch, compute, write."""
+        m = Module()
+        params = self._params
+        m.submodules.sequencer = sequencer = Sequencer(params)
+        m.submodules.plan = plan = Planner()
+        m.submodules.pool = pool = Pool(params.word_bytes, params.vector_average)
+        m.submodules.datapath = datapath = Datapath(params)
+        m.submodules.writer = writer = ResultWriter(params.word_bytes, RESULTS_UNDER_WAY)
+        wiring.connect(m, wiring.flipped(self.unit), sequencer.unit)
+        wiring.connect(m, wiring.flipped(self.out), writer.port)
+        m.d.comb += [plan.job.eq(sequencer.job), datapath.job.eq(sequencer.job)]
+        fetch_a = self._fetch_a(m, sequencer, plan)
+        fetch_b = self._fetch_b(m, sequencer, plan)
+        step = self._join(m, sequencer, fetch_a, fetch_b, writer.free)
+        self._compute(m, step, fetch_a, fetch_b, sequencer, plan, pool, datapath)
+        self._load_table(m, step, sequencer, fetch_a, datapath, writer.active)
+        self._write(m, step, sequencer, fetch_a, plan, datapath, writer)
+        m.d.comb += [
+            sequencer.step.eq(step),
+            sequencer.write.eq(self.out.valid & self.out.ready),
+            sequencer.quiet.eq(fetch_a.quiet & fetch_b.quiet & writer.quiet),
+            sequencer.range_fault.eq(
+                Cat(port.valid & port.fault for port in (self.a, self.b, self.out)).any(),
+            ),
+        ]
+        return m
+
+    def _fetch_a(self, m: Module, sequencer: Sequencer, plan: Planner) -> OperandFetch:
+        """Operand A: a raster of windows."""
+        m.submodules.raster_a = raster = RasterWalker()
+        m.submodules.window = window = WindowWalker()
+        m.submodules.buffer_a = buffer = StreamBuffer(FETCH_LAYOUT)
+        m.submodules.fetch_a = fetch = OperandFetch(self._params.word_bytes)
+        wiring.connect(m, raster.o, window.i)
+        wiring.connect(m, window.o, buffer.i)
+        wiring.connect(m, buffer.o, fetch.i)
+        wiring.connect(m, fetch.port, wiring.flipped(self.a))
+        m.d.comb += [
+            raster.config.eq(plan.a),
+            raster.start.eq(sequencer.start),
+            window.config.eq(plan.window),
+            fetch.fill.eq(sequencer.job.fill),
+            fetch.halt.eq(sequencer.stop),
+        ]
+        return fetch
+
+    def _fetch_b(self, m: Module, sequencer: Sequencer, plan: Planner) -> OperandFetch:
+        """Operand B: a raster of words, all of them inside."""
+        m.submodules.raster_b = raster = RasterWalker()
+        m.submodules.buffer_b = buffer = StreamBuffer(FETCH_LAYOUT)
+        m.submodules.fetch_b = fetch = OperandFetch(self._params.word_bytes)
+        wiring.connect(m, buffer.o, fetch.i)
+        wiring.connect(m, fetch.port, wiring.flipped(self.b))
+        m.d.comb += [
+            raster.config.eq(plan.b),
+            raster.start.eq(sequencer.start & sequencer.job.uses_b),
+            buffer.i.valid.eq(raster.o.valid),
+            buffer.i.payload.addr.eq(raster.o.payload.addr),
+            buffer.i.payload.inside.eq(1),
+            raster.o.ready.eq(buffer.i.ready),
+            fetch.halt.eq(sequencer.stop),
+        ]
+        return fetch
+
+    def _join(
+        self, m: Module, sequencer: Sequencer, fetch_a: OperandFetch, fetch_b: OperandFetch, room: Signal
+    ) -> Signal:
+        """Take up a word of each operand that the job has, once the result has a place to go."""
+        step = Signal()
+        uses_b = sequencer.job.uses_b
+        m.d.comb += [
+            step.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & room),
+            fetch_a.o.ready.eq(step),
+            fetch_b.o.ready.eq(step & uses_b),
+        ]
+        return step
+
+    def _compute(
+        self,
+        m: Module,
+        step: Signal,
+        fetch_a: OperandFetch,
+        fetch_b: OperandFetch,
+        sequencer: Sequencer,
+        plan: Planner,
+        pool: Pool,
+        datapath: Datapath,
+    ) -> None:
+        b = Signal.like(fetch_b.o.payload.word, reset_less=True)
+        with m.If(step):
+            m.d.sync += b.eq(fetch_b.o.payload.word)
+        m.d.comb += [
+            pool.valid.eq(step & ~sequencer.job.load_table),
+            pool.word.eq(fetch_a.o.payload.word),
+            pool.tap.eq(fetch_a.o.payload.tap),
+            pool.slide.eq(plan.slide),
+            pool.link.eq(plan.link),
+            datapath.valid.eq(pool.result_valid),
+            datapath.a.eq(pool.maximum),
+            datapath.b.eq(b),
+            datapath.total.eq(pool.total),
+        ]
+
+    def _load_table(
+        self,
+        m: Module,
+        step: Signal,
+        sequencer: Sequencer,
+        fetch_a: OperandFetch,
+        datapath: Datapath,
+        writing: Signal,
+    ) -> None:
+        """Table words go past the datapath; the job is over with the last of them."""
+        loading = sequencer.job.load_table
+        loaded = Signal()
+        m.d.comb += [
+            datapath.table_en.eq(step & loading),
+            datapath.table_word.eq(fetch_a.o.payload.word),
+            sequencer.finished.eq(loaded | (~loading & ~writing)),
+        ]
+        m.d.sync += loaded.eq(datapath.table_en & (datapath.table_row == self._params.table_words - 1))
+        with m.If(datapath.table_en):
+            m.d.sync += datapath.table_row.eq(datapath.table_row + 1)
+
+    def _write(
+        self,
+        m: Module,
+        step: Signal,
+        sequencer: Sequencer,
+        fetch_a: OperandFetch,
+        plan: Planner,
+        datapath: Datapath,
+        writer: ResultWriter,
+    ) -> None:
+        job = sequencer.job
+        loading = job.load_table
+        end = job.first_byte + job.byte_count
+        m.d.sync += writer.mask.eq(Cat((job.first_byte <= i) & (end > i) for i in range(self._params.word_bytes)))
+        m.d.comb += [
+            writer.config.eq(plan.out),
+            writer.start.eq(sequencer.start & ~loading),
+            writer.halt.eq(sequencer.stop),
+            writer.reserve.eq(step & ~loading & fetch_a.o.payload.tap.last),
+            writer.push.eq(datapath.result_valid),
+            writer.word.eq(datapath.result),
+        ]

@@ -1,0 +1,124 @@
+"""Turns each pixel of a raster into the words of its window."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, Value, signed, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
+
+from .raster import PIXEL_LAYOUT, POSITION_BITS
+
+KERNEL_BITS = BY_KIND[Kind.VMAX].field("kernel_h").width
+
+WINDOW_LAYOUT = data.StructLayout(
+    {
+        "lines": KERNEL_BITS,
+        "pixels": KERNEL_BITS,
+        "line": SCRATCH_BITS,
+        "slide": unsigned(1),
+        "bounded": unsigned(1),
+        "line_limit": COORDINATE_BITS,
+        "pixel_limit": COORDINATE_BITS,
+    }
+)
+"""Lines and pixels of a window, words from line to line; whether windows of one word slide along lines; and, when
+`bounded`, how many lines and pixels the input has."""
+
+TAP_LAYOUT = data.StructLayout({"first": unsigned(1), "last": unsigned(1)})
+"""Where in its window a word lies: it opens the window, it completes it."""
+
+FETCH_LAYOUT = data.StructLayout({"addr": SCRATCH_BITS, "inside": unsigned(1), "tap": TAP_LAYOUT})
+"""A word to read, or when not `inside`, a place outside the input, which nobody reads."""
+
+
+class WindowWalker(wiring.Component):
+    """Gives the words of each pixel's window, line by line, one a cycle.
+
+    When windows slide, each pixel is one word: the first of a line opens a window, and every `warm` one completes one.
+
+    Members
+    -------
+    config
+        The window; must hold while words come out.
+    i
+        Pixels: the upper left words of windows.
+    o
+        The words of their windows.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "config": In(WINDOW_LAYOUT),
+                "i": In(stream.Signature(PIXEL_LAYOUT)),
+                "o": Out(stream.Signature(FETCH_LAYOUT)),
+            }
+        )
+        self._pixel = Signal(PIXEL_LAYOUT)
+        self._addr = Signal(SCRATCH_BITS)
+        self._line_addr = Signal(SCRATCH_BITS)
+        self._line_at = Signal(signed(POSITION_BITS))
+        self._pixel_at = Signal(signed(POSITION_BITS))
+        self._lines_left = Signal(KERNEL_BITS)
+        self._pixels_left = Signal(KERNEL_BITS)
+        self._first = Signal()
+
+    def elaborate(self, platform: object) -> Module:
+        """Two nested loops; the next pixel is taken with the last word of the window."""
+        m = Module()
+        valid = Signal()
+        last = Signal()
+        m.d.comb += [
+            last.eq((self._lines_left == 0) & (self._pixels_left == 0)),
+            self.o.valid.eq(valid),
+            self.o.payload.addr.eq(self._addr),
+            self.o.payload.inside.eq(self._inside()),
+            self.o.payload.tap.first.eq(self._first & (self._pixel.first | ~self.config.slide)),
+            self.o.payload.tap.last.eq(last & self._pixel.warm),
+            self.i.ready.eq(~valid | (self.o.ready & last)),
+        ]
+        with m.If(self.i.ready):
+            m.d.sync += valid.eq(self.i.valid)
+            self._open(m)
+        with m.Elif(self.o.ready):
+            self._step(m)
+        return m
+
+    def _inside(self) -> Value:
+        """Unsigned comparisons: a negative coordinate is larger than any limit."""
+        line_ok = self._line_at.as_unsigned() < self.config.line_limit
+        pixel_ok = self._pixel_at.as_unsigned() < self.config.pixel_limit
+        return ~self.config.bounded | (line_ok & pixel_ok)
+
+    def _open(self, m: Module) -> None:
+        pixel = self.i.payload
+        m.d.sync += [
+            self._pixel.eq(pixel),
+            self._addr.eq(pixel.addr),
+            self._line_addr.eq(pixel.addr),
+            self._line_at.eq(pixel.line_at),
+            self._pixel_at.eq(pixel.pixel_at),
+            self._lines_left.eq(self.config.lines - 1),
+            self._pixels_left.eq(self.config.pixels - 1),
+            self._first.eq(1),
+        ]
+
+    def _step(self, m: Module) -> None:
+        m.d.sync += self._first.eq(0)
+        with m.If(self._pixels_left != 0):
+            m.d.sync += [
+                self._pixels_left.eq(self._pixels_left - 1),
+                self._addr.eq(self._addr + 1),
+                self._pixel_at.eq(self._pixel_at + 1),
+            ]
+        with m.Else():
+            m.d.sync += [
+                self._pixels_left.eq(self.config.pixels - 1),
+                self._lines_left.eq(self._lines_left - 1),
+                self._addr.eq(self._line_addr + self.config.line),
+                self._line_addr.eq(self._line_addr + self.config.line),
+                self._pixel_at.eq(self._pixel.pixel_at),
+                self._line_at.eq(self._line_at + 1),
+            ]

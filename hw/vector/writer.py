@@ -1,0 +1,87 @@
+"""Writes result words to the scratchpad."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.landing import LandingQueue
+from hw.ports import WritePort
+
+from .raster import RASTER_LAYOUT, RasterWalker
+
+
+class ResultWriter(wiring.Component):
+    """Puts each result word at the next place of a raster, under one mask.
+
+    Parameters
+    ----------
+    word_bytes
+        Bytes in a word.
+    depth
+        Results that may be under way or waiting.
+
+    Members
+    -------
+    config, mask
+        Where to write, and which bytes of each word; must hold while `active`.
+    start
+        Begin.
+    active
+        Words are to be written; low from the first cycle in which all writes can be seen by readers.
+    halt
+        Make no new request; one that waits for its grant stays.
+    free, reserve, push, word
+        Where results land; see `LandingQueue`.
+    port
+        The scratchpad.
+    quiet
+        No request waits for its grant.
+    """
+
+    def __init__(self, word_bytes: int, depth: int) -> None:
+        self._word_bytes = word_bytes
+        self._depth = depth
+        super().__init__(
+            {
+                "config": In(RASTER_LAYOUT),
+                "mask": In(word_bytes),
+                "start": In(1),
+                "active": Out(1),
+                "halt": In(1),
+                "free": Out(1),
+                "reserve": In(1),
+                "push": In(1),
+                "word": In(8 * word_bytes),
+                "port": Out(WritePort(word_bytes)),
+                "quiet": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Join queue and raster."""
+        m = Module()
+        m.submodules.queue = queue = LandingQueue(8 * self._word_bytes, self._depth)
+        m.submodules.raster = raster = RasterWalker()
+        waits = Signal()
+        taken = Signal()
+        m.d.comb += [
+            self.free.eq(queue.free),
+            queue.reserve.eq(self.reserve),
+            queue.push.eq(self.push),
+            queue.word.eq(self.word),
+            raster.config.eq(self.config),
+            raster.start.eq(self.start),
+            self.active.eq(raster.active),
+            self.port.valid.eq(queue.o.valid & raster.o.valid & (~self.halt | waits)),
+            self.port.addr.eq(raster.o.payload.addr),
+            self.port.data.eq(queue.o.payload),
+            self.port.mask.eq(self.mask),
+            taken.eq(self.port.valid & self.port.ready),
+            raster.o.ready.eq(taken),
+            queue.o.ready.eq(taken),
+            self.quiet.eq(~waits),
+        ]
+        m.d.sync += waits.eq(self.port.valid & ~self.port.ready)
+        return m

@@ -1,0 +1,150 @@
+"""A bench for the vector unit: a scratchpad that obeys the port contracts, refuses at random and checks the unit."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from amaranth.sim import Simulator
+
+from hw.ports import READ_LATENCY
+from hw.spec.isa import Instruction, encode
+from hw.spec.params import HardwareParams
+from hw.spec.regs import Stall
+from hw.vector.unit import VectorUnit
+
+_TIMEOUT = 20000
+
+
+@dataclass
+class Outcome:
+    """What happened."""
+
+    words: list[bytes]
+    started: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    reads: dict[str, int] = field(default_factory=lambda: {"a": 0, "b": 0})
+    busy: int = 0
+    stalled: int = 0
+    cycles: int = 0
+    fault: tuple[int, int] | None = None
+    idle: bool = False
+
+
+@dataclass
+class _Port:
+    """Watches that a request holds until it is granted."""
+
+    waiting: tuple[int, ...] | None = None
+
+    def check(self, valid: int, request: tuple[int, ...], ready: bool, name: str) -> None:
+        if self.waiting is not None:
+            assert valid and request == self.waiting, f"port {name} dropped or changed a request"
+        self.waiting = request if valid and not ready else None
+
+
+class Bench:
+    """Runs instructions on a vector unit.
+
+    `grant` is the chance that a port is ready in a cycle; `offer` the chance that an instruction is there.
+    """
+
+    def __init__(
+        self, params: HardwareParams, words: Sequence[bytes], rng: random.Random, grant: float = 1.0, offer: float = 1.0
+    ) -> None:
+        self.params = params
+        self.rng = rng
+        self.grant = grant
+        self.offer = offer
+        self.outcome = Outcome(list(words))
+        self._due: list[tuple[int, str, bytes]] = []
+        self._ports = {name: _Port() for name in ("a", "b", "out")}
+
+    def run(self, instructions: Sequence[Instruction], halt_at: int | None = None, settle: int = 40) -> Outcome:
+        """Run until all are done or a fault stands, then `settle` cycles more."""
+        dut = VectorUnit(self.params)
+
+        async def bench(ctx):  # type: ignore[no-untyped-def]
+            left = [int.from_bytes(encode(i), "little") for i in instructions]
+            total, after, offered = len(left), 0, False
+            while after < settle:
+                cycle = self.outcome.cycles
+                assert cycle < _TIMEOUT, f"{len(self.outcome.done)} of {total} done"
+                offered = bool(left) and (offered or self.rng.random() < self.offer)
+                ctx.set(dut.unit.valid, offered)
+                ctx.set(dut.unit.halt, halt_at is not None and cycle >= halt_at)
+                if left:
+                    ctx.set(dut.unit.instruction, left[0])
+                    ctx.set(dut.unit.index, 100 + total - len(left))
+                self._memory(ctx, dut, cycle)
+                if offered and ctx.get(dut.unit.ready):
+                    left.pop(0)
+                    offered = False
+                self._events(ctx, dut, cycle)
+                over = len(self.outcome.done) == total or self.outcome.fault is not None
+                after += over or (halt_at is not None and cycle > halt_at)
+                self.outcome.cycles += 1
+                await ctx.tick()
+
+        simulator = Simulator(dut)
+        simulator.add_clock(1e-8)
+        simulator.add_testbench(bench)
+        simulator.run()
+        return self.outcome
+
+    def _memory(self, ctx, dut: VectorUnit, cycle: int) -> None:  # type: ignore[no-untyped-def]
+        """Grant, answer and write as the scratchpad would."""
+        words = self.outcome.words
+        for _, name, word in [d for d in self._due if d[0] == cycle]:
+            ctx.set(getattr(dut, name).data, int.from_bytes(word, "little"))
+        for name in ("a", "b"):
+            if not any(d[0] == cycle and d[1] == name for d in self._due):
+                ctx.set(getattr(dut, name).data, self.rng.getrandbits(8 * self.params.word_bytes))
+        self._due = [d for d in self._due if d[0] > cycle]
+        ready = {name: self.rng.random() < self.grant for name in self._ports}
+        requests = {}
+        for name in self._ports:
+            port = getattr(dut, name)
+            ctx.set(port.ready, ready[name])
+            requests[name] = ctx.get(port.addr)
+            ctx.set(port.fault, ctx.get(port.valid) and requests[name] >= len(words))
+        for name in ("a", "b"):
+            port = getattr(dut, name)
+            valid = ctx.get(port.valid)
+            self._ports[name].check(valid, (requests[name],), ready[name], name)
+            if valid and ready[name]:
+                self.outcome.reads[name] += 1
+                if requests[name] < len(words):
+                    self._due.append((cycle + READ_LATENCY, name, words[requests[name]]))
+        self._store(ctx, dut, requests["out"], ready["out"])
+
+    def _store(self, ctx, dut: VectorUnit, addr: int, ready: bool) -> None:  # type: ignore[no-untyped-def]
+        valid, mask = ctx.get(dut.out.valid), ctx.get(dut.out.mask)
+        data = ctx.get(dut.out.data)
+        self._ports["out"].check(valid, (addr, data, mask), ready, "out")
+        if valid and ready and addr < len(self.outcome.words):
+            new = data.to_bytes(self.params.word_bytes, "little")
+            old = self.outcome.words[addr]
+            self.outcome.words[addr] = bytes(
+                n if mask >> k & 1 else o for k, (n, o) in enumerate(zip(new, old, strict=True))
+            )
+
+    def _events(self, ctx, dut: VectorUnit, cycle: int) -> None:  # type: ignore[no-untyped-def]
+        outcome, unit = self.outcome, dut.unit
+        if ctx.get(unit.started):
+            outcome.started.append(cycle)
+        if ctx.get(unit.done):
+            outcome.done.append(cycle)
+        busy, stall = ctx.get(unit.busy), ctx.get(unit.stall)
+        outcome.busy += busy
+        outcome.stalled += stall == 1 << Stall.MEMORY
+        assert stall in (0, 1 << Stall.MEMORY) and not (busy and stall)
+        assert len(outcome.done) <= len(outcome.started)
+        outcome.idle = bool(ctx.get(unit.idle))
+        if ctx.get(unit.fault):
+            seen = (ctx.get(unit.cause), ctx.get(unit.fault_index))
+            assert outcome.fault in (None, seen), "a fault must hold"
+            outcome.fault = seen
+        else:
+            assert outcome.fault is None, "a fault must hold"

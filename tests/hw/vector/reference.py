@@ -1,0 +1,98 @@
+"""The vector instructions in plain Python, written from the instruction table and `hw.spec.arith` alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+from hw.spec.arith import INT8_MIN, Affine, add, average, multiply
+from hw.spec.isa import SCRATCH_BITS, Instruction, Kind
+
+_WRAP = 1 << SCRATCH_BITS
+
+
+def signed(byte: int) -> int:
+    """A byte as int8."""
+    return byte - 256 if byte > 127 else byte
+
+
+@dataclass
+class Reference:
+    """Scratchpad words as bytes, and the vector table."""
+
+    words: list[bytes]
+    table: bytes = bytes(256)
+    reads: int = 0
+    _word_bytes: int = field(init=False)
+
+    def __post_init__(self) -> None:
+        self._word_bytes = len(self.words[0])
+
+    def run(self, i: Instruction) -> None:
+        """Execute one instruction."""
+        if i.kind is Kind.VTABLE:
+            count = 256 // self._word_bytes
+            self.table = b"".join(self.words[i["a_base"] + k] for k in range(count))
+            return
+        result: dict[Kind, Callable[[Instruction, int, int, int], list[int]]] = {
+            Kind.VCOPY: self._copy,
+            Kind.VADD: self._add,
+            Kind.VMUL: self._multiply,
+            Kind.VMAX: self._maximum,
+            Kind.VAVG: self._average,
+        }
+        for block in range(i["blocks"]):
+            for y in range(i["out_h"]):
+                for x in range(i["out_w"]):
+                    values = result[i.kind](i, block, y, x)
+                    word = bytes(self.table[v & 0xFF] if i["table"] else v & 0xFF for v in values)
+                    at = i["out_base"] + block * i["out_plane"] + y * i["out_row"] + x * i["out_x"]
+                    self._store(i, at % _WRAP, word)
+
+    def _store(self, i: Instruction, at: int, word: bytes) -> None:
+        if i.kind is not Kind.VCOPY:
+            self.words[at] = word
+            return
+        n = self._word_bytes
+        rotated = bytes(word[(k - i["rotate"]) % n] for k in range(n))
+        chosen = range(i["first_byte"], i["first_byte"] + i["byte_count"])
+        self.words[at] = bytes(rotated[k] if k in chosen else self.words[at][k] for k in range(n))
+
+    def _word(self, addr: int) -> list[int]:
+        return [signed(b) for b in self.words[addr % _WRAP]]
+
+    def _copy(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
+        row, column = y // i["up_h"], x // i["up_w"]
+        return self._word(i["a_base"] + block * i["a_plane"] + row * i["a_row"] + column * i["a_x"])
+
+    def _pair(self, i: Instruction, block: int, y: int, x: int) -> Iterator[tuple[int, int]]:
+        a = self._word(i["a_base"] + block * i["a_plane"] + y * i["a_row"] + x)
+        b = self._word(i["b_base"] + block * i["b_plane"] + y * i["b_row"] + x)
+        return zip(a, b, strict=True)
+
+    def _add(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
+        return [add(a, b, _constants(i)) for a, b in self._pair(i, block, y, x)]
+
+    def _multiply(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
+        return [multiply(a, b, i["zp_a"], i["zp_b"], _constants(i)) for a, b in self._pair(i, block, y, x)]
+
+    def _window(self, i: Instruction, block: int, y: int, x: int) -> Iterator[list[int] | None]:
+        for ky in range(i["kernel_h"]):
+            for kx in range(i["kernel_w"]):
+                iy = i["iy0"] + y * i["stride_h"] + ky
+                ix = i["ix0"] + x * i["stride_w"] + kx
+                inside = 0 <= iy < i["in_h"] and 0 <= ix < i["in_w"]
+                yield self._word(i["a_base"] + block * i["a_plane"] + iy * i["a_row"] + ix) if inside else None
+
+    def _maximum(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
+        words = [w for w in self._window(i, block, y, x) if w is not None]
+        return [max(lane) for lane in zip([INT8_MIN] * self._word_bytes, *words, strict=True)]
+
+    def _average(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
+        outside = [i["zp_in"]] * self._word_bytes
+        words = [outside if w is None else w for w in self._window(i, block, y, x)]
+        return [average(sum(lane), _constants(i)) for lane in zip(*words, strict=True)]
+
+
+def _constants(i: Instruction) -> Affine:
+    return Affine(i["m1"], i["m2"], i["c"], i["shift"], bool(i["even"]))

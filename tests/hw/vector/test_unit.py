@@ -1,0 +1,138 @@
+"""The vector unit against the instructions' meaning in plain Python."""
+
+from __future__ import annotations
+
+import random
+
+import pytest
+
+from hw.spec.isa import Instruction, Kind, make
+from hw.spec.params import HardwareParams, preset
+from hw.spec.regs import Cause
+from hw.vector.job import VECTOR_KINDS, kinds_of
+from tests.hw.vector.bench import Bench, Outcome
+from tests.hw.vector.cases import Maker
+from tests.hw.vector.reference import Reference
+
+NANO = preset("nano").replace(scratch_kib=4)
+SMALL = preset("small").replace(scratch_kib=8)
+BASE = preset("base").replace(scratch_kib=16)
+SHAPES = {
+    "nano": NANO,
+    "small_without_options": SMALL.replace(vector_multiply=False, vector_average=False),
+    "small_without_product": SMALL.replace(vector_multiply=False),
+    "base": BASE,
+}
+
+
+def _words(rng: random.Random, params: HardwareParams) -> list[bytes]:
+    return [rng.randbytes(params.word_bytes) for _ in range(params.scratch_words)]
+
+
+def _check(
+    params: HardwareParams, rng: random.Random, instructions: list[Instruction], grant: float = 1.0, offer: float = 1.0
+) -> Outcome:
+    """Run on hardware and reference; every byte of memory must agree."""
+    words = _words(rng, params)
+    reference = Reference(list(words))
+    for instruction in instructions:
+        reference.run(instruction)
+    outcome = Bench(params, words, rng, grant, offer).run(instructions)
+    assert outcome.fault is None
+    assert len(outcome.done) == len(outcome.started) == len(instructions)
+    wrong = [k for k, (got, want) in enumerate(zip(outcome.words, reference.words, strict=True)) if got != want]
+    assert not wrong, (wrong[:5], [i.values for i in instructions])
+    assert outcome.idle
+    return outcome
+
+
+@pytest.mark.parametrize("kind", VECTOR_KINDS)
+def test_each_kind(kind: Kind, rng: random.Random) -> None:
+    maker = Maker(rng, NANO)
+    _check(NANO, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("grant", [1.0, 0.4])
+@pytest.mark.parametrize("shape", SHAPES)
+def test_random_programs(shape: str, grant: float, rng: random.Random) -> None:
+    params = SHAPES[shape]
+    maker = Maker(rng, params)
+    kinds = kinds_of(params)
+    instructions = [maker.instruction(rng.choice(kinds)) for _ in range(24)]
+    _check(params, rng, instructions, grant, offer=grant)
+
+
+LONG = {"out_h": 8, "out_w": 32, "out_base": 512, "out_row": 32}
+"""A job of 256 words."""
+OVERHEAD = 30
+"""Cycles that an instruction may cost besides its words."""
+
+
+def _cycles(outcome: Outcome) -> int:
+    return outcome.done[0] - outcome.started[0]
+
+
+@pytest.mark.parametrize(
+    ("instruction", "words"),
+    [
+        (make(Kind.VCOPY, **LONG, a_row=32), 256),
+        (make(Kind.VCOPY, **LONG, a_row=16, up_h=2, up_w=2), 256),
+        (make(Kind.VADD, **LONG, a_row=32, b_base=256, b_row=32, m1=1, m2=1), 256),
+        (make(Kind.VADD, **LONG, a_row=32, b_base=3, b_row=32, m1=1, m2=1), 256),
+        (make(Kind.VMUL, **LONG, a_row=32, b_base=256, b_row=32, m1=1, m2=1), 256),
+        (make(Kind.VMAX, **LONG, a_row=32, in_h=8, in_w=32, ix0=-2, kernel_w=5), 8 * 36),
+        (make(Kind.VMAX, **LONG, a_row=32, in_h=8, in_w=32, iy0=-2, kernel_h=5), 32 * 12),
+        (make(Kind.VMAX, **LONG, a_row=32, in_h=8, in_w=32, iy0=-1, ix0=-1, kernel_h=3, kernel_w=3), 256 * 9),
+        (make(Kind.VAVG, out_base=512, a_row=32, in_h=8, in_w=32, kernel_h=8, kernel_w=32, m1=1, m2=1, shift=8), 256),
+    ],
+    ids=lambda value: f"{value.kind}" if isinstance(value, Instruction) else f"{value}",
+)
+def test_a_word_a_cycle(instruction: Instruction, words: int, rng: random.Random) -> None:
+    outcome = _check(NANO, rng, [instruction])
+    assert words <= _cycles(outcome) <= words + OVERHEAD
+    assert outcome.busy >= words
+    assert outcome.busy + outcome.stalled == _cycles(outcome)
+
+
+@pytest.mark.parametrize(("height", "width"), [(1, 5), (5, 1), (1, 2), (3, 1)])
+def test_a_sliding_maximum_reads_each_word_once(height: int, width: int, rng: random.Random) -> None:
+    window = {"kernel_h": height, "kernel_w": width, "iy0": -(height // 2), "ix0": -(width // 2)}
+    outcome = _check(NANO, rng, [make(Kind.VMAX, **LONG, a_row=32, in_h=8, in_w=32, **window)])
+    assert outcome.reads["a"] <= 256
+
+
+@pytest.mark.parametrize("port", ["a_base", "b_base", "out_base"])
+@pytest.mark.parametrize("grant", [1.0, 0.3])
+def test_an_address_past_the_end_stops_the_unit(port: str, grant: float, rng: random.Random) -> None:
+    fields = {**LONG, "a_row": 32, "b_row": 32, port: NANO.scratch_words - 100}
+    good = make(Kind.VCOPY, out_w=3)
+    outcome = Bench(NANO, _words(rng, NANO), rng, grant).run([good, make(Kind.VADD, **fields), good], settle=400)
+    assert outcome.fault == (Cause.SCRATCH_RANGE, 101)
+    assert len(outcome.done) == 1
+    assert outcome.idle
+
+
+@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG])
+def test_an_instruction_that_the_hardware_lacks_is_refused(kind: Kind, rng: random.Random) -> None:
+    params = SHAPES["small_without_options"]
+    outcome = Bench(params, _words(rng, params), rng).run([make(Kind.VCOPY), make(kind), make(Kind.VCOPY)])
+    assert outcome.fault == (Cause.BAD_FIELD, 101)
+    assert len(outcome.done) == 1
+    assert outcome.idle
+
+
+@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG])
+def test_factors_that_differ_are_refused(kind: Kind, rng: random.Random) -> None:
+    outcome = Bench(NANO, _words(rng, NANO), rng).run([make(kind, m1=3, m2=4)])
+    assert outcome.fault == (Cause.BAD_FIELD, 100)
+    assert not outcome.done
+
+
+@pytest.mark.parametrize("grant", [1.0, 0.3])
+def test_halt_leaves_no_request_behind(grant: float, rng: random.Random) -> None:
+    instructions = [make(Kind.VCOPY, **LONG, a_row=32), make(Kind.VCOPY)]
+    outcome = Bench(NANO, _words(rng, NANO), rng, grant).run(instructions, halt_at=60)
+    assert len(outcome.started) == 1
+    assert outcome.idle
+    assert outcome.reads["a"] < 100
