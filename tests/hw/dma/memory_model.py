@@ -1,4 +1,4 @@
-"""Memory behind AXI channels for Amaranth's simulator: fixed latency, random pauses, a word is its own address hashed."""
+"""Memory behind AXI channels for Amaranth's simulator: fixed latency, random pauses, words hashed from their address."""
 
 from __future__ import annotations
 
