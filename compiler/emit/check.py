@@ -81,7 +81,7 @@ class _Checker:
 
     def check_reads(self, index: int, accesses: Iterable[Access]) -> None:
         for access in accesses:
-            if access.write or access.memory is Memory.WEIGHT and access.base >= self.tracker.sizes[Memory.WEIGHT]:
+            if access.write or (access.memory is Memory.WEIGHT and access.base >= self.tracker.sizes[Memory.WEIGHT]):
                 continue
             if (word := self.tracker.uninitialised(access)) is not None:
                 raise self.fail(index, f"reads {access.memory.name.lower()} word {word}, which nobody has written")

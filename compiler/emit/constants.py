@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
+
 from hw.spec.arith import Affine
 from hw.spec.params import HardwareParams
-from numpy.typing import NDArray
 
 
 class ConstantImage:

@@ -15,10 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+
 from hw.spec.errors import ProgramError
 from hw.spec.isa import QUEUED_UNITS, Instruction, Unit
 from hw.spec.params import HardwareParams
-from numpy.typing import NDArray
 
 from .footprint import Access, Memory
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
+
 from hw.spec.errors import UsageError
 from hw.spec.isa import INSTRUCTION_BYTES, encode
 from hw.spec.params import HardwareParams
-from numpy.typing import NDArray
 
 from .program import Layout, Place, Program, Role
 

@@ -6,13 +6,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
 from compiler.ir import Conv
 from compiler.program.footprint import ADDRESS_SPACE, conv_weight_words
 from compiler.program.program import Layout
 from hw.spec.arith import Affine
 from hw.spec.isa import Kind, TableUse
-from numpy.typing import NDArray
 
 from .convolution import Geometry, InputRun, Weights, block_tiles, dense_tiles, input_runs
 from .geometry import Rect, Tile, window_rect

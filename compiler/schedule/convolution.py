@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.program.memory import PIXEL_CHANNELS
 from hw.spec.params import HardwareParams
-from numpy.typing import NDArray
 
 Weights = NDArray[np.int8]
 """[plane, out channel, in channel of the group, kernel row, kernel column]."""

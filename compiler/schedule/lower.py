@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
+
 from compiler.emit.constants import ConstantImage
 from compiler.ir import Add, AvgPool, Concat, Conv, ConvTranspose, IntGraph, MaxPool, Mul, Node, Resize, Slice, Table
 from compiler.program.program import Layout
@@ -102,9 +103,9 @@ class Lowering:
             case Add() if node.name in self._residuals:
                 self._fused(node, self._residuals[node.name])
             case Add() | Mul():
-                self._add(PairStage(**self._common(node), node=node), node.output)
+                self._add(PairStage(*self._common(node), node=node), node.output)
             case MaxPool() | AvgPool():
-                self._add(PoolStage(**self._common(node), node=node), node.output)
+                self._add(PoolStage(*self._common(node), node=node), node.output)
             case Table():
                 self._copy(node, node_input(node), self.placement.view(node.output), table=node.table)
                 self._derive(node, table=node.table)
@@ -116,10 +117,11 @@ class Lowering:
             case Concat():
                 self._concat(node)
 
-    def _common(self, node: Node) -> dict[str, object]:
+    def _common(self, node: Node) -> tuple[HardwareParams, Origin, tuple[View, ...], View]:
+        """What the constructor of every stage takes first."""
         operands = tuple(self.placement.view(t) for t in node.inputs)
         origin = Origin(name=node.name, op=type(node).__name__, origin=node.origin)
-        return {"params": self.params, "origin": origin, "operands": operands, "out": self.placement.view(node.output)}
+        return self.params, origin, operands, self.placement.view(node.output)
 
     def _add(self, stage: Stage, output: str | None) -> None:
         self.stages.append(stage)
@@ -173,7 +175,7 @@ class Lowering:
     def _concat(self, node: Concat) -> None:
         whole = self.placement.view(node.output)
         if not self.placement.is_regular(node):
-            self._add(GatherStage(**self._common(node)), node.output)
+            self._add(GatherStage(*self._common(node)), node.output)
             return
         at = 0
         for tensor in node.inputs:

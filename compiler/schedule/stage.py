@@ -58,7 +58,7 @@ class TileContext:
     vector_table: list[bytes | None]
     """The table that the vector unit holds; one cell shared by the whole program."""
 
-    def emit(self, kind: Kind, note: str = "", **fields: int) -> None:
+    def emit(self, kind: Kind, note: str = "", /, **fields: int) -> None:
         """Add an instruction of this tile."""
         p = self.provenance
         self.emitter.emit(kind, Provenance(layer=p.layer, tile=p.tile, note=note or p.note), **fields)
@@ -135,7 +135,7 @@ class Stage(ABC):
         """First block and number of blocks of the result that a chunk makes and the tensor has."""
         return chunk.out_first, min(chunk.out_blocks, self.out.blocks - chunk.out_first)
 
-    def temporary_words(self, rect: Rect, chunk: Chunk) -> int:  # noqa: ARG002 - for stages that need some
+    def temporary_words(self, rect: Rect, chunk: Chunk) -> int:
         """Scratch words that a tile needs besides operands, result and copies."""
         return 0
 

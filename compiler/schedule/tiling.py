@@ -109,7 +109,7 @@ def mac_cycles(stage: Stage, pixels: int, out_blocks: int) -> int:
     p = stage.params
     strips = -(-pixels // p.strip)
     blocks = max(1, out_blocks * p.rows // p.cols)
-    planes, _, per_group, kernel_h, kernel_w = stage.passes[0][1].shape
+    planes, _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
     in_blocks = -(-per_group // p.rows)
     return blocks * planes * kernel_h * kernel_w * in_blocks * max(pixels, strips * p.cols)
 
@@ -119,7 +119,7 @@ def _cost(stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int
     bands = -(-height // tile[0]) * -(-width // tile[1])
     pixels = tile[0] * tile[1]
     shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
-    moved_inputs = inputs * bands * (len(chunks) if outside and bands > 1 or shared and len(chunks) > 1 else 1)
+    moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
     moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
     out = work_words(stage, Rect(0, tile[0], 0, tile[1]), chunks[0])
     array = bands * sum(mac_cycles(stage, pixels, c.out_blocks) for c in chunks)

@@ -25,7 +25,7 @@ class VectorStage(Stage, ABC):
             return [blocks]
         return sorted({-(-blocks // n) for n in range(1, blocks + 1)}, reverse=True)
 
-    def weight_words(self, size: int) -> int:  # noqa: ARG002 - part of the interface
+    def weight_words(self, size: int) -> int:
         """None: the vector unit has no weights."""
         return 0
 
@@ -35,7 +35,7 @@ class VectorStage(Stage, ABC):
         sizes = [min(size, self.out.blocks - f) for f in cuts]
         return [Chunk(i, f, n, f, n) for i, (f, n) in enumerate(zip(cuts, sizes, strict=True))]
 
-    def operand_rect(self, operand: int, rect: Rect) -> Rect:  # noqa: ARG002 - part of the interface
+    def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """The tile itself."""
         return rect
 
@@ -75,7 +75,7 @@ class PairStage(VectorStage):
         """The tile, or the only pixel."""
         return Rect(0, 1, 0, 1) if self._spread(operand) else rect
 
-    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:  # noqa: ARG002 - part of the interface
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
         """The chunk's own blocks."""
         return chunk.in_first, chunk.in_blocks
 
@@ -237,7 +237,7 @@ class GatherStage(VectorStage):
         """Only all blocks at once."""
         return [self.out.blocks]
 
-    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:  # noqa: ARG002 - part of the interface
+    def operand_blocks(self, operand: int, chunk: Chunk) -> tuple[int, int]:
         """All blocks of every operand."""
         return 0, self.operands[operand].blocks
 

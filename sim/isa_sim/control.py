@@ -21,5 +21,5 @@ def begin(machine: Machine, instruction: Instruction) -> None:
 
 
 @executes(Kind.END)
-def end(machine: Machine, instruction: Instruction) -> None:  # noqa: ARG001 - an instruction without effect
+def end(machine: Machine, instruction: Instruction) -> None:
     """Nothing is left to do."""

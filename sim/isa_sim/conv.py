@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.program.footprint import ADDRESS_SPACE, conv_tiles, conv_weight_words
 from compiler.program.memory import PIXEL_CHANNELS
 from hw.spec.arith import Affine
 from hw.spec.isa import Instruction, Kind, TableUse
 from hw.spec.params import TABLE_BYTES, HardwareParams
-from numpy.typing import NDArray
 from sim.golden.affine import affine
 from sim.golden.requantize import requantize
 

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.program.footprint import ADDRESS_SPACE
 from hw.spec.arith import Affine
 from hw.spec.isa import Instruction
 from hw.spec.params import TABLE_BYTES, HardwareParams
-from numpy.typing import NDArray
 
 Words = NDArray[np.int8]
 """[..., word, byte]."""

@@ -9,13 +9,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.program.footprint import Access, Memory, footprint
 from compiler.program.hazards import AccessTracker, Order, waits_of
 from compiler.program.memory import initial_memory, instruction_words, read_outputs, read_place
 from compiler.program.program import Program, Role
 from hw.spec.errors import ProgramError, UsageError
 from hw.spec.isa import QUEUED_UNITS, Instruction, Unit, disassemble
-from numpy.typing import NDArray
 
 from . import control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable
 from .machine import Machine, blank_machine

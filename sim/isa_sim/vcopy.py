@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from hw.spec.isa import Instruction, Kind
 
 from .machine import Machine, grid, output_grid, through

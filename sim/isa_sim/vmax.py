@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from hw.spec.arith import INT8_MIN
 from hw.spec.isa import Instruction, Kind
 

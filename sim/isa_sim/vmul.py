@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from hw.spec.isa import Instruction, Kind
 from sim.golden.affine import affine
 

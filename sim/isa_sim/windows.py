@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+
 from compiler.program.footprint import ADDRESS_SPACE
 from hw.spec.isa import Instruction
 
