@@ -1,0 +1,99 @@
+"""The channel parameters: bias and scale of each channel of two output blocks, one of which may load while the other is used."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.constants import WRITE, Piece
+from hw.mac.requantizer import RequantizerLane
+from hw.mac.scale import EXPONENT_BITS, ScaleNormalizer
+from hw.spec.params import HardwareParams
+
+
+class ChannelStore(wiring.Component):
+    """A small memory of biases and one of scales for every lane.
+
+    Members
+    -------
+    write:
+        From the constants' loader; words of piece CHANNEL are stored.
+    write_set, read_set:
+        Which of the two blocks' parameters.
+    read, group:
+        Read the parameters of a group of `lanes` channels.
+    bias:
+        `BIAS_LATENCY` cycles later.
+    mantissa, exponent:
+        `SCALE_LATENCY` cycles later, when the requantisers want them.
+    """
+
+    BIAS_LATENCY = 2
+    SCALE_LATENCY = BIAS_LATENCY + RequantizerLane.SCALE_STAGE
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._groups = params.cols // params.lanes
+        lanes = params.lanes
+        super().__init__(
+            {
+                "write": In(WRITE),
+                "write_set": In(1),
+                "read": In(1),
+                "read_set": In(1),
+                "group": In(range(self._groups)),
+                "bias": Out(data.ArrayLayout(signed(32), lanes)),
+                "mantissa": Out(data.ArrayLayout(params.mantissa_bits, lanes)),
+                "exponent": Out(data.ArrayLayout(EXPONENT_BITS, lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Biases are stored as they come, scales after the normaliser; reads wait for their stage."""
+        m = Module()
+        cols = self._params.cols
+        m.submodules.normalizer = normalizer = ScaleNormalizer(self._params.mantissa_bits)
+        channel = self.write.piece == Piece.CHANNEL
+        m.d.comb += normalizer.word.eq(self.write.word)
+        is_bias = Signal()
+        m.d.comb += is_bias.eq(self.write.index < cols)
+        place = Cat(self.write.index[: (cols - 1).bit_length()], self.write_set)
+        bias_write = channel & is_bias
+        scale_write = self._delay(m, "scale_write", Cat(channel & ~is_bias, place), ScaleNormalizer.LATENCY)
+        read = Cat(self.read, self._address(self.group, self.read_set))
+        bias_read = self._delay(m, "bias_read", read, self.BIAS_LATENCY - 1)
+        scale_read = self._delay(m, "scale_read", bias_read, self.SCALE_LATENCY - self.BIAS_LATENCY)
+        scale = Cat(normalizer.mantissa, normalizer.exponent)
+        for lane in range(self._params.lanes):
+            bias = self._memory(m, f"bias{lane}", lane, Cat(bias_write, place), self.write.word, bias_read)
+            both = self._memory(m, f"scale{lane}", lane, scale_write, scale, scale_read)
+            m.d.comb += [self.bias[lane].eq(bias), Cat(self.mantissa[lane], self.exponent[lane]).eq(both)]
+        return m
+
+    def _delay(self, m: Module, name: str, value: Signal, cycles: int) -> Signal:
+        for number in range(cycles):
+            after = Signal(len(value), name=f"{name}{number + 1}")
+            m.d.sync += after.eq(value)
+            value = after
+        return value
+
+    def _address(self, group: Signal, number: Signal) -> Signal:
+        return Cat(group[: (self._groups - 1).bit_length()], number)
+
+    def _memory(self, m: Module, name: str, lane: int, write: Signal, word: Signal, read: Signal) -> Signal:
+        """One lane's memory; `write` and `read` hold an enable bit and, above it, a channel's or a group's place."""
+        memory = Memory(shape=len(word), depth=2 * self._groups, init=[])
+        m.submodules[name] = memory
+        write_port, read_port = memory.write_port(), memory.read_port()
+        lane_bits = (self._params.lanes - 1).bit_length()
+        place = write[1:]
+        m.d.comb += [
+            write_port.en.eq(write[0] & (place[:lane_bits] == lane)),
+            write_port.addr.eq(place[lane_bits:]),
+            write_port.data.eq(word),
+            read_port.en.eq(read[0]),
+            read_port.addr.eq(read[1:]),
+        ]
+        return read_port.data

@@ -1,0 +1,146 @@
+"""The input feed: reads a pixel's word, or makes it of padding, and shifts packed words into place."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.tiles import COORDINATE
+from hw.ports import READ_LATENCY, ReadPort
+from hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
+from hw.spec.params import HardwareParams
+
+PIXEL_BYTES = 4
+"""Bytes of a pixel in a packed word."""
+
+FEED = data.StructLayout(
+    {
+        "swap": 1,
+        "row_inside": 1,
+        "ix": COORDINATE,
+        "in_w": COORDINATE_BITS,
+        "address": SCRATCH_BITS,
+        "packed": 1,
+        "zp_in": signed(8),
+        "index": COUNT_BITS,
+    }
+)
+"""A pixel to fetch: `address` is that of its row's column 0; `swap` goes along with it to the array."""
+
+
+class InputFeed(wiring.Component):
+    """One pixel a cycle; its word is there `LATENCY` cycles later. The read ports must never refuse.
+
+    `fault` says that a read was outside the memory, for instruction `fault_index`.
+    """
+
+    LATENCY = 1 + READ_LATENCY
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._pixels = params.pixels_per_word
+        super().__init__(
+            {
+                "valid": In(1),
+                "pixel": In(FEED),
+                "act0": Out(ReadPort(params.word_bytes)),
+                "act1": Out(ReadPort(params.word_bytes)),
+                "word_valid": Out(1),
+                "word": Out(8 * params.word_bytes),
+                "swap": Out(1),
+                "fault": Out(1),
+                "fault_index": Out(COUNT_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Request registers, a delay as long as the memory's, and the choice between memory and padding."""
+        m = Module()
+        first, second = self._request(m)
+        index = Signal(COUNT_BITS)
+        with m.If(self.valid):
+            m.d.sync += index.eq(self.pixel.index)
+        m.d.comb += [self.fault.eq((self.act0.valid & self.act0.fault) | (self.act1.valid & self.act1.fault))]
+        m.d.comb += self.fault_index.eq(index)
+        late = self._delay(m, first, second)
+        self._assemble(m, late)
+        return m
+
+    def _request(self, m: Module) -> tuple[Signal, Signal]:
+        """Addresses of the word and, for pixels that lie across two words, of its neighbour."""
+        pixel, pixels = self.pixel, self._pixels
+        shift = pixels.bit_length() - 1
+        inside = Signal()
+        m.d.comb += inside.eq(pixel.row_inside & (pixel.ix >= 0) & (pixel.ix < pixel.in_w))
+        column = Mux(pixel.packed, pixel.ix >> shift, pixel.ix)
+        m.d.sync += [self.act0.valid.eq(self.valid & inside), self.act1.valid.eq(0)]
+        with m.If(self.valid):
+            m.d.sync += self.act0.addr.eq(pixel.address + column)
+        if shift:
+            neighbour = Signal(COORDINATE)
+            m.d.comb += neighbour.eq((pixel.ix | (pixels - 1)) + 1)
+            across = pixel.packed & (pixel.ix[:shift] != 0) & (neighbour >= 0) & (neighbour < pixel.in_w)
+            with m.If(self.valid & pixel.packed):
+                m.d.sync += [
+                    self.act1.valid.eq(pixel.row_inside & across),
+                    self.act1.addr.eq(pixel.address + (neighbour >> shift)),
+                ]
+        return inside, self._inside_pixels(m)
+
+    def _inside_pixels(self, m: Module) -> Signal:
+        """For each packed pixel of the word, whether it lies inside the row."""
+        inside = Signal(self._pixels, name="inside_pixels")
+        for number in range(self._pixels):
+            x = Signal(COORDINATE, name=f"x{number}")
+            m.d.comb += [
+                x.eq(self.pixel.ix + number),
+                inside[number].eq(self.pixel.row_inside & (x >= 0) & (x < self.pixel.in_w)),
+            ]
+        return inside
+
+    def _delay(self, m: Module, inside: Signal, inside_pixels: Signal) -> data.View[data.StructLayout]:
+        """What is still needed when the data comes."""
+        layout = data.StructLayout(
+            {
+                "valid": 1,
+                "swap": 1,
+                "packed": 1,
+                "inside": 1,
+                "zp_in": signed(8),
+                "inside_pixels": self._pixels,
+                "shift": max(1, self._pixels.bit_length() - 1),
+            }
+        )
+        now = Signal(layout)
+        m.d.comb += [
+            now.valid.eq(self.valid),
+            now.swap.eq(self.valid & self.pixel.swap),
+            now.packed.eq(self.pixel.packed),
+            now.inside.eq(inside),
+            now.zp_in.eq(self.pixel.zp_in),
+            now.inside_pixels.eq(inside_pixels),
+            now.shift.eq(self.pixel.ix[: self._pixels.bit_length() - 1]),
+        ]
+        for number in range(self.LATENCY):
+            after = Signal(layout, name=f"late{number + 1}")
+            m.d.sync += after.eq(now)
+            now = after
+        return now
+
+    def _assemble(self, m: Module, late: data.View[data.StructLayout]) -> None:
+        pad = Cat(*[late.zp_in] * self._params.word_bytes)
+        m.d.comb += [self.word_valid.eq(late.valid), self.swap.eq(late.swap)]
+        with m.If(late.packed & (self._pixels > 1)):
+            bits = 8 * PIXEL_BYTES
+            both = Cat(self.act0.data, self.act1.data)
+            for number in range(self._pixels):
+                source = Cat(both.word_select(number + i, bits) for i in range(self._pixels))
+                with m.If(late.inside_pixels[number]):
+                    m.d.comb += self.word.word_select(number, bits).eq(source.word_select(late.shift, bits))
+                with m.Else():
+                    m.d.comb += self.word.word_select(number, bits).eq(pad[:bits])
+        with m.Elif(late.inside):
+            m.d.comb += self.word.eq(self.act0.data)
+        with m.Else():
+            m.d.comb += self.word.eq(pad)

@@ -1,0 +1,61 @@
+"""The loops over a strip's weight tiles, stepped by the fetcher and by the sequencer alike."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+BOUNDS = data.StructLayout({"kernel_h": 4, "kernel_w": 4, "in_blocks": 12, "two_planes": 1})
+
+
+class TileLoops(wiring.Component):
+    """Counts plane, kernel row, kernel column and input block, the last one fastest.
+
+    Members
+    -------
+    bounds:
+        How often each loop runs.
+    step:
+        Go to the next tile; after the last one, to the first.
+    block_end, column_end, row_end, last:
+        This tile is the last of the innermost loop; of the two innermost; of three; of all.
+    first:
+        This tile is the first of all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "bounds": In(BOUNDS),
+                "step": In(1),
+                "block_end": Out(1),
+                "column_end": Out(1),
+                "row_end": Out(1),
+                "last": Out(1),
+                "first": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Four counters, each counting when all faster ones end."""
+        m = Module()
+        block, column, row, plane = Signal(12), Signal(4), Signal(4), Signal()
+        ends = (self.block_end, self.column_end, self.row_end, self.last)
+        lasts = (
+            block == self.bounds.in_blocks - 1,
+            column == self.bounds.kernel_w - 1,
+            row == self.bounds.kernel_h - 1,
+            plane == self.bounds.two_planes,
+        )
+        reached = self.step
+        within = None
+        for counter, end, last in zip((block, column, row, plane), ends, lasts, strict=True):
+            m.d.comb += end.eq(last if within is None else last & within)
+            with m.If(reached):
+                m.d.sync += counter.eq(counter + 1)
+                with m.If(last):
+                    m.d.sync += counter.eq(0)
+            reached, within = self.step & end, end
+        m.d.comb += self.first.eq(~(block.any() | column.any() | row.any() | plane))
+        return m

@@ -1,0 +1,142 @@
+"""What the sequencer needs ready-made: strip lengths, and row steps reduced to the input ring.
+
+It works on the next instruction while the current one runs, so it takes its time: a bit or an addition a cycle.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.jobs import PIXEL_JOB
+from hw.spec.isa import SCRATCH_BITS
+from hw.spec.params import HardwareParams
+
+_KEPT = (
+    "kernel_h", "kernel_w", "in_blocks", "two_planes", "out_blocks", "in_base", "in_ring", "in_plane", "in_block_step",
+    "in_h", "in_w", "iy0", "ix0", "packed", "stride_h", "stride_w", "dilation_h", "zp_in", "out_w", "strips", "index",
+)  # fmt: skip
+TAP_BITS = 8
+"""Bits of the distance in pixels between neighbouring kernel columns, which is up to 15 words' pixels when packed."""
+
+
+def plan_layout(params: HardwareParams) -> data.StructLayout:
+    """A prepared job.
+
+    `length` pixels in a strip, one more in the first `longer` strips; `row_first`, `row_stride` and `row_tap`: offset of
+    the first input row, and its change from one output row and from one kernel row to the next, all modulo the ring;
+    `column_tap`: input columns from one kernel column to the next.
+    """
+    kept = {name: PIXEL_JOB.members[name] for name in _KEPT}
+    made = {"length": params.strip.bit_length(), "longer": PIXEL_JOB.members["strips"], "column_tap": TAP_BITS}
+    rows = {name: SCRATCH_BITS for name in ("row_first", "row_stride", "row_tap")}
+    return data.StructLayout({**kept, **made, **rows})
+
+
+def add_in_ring(a: Value, b: Value, ring: Value) -> Value:
+    """a + b modulo the ring, for operands inside it; modulo the address space when there is no ring."""
+    total = (a + b)[: SCRATCH_BITS + 1]
+    return Mux((ring != 0) & (total >= ring), total - ring, total)[:SCRATCH_BITS]
+
+
+class _Step(enum.Enum, shape=2):
+    IDLE = 0
+    REDUCE = 1
+    SUM = 2
+    READY = 3
+
+
+class Preparer(wiring.Component):
+    """Takes a job, thinks about it for 11 to some 40 cycles, and holds the plan until it is taken."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {"jobs": In(stream.Signature(PIXEL_JOB)), "plans": Out(stream.Signature(plan_layout(params)))}
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """The division and the ring arithmetic run side by side."""
+        m = Module()
+        job = Signal(PIXEL_JOB)
+        start = Signal()
+        busy = Signal()
+        plan = self.plans.payload
+        m.d.comb += [start.eq(self.jobs.valid & self.jobs.ready), self.jobs.ready.eq(~busy)]
+        with m.If(start):
+            m.d.sync += [job.eq(self.jobs.payload), busy.eq(1)]
+        with m.If(self.plans.valid & self.plans.ready):
+            m.d.sync += busy.eq(0)
+        for name in _KEPT:
+            m.d.comb += plan[name].eq(job[name])
+        m.d.comb += plan.column_tap.eq(Mux(job.packed, job.dilation_w * self._params.pixels_per_word, job.dilation_w))
+        divided = self._divide(m, start, job)
+        reduced = self._ring(m, start, job)
+        m.d.comb += self.plans.valid.eq(busy & divided & reduced)
+        return m
+
+    def _divide(self, m: Module, start: Signal, job: data.View[data.StructLayout]) -> Value:
+        """Pixels by strips, one quotient bit a cycle; high when done."""
+        bits = self._params.strip.bit_length()
+        plan = self.plans.payload
+        remainder = Signal.like(job.pixels)
+        divisor = Signal(len(remainder) + bits)
+        count = Signal(range(bits + 1))
+        with m.If(start):
+            m.d.sync += [
+                remainder.eq(self.jobs.payload.pixels),
+                divisor.eq(self.jobs.payload.strips << (bits - 1)),
+                plan.length.eq(0),
+                count.eq(bits),
+            ]
+        with m.Elif(count != 0):
+            fits = Signal()
+            m.d.comb += fits.eq(remainder >= divisor)
+            m.d.sync += [divisor.eq(divisor >> 1), count.eq(count - 1), plan.length.eq(Cat(fits, plan.length[:-1]))]
+            with m.If(fits):
+                m.d.sync += remainder.eq(remainder - divisor)
+        m.d.comb += plan.longer.eq(remainder)
+        return count == 0
+
+    def _ring(self, m: Module, start: Signal, job: data.View[data.StructLayout]) -> Value:
+        """Bring first offset and row step into the ring if they are not, then add row steps up; high when done."""
+        state = Signal(_Step)
+        plan = self.plans.payload
+        row = Signal(SCRATCH_BITS)
+        count = Signal(range(SCRATCH_BITS))
+        outside = (job.in_ring != 0) & ((plan.row_first >= job.in_ring) | (row >= job.in_ring))
+        with m.If(start):
+            offered = self.jobs.payload
+            m.d.sync += [state.eq(_Step.REDUCE), row.eq(offered.in_row), plan.row_first.eq(offered.in_row_off), count.eq(0)]
+            m.d.sync += [plan.row_stride.eq(0), plan.row_tap.eq(0)]
+        with m.Elif(state == _Step.REDUCE):
+            with m.If(~outside & (count == 0)):
+                m.d.sync += state.eq(_Step.SUM)
+            with m.Else():
+                self._reduce(m, job, row, count)
+                with m.If(count == SCRATCH_BITS - 1):
+                    m.d.sync += [state.eq(_Step.SUM), count.eq(0)]
+        with m.Elif(state == _Step.SUM):
+            m.d.sync += count.eq(count + 1)
+            with m.If(count < job.stride_h):
+                m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, job.in_ring))
+            with m.If(count < job.dilation_h):
+                m.d.sync += plan.row_tap.eq(add_in_ring(plan.row_tap, row, job.in_ring))
+            with m.If((count + 1 >= job.stride_h) & (count + 1 >= job.dilation_h)):
+                m.d.sync += state.eq(_Step.READY)
+        return state == _Step.READY
+
+    def _reduce(self, m: Module, job: data.View[data.StructLayout], row: Signal, count: Signal) -> None:
+        """One step of both long divisions; the quotients do not matter. In cycle 0 the dividends move aside."""
+        m.d.sync += count.eq(count + 1)
+        for name, value in (("row", row), ("first", self.plans.payload.row_first)):
+            dividend = Signal(SCRATCH_BITS, name=f"{name}_dividend")
+            bits = Mux(count == 0, value, dividend)
+            base = Mux(count == 0, 0, value)
+            doubled = Cat(bits[-1], base)
+            m.d.sync += [
+                dividend.eq(bits << 1),
+                value.eq(Mux(doubled >= job.in_ring, doubled - job.in_ring, doubled)),
+            ]
+

@@ -1,0 +1,107 @@
+"""The residual adder: adds a tensor's bytes to the result bytes by the affine law."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from hw.affine import CONSTANT_BITS, AffineLane
+from hw.mac.constants import WRITE, Piece
+from hw.spec.arith import SHIFT_BITS
+from hw.spec.params import HardwareParams
+
+QUEUE_DEPTH = 16
+"""Residual words that may be on their way; more than the cycles from their read to the result they are added to."""
+
+
+class ResidualAdder(wiring.Component):
+    """Keeps residual bytes until their results come, `LATENCY` cycles before the sums leave.
+
+    Members
+    -------
+    write:
+        From the constants' loader; words of piece RESIDUAL are stored until the next `activate`.
+    activate, shift, even:
+        Make the stored constants, and these, the ones in use; nothing may be under way.
+    arrived, operands:
+        Residual bytes, in order.
+    soon:
+        A result comes in the next cycle; its residual bytes arrived before this one.
+    valid, results:
+        Result bytes, in order.
+    sums_valid, sums:
+        The sums.
+    """
+
+    LATENCY = AffineLane.LATENCY
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._lanes = params.lanes
+        lanes = data.ArrayLayout(8, params.lanes)
+        super().__init__(
+            {
+                "write": In(WRITE),
+                "activate": In(1),
+                "shift": In(SHIFT_BITS),
+                "even": In(1),
+                "arrived": In(1),
+                "operands": In(lanes),
+                "soon": In(1),
+                "valid": In(1),
+                "results": In(lanes),
+                "sums_valid": Out(1),
+                "sums": Out(lanes),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A queue of operands, two sets of constants, a lane of arithmetic for every byte."""
+        m = Module()
+        constants = self._constants(m)
+        operands = self._queue(m)
+        for number in range(self._lanes):
+            lane = AffineLane()
+            m.submodules[f"lane{number}"] = lane
+            m.d.comb += [
+                lane.valid.eq(self.valid),
+                lane.x1.eq(self.results[number].as_signed()),
+                lane.x2.eq(operands.word_select(number, 8).as_signed()),
+                self.sums[number].eq(lane.result),
+            ]
+            m.d.comb += [getattr(lane, name).eq(constants[name]) for name in constants.shape().members]
+            if number == 0:
+                m.d.comb += self.sums_valid.eq(lane.result_valid)
+        return m
+
+    def _constants(self, m: Module) -> data.View[data.StructLayout]:
+        stored = Signal(data.ArrayLayout(32, 4))
+        active = Signal(
+            data.StructLayout({"m1": signed(32), "m2": signed(32), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1})
+        )
+        with m.If(self.write.piece == Piece.RESIDUAL):
+            m.d.sync += stored[self.write.index[:2]].eq(self.write.word)
+        with m.If(self.activate):
+            m.d.sync += [
+                active.m1.eq(stored[0]),
+                active.m2.eq(stored[1]),
+                active.c.eq(Cat(stored[2], stored[3])[:CONSTANT_BITS]),
+                active.shift.eq(self.shift),
+                active.even.eq(self.even),
+            ]
+        return active
+
+    def _queue(self, m: Module) -> Signal:
+        """Operands wait in a small memory, read a cycle before their result comes (`soon`)."""
+        memory = Memory(shape=8 * self._lanes, depth=QUEUE_DEPTH, init=[])
+        m.submodules.queue = memory
+        write, read = memory.write_port(), memory.read_port()
+        m.d.comb += [write.en.eq(self.arrived), write.data.eq(self.operands), read.en.eq(self.soon)]
+        head, tail = Signal(range(QUEUE_DEPTH)), Signal(range(QUEUE_DEPTH))
+        m.d.comb += [write.addr.eq(tail), read.addr.eq(head)]
+        with m.If(self.arrived):
+            m.d.sync += tail.eq(tail + 1)
+        with m.If(self.soon):
+            m.d.sync += head.eq(head + 1)
+        return read.data

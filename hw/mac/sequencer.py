@@ -1,0 +1,195 @@
+"""The sequencer: walks the pixels of every tile of every strip and says what happens to each of them."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.feed import FEED
+from hw.mac.prepare import add_in_ring, plan_layout
+from hw.mac.tiles import POSITION, TilePlanner, tile_layout
+from hw.spec.params import HardwareParams
+
+_BANKS = 2
+
+
+class Sequencer(wiring.Component):
+    """One pixel a cycle as long as weights and a bank are there; a tile once begun never stops.
+
+    Members
+    -------
+    plans:
+        One an instruction.
+    run:
+        Low: begin no further tile.
+    weights_ready, weights_taken:
+        The next tile's weights are there; its first pixel goes out.
+    bank_released:
+        The drain has read the last sum of the oldest strip.
+    pixel_valid, pixel:
+        To the input feed.
+    first_tile, address:
+        With `pixel_valid`: its sum starts from zero; bank and pixel number.
+    strip_ready, strip_length:
+        With `pixel_valid`: it is the first pixel of a strip's last tile; the strip's pixels.
+    active, waits_weights, waits_bank:
+        A tile is in hand; why its first pixel does not go out.
+    started:
+        A new instruction's first tile is in hand from the next cycle on.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._number_bits = (params.strip - 1).bit_length()
+        super().__init__(
+            {
+                "plans": In(stream.Signature(plan_layout(params))),
+                "run": In(1),
+                "weights_ready": In(1),
+                "weights_taken": Out(1),
+                "bank_released": In(1),
+                "pixel_valid": Out(1),
+                "pixel": Out(FEED),
+                "first_tile": Out(1),
+                "address": Out(self._number_bits + 1),
+                "strip_ready": Out(1),
+                "strip_length": Out(params.strip.bit_length()),
+                "active": Out(1),
+                "waits_weights": Out(1),
+                "waits_bank": Out(1),
+                "started": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Position and tile registers; the planner prepares what they take next."""
+        m = Module()
+        m.submodules.planner = planner = TilePlanner(self._params)
+        plan = Signal(plan_layout(self._params))
+        tile = Signal(tile_layout(self._params))
+        position = Signal(POSITION)
+        number = Signal(self._number_bits)
+        m.d.comb += planner.plan.eq(plan)
+        begins, ends = Signal(), Signal()
+        m.d.comb += [begins.eq(number == 0), ends.eq(number == tile.length - 1)]
+        self._fire(m, planner, tile, begins, ends)
+        following = self._following(m, plan, tile, position)
+        last_pixel = Signal()
+        m.d.comb += [
+            last_pixel.eq(self.pixel_valid & ends),
+            planner.capture.eq(last_pixel & tile.first),
+            planner.captured.eq(following),
+        ]
+        with m.If(self.pixel_valid):
+            m.d.sync += [position.eq(following), number.eq(Mux(ends, 0, number + 1))]
+        self._next_tile(m, planner, plan, tile, position, following, last_pixel)
+        self._output(m, plan, tile, position, number, begins, last_pixel)
+        return m
+
+    def _fire(self, m: Module, planner: TilePlanner, tile: data.View[data.StructLayout], begins: Signal, ends: Signal) -> None:
+        """Whether this cycle's pixel goes out."""
+        used = Signal(range(_BANKS + 1))
+        bank_free = Signal()
+        may_begin = self.run & self.weights_ready & (bank_free | ~tile.first)
+        m.d.comb += [
+            bank_free.eq(used != _BANKS),
+            self.pixel_valid.eq(self.active & (~begins | may_begin) & (~ends | planner.ready)),
+            self.weights_taken.eq(self.pixel_valid & begins),
+            self.waits_weights.eq(self.active & begins & ~self.weights_ready),
+            self.waits_bank.eq(self.active & begins & self.weights_ready & tile.first & ~bank_free),
+        ]
+        m.d.sync += used.eq(used + (self.weights_taken & tile.first) - self.bank_released)
+
+    def _following(
+        self,
+        m: Module,
+        plan: data.View[data.StructLayout],
+        tile: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+    ) -> data.View[data.StructLayout]:
+        """The next pixel in raster order."""
+        following = Signal(POSITION)
+        with m.If(position.left == 0):
+            m.d.comb += [
+                following.ix.eq(tile.line),
+                following.iy.eq(position.iy + plan.stride_h),
+                following.row.eq(add_in_ring(position.row, plan.row_stride, plan.in_ring)),
+                following.left.eq(plan.out_w - 1),
+            ]
+        with m.Else():
+            m.d.comb += [
+                following.ix.eq(position.ix + plan.stride_w),
+                following.iy.eq(position.iy),
+                following.row.eq(position.row),
+                following.left.eq(position.left - 1),
+            ]
+        return following
+
+    def _next_tile(
+        self,
+        m: Module,
+        planner: TilePlanner,
+        plan: data.View[data.StructLayout],
+        tile: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+        following: data.View[data.StructLayout],
+        last_pixel: Signal,
+    ) -> None:
+        """After a tile's last pixel: the planned tile, or a new instruction's first one, or nothing."""
+        offered = self.plans.payload
+        m.d.comb += [
+            self.plans.ready.eq(~self.active | (last_pixel & planner.finished)),
+            self.started.eq(self.plans.valid & self.plans.ready),
+            planner.start.eq(self.started),
+            planner.step.eq(last_pixel & ~planner.finished),
+        ]
+        with m.If(planner.step):
+            m.d.sync += tile.eq(planner.tile)
+            with m.If(~planner.tile.continues):
+                m.d.sync += position.eq(planner.tile.start)
+        with m.Elif(self.plans.ready):
+            m.d.sync += self.active.eq(self.plans.valid)
+        with m.If(self.started):
+            single = (offered.kernel_h == 1) & (offered.kernel_w == 1) & (offered.in_blocks == 1) & ~offered.two_planes
+            m.d.sync += [
+                plan.eq(offered),
+                position.ix.eq(offered.ix0),
+                position.iy.eq(offered.iy0),
+                position.row.eq(offered.row_first),
+                position.left.eq(offered.out_w - 1),
+                tile.line.eq(offered.ix0),
+                tile.base.eq(offered.in_base),
+                tile.length.eq(offered.length + (offered.longer != 0)),
+                tile.first.eq(1),
+                tile.last.eq(single),
+            ]
+
+    def _output(
+        self,
+        m: Module,
+        plan: data.View[data.StructLayout],
+        tile: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+        number: Signal,
+        begins: Signal,
+        last_pixel: Signal,
+    ) -> None:
+        bank = Signal()
+        pixel = self.pixel
+        with m.If(last_pixel & tile.last):
+            m.d.sync += bank.eq(~bank)
+        m.d.comb += [
+            pixel.swap.eq(begins),
+            pixel.row_inside.eq((position.iy >= 0) & (position.iy < plan.in_h)),
+            pixel.ix.eq(position.ix),
+            pixel.in_w.eq(plan.in_w),
+            pixel.address.eq(tile.base + position.row),
+            pixel.packed.eq(plan.packed),
+            pixel.zp_in.eq(plan.zp_in),
+            pixel.index.eq(plan.index),
+            self.first_tile.eq(tile.first),
+            self.address.eq(Cat(number, bank)),
+            self.strip_ready.eq(self.pixel_valid & begins & tile.last),
+            self.strip_length.eq(tile.length),
+        ]

@@ -1,0 +1,66 @@
+"""The table lookup behind the requantisers: a 256-byte function of the result byte, for every lane, in two sets."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.constants import WRITE, Piece
+from hw.spec.params import TABLE_BYTES, HardwareParams
+
+
+class TableLookup(wiring.Component):
+    """Passes bytes through a table, or past it, in `LATENCY` cycles.
+
+    Members
+    -------
+    write, write_set:
+        Bytes of piece TABLE are stored in the set, the first one belonging to result byte 0, the next to 1, …, 255 to -1.
+    valid, use, read_set, values:
+        Bytes to look up or, without `use`, to leave as they are.
+    results:
+        The bytes, later.
+    """
+
+    LATENCY = 2
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._lanes = params.lanes
+        super().__init__(
+            {
+                "write": In(WRITE),
+                "write_set": In(1),
+                "valid": In(1),
+                "use": In(1),
+                "read_set": In(1),
+                "values": In(data.ArrayLayout(8, params.lanes)),
+                "results": Out(data.ArrayLayout(8, params.lanes)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A memory for every lane, since each looks up its own byte."""
+        m = Module()
+        valid, use = Signal(), Signal()
+        m.d.sync += [valid.eq(self.valid), use.eq(self.use)]
+        for lane in range(self._lanes):
+            memory = Memory(shape=8, depth=2 * TABLE_BYTES, init=[])
+            m.submodules[f"lane{lane}"] = memory
+            write, read = memory.write_port(), memory.read_port()
+            past = Signal(8, name=f"past{lane}", reset_less=True)
+            m.d.comb += [
+                write.en.eq(self.write.piece == Piece.TABLE),
+                write.addr.eq(Cat(self.write.index, self.write_set)),
+                write.data.eq(self.write.byte),
+                read.en.eq(self.valid & self.use),
+                read.addr.eq(Cat(self.values[lane], self.read_set)),
+            ]
+            with m.If(self.valid):
+                m.d.sync += past.eq(self.values[lane])
+            with m.If(valid & use):
+                m.d.sync += self.results[lane].eq(read.data)
+            with m.Elif(valid):
+                m.d.sync += self.results[lane].eq(past)
+        return m

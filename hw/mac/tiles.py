@@ -1,0 +1,182 @@
+"""The tile planner: where the next weight tile's pixels begin, worked out while the current tile runs."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, signed
+from amaranth.lib import data, enum, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.jobs import PIXELS_BITS
+from hw.mac.loops import TileLoops
+from hw.mac.prepare import TAP_BITS, add_in_ring, plan_layout
+from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
+from hw.spec.params import HardwareParams
+
+COORDINATE = signed(18)
+"""An input row or column: it starts before the padding and may run past the last pixel."""
+
+POSITION = data.StructLayout({"ix": COORDINATE, "iy": COORDINATE, "row": SCRATCH_BITS, "left": COORDINATE_BITS})
+"""An output pixel as its input sees it: input column and row, offset of that row, and pixels left in the output row."""
+
+
+def tile_layout(params: HardwareParams) -> data.StructLayout:
+    """A tile as the sequencer walks it.
+
+    `line`: input column of an output row's first pixel; `base`: address of the input block; `length`: pixels;
+    `first`, `last`: in its strip; `continues`: it starts at the pixel after the current tile's last, not at `start`.
+    """
+    return data.StructLayout(
+        {
+            "start": POSITION,
+            "line": COORDINATE,
+            "base": SCRATCH_BITS,
+            "length": params.strip.bit_length(),
+            "first": 1,
+            "last": 1,
+            "continues": 1,
+        }
+    )
+
+
+class _Phase(enum.Enum, shape=2):
+    READY = 0
+    STEP = 1
+    FORM = 2
+
+
+class TilePlanner(wiring.Component):
+    """Steps through blocks, strips, planes, taps and input blocks. `LATENCY` cycles after a strobe `tile` is `ready`.
+
+    Members
+    -------
+    plan:
+        The current instruction; changes with `start`.
+    start:
+        The current tile is now the first of the plan that stands in `plan` from the next cycle on.
+    step:
+        The current tile is now `tile`.
+    captured, capture:
+        Where the next strip begins; known when the first tile of a strip ends.
+    tile, ready:
+        The tile after the current one.
+    finished:
+        When `ready`: there is no tile after the current one.
+    """
+
+    LATENCY = 3
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {
+                "plan": In(plan_layout(params)),
+                "start": In(1),
+                "step": In(1),
+                "captured": In(POSITION),
+                "capture": In(1),
+                "tile": Out(tile_layout(params)),
+                "ready": Out(1),
+                "finished": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A cycle to step the loops, a cycle to add tap and strip start."""
+        m = Module()
+        m.submodules.loops = loops = TileLoops()
+        for name, _ in loops.bounds.shape():
+            m.d.comb += loops.bounds[name].eq(self.plan[name])
+        phase = Signal(_Phase)
+        fresh, new_block = Signal(), Signal()
+        m.d.comb += [self.ready.eq(phase == _Phase.READY), loops.step.eq(phase == _Phase.STEP)]
+        with m.If(self.start | self.step):
+            m.d.sync += [phase.eq(_Phase.STEP), fresh.eq(self.start)]
+        with m.Elif(phase == _Phase.STEP):
+            m.d.sync += phase.eq(_Phase.FORM)
+        with m.Elif(phase == _Phase.FORM):
+            m.d.sync += phase.eq(_Phase.READY)
+        tap = self._taps(m, loops, fresh)
+        strip, block_base = self._strips(m, loops, fresh, new_block)
+        self._form(m, loops, phase, tap, strip, block_base, new_block)
+        return m
+
+    def _taps(self, m: Module, loops: TileLoops, fresh: Signal) -> data.View[data.StructLayout]:
+        """Distance of the tile from the strip's first one, in columns, rows, row offset and channel blocks."""
+        tap = Signal(data.StructLayout({"x": TAP_BITS + 4, "y": 8, "row": SCRATCH_BITS, "base": SCRATCH_BITS}))
+        with m.If(loops.step):
+            m.d.sync += tap.base.eq(tap.base + self.plan.in_plane)
+            with m.If(loops.block_end):
+                m.d.sync += [tap.base.eq(0), tap.x.eq(tap.x + self.plan.column_tap)]
+            with m.If(loops.column_end):
+                m.d.sync += [
+                    tap.x.eq(0),
+                    tap.y.eq(tap.y + self.plan.dilation_h),
+                    tap.row.eq(add_in_ring(tap.row, self.plan.row_tap, self.plan.in_ring)),
+                ]
+            with m.If(loops.row_end):
+                m.d.sync += [tap.y.eq(0), tap.row.eq(0)]
+        return tap
+
+    def _strips(self, m: Module, loops: TileLoops, fresh: Signal, new_block: Signal) -> tuple[Signal, Signal]:
+        """The strip that the next tile belongs to: start, length, and how many follow."""
+        strip = Signal(data.StructLayout({"start": POSITION, "length": self._params.strip.bit_length()}))
+        strips, longer = Signal(PIXELS_BITS), Signal(PIXELS_BITS)
+        blocks, block_base = Signal.like(self.plan.out_blocks), Signal(SCRATCH_BITS)
+        captured = Signal(POSITION)
+        with m.If(self.capture):
+            m.d.sync += captured.eq(self.captured)
+        # The counts of the current strip and block, which a new plan's first tile leaves to this cycle.
+        strips_now, longer_now, blocks_now = Signal.like(strips), Signal.like(longer), Signal.like(blocks)
+        base_now = Signal.like(block_base)
+        m.d.comb += [strips_now.eq(strips), longer_now.eq(longer), blocks_now.eq(blocks), base_now.eq(block_base)]
+        origin = self.plan
+        new_strip = (origin.ix0, origin.iy0, origin.row_first, origin.out_w - 1)
+        with m.If(fresh):
+            m.d.comb += [strips_now.eq(origin.strips), longer_now.eq(origin.longer), blocks_now.eq(origin.out_blocks)]
+            m.d.comb += base_now.eq(origin.in_base)
+        with m.If(loops.step):
+            m.d.sync += [strips.eq(strips_now), longer.eq(longer_now), blocks.eq(blocks_now), block_base.eq(base_now)]
+            m.d.sync += [new_block.eq(0), self.finished.eq(0)]
+            with m.If(fresh):
+                m.d.sync += [f.eq(v) for f, v in zip(_fields(strip.start), new_strip, strict=True)]
+                m.d.sync += strip.length.eq(origin.length + (origin.longer != 0))
+            with m.If(loops.last & (strips_now != 1)):
+                m.d.sync += [strips.eq(strips_now - 1), strip.start.eq(captured)]
+                m.d.sync += strip.length.eq(origin.length + (longer_now > 1))
+                m.d.sync += longer.eq(longer_now - (longer_now != 0))
+            with m.Elif(loops.last):
+                m.d.sync += [strips.eq(origin.strips), longer.eq(origin.longer), blocks.eq(blocks_now - 1)]
+                m.d.sync += [f.eq(v) for f, v in zip(_fields(strip.start), new_strip, strict=True)]
+                m.d.sync += strip.length.eq(origin.length + (origin.longer != 0))
+                m.d.sync += [block_base.eq(base_now + origin.in_block_step), new_block.eq(1)]
+                m.d.sync += self.finished.eq(blocks_now == 1)
+        return strip, block_base
+
+    def _form(
+        self,
+        m: Module,
+        loops: TileLoops,
+        phase: Signal,
+        tap: data.View[data.StructLayout],
+        strip: data.View[data.StructLayout],
+        block_base: Signal,
+        new_block: Signal,
+    ) -> None:
+        start = self.tile.start
+        with m.If(phase == _Phase.FORM):
+            m.d.sync += [
+                start.ix.eq(strip.start.ix + tap.x),
+                start.iy.eq(strip.start.iy + tap.y),
+                start.row.eq(add_in_ring(strip.start.row, tap.row, self.plan.in_ring)),
+                start.left.eq(strip.start.left),
+                self.tile.line.eq(self.plan.ix0 + tap.x),
+                self.tile.base.eq(block_base + tap.base),
+                self.tile.length.eq(strip.length),
+                self.tile.first.eq(loops.first),
+                self.tile.last.eq(loops.last),
+                self.tile.continues.eq(loops.first & loops.last & ~new_block),
+            ]
+
+
+def _fields(position: data.View[data.StructLayout]) -> tuple[Signal, ...]:
+    return position.ix, position.iy, position.row, position.left

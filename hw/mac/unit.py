@@ -1,0 +1,248 @@
+"""The MAC unit: everything a CONV instruction does, several instructions overlapping."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import wiring
+from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.lib.wiring import In, Out
+
+from hw.bus.buffer import StreamBuffer
+from hw.mac.accumulator import Accumulators
+from hw.mac.array import MacArray
+from hw.mac.constants import ConstantsLoader, Piece
+from hw.mac.drain import Drain
+from hw.mac.epilogue import Epilogue
+from hw.mac.feed import InputFeed
+from hw.mac.intake import Intake
+from hw.mac.prepare import Preparer
+from hw.mac.sequencer import Sequencer
+from hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
+from hw.mac.writer import Writer
+from hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
+from hw.spec.isa import COUNT_BITS
+from hw.spec.params import TABLE_BYTES, HardwareParams
+from hw.spec.regs import Cause, Stall
+
+RESULTS_DEPTH = 32
+"""Results that may wait for the write port: a few more than the epilogue is cycles long, so that it never runs dry."""
+_CHANNELS_HELD = Epilogue.LOOKUP_STAGE
+
+
+class MacUnit(wiring.Component):
+    """Takes CONV instructions early and overlaps them: weights of the next, pixels of this, results of the last one.
+
+    Members
+    -------
+    unit:
+        To control; see `UnitPort`.
+    act0, act1:
+        Input words; these two must never be refused.
+    residual:
+        Residual operand.
+    weights:
+        Weight memory.
+    drain:
+        Results.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        word = params.word_bytes
+        super().__init__(
+            {
+                "unit": In(UnitPort()),
+                "act0": Out(ReadPort(word)),
+                "act1": Out(ReadPort(word)),
+                "residual": Out(ReadPort(word)),
+                "weights": Out(WeightReadPort(word)),
+                "drain": Out(WritePort(word)),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Parts, then the paths between them."""
+        m = Module()
+        params = self._params
+        m.submodules.intake = self._intake = Intake(params)
+        m.submodules.fetcher = self._fetcher = WeightFetcher(params)
+        m.submodules.loader = self._loader = ConstantsLoader(params)
+        m.submodules.preparer = self._preparer = Preparer(params)
+        m.submodules.sequencer = self._sequencer = Sequencer(params)
+        m.submodules.feed = self._feed = InputFeed(params)
+        m.submodules.array = self._array = MacArray(params)
+        m.submodules.accumulators = self._accumulators = Accumulators(params)
+        m.submodules.drain_reader = self._drain = Drain(params)
+        m.submodules.epilogue = self._epilogue = Epilogue(params)
+        m.submodules.writer = self._writer = Writer(params)
+        run = Signal()
+        m.d.comb += run.eq(~self.unit.halt & ~self.unit.fault)
+        self._connect_jobs(m, run)
+        self._connect_weights(m, run)
+        self._connect_pixels(m, run)
+        self._connect_sums(m)
+        self._connect_constants(m)
+        self._connect_results(m, run)
+        self._report(m, run)
+        return m
+
+    def _connect_jobs(self, m: Module, run: Signal) -> None:
+        intake = self._intake
+        m.d.comb += [
+            intake.valid.eq(self.unit.valid),
+            intake.instruction.eq(self.unit.instruction),
+            intake.index.eq(self.unit.index),
+            intake.run.eq(run),
+            self.unit.ready.eq(intake.ready),
+        ]
+        wiring.connect(m, intake.fetch, self._fetcher.jobs)
+        wiring.connect(m, intake.pixel, self._preparer.jobs)
+        wiring.connect(m, self._preparer.plans, self._sequencer.plans)
+        wiring.connect(m, intake.drain, self._drain.jobs)
+        wiring.connect(m, intake.write, self._writer.jobs)
+
+    def _connect_weights(self, m: Module, run: Signal) -> None:
+        """The loader asks seldom and goes first; the fetcher knows in the same cycle."""
+        fetcher, loader, array = self._fetcher, self._loader, self._array
+        m.submodules.requests = requests = StreamBuffer(CONSTANTS_REQUEST)
+        wiring.connect(m, fetcher.constants, requests.i)
+        wiring.connect(m, requests.o, loader.requests)
+        m.d.comb += [
+            loader.read_allowed.eq(run),
+            fetcher.read_allowed.eq(run & ~loader.read_valid),
+            self.weights.valid.eq(fetcher.read_valid | loader.read_valid),
+            self.weights.addr.eq(Mux(loader.read_valid, loader.read_address, fetcher.read_address)),
+            loader.read_data.eq(self.weights.data),
+            array.load.eq(fetcher.load),
+            array.load_word.eq(self.weights.data),
+            fetcher.taken.eq(self._sequencer.weights_taken),
+            self._sequencer.weights_ready.eq(fetcher.ready),
+        ]
+
+    def _connect_pixels(self, m: Module, run: Signal) -> None:
+        sequencer, feed, array = self._sequencer, self._feed, self._array
+        wiring.connect(m, feed.act0, wiring.flipped(self.act0))
+        wiring.connect(m, feed.act1, wiring.flipped(self.act1))
+        m.d.comb += [
+            sequencer.run.eq(run),
+            feed.valid.eq(sequencer.pixel_valid),
+            feed.pixel.eq(sequencer.pixel),
+            array.valid.eq(feed.word_valid),
+            array.pixel.eq(feed.word),
+            array.swap.eq(feed.swap),
+        ]
+
+    def _connect_sums(self, m: Module) -> None:
+        """Bring pixel numbers, and the news of a finished strip, to the accumulators with their dot products."""
+        sequencer, sums, drain = self._sequencer, self._accumulators, self._drain
+        dots_after = InputFeed.LATENCY + MacArray.latency(self._params.rows)
+        ahead = dots_after - Accumulators.AHEAD
+        visible = dots_after + Accumulators.VISIBLE
+        m.d.comb += [
+            sums.valid.eq(_delayed(m, "sum_valid", sequencer.pixel_valid, ahead)),
+            sums.first.eq(_delayed(m, "sum_first", sequencer.first_tile, ahead)),
+            sums.address.eq(_delayed(m, "sum_address", sequencer.address, ahead)),
+            sums.dots.eq(self._array.dots),
+            drain.strip_ready.eq(_delayed(m, "strip_ready", sequencer.strip_ready, visible)),
+            drain.strip_length.eq(_delayed(m, "strip_length", sequencer.strip_length, visible)),
+            sums.drain_groups.eq(drain.groups),
+            sums.drain_address.eq(drain.address),
+            sequencer.bank_released.eq(drain.bank_released),
+        ]
+
+    def _connect_constants(self, m: Module) -> None:
+        """Count what is loaded against what is still needed, so that the loader never overwrites anything in use."""
+        loader, drain, epilogue = self._loader, self._drain, self._epilogue
+        write = loader.write
+        held = Signal(range(3))
+        tables = Signal(3)
+        residual_stored = Signal()
+        table_loaded = (write.piece == Piece.TABLE) & (write.index == TABLE_BYTES - 1)
+        released = _delayed(m, "channels_released", drain.channels_released, _CHANNELS_HELD)
+        switched = _delayed(m, "table_switched", drain.table_switched, _CHANNELS_HELD)
+        m.d.sync += [held.eq(held + loader.done - released), tables.eq(tables + table_loaded - switched)]
+        with m.If(drain.activate):
+            m.d.sync += residual_stored.eq(0)
+        with m.If((write.piece == Piece.RESIDUAL) & (write.index == 3)):
+            m.d.sync += residual_stored.eq(1)
+        with m.If(loader.done):
+            m.d.sync += epilogue.write_channel_set.eq(~epilogue.write_channel_set)
+        with m.If(table_loaded):
+            m.d.sync += epilogue.write_table_set.eq(~epilogue.write_table_set)
+        m.d.comb += [
+            loader.channels_free.eq(held != 2),
+            loader.table_free.eq(tables.as_signed() <= 0),
+            loader.residual_free.eq(~residual_stored),
+            drain.channels_loaded.eq(loader.done),
+            epilogue.write.eq(write),
+        ]
+
+    def _connect_results(self, m: Module, run: Signal) -> None:
+        """Items go out only when the queue behind the epilogue will have room for their results."""
+        drain, epilogue, writer = self._drain, self._epilogue, self._writer
+        m.submodules.results = results = SyncFIFOBuffered(width=8 * self._params.lanes, depth=RESULTS_DEPTH)
+        owed, under_way = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
+        popped = results.r_rdy & results.r_en
+        m.d.sync += [
+            owed.eq(owed + drain.item - popped),
+            under_way.eq(under_way + drain.item - epilogue.result_valid),
+        ]
+        wiring.connect(m, drain.residual, wiring.flipped(self.residual))
+        wiring.connect(m, writer.drain, wiring.flipped(self.drain))
+        m.d.comb += [
+            drain.run.eq(run),
+            drain.room.eq(owed != RESULTS_DEPTH),
+            drain.empty.eq(under_way == 0),
+            epilogue.valid.eq(drain.item),
+            epilogue.tag.eq(drain.tag),
+            epilogue.group.eq(drain.group),
+            epilogue.channel_set.eq(drain.channel_set),
+            epilogue.sums.eq(self._accumulators.drain_sums),
+            epilogue.activate.eq(drain.activate),
+            epilogue.shift.eq(drain.shift),
+            epilogue.even.eq(drain.even),
+            epilogue.residual_arrived.eq(drain.residual_arrived),
+            epilogue.residual.eq(drain.residual_bytes),
+            results.w_en.eq(epilogue.result_valid),
+            results.w_data.eq(epilogue.results),
+            writer.run.eq(run),
+            writer.results.valid.eq(results.r_rdy),
+            writer.results.payload.eq(results.r_data),
+            results.r_en.eq(writer.results.ready),
+        ]
+
+    def _report(self, m: Module, run: Signal) -> None:
+        """What control sees."""
+        sequencer, unit = self._sequencer, self.unit
+        under_way = Signal(COUNT_BITS)
+        m.d.sync += under_way.eq(under_way + (unit.valid & unit.ready) - unit.done)
+        pending = self._writer.pending | self.residual.valid
+        m.d.comb += [
+            unit.started.eq(sequencer.started),
+            unit.done.eq(self._writer.done),
+            unit.busy.eq(sequencer.pixel_valid),
+            unit.idle.eq(Mux(run, under_way == 0, ~pending)),
+            unit.stall[Stall.NO_INSTRUCTION].eq(~sequencer.active),
+            unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
+            unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
+        ]
+        faults = (
+            (self._feed.fault, Cause.SCRATCH_RANGE, self._feed.fault_index),
+            (self.residual.valid & self.residual.fault, Cause.SCRATCH_RANGE, self._drain.fault_index),
+            (self._writer.fault, Cause.SCRATCH_RANGE, self._writer.fault_index),
+            (self._intake.bad, Cause.BAD_FIELD, self._intake.bad_index),
+        )
+        cause = Signal(CAUSE_BITS)
+        for strobe, reason, index in faults:
+            with m.If(strobe & ~unit.fault):
+                m.d.sync += [unit.fault.eq(1), cause.eq(reason), unit.fault_index.eq(index)]
+        m.d.comb += unit.cause.eq(cause)
+
+
+def _delayed(m: Module, name: str, value: Signal, cycles: int) -> Signal:
+    """The value, so many cycles later."""
+    for number in range(cycles):
+        after = Signal.like(value, name=f"{name}{number + 1}")
+        m.d.sync += after.eq(value)
+        value = after
+    return value

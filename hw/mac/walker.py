@@ -1,0 +1,123 @@
+"""The output walker: places of an output's bytes, in the order in which sums drain."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
+from hw.spec.params import HardwareParams
+
+WALK = data.StructLayout(
+    {
+        "out_h": COORDINATE_BITS,
+        "out_w": COORDINATE_BITS,
+        "blocks": 12,
+        "base": SCRATCH_BITS,
+        "plane": SCRATCH_BITS,
+        "row": 16,
+        "x": 4,
+        "byte": 5,
+    }
+)
+"""A tensor to walk: sizes, first word, steps, and the first channel's byte in its word."""
+
+
+class OutputWalker(wiring.Component):
+    """Walks blocks, rows, columns and, fastest, the groups of `lanes` channels of a pixel.
+
+    Members
+    -------
+    start, walk:
+        Begin a walk; its first place stands from the next cycle on.
+    step:
+        Go on. After the last place, nothing until the next `start`.
+    address, byte:
+        Word and first byte of the group.
+    group:
+        Number of the group in its pixel.
+    pixel_end, block_end, last:
+        This is the last group of its pixel; of its block; of the walk.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._groups = params.cols // params.lanes
+        super().__init__(
+            {
+                "start": In(1),
+                "walk": In(WALK),
+                "step": In(1),
+                "address": Out(SCRATCH_BITS),
+                "byte": Out(range(params.rows)),
+                "group": Out(range(self._groups)),
+                "pixel_end": Out(1),
+                "block_end": Out(1),
+                "last": Out(1),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """Counters for the extents, and sums of the steps beside them."""
+        m = Module()
+        walk = Signal(WALK)
+        with m.If(self.start):
+            m.d.sync += walk.eq(self.walk)
+        self._count(m, walk)
+        plane = self._channels(m, walk)
+        pixel = self._pixels(m, walk)
+        m.d.comb += self.address.eq(plane + pixel)
+        return m
+
+    def _count(self, m: Module, walk: data.View[data.StructLayout]) -> None:
+        """Positions, all counted down to zero."""
+        columns, rows, blocks = Signal(COORDINATE_BITS), Signal(COORDINATE_BITS), Signal(12)
+        self._columns = columns
+        m.d.comb += [
+            self.pixel_end.eq(self.group == self._groups - 1),
+            self.block_end.eq(self.pixel_end & (columns == 0) & (rows == 0)),
+            self.last.eq(self.block_end & (blocks == 0)),
+        ]
+        with m.If(self.start):
+            m.d.sync += [columns.eq(self.walk.out_w - 1), rows.eq(self.walk.out_h - 1), blocks.eq(self.walk.blocks - 1)]
+            m.d.sync += self.group.eq(0)
+        with m.Elif(self.step):
+            m.d.sync += self.group.eq(self.group + 1)
+            with m.If(self.pixel_end):
+                m.d.sync += [self.group.eq(0), columns.eq(columns - 1)]
+                with m.If(columns == 0):
+                    m.d.sync += [columns.eq(walk.out_w - 1), rows.eq(rows - 1)]
+                with m.If(self.block_end):
+                    m.d.sync += [rows.eq(walk.out_h - 1), blocks.eq(blocks - 1)]
+
+    def _channels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
+        """Byte and word plane of the group; every pixel of a block starts with the same ones."""
+        rows, lanes = self._params.rows, self._params.lanes
+        plane, first_plane = Signal(SCRATCH_BITS), Signal(SCRATCH_BITS)
+        first_byte = Signal.like(self.byte)
+        next_plane, next_byte = Signal.like(plane), Signal.like(self.byte)
+        m.d.comb += [next_byte.eq(self.byte + lanes), next_plane.eq(plane)]
+        with m.If(self.byte == rows - lanes):
+            m.d.comb += [next_byte.eq(0), next_plane.eq(plane + walk.plane)]
+        with m.If(self.start):
+            m.d.sync += [plane.eq(self.walk.base), first_plane.eq(self.walk.base)]
+            m.d.sync += [self.byte.eq(self.walk.byte), first_byte.eq(self.walk.byte)]
+        with m.Elif(self.step):
+            m.d.sync += [plane.eq(next_plane), self.byte.eq(next_byte)]
+            with m.If(self.block_end):
+                m.d.sync += [first_plane.eq(next_plane), first_byte.eq(next_byte)]
+            with m.Elif(self.pixel_end):
+                m.d.sync += [plane.eq(first_plane), self.byte.eq(first_byte)]
+        return plane
+
+    def _pixels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
+        """Offset of the pixel in its plane."""
+        pixel, row = Signal(SCRATCH_BITS), Signal(SCRATCH_BITS)
+        with m.If(self.start | (self.step & self.block_end)):
+            m.d.sync += [pixel.eq(0), row.eq(0)]
+        with m.Elif(self.step & self.pixel_end):
+            m.d.sync += pixel.eq(pixel + walk.x)
+            with m.If(self._columns == 0):
+                m.d.sync += [pixel.eq(row + walk.row), row.eq(row + walk.row)]
+        return pixel

@@ -1,0 +1,99 @@
+"""The writer: puts result bytes into their output words."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from hw.mac.jobs import WRITE_JOB
+from hw.mac.walker import OutputWalker
+from hw.ports import WritePort
+from hw.spec.isa import COUNT_BITS
+from hw.spec.params import HardwareParams
+
+
+class Writer(wiring.Component):
+    """One group of `lanes` bytes a cycle.
+
+    Members
+    -------
+    jobs:
+        One an instruction.
+    run:
+        Low: offer no new write.
+    results:
+        Bytes, in the walker's order.
+    drain:
+        Write port.
+    done:
+        All writes of an instruction are visible; high for one cycle each.
+    pending:
+        A write was offered and not taken.
+    fault, fault_index:
+        A write was outside the memory, and the instruction that made it.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {
+                "jobs": In(stream.Signature(WRITE_JOB)),
+                "run": In(1),
+                "results": In(stream.Signature(data.ArrayLayout(8, params.lanes))),
+                "drain": Out(WritePort(params.word_bytes)),
+                "done": Out(1),
+                "pending": Out(1),
+                "fault": Out(1),
+                "fault_index": Out(COUNT_BITS),
+            }
+        )
+
+    def elaborate(self, platform: object) -> Module:
+        """A walker for addresses, and an output register."""
+        m = Module()
+        m.submodules.walker = walker = OutputWalker(self._params)
+        active, last, index = Signal(), Signal(), Signal(COUNT_BITS)
+        taken = self.drain.valid & self.drain.ready
+        self._begin(m, walker, active, index)
+        with m.If(taken):
+            m.d.sync += self.drain.valid.eq(0)
+        m.d.sync += self.done.eq(taken & last)
+        m.d.comb += [
+            self.results.ready.eq(active & self.run & (~self.drain.valid | self.drain.ready)),
+            walker.step.eq(self.results.valid & self.results.ready),
+            self.pending.eq(self.drain.valid),
+            self.fault.eq(taken & self.drain.fault),
+        ]
+        with m.If(walker.step):
+            copies = self._params.word_bytes // self._params.lanes
+            mask = ((1 << self._params.lanes) - 1) << walker.byte
+            m.d.sync += [
+                self.drain.valid.eq(1),
+                self.drain.addr.eq(walker.address),
+                self.drain.data.eq(Cat(self.results.payload).replicate(copies)),
+                self.drain.mask.eq(mask),
+                last.eq(walker.last),
+                self.fault_index.eq(index),
+            ]
+        return m
+
+    def _begin(self, m: Module, walker: OutputWalker, active: Signal, index: Signal) -> None:
+        offered = self.jobs.payload
+        ends = walker.step & walker.last
+        m.d.comb += [
+            self.jobs.ready.eq(~active | ends),
+            walker.start.eq(self.jobs.valid & self.jobs.ready),
+            walker.walk.out_h.eq(offered.out_h),
+            walker.walk.out_w.eq(offered.out_w),
+            walker.walk.blocks.eq(offered.out_blocks),
+            walker.walk.base.eq(offered.out_base),
+            walker.walk.plane.eq(offered.out_plane),
+            walker.walk.row.eq(offered.out_row),
+            walker.walk.x.eq(offered.out_x),
+            walker.walk.byte.eq(offered.out_lane),
+        ]
+        with m.If(walker.start):
+            m.d.sync += [active.eq(1), index.eq(offered.index)]
+        with m.Elif(ends):
+            m.d.sync += active.eq(0)
