@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError, UsageError
 
-from .fold import constants, dead, merge_tables, movement
+from .fold import constants, dead, merge_tables, movement, qoperator
 from .fold.build import graph_of, lower_units
 from .fold.lowering import Lowering, Verdict
 from .fold.passes import Pass, run_passes
@@ -21,7 +21,7 @@ from .partition.host import border_value, head_part, tail_part
 from .partition.verdicts import NodeVerdict, judge
 from .partition.warn import find_warnings
 
-MODEL_PASSES: tuple[Pass[Model], ...] = (constants.PASS, movement.PASS)
+MODEL_PASSES: tuple[Pass[Model], ...] = (constants.PASS, qoperator.PASS, movement.PASS)
 GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, merge_tables.PASS)
 
 

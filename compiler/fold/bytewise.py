@@ -52,7 +52,12 @@ def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s]) -> Int8s:
     feeds = {
         low.model.producers[leaf].inputs[0]: stored(data, low.operand(leaf).tensor.unsigned) for leaf, data in values.items()
     }
-    part = vector_part(low.model, (*sources, *unit.nodes), tuple(feeds), unit.output, length)
+    kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
+    if kernel is None:
+        part = vector_part(low.model, (*sources, *unit.nodes), tuple(feeds), unit.output, length)
+    else:
+        # The file's own integer operator, which the runtime computes in integers whatever the types are.
+        part = vector_part(low.model.with_nodes((kernel,)), (kernel,), tuple(feeds), unit.output, length)
     return internal(evaluate(part, feeds, low.match)[0])
 
 

@@ -58,7 +58,9 @@ def _forwards(model: Model) -> Model:
             added += pair
             pairs[value] = pair[1]
             types[raw] = model.types.get(value, ValueType("float", None))
-            types[stored] = ValueType(model.dtype(source.inputs[0]), model.shape(value))
+            known = types.get(source.inputs[0])
+            dtype = model.dtype(source.inputs[0]) if known is None else known.dtype
+            types[stored] = ValueType(dtype, model.shape(value))
         nodes += [replace(node, outputs=tuple(outputs)), *added]
     return model.with_nodes(nodes, types=types)
 

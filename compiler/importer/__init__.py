@@ -2,6 +2,7 @@
 
 from .emit import cut, to_bytes
 from .load import from_proto, load_model
+from .reinfer import infer
 from .model import MICROSOFT, STANDARD, Array, Constant, Model, OnnxNode, Opaque, ValueType
 
 __all__ = [
@@ -15,6 +16,7 @@ __all__ = [
     "ValueType",
     "cut",
     "from_proto",
+    "infer",
     "load_model",
     "to_bytes",
 ]

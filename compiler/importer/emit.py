@@ -16,7 +16,7 @@ NEWEST_IR = 10
 
 def to_bytes(model: Model) -> bytes:
     """The model as a serialised ModelProto."""
-    return bytes(_to_proto(model).SerializeToString())
+    return bytes(to_proto(model).SerializeToString())
 
 
 def cut(model: Model, nodes: Iterable[OnnxNode], inputs: Iterable[str], outputs: Iterable[str]) -> Model:
@@ -40,7 +40,8 @@ def cut(model: Model, nodes: Iterable[OnnxNode], inputs: Iterable[str], outputs:
     )
 
 
-def _to_proto(model: Model) -> onnx.ModelProto:
+def to_proto(model: Model) -> onnx.ModelProto:
+    """The model as a ModelProto; only for this package."""
     domains = {n.domain for n in model.nodes} | {""}
     graph = helper.make_graph(
         [_node(n) for n in model.nodes],

@@ -91,8 +91,8 @@ class OnnxNode:
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     domain: str = STANDARD
     origin: tuple[str, ...] = ()
-    integer_kernel: bool = False
-    """The file had it as one integer operator (QLinearAdd…), so onnxruntime computes it in integers whatever the types."""
+    kernel: OnnxNode | None = None
+    """The integer operator of the file (QLinearAdd…) that it and the pairs around it stand for."""
 
     @property
     def origins(self) -> tuple[str, ...]:

@@ -7,11 +7,10 @@ from dataclasses import replace
 import numpy as np
 
 from ...ir import Concat, Tensor
-from ..bytewise import clamp_table
+from ..bytewise import Int8s, clamp_table, vector_part
 from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
 from ..oracle import evaluate, every_byte, internal, stored
 from ..units import Unit
-from ..bytewise import Int8s, vector_part
 
 
 @lowers("Concat")
@@ -43,6 +42,8 @@ def _rescaling(low: Lowering, unit: Unit) -> list[Int8s]:
     model = low.model.with_nodes((*sources.values(), line, unit.quantize))
     if unit.chain:
         model = model.with_nodes((*sources.values(), line, replace(unit.quantize, inputs=(unit.body, *unit.quantize.inputs[1:]))))
+    if main.kernel is not None:
+        model = low.model.with_nodes((replace(main.kernel, attributes={**main.kernel.attributes, "axis": 0}),))
     names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
     part = vector_part(model, model.nodes, names, unit.output, 256)
     feeds = {n.inputs[0]: stored(every_byte(), low.operand(v).tensor.unsigned) for v, n in sources.items()}

@@ -92,6 +92,8 @@ def _average(low: Lowering, unit: Unit, leaf: str, values: Int8s) -> Int8s:
     assert main is not None
     line = replace(main, op="GlobalAveragePool", inputs=(leaf,), attributes={})
     model = low.model.with_nodes((source, line, *unit.chain, unit.quantize))
+    if main.kernel is not None:
+        model = low.model.with_nodes((replace(main.kernel, op="QLinearGlobalAveragePool", attributes={}),))
     part = vector_part(model, model.nodes, (source.inputs[0],), unit.output, 1)
     shape = (1, values.shape[0], 1, values.shape[1])
     part = replace(part, types={**part.types, source.inputs[0]: ValueType(low.model.dtype(source.inputs[0]), shape)})
