@@ -157,6 +157,8 @@ class MacUnit(wiring.Component):
         held = Signal(range(3))
         tables = Signal(3)
         residual_stored = Signal()
+        # The drain changes sets when it begins an instruction with a table of its own, so the first goes into set 1.
+        table_set = Signal(init=1)
         table_loaded = (write.piece == Piece.TABLE) & (write.index == TABLE_BYTES - 1)
         released = _delayed(m, "channels_released", drain.channels_released, _CHANNELS_HELD)
         switched = _delayed(m, "table_switched", drain.table_switched, _CHANNELS_HELD)
@@ -168,13 +170,14 @@ class MacUnit(wiring.Component):
         with m.If(loader.done):
             m.d.sync += epilogue.write_channel_set.eq(~epilogue.write_channel_set)
         with m.If(table_loaded):
-            m.d.sync += epilogue.write_table_set.eq(~epilogue.write_table_set)
+            m.d.sync += table_set.eq(~table_set)
         m.d.comb += [
             loader.channels_free.eq(held != 2),
             loader.table_free.eq(tables.as_signed() <= 0),
             loader.residual_free.eq(~residual_stored),
             drain.channels_loaded.eq(loader.done),
             epilogue.write.eq(write),
+            epilogue.write_table_set.eq(table_set),
         ]
 
     def _connect_results(self, m: Module, run: Signal) -> None:
