@@ -83,5 +83,5 @@ def _replaced(program: Program, instructions: list[Instruction]) -> Program:
     provenance = program.provenance
     if len(instructions) != len(program.instructions):
         # Without a line of its own in the old program an instruction belongs to no layer.
-        provenance = tuple(Provenance(-1, 0, "assembled") for _ in instructions)
+        provenance = tuple(Provenance(layer=-1, tile=0, note="assembled") for _ in instructions)
     return replace(program, instructions=tuple(instructions), provenance=provenance)

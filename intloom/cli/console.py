@@ -23,6 +23,7 @@ from rich.progress import (
 from rich.table import Table
 
 _PACKAGES = ("hw", "compiler", "sim", "intloom")
+_FILE_WIDTH = 200
 Tell = Callable[[str, int, int], None]
 """Called with a stage's name, steps done and steps in all."""
 
@@ -96,13 +97,19 @@ def _rate(speed: float | None) -> str:
 
 def open_terminal(verbosity: int) -> Terminal:
     """The terminal for this run, with Python's logging shown on it."""
-    terminal = Terminal(verbosity, Console(), Console(stderr=True))
+    terminal = Terminal(verbosity, _console(stderr=False), _console(stderr=True))
     level = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}.get(verbosity, logging.DEBUG)
     handler = RichHandler(console=terminal.err, show_path=False, show_time=False, markup=False)
     logging.basicConfig(level=logging.WARNING, handlers=[handler], format="%(message)s", force=True)
     for name in _PACKAGES:
         logging.getLogger(name).setLevel(level)
     return terminal
+
+
+def _console(*, stderr: bool) -> Console:
+    console = Console(stderr=stderr)
+    # Into a file or pipe, tables keep their lines whole for grep.
+    return console if console.is_terminal else Console(stderr=stderr, width=_FILE_WIDTH)
 
 
 def close_terminal() -> None:
