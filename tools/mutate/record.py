@@ -1,0 +1,99 @@
+"""Records the ports of a component, cycle by cycle, while its tests simulate it; a pytest plugin.
+
+`pytest -p tools.mutate.record` with `MUTATE_COMPONENT=module:Class` and `MUTATE_RECORDS=folder` writes one file per
+simulation, below a folder per netlist, since tests simulate a component with different parameters.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib
+import itertools
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from amaranth import sim
+from amaranth.back import rtlil
+from amaranth.hdl import Value
+from amaranth.lib import wiring
+
+COMPONENT = "MUTATE_COMPONENT"
+RECORDS = "MUTATE_RECORDS"
+TOP = "dut"
+_WORD_BYTES = 4
+
+
+@dataclass(frozen=True)
+class Port:
+    """A port of the netlist."""
+
+    name: str
+    width: int
+    is_input: bool
+
+    @property
+    def words(self) -> int:
+        """32-bit words it takes in a record."""
+        return -(-self.width // (8 * _WORD_BYTES))
+
+
+def _members(component: wiring.Component) -> Iterator[tuple[Port, Value]]:
+    for path, member, value in component.signature.flatten(component):
+        signal = Value.cast(value)
+        if len(signal):
+            yield Port("__".join(map(str, path)), len(signal), member.flow is wiring.In), signal
+
+
+def _netlist(component: wiring.Component) -> str:
+    text: str = rtlil.convert(component, name=TOP, emit_src=False)
+    return text
+
+
+class Recorder:
+    """Makes simulators that write down what passes through the ports of one class of component."""
+
+    def __init__(self, component: type[wiring.Component], folder: Path) -> None:
+        self._component = component
+        self._folder = folder
+        self._numbers = itertools.count()
+        self._simulator = sim.Simulator
+
+    def simulator(self, toplevel: Any, **options: Any) -> sim.Simulator:
+        """A simulator of `toplevel`, recording if it is the component itself."""
+        if not isinstance(toplevel, self._component):
+            return self._simulator(toplevel, **options)
+        ports = list(_members(toplevel))
+        netlist = _netlist(toplevel)
+        simulator = self._simulator(toplevel, **options)
+        folder = self._folder / hashlib.sha256(netlist.encode()).hexdigest()[:12]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{TOP}.il").write_text(netlist, encoding="utf-8")
+        (folder / "ports").write_text(
+            "".join(f"{p.name} {p.width} {p.is_input:d}\n" for p, _ in ports), encoding="utf-8"
+        )
+        path = folder / f"{os.getpid()}-{next(self._numbers)}.record"
+        simulator.add_process(_process(path, ports))
+        return simulator
+
+
+def _process(path: Path, ports: list[tuple[Port, Value]]) -> Any:
+    async def process(context: Any) -> None:
+        with path.open("wb") as file:
+            async for _edge, reset, *values in context.tick().sample(*(signal for _, signal in ports)):
+                if reset:
+                    break
+                for (port, _), value in zip(ports, values, strict=True):
+                    bits = int(value) & ((1 << port.width) - 1)
+                    file.write(bits.to_bytes(port.words * _WORD_BYTES, "little"))
+
+    return process
+
+
+def pytest_configure() -> None:
+    """Put the recorder in the simulator's place, before tests import it."""
+    module, _, name = os.environ[COMPONENT].partition(":")
+    component = getattr(importlib.import_module(module), name)
+    sim.Simulator = Recorder(component, Path(os.environ[RECORDS])).simulator

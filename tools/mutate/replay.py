@@ -1,0 +1,107 @@
+"""Replays recorded inputs on every fault in one Verilator program and says which faults the outputs show."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+from sim.rtl.build import BuildPlan, build
+
+from .netlist import SELECT
+from .record import TOP, Port
+
+_MAIN = """\
+// Replays records on each fault: reads the inputs of a cycle, compares the outputs just before the clock edge.
+#include <cstdint>
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <vector>
+#include "Vtop.h"
+#include "verilated.h"
+
+using Record = std::vector<uint32_t>;
+
+static bool replay(Vtop& top, const Record& record) {
+    const uint32_t* at = record.data();
+    const uint32_t* end = at + record.size();
+    while (at < end) {
+        bool same = true;
+%(cycle)s
+        if (!same) return false;
+        top.clk = 1;
+        top.eval();
+        top.clk = 0;
+    }
+    return true;
+}
+
+int main(int argc, char** argv) {
+    const int faults = std::atoi(argv[1]);
+    std::vector<Record> records;
+    for (int i = 2; i < argc; i++) {
+        FILE* file = std::fopen(argv[i], "rb");
+        Record record;
+        for (uint32_t word; std::fread(&word, 4, 1, file) == 1;) record.push_back(word);
+        std::fclose(file);
+        records.push_back(record);
+    }
+    for (int fault = 0; fault <= faults; fault++) {
+        bool seen = false;
+        for (size_t i = 0; i < records.size() && !seen; i++) {
+            auto context = std::make_unique<VerilatedContext>();
+            auto top = std::make_unique<Vtop>(context.get());
+            top->clk = 0;
+            top->rst = 0;
+            top->%(select)s = fault;
+            seen = !replay(*top, records[i]);
+        }
+        std::printf("%%d %%d\\n", fault, seen);
+    }
+}
+"""
+
+
+def _input(port: Port) -> str:
+    if port.width > 64:
+        return f"for (int i = 0; i < {port.words}; i++) top.{port.name}[i] = *at++;"
+    high = " | (uint64_t)at[1] << 32" if port.words == 2 else ""
+    return f"top.{port.name} = at[0]{high}; at += {port.words};"
+
+
+def _output(port: Port) -> str:
+    if port.width > 64:
+        return f"for (int i = 0; i < {port.words}; i++) same &= top.{port.name}[i] == *at++;"
+    high = " | (uint64_t)at[1] << 32" if port.words == 2 else ""
+    return f"same &= (uint64_t)top.{port.name} == ((uint64_t)at[0]{high}); at += {port.words};"
+
+
+def _main_source(ports: list[Port]) -> str:
+    """The program for these ports; a record holds inputs and outputs in the ports' order, so inputs are set first."""
+    skip = {p.name: f"at += {p.words};" for p in ports}
+    inputs = [_input(p) if p.is_input else skip[p.name] for p in ports]
+    outputs = [skip[p.name] if p.is_input else _output(p) for p in ports]
+    lines = ["const uint32_t* cycle = at;", *inputs, "top.eval();", "at = cycle;", *outputs]
+    return _MAIN % {"cycle": "\n".join(f"        {line}" for line in lines), "select": SELECT}
+
+
+def read_ports(folder: Path) -> list[Port]:
+    """The ports as the recorder wrote them down."""
+    rows = [line.split() for line in (folder / "ports").read_text(encoding="utf-8").splitlines()]
+    return [Port(name, int(width), is_input == "1") for name, width, is_input in rows]
+
+
+def seen_faults(folder: Path, faults: int) -> list[bool]:
+    """For every fault, from 1, whether some record shows it; the netlist without faults must agree with all records."""
+    generated = {
+        "mutants.v": (folder / "mutants.v").read_text(encoding="utf-8"),
+        "main.cpp": _main_source(read_ports(folder)),
+    }
+    plan = BuildPlan(name="mutants", top=TOP, generated=generated, cpp=("main.cpp",), optimise="-O1")
+    records = sorted(map(str, folder.glob("*.record")))
+    command = [str(build(plan).binary), str(faults), *records]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    seen = [line.split()[1] == "1" for line in done.stdout.splitlines()]
+    if seen[0]:
+        raise SystemExit("the netlist without faults differs from the records: recording or replay is broken")
+    return seen[1:]
