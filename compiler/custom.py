@@ -1,8 +1,8 @@
 """The registry of users' integer operations.
 
-A custom operation is a node of the user's own domain between a QuantizeLinear and a DequantizeLinear (`Q -> MyOp -> DQ`): it owns its scales,
-is handed integers, and gives integers. Register its meaning in numpy, and, where it can be made of the accelerator's own operations, a
-lowering into those:
+A custom operation is a node of the user's own domain between a QuantizeLinear and a DequantizeLinear (`Q -> MyOp ->
+DQ`): it owns its scales, is handed integers, and gives integers. Register its meaning in numpy, and, where it can be
+made of the accelerator's own operations, a lowering into those:
 
     from compiler.custom import CustomOp, register
 
@@ -15,13 +15,16 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from hw.spec.errors import UnsupportedError, UsageError
 from numpy.typing import NDArray
+
+from hw.spec.errors import UnsupportedError, UsageError
 
 from .ir import Custom, Node, Tensor
 
 AttributeValue = int | float | str | tuple[int, ...]
-Meaning = Callable[[Sequence[NDArray[np.int8]], Sequence[Tensor], Tensor, Mapping[str, AttributeValue]], NDArray[np.int8]]
+Meaning = Callable[
+    [Sequence[NDArray[np.int8]], Sequence[Tensor], Tensor, Mapping[str, AttributeValue]], NDArray[np.int8]
+]
 """From operands (1, C, H, W), their tensors, the result's tensor and attributes to the result."""
 
 ShapeRule = Callable[[Sequence[tuple[int, ...]], Mapping[str, AttributeValue]], tuple[int, ...]]
@@ -54,7 +57,9 @@ def register(operation: CustomOp) -> CustomOp:
     if not operation.domain or operation.domain in ("ai.onnx", "com.microsoft"):
         raise UsageError(f"a custom operation must be in a domain of its own, not {operation.domain!r}")
     if key in _OPERATIONS:
-        raise UsageError(f"custom operation {operation.domain}::{operation.op} is already registered: unregister it first")
+        raise UsageError(
+            f"custom operation {operation.domain}::{operation.op} is already registered: unregister it first"
+        )
     _OPERATIONS[key] = operation
     return operation
 
@@ -74,6 +79,6 @@ def require(node: Custom) -> CustomOp:
     found = find(node.domain, node.op)
     if found is None:
         raise UnsupportedError(
-            f"node {node.name!r}: custom operation {node.domain}::{node.op} is not registered: import the file that registers it"
+            f"node {node.name!r}: {node.domain}::{node.op} is not registered: import the file that registers it"
         )
     return found

@@ -29,8 +29,9 @@ GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, merge_tables.PASS)
 class Quant:
     """A tensor at the border of the integer graph, as the model knows it.
 
-    `name` is the integer tensor, `stored` the model's own integers behind it, `source` the float value on the host's side (equal to
-    `stored` where the model itself hands integers over). `shape` is the model's; `scale` and `zero_point` are in the model's type.
+    `name` is the integer tensor, `stored` the model's own integers behind it, `source` the float value on the host's
+    side (equal to `stored` where the model itself hands integers over). `shape` is the model's; `scale` and
+    `zero_point` are in the model's type.
     """
 
     name: str
@@ -69,8 +70,15 @@ class FoldedModel:
         """
         if len(self.regions) != 1:
             reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.verdicts if v.reason)[:400]
-            raise UnsupportedError(f"no part of the model can run on the accelerator: {reasons or 'it is not quantised'}")
+            raise UnsupportedError(
+                f"no part of the model can run on the accelerator: {reasons or 'it is not quantised'}"
+            )
         return self.regions[0]
+
+
+def pass_names() -> tuple[str, ...]:
+    """Names of all passes, in order."""
+    return (*(p.name for p in MODEL_PASSES), *(p.name for p in GRAPH_PASSES))
 
 
 def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None = None) -> FoldedModel:
@@ -81,7 +89,7 @@ def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None
     ModelError, UnsupportedError
         The model breaks a rule, or nothing of it can be folded; messages name the node.
     """
-    names = [p.name for p in (*MODEL_PASSES, *GRAPH_PASSES)]
+    names = pass_names()
     if dump_after is not None and dump_after not in names:
         raise UsageError(f"pass must be one of {', '.join(names)}, not {dump_after!r}")
     prepared = run_passes(model, MODEL_PASSES, check_model)
@@ -114,11 +122,8 @@ def _quant(low: Lowering, stored: str, tensor: str) -> Quant:
     if pattern is None:
         raise UsageError(f"{stored!r} has no scale")
     params = read_qparams(model, pattern)
-    entering = stored in low.entries
-    if entering:
-        source = maker.inputs[0] if maker is not None else stored
-    else:
-        source = border_value(model, stored)
+    outside = stored if maker is None else maker.inputs[0]
+    source = outside if stored in low.entries else border_value(model, stored)
     return Quant(
         name=tensor,
         stored=stored,

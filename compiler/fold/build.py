@@ -7,7 +7,7 @@ from hw.spec.errors import UnsupportedError
 
 from ..importer import STANDARD, Model
 from ..ir import IntGraph
-from . import lower  # noqa: F401 - importing the lowerings registers them
+from . import lower  # noqa: F401  # importing the lowerings registers them
 from .lower.elementwise import is_bytewise
 from .lowering import Lowering, Refusal, Verdict, as_image, rules
 from .qparams import DEQUANTIZE, read_qparams
@@ -68,7 +68,7 @@ def _refuse(low: Lowering, unit: Unit, reason: str, remedy: str) -> None:
 
 
 def _entries(model: Model, units: tuple[Unit, ...]) -> tuple[str, ...]:
-    """Stored integers that enter the first region: inputs that are integers, and quantised values without integers before them."""
+    """Stored integers that enter the graph: integer inputs, and quantised values with nothing quantised before them."""
     deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
     shallow: set[str] = {v for v in model.inputs if v not in deep}
     found = [v for v in model.inputs if v in shallow]

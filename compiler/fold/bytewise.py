@@ -1,4 +1,4 @@
-"""Evaluates the elementwise cone of a unit on chosen bytes: the source of all tables and of the truth behind Add and Mul."""
+"""Evaluates the elementwise cone of a unit on chosen bytes: source of tables and of the truth behind Add and Mul."""
 
 from __future__ import annotations
 
@@ -15,11 +15,15 @@ from .oracle import evaluate, every_byte, internal, stored
 from .qparams import DEQUANTIZE, read_qparams
 from .units import Unit
 
-ELEMENTWISE = frozenset(
-    """Abs Acos Acosh Add Asin Asinh Atan Atanh Ceil Celu Clip Cos Cosh Div Elu Erf Exp Floor Gelu HardSigmoid HardSwish
-    Identity LeakyRelu Log Max Min Mish Mul Neg PRelu Pow Reciprocal Relu Round Selu Sigmoid Sign Sin Sinh Softplus
-    Softsign Sqrt Sub Sum Swish Tan Tanh ThresholdedRelu FastGelu QuickGelu""".split()
-)
+# fmt: off
+ELEMENTWISE = frozenset({
+    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div",
+    "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max",
+    "Min", "Mish", "Mul", "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin",
+    "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "FastGelu",
+    "QuickGelu",
+})
+# fmt: on
 """Operators whose result at a place depends on the operands at that place alone."""
 
 Int8s = NDArray[np.int8]
@@ -41,7 +45,9 @@ def tensor_leaves(low: Lowering, unit: Unit) -> tuple[str, ...]:
         if stored_name not in low.model.constants:
             found.append(leaf)
         elif low.model.constants[stored_name].array.size != 1:
-            raise Refusal(f"{leaf!r} is a constant with many values", "use one value for all places, or quantise it as a tensor")
+            raise Refusal(
+                f"{leaf!r} is a constant with many values", "use one value for all places, or quantise it as a tensor"
+            )
     return tuple(found)
 
 
@@ -50,7 +56,8 @@ def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s]) -> Int8s:
     sources = tuple(low.model.producers[leaf] for leaf in unit.leaves)
     length = len(next(iter(values.values())))
     feeds = {
-        low.model.producers[leaf].inputs[0]: stored(data, low.operand(leaf).tensor.unsigned) for leaf, data in values.items()
+        low.model.producers[leaf].inputs[0]: stored(data, low.operand(leaf).tensor.unsigned)
+        for leaf, data in values.items()
     }
     kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
     if kernel is None:
@@ -64,7 +71,8 @@ def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s]) -> Int8s:
 def clamp_table(low: Lowering, unit: Unit) -> Int8s | None:
     """The clamps between a unit's main operator and its QuantizeLinear, as a table on the result byte.
 
-    Cutting off commutes with rounding because both are monotone, so applying the clamps to rounded values loses nothing.
+    Cutting off commutes with rounding because both are monotone, so applying the clamps to rounded values loses
+    nothing.
     """
     if not unit.chain:
         return None
@@ -74,7 +82,12 @@ def clamp_table(low: Lowering, unit: Unit) -> Int8s | None:
     name = f"{unit.output}/unclamped"
     attributes = {k: v for k, v in unit.quantize.attributes.items() if k == "axis"}
     source = replace(
-        unit.quantize, name=name, op=DEQUANTIZE, inputs=(name, *unit.quantize.inputs[1:]), outputs=(unit.body,), attributes=attributes
+        unit.quantize,
+        name=name,
+        op=DEQUANTIZE,
+        inputs=(name, *unit.quantize.inputs[1:]),
+        outputs=(unit.body,),
+        attributes=attributes,
     )
     params = read_qparams(low.model, unit.quantize)
     model = low.model.with_nodes((source, *unit.chain, unit.quantize), types={name: ValueType(params.dtype, None)})
@@ -91,7 +104,7 @@ def vector_part(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...]
 
 
 def requant_table(low: Lowering, leaf: str, unit: Unit) -> Int8s | None:
-    """The table from the integers behind `leaf` to the unit's own, for operators that only move values; None: no change."""
+    """The table from the integers behind `leaf` to the unit's own, for operators that move values; None: no change."""
     source = low.model.producers[leaf]
     before, after = read_qparams(low.model, source), read_qparams(low.model, unit.quantize)
     if before.same(after) and not unit.chain:

@@ -1,8 +1,9 @@
 """Makes a function of two bytes exact where no constants of the vector law are.
 
-onnxruntime adds in fp32, whose own rounding turns a few sums that lie next to a tie into ties, and no integer constants follow all of
-them. Then a handful of the 65,536 pairs come out one too low or high. Each such pair is told by two tables, one per operand, whose results
-add up to a mark for just these pairs; the marks then add one or take one away:
+onnxruntime adds in fp32, whose own rounding turns a few sums that lie next to a tie into ties, and no integer
+constants follow all of them. Then a handful of the 65,536 pairs come out one too low or high. Each such pair is told
+by two tables, one per operand, whose results add up to a mark for just these pairs; the marks then add one or take
+one away:
 
     mark = T(mark_a(a) + mark_b(b)), result = law(a, b) + mark
 """
@@ -12,8 +13,9 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from hw.spec.arith import Affine
 from numpy.typing import NDArray
+
+from hw.spec.arith import Affine
 
 from ..ir import Add, Mul, Tensor
 from .lowering import Lowering, Refusal, Verdict
@@ -29,7 +31,7 @@ def correct(low: Lowering, unit: Unit, node: Add | Mul, result: Tensor, missing:
     codes = _codes(missing)
     if codes is None:
         raise Refusal(
-            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs of operands come out wrong",
+            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs come out wrong",
             "change one of the three scales a little (for example by recalibrating)",
         )
     rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
@@ -38,14 +40,20 @@ def correct(low: Lowering, unit: Unit, node: Add | Mul, result: Tensor, missing:
     for side, source, code in zip("ab", node.inputs, codes, strict=True):
         name = f"{result.name}/mark_{side}"
         low.emit(
-            replace(low.table_node(f"{node.name}/mark_{side}", source, code, name), origin=unit.origins), _plain(name, result)
+            replace(low.table_node(f"{node.name}/mark_{side}", source, code, name), origin=unit.origins),
+            _plain(name, result),
         )
         marks.append(name)
     seen = np.zeros(256, dtype=np.int8)
     seen[_MARK], seen[-_MARK & 0xFF] = 1, -1
     mark = f"{result.name}/mark"
     joined = Add(
-        name=f"{node.name}/mark", inputs=(marks[0], marks[1]), output=mark, law=_SUM, table=seen.tobytes(), origin=unit.origins
+        name=f"{node.name}/mark",
+        inputs=(marks[0], marks[1]),
+        output=mark,
+        law=_SUM,
+        table=seen.tobytes(),
+        origin=unit.origins,
     )
     low.emit(joined, _plain(mark, result))
     last = Add(name=f"{node.name}/exact", inputs=(rough.output, mark), output=result.name, law=_SUM)
@@ -58,9 +66,10 @@ def _plain(name: str, result: Tensor) -> Tensor:
 
 
 def _codes(missing: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int8]] | None:
-    """Tables of codes that add up to plus or minus `_MARK` for the missing pairs alone, or None where there are no such tables.
+    """Tables of codes that add up to plus or minus `_MARK` for the missing pairs alone; None where there are no such.
 
-    Pairs that share a byte of an operand share its code i, and codes of the two sides that belong together add up to the mark.
+    Pairs that share a byte of an operand share its code i, and codes of the two sides that belong together add up to
+    the mark.
     """
     pairs = np.argwhere(missing)
     if not 0 < len(pairs) <= _MOST_PAIRS or np.abs(missing).max() > 1:

@@ -1,7 +1,7 @@
 """Fits the constants of the vector law to a function that is known at every point, and proves them at every point.
 
-The law is linear before it rounds, so every point bounds its three constants from two sides, and the room left between all bounds is a concave
-function of the two factors. Three searches, cheap ones first:
+The law is linear before it rounds, so every point bounds its three constants from two sides, and the room left
+between all bounds is a concave function of the two factors. Three searches, cheap ones first:
 
 1. the rounded ratios and their neighbours;
 2. a search that zooms in on the largest room, looking only at points next to a tie, since no other can be the tightest;
@@ -19,8 +19,9 @@ from itertools import product
 from math import floor, gcd
 
 import numpy as np
-from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 from numpy.typing import NDArray
+
+from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 Points = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -139,7 +140,9 @@ def _zoomed(goal: Wanted, ratios: tuple[float, float], *, force: bool) -> Iterat
         radius /= 2.5
     shift = _finest(best)
     for even in (False, True):
-        yield _with_constant(goal, round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=even, force=force)
+        yield _with_constant(
+            goal, round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=even, force=force
+        )
     factors = _tied_factors(near, best, shift)
     if factors is not None:
         yield _with_constant(goal, *factors, shift, even=True, force=force)

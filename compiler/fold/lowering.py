@@ -7,8 +7,10 @@ from dataclasses import dataclass, field, replace
 from enum import StrEnum
 
 import numpy as np
-from hw.spec.arith import Match
 from numpy.typing import NDArray
+
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError
 
 from ..importer import Model, OnnxNode
 from ..ir import Node, Table, Tensor
@@ -30,7 +32,7 @@ class Verdict(StrEnum):
     UNSUPPORTED = "unsupported"
 
 
-class Refusal(Exception):  # noqa: N818 - not an error: it is caught and becomes a verdict
+class Refusal(UnsupportedError):
     """A lowering cannot take a unit; says why and what the user may change."""
 
     def __init__(self, reason: str, remedy: str) -> None:
@@ -71,7 +73,9 @@ def as_image(shape: tuple[int, ...]) -> Shape4:
         The batch is not 1 or there are more than four dimensions.
     """
     if not 2 <= len(shape) <= 4:
-        raise Refusal(f"a tensor of shape {shape} is no batch of vectors, sequences or images", "use two to four dimensions")
+        raise Refusal(
+            f"a tensor of shape {shape} is no batch of vectors, sequences or images", "use two to four dimensions"
+        )
     if shape[0] != 1:
         raise Refusal(f"a batch of {shape[0]} images", "export the model with batch size 1")
     if min(shape) < 1:
@@ -108,7 +112,9 @@ class Lowering:
         """
         node = self.model.producers.get(value)
         if node is None or node.op != DEQUANTIZE:
-            raise Refusal(f"{value!r} is float: it is not quantised", "quantise it (a QuantizeLinear, DequantizeLinear pair)")
+            raise Refusal(
+                f"{value!r} is float: it is not quantised", "quantise it (a QuantizeLinear, DequantizeLinear pair)"
+            )
         source = node.inputs[0]
         if source not in self.views:
             raise Refusal(f"{value!r} comes from a part that runs on the host", "make the nodes before it integer")

@@ -42,10 +42,7 @@ def _join(maker: Node, table: Table) -> Node | None:
     if not isinstance(maker, Conv | Add | Mul | AvgPool | Table):
         return None
     second = np.frombuffer(table.table, dtype=np.int8)
-    if maker.table is None:
-        both = second
-    else:
-        both = second[np.frombuffer(maker.table, dtype=np.uint8)]
+    both = second if maker.table is None else second[np.frombuffer(maker.table, dtype=np.uint8)]
     origin = tuple(dict.fromkeys((*maker.origin, *table.origin)))
     return replace(maker, output=table.output, table=both.tobytes(), origin=origin)
 

@@ -1,9 +1,11 @@
-"""Pass `movement`: operators that only move values get a QuantizeLinear and DequantizeLinear of their own where they lack one.
+"""Pass `movement`: operators that only move values get a quantise-dequantise pair of their own where they lack one.
 
-A MaxPool or Reshape of dequantised values gives values of the same scale, so quantising its result with the input's parameters
-changes nothing: `Q(DQ(x)) = x`. With the pair in place, every operator stands alone between stored integers.
+A MaxPool or Reshape of dequantised values gives values of the same scale, so quantising its result with the input's
+parameters changes nothing: `Q(DQ(x)) = x`. With the pair in place, every operator stands alone between stored
+integers.
 
-Where instead a QuantizeLinear follows (operator -> move -> Q), its pair is copied to before the move, since moving and rounding commute.
+Where instead a QuantizeLinear follows (operator -> move -> Q), its pair is copied to before the move, since moving
+and rounding commute.
 
 Requires `constants`. Ensures `movement`: the rule above holds for every operator in `MOVES`.
 """
@@ -16,10 +18,12 @@ from ..importer import STANDARD, Model, OnnxNode, ValueType
 from .passes import Pass
 from .qparams import DEQUANTIZE, QUANTIZE, read_qparams
 
-MOVES = frozenset(
-    {"MaxPool", "GlobalMaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Resize", "Upsample",
-     "Identity", "Dropout"}
-)  # fmt: skip
+# fmt: off
+MOVES = frozenset({
+    "MaxPool", "GlobalMaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Resize",
+    "Upsample", "Identity", "Dropout",
+})
+# fmt: on
 """Operators whose result holds only values of their first input (Resize: in mode nearest)."""
 
 
@@ -46,7 +50,7 @@ def _forwards(model: Model) -> Model:
             nodes.append(node)
             continue
         outputs = []
-        added = []
+        added: list[OnnxNode] = []
         for value in node.outputs:
             users = model.users(value)
             if not value or (value not in model.outputs and all(n.op == QUANTIZE for n in users)):
@@ -74,7 +78,13 @@ def _backwards(model: Model) -> Model:
         quantize = moved.get(node.name)
         value = node.input(0)
         made = model.producers.get(value)
-        if quantize is None or made is None or made.op == DEQUANTIZE or len(model.users(value)) != 1 or value in model.outputs:
+        if (
+            quantize is None
+            or made is None
+            or made.op == DEQUANTIZE
+            or len(model.users(value)) != 1
+            or value in model.outputs
+        ):
             nodes.insert(0, node)
             continue
         if not read_qparams(model, quantize).per_tensor:

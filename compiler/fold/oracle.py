@@ -1,7 +1,7 @@
 """Evaluates a part of a model on every possible input byte, by onnxruntime itself.
 
-A chain of elementwise operators between bytes is a finite function. Asking the runtime for all its values, instead of imitating its
-kernels, makes the resulting tables and constants right for every operator that the runtime has.
+A chain of elementwise operators between bytes is a finite function. Asking the runtime for all its values, instead of
+imitating its kernels, makes the resulting tables and constants right for every operator that the runtime has.
 """
 
 from __future__ import annotations
@@ -11,9 +11,10 @@ from functools import cache
 
 import numpy as np
 import onnxruntime
+from numpy.typing import NDArray
+
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError
-from numpy.typing import NDArray
 
 from ..importer import Array, Model, to_bytes
 
@@ -42,7 +43,7 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Arra
     try:
         session = onnxruntime.InferenceSession(to_bytes(part), _options(match is Match.ORT), ["CPUExecutionProvider"])
         return [np.asarray(a) for a in session.run(None, dict(feeds))]
-    except Exception as error:  # the runtime's exceptions share no base class but Exception
+    except Exception as error:  # noqa: BLE001  # the runtime's exceptions share no other base class
         text = " ".join(str(error).split())
         raise UnsupportedError(f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text[:300]}") from None
 

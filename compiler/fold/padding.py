@@ -76,7 +76,9 @@ def _pads(node: OnnxNode, sizes: Pair, geometry: Window) -> Pads:
 def _same_pads(sizes: Pair, geometry: Window, *, upper: bool) -> Pads:
     """Padding that makes ceil(size / stride) windows; the odd pixel goes to the end, or to the start for SAME_LOWER."""
     first, last = [], []
-    for size, kernel, stride, dilation in zip(sizes, geometry.kernel, geometry.strides, geometry.dilations, strict=True):
+    for size, kernel, stride, dilation in zip(
+        sizes, geometry.kernel, geometry.strides, geometry.dilations, strict=True
+    ):
         total = max(0, (-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
         first.append(total // 2 if upper else total - total // 2)
         last.append(total - first[-1])

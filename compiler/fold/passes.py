@@ -13,7 +13,7 @@ Graph = TypeVar("Graph")
 
 @dataclass(frozen=True)
 class Pass(Generic[Graph]):
-    """One rewriting of a graph. `requires` and `ensures` are facts by name; their rules stand in the pass's docstring."""
+    """One rewriting of a graph. `requires` and `ensures` are facts by name; the pass's docstring states them."""
 
     name: str
     run: Callable[[Graph], Graph]

@@ -1,9 +1,11 @@
 """Pass `qoperator`: integer operators become the float operator between DequantizeLinear and QuantizeLinear.
 
-QLinearConv, QLinearMatMul and com.microsoft's QLinear… operators say in one node what the QDQ form says in several. Rewritten, one set of lowerings
-serves both. Operators that move stored integers (MaxPool of uint8…) get the pair of the tensor they read.
+QLinearConv, QLinearMatMul and com.microsoft's QLinear… operators say in one node what the QDQ form says in several.
+Rewritten, one set of lowerings serves both. Operators that move stored integers (MaxPool of uint8…) get the pair of
+the tensor they read.
 
-Requires `constants`. Ensures `qdq`: no operator named QLinear… or QGemm is left that has a float twin, and shapes are known behind them.
+Requires `constants`. Ensures `qdq`: no operator named QLinear… or QGemm is left that has a float twin, and shapes are
+known behind them.
 """
 
 from __future__ import annotations
@@ -43,7 +45,15 @@ class _Rewriter:
             self.nodes.append(OnnxNode(f"{value}/DQ", DEQUANTIZE, inputs, (value,), attributes, origin=node.origins))
         return value
 
-    def finish(self, node: OnnxNode, op: str, inputs: tuple[str, ...], result: Parameters, *, drop: frozenset[str] = frozenset()) -> None:
+    def finish(
+        self,
+        node: OnnxNode,
+        op: str,
+        inputs: tuple[str, ...],
+        result: Parameters,
+        *,
+        drop: frozenset[str] = frozenset(),
+    ) -> None:
         """The float operator and the QuantizeLinear behind it."""
         attributes = {k: v for k, v in node.attributes.items() if k not in drop}
         stored = node.outputs[0]
@@ -78,7 +88,9 @@ def _bias(r: _Rewriter, node: OnnxNode, stored: str, x_scale: str, w_scale: str)
     if one is None or two is None:
         return (stored,)
     scale = f"{node.name}/bias_scale"
-    r.constants[scale] = Constant((one.astype(np.float32).reshape(()) * two.astype(np.float32)).astype(np.float32), "float")
+    r.constants[scale] = Constant(
+        (one.astype(np.float32).reshape(()) * two.astype(np.float32)).astype(np.float32), "float"
+    )
     return (r.dequantized(node, stored, (scale, ""), axis=0),)
 
 

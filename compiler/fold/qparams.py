@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from hw.spec.errors import ModelError, UnsupportedError
 from numpy.typing import NDArray
+
+from hw.spec.errors import ModelError, UnsupportedError
 
 from ..importer import Array, Model, OnnxNode
 from ..importer.model import INTEGER_RANGES, NUMBERED_TYPES
@@ -84,7 +85,9 @@ def read_qparams(model: Model, node: OnnxNode) -> QParams:
         raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantise the model statically")
     dtype = _stored_type(model, node)
     if dtype not in INTEGER_RANGES:
-        raise UnsupportedError(f"node {node.name!r}: {dtype or 'an unknown type'} is no integer type: use int8 or uint8")
+        raise UnsupportedError(
+            f"node {node.name!r}: {dtype or 'an unknown type'} is no integer type: use int8 or uint8"
+        )
     scale = np.asarray(scale, dtype=np.float32)
     zero = _zero_point(model, node, scale)
     if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
@@ -115,7 +118,7 @@ def _stored_type(model: Model, node: OnnxNode) -> str:
     given = model.dtype(node.input(2))
     if given and wanted and given != wanted:
         raise ModelError(
-            f"node {node.name!r}: output_dtype must equal the zero point's type {given}, not {wanted}: leave one of them out"
+            f"node {node.name!r}: output_dtype must equal the zero point's type {given}, not {wanted}: leave one out"
         )
     return given or wanted
 

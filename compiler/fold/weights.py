@@ -1,13 +1,14 @@
-"""Constant weights and biases as the array wants them: int8 planes, int32 bias, mantissa and shift per output channel."""
+"""Constant weights and biases as the array wants them: int8 planes, int32 bias, mantissa and shift per channel."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
 from hw.spec.errors import ModelError
-from numpy.typing import NDArray
 
 from ..importer import Model
 from ..ir import Tensor
@@ -48,7 +49,8 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
         raise Refusal(f"the weights {value!r} have blocked scales", "quantise the weights per output channel")
     if not params.per_tensor and params.axis != channel_axis:
         raise Refusal(
-            f"the scales of weights {value!r} lie along axis {params.axis}", f"quantise along axis {channel_axis}, per output channel"
+            f"the scales of weights {value!r} lie along axis {params.axis}",
+            f"quantise along axis {channel_axis}, per output channel",
         )
     _, zero = params.spread(array.shape)
     return Weights(array.astype(np.int32) - zero, params.scale)
@@ -85,7 +87,7 @@ def array_constants(
     name: str,
     zero_fed: bool = True,
 ) -> ArrayConstants:
-    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` folds the input's zero point into the bias.
+    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` folds the zero point into the bias.
 
     Without it (ConvTranspose, whose outputs each see other taps) the sums are over `x - zero_point`.
     """
@@ -96,7 +98,9 @@ def array_constants(
     largest = 128 if zero_fed else 255
     reach = np.abs(total) + largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
     if out and int(reach.max()) > INT32_MAX:
-        raise Refusal(f"sums of {name!r} may leave 32 bits (channel {int(reach.argmax())})", "use a smaller bias or fewer inputs")
+        raise Refusal(
+            f"sums of {name!r} may leave 32 bits (channel {int(reach.argmax())})", "use a smaller bias or fewer inputs"
+        )
     # As onnxruntime computes it, in fp32: (input scale * weight scale) / output scale.
     factor = ((x.scale * weight_scale).astype(np.float32) / np.float32(result.scale)).astype(np.float32)
     scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
@@ -119,5 +123,3 @@ def split_planes(values: NDArray[np.int32], name: str) -> NDArray[np.int8]:
     if rest.max() > INT8_MAX:
         raise Refusal("a weight lies 255 above its zero point, one more than two int8 planes hold", "quantise to int8")
     return np.stack([first, rest]).astype(np.int8)
-
-

@@ -2,8 +2,8 @@
 
 from .emit import cut, to_bytes
 from .load import from_proto, load_model
-from .reinfer import infer
 from .model import MICROSOFT, STANDARD, Array, Constant, Model, OnnxNode, Opaque, ValueType
+from .reinfer import infer
 
 __all__ = [
     "MICROSOFT",

@@ -1,4 +1,4 @@
-"""From a `Model`, or a part of one, back to ONNX: for the host's part, for evaluating a chain, for a file to look at."""
+"""From a `Model`, or a part of one, back to ONNX: for the host's part, for evaluating a chain, for a file to read."""
 
 from __future__ import annotations
 

@@ -10,8 +10,9 @@ from typing import Any
 import numpy as np
 import onnx
 from google.protobuf.message import DecodeError
-from hw.spec.errors import FileFormatError, ModelError, UnsupportedError
 from onnx import numpy_helper
+
+from hw.spec.errors import FileFormatError, ModelError, UnsupportedError
 
 from .model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
 from .order import check_order
@@ -56,7 +57,7 @@ def _read(path: Path) -> onnx.ModelProto:
         raise FileFormatError(f"{path} must be an ONNX model: it holds no graph")
     try:
         onnx.load_external_data_for_model(proto, str(path.parent))
-    except Exception as error:  # the loader raises OSError, ValueError, ValidationError…
+    except Exception as error:  # noqa: BLE001  # the loader raises OSError, ValueError, ValidationError…
         raise FileFormatError(f"{path}: cannot read its external data: {error}") from None
     return proto
 
@@ -81,7 +82,7 @@ def _guarded(what: str, action: Any) -> Any:
     """Run a step of the ONNX library and name the step when it refuses the model."""
     try:
         return action()
-    except Exception as error:  # the library raises RuntimeError, ValueError, TypeError and its own classes
+    except Exception as error:  # noqa: BLE001  # the library raises RuntimeError, ValueError and its own classes
         text = " ".join(str(error).split())
         raise ModelError(f"not a valid ONNX model ({what}): {text[:400]}") from None
 
@@ -92,7 +93,7 @@ def _check_opset(proto: onnx.ModelProto) -> None:
         raise ModelError("the model must import the standard operator set, but it imports none")
     if not OLDEST_OPSET <= versions[0] <= NEWEST_OPSET:
         raise UnsupportedError(
-            f"the model's opset must be from {OLDEST_OPSET} to {NEWEST_OPSET}, not {versions[0]}: export it anew or convert it"
+            f"the model's opset must be from {OLDEST_OPSET} to {NEWEST_OPSET}, not {versions[0]}: convert it"
         )
 
 
@@ -100,7 +101,9 @@ def _check_known_ops(proto: onnx.ModelProto) -> None:
     """Standard operators must exist in the model's opset, so that shape inference cannot pass over them in silence."""
     version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
     for node in proto.graph.node:
-        if node.domain in (STANDARD, "ai.onnx") and not onnx.defs.has(node.op_type, domain="", max_inclusive_version=version):
+        if node.domain in (STANDARD, "ai.onnx") and not onnx.defs.has(
+            node.op_type, domain="", max_inclusive_version=version
+        ):
             raise ModelError(f"node {node.name!r}: {node.op_type} is not an operator of opset {version}")
 
 

@@ -8,8 +8,9 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from hw.spec.errors import ModelError
 from numpy.typing import NDArray
+
+from hw.spec.errors import ModelError
 
 Array = NDArray[Any]
 
@@ -82,7 +83,7 @@ Attribute = int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tu
 
 @dataclass(frozen=True, eq=False)
 class OnnxNode:
-    """One ONNX node. `origin` names the nodes of the file that it stands for; a node straight from the file names itself."""
+    """One ONNX node. `origin` names the nodes of the file that it stands for, if it is not one of them."""
 
     name: str
     op: str

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import onnx
+
 from hw.spec.errors import ModelError
 
 
@@ -14,31 +17,44 @@ def check_order(graph: onnx.GraphProto) -> None:
     ModelError
         A name is made twice, read before it is made (a cycle or a missing initialiser), or asked for and never made.
     """
-    made: set[str] = set()
-    stored = {t.name for t in graph.initializer} | {t.values.name for t in graph.sparse_initializer}
-    if len(stored) != len(graph.initializer) + len(graph.sparse_initializer):
-        raise ModelError("two initialisers have the same name")
-    for value in graph.input:
-        if value.name in made:
-            raise ModelError(f"two inputs are called {value.name!r}")
-        made.add(value.name)
-    made |= stored
+    made = _given(graph)
     for node in graph.node:
-        label = node.name or node.op_type
-        for name in node.input:
-            if name and name not in made:
-                raise ModelError(
-                    f"node {label!r} reads {name!r}, which no input, initialiser or earlier node makes: "
-                    "the nodes form a cycle, are out of order, or an initialiser is missing"
-                )
-        for name in node.output:
-            if name and name in made:
-                raise ModelError(f"node {label!r} makes {name!r}, which already exists: value names must be unique")
-            made.add(name)
-    seen: set[str] = set()
-    for value in graph.output:
-        if value.name not in made or not value.name:
-            raise ModelError(f"output {value.name!r} is made by no node")
-        if value.name in seen:
-            raise ModelError(f"two outputs are called {value.name!r}")
-        seen.add(value.name)
+        _check_node(node, made)
+        made.update(node.output)
+    _check_outputs(graph, made)
+
+
+def _given(graph: onnx.GraphProto) -> set[str]:
+    """Names of inputs and initialisers; an initialiser may share its name with an input, whose default it then is."""
+    inputs = [v.name for v in graph.input]
+    stored = [t.name for t in graph.initializer] + [t.values.name for t in graph.sparse_initializer]
+    for kind, names in (("input", inputs), ("initialiser", stored)):
+        for name, count in Counter(names).items():
+            if not name or count > 1:
+                raise ModelError(f"every {kind} must have a name of its own, not {name!r} for {count}")
+    return {*inputs, *stored}
+
+
+def _check_node(node: onnx.NodeProto, made: set[str]) -> None:
+    label = node.name or node.op_type
+    for name in node.input:
+        if name and name not in made:
+            raise ModelError(
+                f"node {label!r} reads {name!r}, which no input, initialiser or earlier node makes: "
+                "the nodes form a cycle, are out of order, or an initialiser is missing"
+            )
+    outputs = [name for name in node.output if name]
+    for name in outputs:
+        if name in made or outputs.count(name) > 1:
+            raise ModelError(f"node {label!r} makes {name!r}, which already exists: value names must be unique")
+
+
+def _check_outputs(graph: onnx.GraphProto, made: set[str]) -> None:
+    names = [v.name for v in graph.output]
+    if not names:
+        raise ModelError("the model must have an output, but it has none")
+    for name in names:
+        if not name or name not in made:
+            raise ModelError(f"output {name!r} is made by no node")
+        if names.count(name) > 1:
+            raise ModelError(f"two outputs are called {name!r}")

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import onnx
+
 from hw.spec.errors import ModelError
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     """The model with the shapes of all values that can be known."""
-    inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
+    inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(
+        proto, check_type=True, strict_mode=True, data_prop=True
+    )
     _check_batch(inferred.graph)
     return inferred
 

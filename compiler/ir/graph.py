@@ -12,8 +12,8 @@ from .ops import Node
 class Tensor:
     """An int8 tensor: shape (N, C, H, W) with N = 1; vectors are (1, C, 1, 1).
 
-    `scale` and `zero_point` (in int8 terms) say what real number a value stands for. `unsigned` tells that the model's own
-    type is uint8: its values are these plus 128.
+    `scale` and `zero_point` (in int8 terms) say what real number a value stands for. `unsigned` tells that the
+    model's own type is uint8: its values are these plus 128.
     """
 
     name: str

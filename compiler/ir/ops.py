@@ -10,8 +10,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
-from hw.spec.arith import Affine
 from numpy.typing import NDArray
+
+from hw.spec.arith import Affine
 
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]
@@ -33,8 +34,8 @@ class Node:
 class Conv(Node):
     """Convolution; also fully connected layers (1x1) and depthwise ones (group = channels).
 
-    `y[m] = table[clamp(zp_out + round((bias[m] + sum over planes of x*w) * mantissa[m] * 2**-shift[m]))]`. The input's zero
-    point is folded into `bias`; padding feeds `zp_in`.
+    `y[m] = table[clamp(zp_out + round((bias[m] + sum over planes of x*w) * mantissa[m] * 2**-shift[m]))]`. The
+    input's zero point is folded into `bias`; padding feeds `zp_in`.
     """
 
     weights: NDArray[np.int8]
@@ -55,8 +56,8 @@ class Conv(Node):
 class ConvTranspose(Conv):
     """Transposed convolution: input pixel (i, j) adds `(x - zp_in) * w[ky, kx]` at output (i*s + ky*d - pad).
 
-    Outputs see different taps, so unlike in `Conv` the zero point is not folded into `bias`: whoever splits the node by taps
-    subtracts `zp_in * sum(w)` of each part's taps, and feeds `zp_in` outside the image.
+    Outputs see different taps, so unlike in `Conv` the zero point is not folded into `bias`: whoever splits the node
+    by taps subtracts `zp_in * sum(w)` of each part's taps, and feeds `zp_in` outside the image.
     """
 
     output_padding: Pair = (0, 0)

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+
 from hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT, Affine
 from hw.spec.errors import ModelError
 
@@ -39,7 +40,9 @@ def verify(graph: IntGraph) -> None:
         _check_node(node, graph)
     for name in graph.outputs:
         _require(name in made, "graph", "outputs must be made", name)
-    _require(made == set(graph.tensors), "graph", "tensors must be inputs or results", sorted(made ^ set(graph.tensors)))
+    _require(
+        made == set(graph.tensors), "graph", "tensors must be inputs or results", sorted(made ^ set(graph.tensors))
+    )
     for name, tensor in graph.tensors.items():
         _check_tensor(name, tensor)
 
@@ -51,23 +54,37 @@ def _require(holds: bool, name: str, rule: str, was: object) -> None:
 
 def _check_tensor(name: str, tensor: Tensor) -> None:
     _require(tensor.name == name, name, "a tensor must be filed under its name", tensor.name)
-    _require(len(tensor.shape) == 4 and tensor.shape[0] == 1 and min(tensor.shape) > 0, name, "shape must be (1, C, H, W)", tensor.shape)
+    _require(
+        tensor.shape[0] == 1 and min(tensor.shape) > 0,
+        name,
+        "shape must be (1, C, H, W)",
+        tensor.shape,
+    )
     _require(INT8_MIN <= tensor.zero_point <= INT8_MAX, name, "zero point must be an int8", tensor.zero_point)
     _require(tensor.scale > 0, name, "scale must be positive", tensor.scale)
 
 
 def _check_node(node: Node, graph: IntGraph) -> None:
     rule = _RULES.get(type(node))
-    _require(rule is not None, node.name, f"its kind must be one of {[k.__name__ for k in _RULES]}", type(node).__name__)
+    _require(
+        rule is not None, node.name, f"its kind must be one of {[k.__name__ for k in _RULES]}", type(node).__name__
+    )
     operands = [graph.tensors[v] for v in node.inputs]
     counts = _COUNTS.get(type(node))
     _require(counts is None or len(operands) == counts, node.name, f"it must have {counts} operands", len(operands))
     table = getattr(node, "table", None)
-    _require(table is None or len(table) == TABLE_BYTES, node.name, "its table must have 256 bytes", table and len(table))
+    _require(
+        table is None or len(table) == TABLE_BYTES, node.name, "its table must have 256 bytes", table and len(table)
+    )
     if rule is None:
         return
     shape = rule(node, operands, graph.tensors[node.output].shape)
-    _require(graph.tensors[node.output].shape == shape, node.name, f"its result must be {shape}", graph.tensors[node.output].shape)
+    _require(
+        graph.tensors[node.output].shape == shape,
+        node.name,
+        f"its result must be {shape}",
+        graph.tensors[node.output].shape,
+    )
 
 
 def _conv_shape(node: Conv, operands: list[Tensor], out: Shape) -> Shape:
@@ -91,18 +108,44 @@ def _transpose_shape(node: ConvTranspose, operands: list[Tensor], out: Shape) ->
 
 def _conv_constants(node: Conv, x: Tensor) -> None:
     shape = node.weights.shape
-    _require(node.weights.dtype == np.int8 and len(shape) == 5, node.name, "weights must be int8 of rank 5", (node.weights.dtype, shape))
+    _require(
+        node.weights.dtype == np.int8 and len(shape) == 5,
+        node.name,
+        "weights must be int8 of rank 5",
+        (node.weights.dtype, shape),
+    )
     _require(shape[0] in (1, 2), node.name, "weights must have one or two planes", shape[0])
-    _require(node.group > 0 and shape[1] % node.group == 0, node.name, "groups must divide output channels", (node.group, shape[1]))
-    _require(shape[2] * node.group == x.channels, node.name, "weights must cover the input's channels", (shape, x.channels))
+    _require(
+        node.group > 0 and shape[1] % node.group == 0,
+        node.name,
+        "groups must divide output channels",
+        (node.group, shape[1]),
+    )
+    _require(
+        shape[2] * node.group == x.channels, node.name, "weights must cover the input's channels", (shape, x.channels)
+    )
     for name, kind in (("bias", np.int32), ("mantissa", np.uint32), ("shift", np.uint8)):
         array = getattr(node, name)
-        _require(array.dtype == kind and array.shape == shape[1:2], node.name, f"{name} must be one per channel", array.shape)
-    _require(int(node.mantissa.max()) < 1 << FP32_SIGNIFICAND_BITS, node.name, "a mantissa must fit 24 bits", int(node.mantissa.max()))
-    _require(int(node.shift.max()) <= MAX_SHIFT, node.name, f"a shift must be at most {MAX_SHIFT}", int(node.shift.max()))
+        _require(
+            array.dtype == kind and array.shape == shape[1:2], node.name, f"{name} must be one per channel", array.shape
+        )
+    _require(
+        int(node.mantissa.max()) < 1 << FP32_SIGNIFICAND_BITS,
+        node.name,
+        "a mantissa must fit 24 bits",
+        int(node.mantissa.max()),
+    )
+    _require(
+        int(node.shift.max()) <= MAX_SHIFT, node.name, f"a shift must be at most {MAX_SHIFT}", int(node.shift.max())
+    )
     _require(node.zp_in == x.zero_point, node.name, "zp_in must be the input's zero point", (node.zp_in, x.zero_point))
     _require(min(node.pads) >= 0, node.name, "padding must not be negative", node.pads)
-    _require(min(*node.strides, *node.dilations) > 0, node.name, "strides and dilations must be positive", (node.strides, node.dilations))
+    _require(
+        min(*node.strides, *node.dilations) > 0,
+        node.name,
+        "strides and dilations must be positive",
+        (node.strides, node.dilations),
+    )
 
 
 def _check_law(node: Node, law: Affine) -> None:
@@ -113,7 +156,9 @@ def _check_law(node: Node, law: Affine) -> None:
 
 def _pair_shape(node: Add | Mul, operands: list[Tensor], out: Shape) -> Shape:
     _check_law(node, node.law)
-    _require(operands[0].shape == operands[1].shape, node.name, "operands must have one shape", [o.shape for o in operands])
+    _require(
+        operands[0].shape == operands[1].shape, node.name, "operands must have one shape", [o.shape for o in operands]
+    )
     return operands[0].shape
 
 
@@ -121,7 +166,12 @@ def _pool_shape(node: MaxPool | AvgPool, operands: list[Tensor], out: Shape) -> 
     (x,) = operands
     if isinstance(node, AvgPool):
         _check_law(node, node.law)
-    _require(min(*node.kernel, *node.strides) > 0 and min(node.pads) >= 0, node.name, "its window must be positive", (node.kernel, node.strides, node.pads))
+    _require(
+        min(*node.kernel, *node.strides) > 0 and min(node.pads) >= 0,
+        node.name,
+        "its window must be positive",
+        (node.kernel, node.strides, node.pads),
+    )
     top, left, bottom, right = node.pads
     rows = (x.height + top + bottom - node.kernel[0]) // node.strides[0] + 1
     columns = (x.width + left + right - node.kernel[1]) // node.strides[1] + 1
@@ -138,7 +188,12 @@ def _concat_shape(node: Concat, operands: list[Tensor], out: Shape) -> Shape:
 
 def _slice_shape(node: Slice, operands: list[Tensor], out: Shape) -> Shape:
     (x,) = operands
-    _require(0 <= node.start < node.stop <= x.channels, node.name, f"its range must lie in 0..{x.channels}", (node.start, node.stop))
+    _require(
+        0 <= node.start < node.stop <= x.channels,
+        node.name,
+        f"its range must lie in 0..{x.channels}",
+        (node.start, node.stop),
+    )
     return (1, node.stop - node.start, x.height, x.width)
 
 
@@ -169,4 +224,14 @@ _RULES: dict[type[Node], Callable[[Any, list[Tensor], Shape], Shape]] = {
     Slice: _slice_shape,
     Custom: _any_shape,
 }
-_COUNTS: dict[type[Node], int] = {Conv: 1, ConvTranspose: 1, Table: 1, Add: 2, Mul: 2, MaxPool: 1, AvgPool: 1, Resize: 1, Slice: 1}
+_COUNTS: dict[type[Node], int] = {
+    Conv: 1,
+    ConvTranspose: 1,
+    Table: 1,
+    Add: 2,
+    Mul: 2,
+    MaxPool: 1,
+    AvgPool: 1,
+    Resize: 1,
+    Slice: 1,
+}

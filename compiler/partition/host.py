@@ -1,4 +1,4 @@
-"""Cuts out the parts that run on the host, through onnxruntime: the head before the integer graph and the tail after it."""
+"""Cuts out the parts that run on the host, through onnxruntime: the head before the integer graph, the tail after."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ def head_part(low: Lowering, graph: IntGraph) -> Model | None:
 def border_value(model: Model, stored: str) -> str:
     """The value under which the host knows stored integers that leave the graph.
 
-    The integers themselves where they are an output of the model or nothing dequantises them, else a dequantised value, if
-    possible one that is an output.
+    The integers themselves where they are an output of the model or nothing dequantises them, else a dequantised
+    value, if possible one that is an output.
     """
     floats = [out for n in model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
     if stored in model.outputs or not floats:
@@ -37,8 +37,8 @@ def border_value(model: Model, stored: str) -> str:
 def tail_part(low: Lowering, leaving: Mapping[str, str]) -> Model | None:
     """Everything that the model's outputs still need once the graph's results are there, under their border values.
 
-    A dequantised result is quantised again before all else, which changes nothing but lets onnxruntime find the same integer
-    kernels as in the whole model.
+    A dequantised result is quantised again before all else, which changes nothing but lets onnxruntime find the same
+    integer kernels as in the whole model.
     """
     model = low.model
     borders = {border_value(model, stored): stored for stored in leaving}
@@ -60,7 +60,9 @@ def _requantise(model: Model, stored: str, value: str) -> OnnxNode:
     source = model.producers[value]
     attributes = {k: v for k, v in source.attributes.items() if k == "axis"}
     inputs = (value, *source.inputs[1:])
-    return replace(source, name=f"{source.name}/again", op=QUANTIZE, inputs=inputs, outputs=(stored,), attributes=attributes)
+    return replace(
+        source, name=f"{source.name}/again", op=QUANTIZE, inputs=inputs, outputs=(stored,), attributes=attributes
+    )
 
 
 def _renamed(node: OnnxNode, names: Mapping[str, str]) -> OnnxNode:

@@ -44,4 +44,9 @@ def judge(model: Model, low: Lowering) -> tuple[NodeVerdict, ...]:
     return tuple(rows)
 
 
-_WEIGHT = {v: i for i, v in enumerate((Verdict.ARRAY, Verdict.VECTOR, Verdict.TABLE, Verdict.PLACEMENT, Verdict.HOST, Verdict.UNSUPPORTED))}
+_WEIGHT = {
+    v: i
+    for i, v in enumerate(
+        (Verdict.ARRAY, Verdict.VECTOR, Verdict.TABLE, Verdict.PLACEMENT, Verdict.HOST, Verdict.UNSUPPORTED)
+    )
+}

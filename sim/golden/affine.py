@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import numpy as np
-from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 from numpy.typing import NDArray
+
+from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 
 def affine(x1: NDArray[np.int64], x2: NDArray[np.int64] | int, law: Affine) -> NDArray[np.int8]:
@@ -15,7 +16,7 @@ def affine(x1: NDArray[np.int64], x2: NDArray[np.int64] | int, law: Affine) -> N
         half = 1 << (law.shift - 1)
         if law.even:
             # Ties to even: the half, less one where the quotient is even.
-            half += ((total >> law.shift) & 1) - 1
+            total += (total >> law.shift & 1) - 1
         total += half
         total >>= law.shift
     return np.clip(total, INT8_MIN, INT8_MAX).astype(np.int8)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from compiler.ir import Concat
 
 from .registry import Context, Image, golden

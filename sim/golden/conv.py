@@ -1,12 +1,13 @@
-"""Convolution: exact integer sums through the matrix product of a float type whose mantissa holds them, which is checked."""
+"""Convolution: exact integer sums through the matrix product of a float type that holds them, which is checked."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from compiler.ir import Conv
 from numpy.typing import NDArray
+
+from compiler.ir import Conv
 
 from .registry import Context, Image, golden, through
 from .requantize import requantize

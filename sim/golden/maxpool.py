@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
+
 from compiler.ir import MaxPool
 from hw.spec.arith import INT8_MIN
 

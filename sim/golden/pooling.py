@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import numpy as np
+
 from compiler.ir.ops import Pads, Pair
 
 from .registry import Image

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.ir import Node, Tensor
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError
-from numpy.typing import NDArray
 
 Image = NDArray[np.int8]
 """(channels, height, width): the batch is always one."""

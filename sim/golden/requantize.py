@@ -1,15 +1,19 @@
 """The vectorised twin of `hw.spec.arith.requantize`: int32 sums to int8, by a scale per channel.
 
-Mode `ort` is fp32 arithmetic by definition, and IEEE fp32 multiplication in numpy is that very definition. Mode `exact` uses fp64 where
-the product of sum and mantissa fits its 53 bits, which is checked, and Python's own law elsewhere.
+Mode `ort` is fp32 arithmetic by definition, and IEEE fp32 multiplication in numpy is that very definition. Mode
+`exact` uses fp64 where the product of sum and mantissa fits its 53 bits, which is checked, and Python's own law
+elsewhere.
 """
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
+from numpy.typing import NDArray
+
 from hw.spec.arith import INT8_MAX, INT8_MIN, Match, Scale
 from hw.spec.arith import requantize as requantize_one
-from numpy.typing import NDArray
 
 _EXACT_BITS = 53
 
@@ -22,7 +26,7 @@ def requantize(
     factor = np.ldexp(mantissa.astype(np.float64), -shift.astype(np.int64)).astype(kind)
     if match is Match.EXACT and not _fits(sums, mantissa):
         return _one_by_one(sums, mantissa, shift, zero_point)
-    scaled = sums.astype(kind)
+    scaled: NDArray[Any] = sums.astype(kind)
     scaled *= factor[:, None]
     np.rint(scaled, out=scaled)
     scaled += kind(zero_point)

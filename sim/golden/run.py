@@ -6,10 +6,11 @@ from collections import Counter
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.ir import IntGraph
 from hw.spec.arith import Match
 from hw.spec.errors import UsageError
-from numpy.typing import NDArray
 
 from .registry import Context, Image, operation
 

@@ -41,7 +41,9 @@ def _rescaling(low: Lowering, unit: Unit) -> list[Int8s]:
     sources = {v: low.model.producers[v] for v in main.inputs}
     model = low.model.with_nodes((*sources.values(), line, unit.quantize))
     if unit.chain:
-        model = model.with_nodes((*sources.values(), line, replace(unit.quantize, inputs=(unit.body, *unit.quantize.inputs[1:]))))
+        model = model.with_nodes(
+            (*sources.values(), line, replace(unit.quantize, inputs=(unit.body, *unit.quantize.inputs[1:])))
+        )
     if main.kernel is not None:
         model = low.model.with_nodes((replace(main.kernel, attributes={**main.kernel.attributes, "axis": 0}),))
     names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))

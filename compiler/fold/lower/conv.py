@@ -1,4 +1,4 @@
-"""Conv with constant weights: int32 bias with the input's zero point folded in, int8 weight planes, a scale per channel."""
+"""Conv with constant weights: int32 bias with the zero point folded in, int8 weight planes, a scale per channel."""
 
 from __future__ import annotations
 
@@ -26,7 +26,9 @@ def lower_conv(low: Lowering, unit: Unit) -> None:
     geometry = window(main, x.tensor, (values.shape[2], values.shape[3]))
     group = main.integer("group", 1)
     if group < 1 or values.shape[1] * group != x.tensor.channels:
-        raise Refusal(f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model")
+        raise Refusal(
+            f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model"
+        )
     bias = read_bias(low.model, main.input(2), x.params, weights.scale)
     constants = array_constants(values, bias, x.params, weights.scale, result, name=main.name)
     table = clamp_table(low, unit)

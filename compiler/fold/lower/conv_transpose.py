@@ -25,7 +25,9 @@ def lower_conv_transpose(low: Lowering, unit: Unit) -> None:
     weights = read_weights(low.model, main.input(1), channel_axis=1)
     group = main.integer("group", 1)
     if weights.values.ndim != 4:
-        raise Refusal(f"a convolution over {weights.values.ndim - 2} dimensions", "use convolutions over two dimensions")
+        raise Refusal(
+            f"a convolution over {weights.values.ndim - 2} dimensions", "use convolutions over two dimensions"
+        )
     if group < 1 or weights.values.shape[0] != x.tensor.channels or x.tensor.channels % group:
         raise Refusal(f"{group} groups do not cover {x.tensor.channels} channels", "correct the model")
     if group > 1 and weights.scale.ndim:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+
 from hw.spec.arith import Affine
 
 from ...ir import Add, Mul, Tensor
@@ -30,7 +31,10 @@ def lower_elementwise(low: Lowering, unit: Unit) -> None:
     operands = {leaf: low.operand(leaf) for leaf in leaves}
     for leaf, operand in operands.items():
         if operand.shape != low.model.shape(unit.output):
-            raise Refusal(f"{leaf!r} of shape {operand.shape} is broadcast", "expand it in the model, or use one value for all places")
+            raise Refusal(
+                f"{leaf!r} of shape {operand.shape} is broadcast",
+                "expand it in the model, or use one value for all places",
+            )
     names = {o.tensor.name for o in operands.values()}
     roots = {low.function(n).root for n in names}
     if len(roots) == 1:
@@ -38,7 +42,9 @@ def lower_elementwise(low: Lowering, unit: Unit) -> None:
     elif len(names) == 2 and len(leaves) == 2:
         _lower_pair(low, unit, operands)
     else:
-        raise Refusal(f"it joins {len(names)} tensors without rounding between", "quantise after every operator of two tensors")
+        raise Refusal(
+            f"it joins {len(names)} tensors without rounding between", "quantise after every operator of two tensors"
+        )
 
 
 def _result(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> Tensor:
@@ -75,7 +81,9 @@ def _lower_pair(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None
     main = unit.main
     (leaf_a, a), (leaf_b, b) = operands.items()
     if main is None or len(unit.cone) != 1 + len(unit.chain) or main.op not in (*_SIGNS, "Mul"):
-        raise Refusal("it joins two tensors by more than one operator without rounding between", "quantise after every operator")
+        raise Refusal(
+            "it joins two tensors by more than one operator without rounding between", "quantise after every operator"
+        )
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     if a.tensor.shape != b.tensor.shape:
@@ -87,7 +95,9 @@ def _lower_pair(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
     law = fit(x1, x2, truth, ratios, clamps)
     if law is not None:
-        low.finish(unit, _pair_node(unit, (a, b), result, law, clamps), result, Verdict.VECTOR, "proved over 65,536 pairs")
+        low.finish(
+            unit, _pair_node(unit, (a, b), result, law, clamps), result, Verdict.VECTOR, "proved over 65,536 pairs"
+        )
         return
     law, missing = closest(x1, x2, truth, ratios, clamps)
     correct(low, unit, _pair_node(unit, (a, b), result, law, clamps), result, missing.reshape(256, 256))
@@ -104,9 +114,13 @@ def _linear_form(
     return one, two, (a.scale / result.scale, _SIGNS[op] * b.scale / result.scale)
 
 
-def _pair_node(unit: Unit, operands: tuple[Operand, Operand], result: Tensor, law: Affine, clamps: Int8s | None) -> Add | Mul:
+def _pair_node(
+    unit: Unit, operands: tuple[Operand, Operand], result: Tensor, law: Affine, clamps: Int8s | None
+) -> Add | Mul:
     a, b = (o.tensor for o in operands)
     name, inputs, table = unit_name(unit), (a.name, b.name), None if clamps is None else clamps.tobytes()
     if unit.main is not None and unit.main.op == "Mul":
-        return Mul(name=name, inputs=inputs, output=result.name, law=law, zero_a=a.zero_point, zero_b=b.zero_point, table=table)
+        return Mul(
+            name=name, inputs=inputs, output=result.name, law=law, zero_a=a.zero_point, zero_b=b.zero_point, table=table
+        )
     return Add(name=name, inputs=inputs, output=result.name, law=law, table=table)

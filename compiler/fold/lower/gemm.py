@@ -51,7 +51,11 @@ def lower_gemm(low: Lowering, unit: Unit) -> None:
 def _check_form(main: OnnxNode, x: Operand) -> None:
     if len(x.shape) != 2:
         raise Refusal(f"its operand has shape {x.shape}", "multiply one row, of shape (1, K)")
-    if main.op == "Gemm" and (main.integer("transA", 0), main.real("alpha", 1.0), main.real("beta", 1.0)) != (0, 1.0, 1.0):
+    if main.op == "Gemm" and (main.integer("transA", 0), main.real("alpha", 1.0), main.real("beta", 1.0)) != (
+        0,
+        1.0,
+        1.0,
+    ):
         raise Refusal("it transposes its operand or scales by alpha or beta", "fold alpha and beta into the weights")
 
 
@@ -59,5 +63,8 @@ def _as_kernel(matrix: NDArray[np.int32], x: Operand) -> NDArray[np.int32]:
     """The matrix as a kernel [out, channels, height, width] that covers the operand's image once."""
     _, channels, height, width = x.tensor.shape
     if max(height, width) > _LARGEST_KERNEL:
-        raise Refusal(f"it multiplies a flattened image of {height} by {width}", f"pool to {_LARGEST_KERNEL} by {_LARGEST_KERNEL} first")
+        raise Refusal(
+            f"it multiplies a flattened image of {height} by {width}",
+            f"pool to {_LARGEST_KERNEL} by {_LARGEST_KERNEL} first",
+        )
     return np.ascontiguousarray(matrix).reshape(matrix.shape[0], channels, height, width)

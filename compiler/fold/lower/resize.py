@@ -48,7 +48,9 @@ def _picked(node: OnnxNode, size: int, factor: int) -> np.ndarray[tuple[int], np
     transform = node.text("coordinate_transformation_mode", "half_pixel" if node.op == "Resize" else "asymmetric")
     if transform == "asymmetric":
         place = out / factor
-    elif transform in ("half_pixel", "half_pixel_symmetric") or (transform == "pytorch_half_pixel" and size * factor > 1):
+    elif transform in ("half_pixel", "half_pixel_symmetric") or (
+        transform == "pytorch_half_pixel" and size * factor > 1
+    ):
         place = (out + 0.5) / factor - 0.5
     elif transform == "pytorch_half_pixel":
         place = out * 0
@@ -59,7 +61,9 @@ def _picked(node: OnnxNode, size: int, factor: int) -> np.ndarray[tuple[int], np
     return np.clip(_rounded(node, place), 0, size - 1).astype(np.int64)
 
 
-def _rounded(node: OnnxNode, place: np.ndarray[tuple[int], np.dtype[np.float64]]) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+def _rounded(
+    node: OnnxNode, place: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     mode = node.text("nearest_mode", "round_prefer_floor" if node.op == "Resize" else "floor")
     if mode == "floor":
         return np.floor(place)
