@@ -5,9 +5,11 @@ from __future__ import annotations
 import time
 from typing import Protocol
 
+import numpy as np
+
 from compiler.ir import IntGraph
 from compiler.program.program import Program
-from sim.result import Arrays, ProgressCallback, RunResult
+from sim.result import Arrays, Progress, ProgressCallback, RunResult
 from sim.rtl.backend import RtlBackend
 
 __all__ = ["Backend", "GoldenBackend", "IsaBackend", "RtlBackend"]
@@ -44,3 +46,50 @@ class GoldenBackend:
         outputs = run_graph(self._graph, inputs, match=program.params.match)
         macs = sum(layer.macs for layer in program.layers)
         return RunResult(backend=self.name, outputs=outputs, wall_s=time.monotonic() - start, macs=macs)
+
+
+class IsaBackend:
+    """The instruction simulator: program order, no timing.
+
+    Parameters
+    ----------
+    check
+        Also prove that no instruction races with another, reads what nobody wrote, or leaves its memory.
+    """
+
+    name = "isa"
+
+    def __init__(self, check: bool = False) -> None:
+        self._check = check
+
+    def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
+        """Outputs of the program; `progress` counts instructions as cycles."""
+        from sim.isa_sim import IsaSimulator
+
+        start = time.monotonic()
+        simulator = IsaSimulator(program, check=self._check)
+        simulator.reset(inputs)
+        while not simulator.finished:
+            index = simulator.step()
+            if progress is not None and index % _REPORT_EVERY == 0:
+                progress(_progress(program, index, time.monotonic() - start))
+        wall_s = time.monotonic() - start
+        memory = simulator.machine.dram.reshape(-1).view(np.uint8)
+        macs = sum(layer.macs for layer in program.layers)
+        return RunResult(backend=self.name, outputs=simulator.outputs(), wall_s=wall_s, macs=macs, memory=memory)
+
+
+_REPORT_EVERY = 16
+
+
+def _progress(program: Program, index: int, seconds: float) -> Progress:
+    current = program.provenance[index].layer
+    count = len(program.instructions)
+    return Progress(
+        cycle=index,
+        layer=program.layers[current].name if 0 <= current < len(program.layers) else "",
+        layers_done=max(current, 0),
+        layers=len(program.layers),
+        sim_hz=index / seconds if seconds else 0.0,
+        seconds_left=seconds * (count - index) / index if index else 0.0,
+    )

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import dataclasses
 import tempfile
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,12 +19,12 @@ from hw.generate import generate_verilog
 from sim.result import Arrays, Progress, ProgressCallback, RunResult
 
 from .bench import Bench, RawResult, Watch
-from .build import Build
 from .fast import FastBench
 from .job import Job, MemorySettings, RunFiles
 from .judge import check_run
 from .layers import Boundary, boundaries, layer_results
 from .status import Status
+from .writes import read_writes
 
 _LIMIT_FACTOR = 8
 _LIMIT_FLOOR = 2_000_000
@@ -46,6 +48,17 @@ def make_job(program: Program, ends: list[Boundary], memory: MemorySettings, lim
         memory=memory,
         boundaries=[(int(e.unit), e.count) for e in ends],
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Observation:
+    """What happened in a run, before anyone has judged it."""
+
+    raw: RawResult
+    memory: NDArray[np.uint8]
+    writes: NDArray[np.void] | None
+    wall_s: float
+    build_s: float
 
 
 class RtlBackend:
@@ -88,11 +101,46 @@ class RtlBackend:
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not end well."""
+        seen = self.observe(program, inputs, progress=progress)
+        check_run(program, seen.raw, self.limit(program))
+        return _result(program, seen)
+
+    def limit(self, program: Program) -> int:
+        """Cycles after which a run of `program` is given up."""
+        return self._limit if self._limit is not None else default_limit(program)
+
+    def observe(
+        self,
+        program: Program,
+        inputs: Arrays,
+        *,
+        progress: ProgressCallback | None = None,
+        log_writes: bool = False,
+        waves: tuple[int, int] = (0, 0),
+    ) -> Observation:
+        """Run `program` and judge nothing: what happened, whether it ended well or not.
+
+        With `log_writes` on a bench with taps, also every word that was written; `waves` are the first and last cycle
+        to record on a bench that can.
+        """
         image = initial_memory(program, inputs)
         verilog = self._verilog if self._verilog is not None else generate_verilog(program.params)
         simulator = self._bench.build(verilog)
+        ends = boundaries(program)
+        job = make_job(program, ends, self._memory, self.limit(program), self._watchdog)
+        job = dataclasses.replace(job, log_writes=log_writes, waves=waves)
         with self._files() as files:
-            return self._run(program, image, simulator, files, progress)
+            image.tofile(files.memory)
+            start = time.monotonic()
+            watch = None if progress is None else _reporter(program, ends, progress)
+            raw = self._bench.run(simulator, job, files, watch)
+            return Observation(
+                raw=raw,
+                memory=np.fromfile(files.memory, np.uint8),
+                writes=read_writes(files.writes, program.params.word_bytes) if log_writes else None,
+                wall_s=time.monotonic() - start,
+                build_s=simulator.seconds,
+            )
 
     @contextlib.contextmanager
     def _files(self) -> Iterator[RunFiles]:
@@ -103,43 +151,24 @@ class RtlBackend:
         with tempfile.TemporaryDirectory(prefix="intloom-rtl-") as name:
             yield RunFiles(Path(name))
 
-    def _run(
-        self,
-        program: Program,
-        image: NDArray[np.uint8],
-        simulator: Build,
-        files: RunFiles,
-        progress: ProgressCallback | None,
-    ) -> RunResult:
-        ends = boundaries(program)
-        limit = self._limit if self._limit is not None else default_limit(program)
-        job = make_job(program, ends, self._memory, limit, self._watchdog)
-        image.tofile(files.memory)
-        start = time.monotonic()
-        watch = None if progress is None else _reporter(program, ends, progress)
-        raw = self._bench.run(simulator, job, files, watch)
-        check_run(program, raw, limit)
-        memory = np.fromfile(files.memory, np.uint8)
-        return _result(program, ends, raw, memory, time.monotonic() - start, simulator.seconds)
 
-
-def _result(
-    program: Program, ends: list[Boundary], raw: RawResult, memory: NDArray[np.uint8], wall_s: float, build_s: float
-) -> RunResult:
+def _result(program: Program, seen: Observation) -> RunResult:
+    raw, memory = seen.raw, seen.memory
+    ends = boundaries(program)
     cycles = raw.counters["CYCLES"]
     macs = sum(layer.macs for layer in program.layers)
     return RunResult(
         backend="rtl",
         outputs=read_outputs(program, memory),
-        wall_s=wall_s,
-        build_s=build_s,
+        wall_s=seen.wall_s,
+        build_s=seen.build_s,
         cycles=cycles,
         macs=macs,
         mac_use=macs / (cycles * program.params.macs) if cycles else 0.0,
         sim_hz=cycles / raw.seconds if raw.seconds else 0.0,
         dram_bytes=(raw.counters["READ_BEATS"] + raw.counters["WRITE_BEATS"]) * program.params.word_bytes,
         counters=raw.counters,
-        layers=layer_results(program, ends, raw.snapshots, raw.first_cycle, raw.counters),
+        layers=layer_results(program, ends, raw.pulses, raw.snapshots, raw.first_cycle, raw.counters),
         memory=memory,
         pulses=raw.pulses,
         origin=raw.first_cycle,

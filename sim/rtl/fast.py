@@ -28,7 +28,7 @@ def cocotb_link_flags() -> tuple[str, ...]:
     return (f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator")
 
 
-def fast_plan(verilog: str, threads: int = 1, taps: bool = False) -> BuildPlan:
+def fast_plan(verilog: str, threads: int = 1, taps: bool = False, waves: bool = False) -> BuildPlan:
     """The fast bench around the accelerator in `verilog`, with `taps` on the local memories' write ports."""
     shell = bench_shell(verilog, taps)
     return BuildPlan(
@@ -36,7 +36,7 @@ def fast_plan(verilog: str, threads: int = 1, taps: bool = False) -> BuildPlan:
         top=SHELL_TOP,
         generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
         cpp=("fast_main.cpp", "dpi.cpp", *WORLD_SOURCES),
-        verilator_flags=("--vpi", "--no-timing", *thread_flags(threads)),
+        verilator_flags=("--vpi", "--no-timing", *thread_flags(threads), *(("--trace-fst",) if waves else ())),
         link_flags=cocotb_link_flags(),
     )
 
@@ -50,17 +50,20 @@ class FastBench:
         Threads of the simulated model.
     taps
         Report every write into the local memories, for jobs with `log_writes`.
+    waves
+        Able to record waves, for jobs with a window of cycles.
     """
 
     name = "fast"
 
-    def __init__(self, threads: int = 1, taps: bool = False) -> None:
+    def __init__(self, threads: int = 1, *, taps: bool = False, waves: bool = False) -> None:
         self._threads = threads
         self._taps = taps
+        self._waves = waves
 
     def build(self, verilog: str) -> Build:
         """The simulator of this Verilog, built or from the cache."""
-        return build(fast_plan(verilog, self._threads, self._taps))
+        return build(fast_plan(verilog, self._threads, self._taps, self._waves))
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""

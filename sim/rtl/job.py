@@ -82,6 +82,8 @@ class Job:
     """Check the interfaces' protocols, in benches that can."""
     log_writes: bool = False
     """Record every word that a unit writes; local memories only with a bench that taps them."""
+    waves: tuple[int, int] = (0, 0)
+    """First and last cycle, from the simulation's start, of the waves that a bench built for them records."""
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
 
@@ -134,6 +136,11 @@ class RunFiles:
         return self.folder / "snapshots.bin"
 
     @property
+    def waves(self) -> Path:
+        """Waves, when the bench is built for them."""
+        return self.folder / "dump.fst"
+
+    @property
     def writes(self) -> Path:
         """Every word written by a unit, when the job asks for it."""
         return self.folder / "writes.bin"
@@ -172,6 +179,9 @@ def write_job(job: Job, files: RunFiles) -> None:
         "error_response": int(planted.response) if planted else 0,
         "error_directions": int(planted.direction) if planted else 0,
         "limit": job.limit,
+        "wave_first": job.waves[0],
+        "wave_last": job.waves[1],
+        "wave_file": files.waves,
     }
     text = [f"{key} {value}" for key, value in lines.items()]
     text += [f"boundary {unit} {count}" for unit, count in job.boundaries]

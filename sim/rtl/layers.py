@@ -11,7 +11,7 @@ from hw.spec import regs
 from hw.spec.isa import QUEUED_UNITS, Unit
 from sim.result import LayerResult
 
-from .status import Snapshot
+from .status import Pulses, Snapshot
 
 _COMPUTING = (Unit.MAC, Unit.VEC)
 
@@ -54,19 +54,27 @@ def boundaries(program: Program) -> list[Boundary]:
 
 
 def layer_results(
-    program: Program, ends: list[Boundary], snapshots: list[Snapshot], first_cycle: int, counters: Mapping[str, int]
+    program: Program,
+    ends: list[Boundary],
+    pulses: Pulses,
+    snapshots: list[Snapshot],
+    first_cycle: int,
+    counters: Mapping[str, int],
 ) -> tuple[LayerResult, ...]:
-    """Cost of every layer, from the counters as they stood at its end; the last one also takes what came after.
+    """Cost of every layer: cycles by the pulses at its end, counters as they stood then.
 
-    `counters` are those of the whole run.
+    `counters` are those of the whole run; the last layer also takes what came after its end. Empty when the
+    hardware has no trace port.
     """
+    if not any(len(done) for done in pulses.done):
+        return ()
     costs: dict[int, tuple[int, dict[str, int]]] = {}
     before: Mapping[str, int] = dict.fromkeys(counters, 0)
     cycle = first_cycle
-    for number, (end, snapshot) in enumerate(zip(ends, snapshots, strict=False)):
+    for number, end in enumerate(ends):
         is_last = number == len(ends) - 1
-        now = counters if is_last else snapshot.counters
-        end_cycle = first_cycle + counters["CYCLES"] if is_last else snapshot.cycle
+        now = counters if is_last else snapshots[number].counters if number < len(snapshots) else before
+        end_cycle = first_cycle + counters["CYCLES"] if is_last else int(pulses.done[end.unit][end.count - 1])
         costs[end.layer] = (end_cycle - cycle, {n: now[n] - before[n] for n in counters})
         before, cycle = now, end_cycle
     return tuple(_layer(program, index, *costs.get(index, (0, {}))) for index in range(len(program.layers)))

@@ -12,6 +12,9 @@
 #include <memory>
 
 #include "Vtop.h"
+#if VM_TRACE
+#include <verilated_fst_c.h>
+#endif
 #include "world.h"
 
 extern "C" void vlog_startup_routines_bootstrap(void);
@@ -46,7 +49,34 @@ void turn_to_python(Vtop& top) {
     settle(top);
 }
 
-void run(VerilatedContext& context, Vtop& top) {
+// Waves of a window of cycles, in builds with tracing; nothing in others.
+class Waves {
+  public:
+    Waves([[maybe_unused]] Vtop& top, [[maybe_unused]] const bench::Job& job) {
+#if VM_TRACE
+        first_ = 2 * job.number("wave_first");
+        last_ = 2 * job.number("wave_last") + 1;
+        if (last_ <= 1) return;
+        top.trace(&file_, 99);
+        file_.open(job.text("wave_file").c_str());
+#endif
+    }
+    void sample([[maybe_unused]] uint64_t time) {
+#if VM_TRACE
+        if (time >= first_ && time <= last_) file_.dump(time);
+#endif
+    }
+
+#if VM_TRACE
+    ~Waves() { file_.close(); }
+
+  private:
+    uint64_t first_, last_;
+    VerilatedFstC file_;
+#endif
+};
+
+void run(VerilatedContext& context, Vtop& top, Waves& waves) {
     VerilatedVpi::callCbs(cbStartOfSimulation);
     turn_to_python(top);
     while (!context.gotFinish()) {
@@ -56,8 +86,10 @@ void run(VerilatedContext& context, Vtop& top) {
         while (top.wake == wake && time < deadline && !context.gotFinish()) {
             top.clk = 1;
             top.eval();
+            waves.sample(time);
             top.clk = 0;
             top.eval();
+            waves.sample(time + 1);
             time += 2;
             if ((time & kPublishMask) == 0) bench::world->publish(time / 2);
         }
@@ -80,9 +112,13 @@ int main(int argc, char** argv) {
         if (job.empty()) throw std::runtime_error("call it with +job=FILE");
         bench::World world(job.substr(job.find('=') + 1));
         bench::world = &world;
+#if VM_TRACE
+        context->traceEverOn(true);
+#endif
         const auto top = std::make_unique<Vtop>(context.get(), "");
         vlog_startup_routines_bootstrap();
-        run(*context, *top);
+        Waves waves(*top, world.job);
+        run(*context, *top, waves);
         VerilatedVpi::callCbs(cbEndOfSimulation);
         world.publish(context->time() / 2);
         top->final();
