@@ -42,7 +42,7 @@ def residual_constants(law: Affine, params: HardwareParams) -> bytes:
 def channel_parameters(
     bias: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], params: HardwareParams
 ) -> NDArray[np.uint8]:
-    """Biases and packed scales of every output block: [block, bytes]; channels are padded with zeros to whole blocks."""
+    """Biases and packed scales of every output block: [block, bytes]; missing channels are zero."""
     channels = len(bias)
     blocks = -(-channels // params.cols)
     words = np.zeros((blocks, 2, params.cols), np.uint32)

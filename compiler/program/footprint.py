@@ -23,7 +23,7 @@ class Memory(IntEnum):
 
 @dataclass(frozen=True)
 class Access:
-    """Words of one memory: all sums of `base` and one multiple of each step, `dims` being (count, step), outermost first."""
+    """Words of one memory: all sums of `base` and a multiple of each step; `dims` are (count, step), outer first."""
 
     memory: Memory
     write: bool
@@ -146,7 +146,7 @@ def _pool(i: Instruction) -> list[Access]:
 def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Access]:
     """All words that the instruction may read or write; reads come before writes.
 
-    Input rows and columns that a stride steps over count as read. Weight addresses may pass the end of the memory: they wrap.
+    Input rows and columns that a stride steps over count as read. Weight addresses past the memory's end wrap.
     """
     match instruction.kind:
         case Kind.LOAD | Kind.STORE:

@@ -115,7 +115,7 @@ class AccessTracker:
                 self._view(table[access.memory, unit], piece)[...] = number
 
     def mark_initialised(self, access: Access) -> None:
-        """Note that the words hold values before the program starts (as if a unit's instruction -1 had written them)."""
+        """Note that the words hold values before the program starts."""
         for piece in self._pieces(access):
             view = self._view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
             view[view == 0] = -1

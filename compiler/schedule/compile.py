@@ -95,8 +95,8 @@ def _cut(plan: _Plan) -> list[Task]:
         if tiling is None:
             kib = smallest_scratch_kib(stage, plan.params)
             raise CapacityError(
-                f"node {stage.origin.name!r} does not fit scratch_kib = {plan.params.scratch_kib} even in its smallest tile: "
-                f"use scratch_kib = {kib}"
+                f"node {stage.origin.name!r} does not fit scratch_kib = {plan.params.scratch_kib} even in its "
+                f"smallest tile: use scratch_kib = {kib}"
             )
         tasks += make_tasks(stage, tiling, plan.image)
     return tasks

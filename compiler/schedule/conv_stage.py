@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
-from compiler.ir import Conv
+from compiler.ir import Conv, ConvTranspose
 from compiler.program.footprint import ADDRESS_SPACE, conv_weight_words
 from compiler.program.program import Layout
 from hw.spec.arith import Affine
@@ -22,7 +22,7 @@ from .stage import Chunk, Stage, TileContext
 
 @dataclass(frozen=True)
 class Part:
-    """One CONV of a chunk: output blocks with evenly advancing input blocks, and where its weights stand in the chunk."""
+    """One CONV of a chunk: output blocks with evenly advancing input blocks, and its weights' place in the chunk."""
 
     geometry: Geometry
     run: InputRun
@@ -36,7 +36,6 @@ class ConvStage(Stage):
     node: Conv
     passes: list[tuple[Geometry, Weights]]
     image: ConstantImage
-    zp_in: int
     group: int
     residual: Affine | None = None
     _parts: dict[tuple[int, int], list[Part]] = field(default_factory=dict)
@@ -126,9 +125,12 @@ class ConvStage(Stage):
         head = self.node.table or b""
         return head + (residual_constants(self.residual, self.params) if self.residual else b"")
 
-    @property
-    def _parameters(self) -> NDArray[np.uint8]:
-        return channel_parameters(self.node.bias, self.node.mantissa, self.node.shift, self.params)
+    def _parameters(self, number: int) -> NDArray[np.uint8]:
+        """Channel parameters of a pass; a transposed convolution leaves the zero point of each pass's taps to us."""
+        bias = self.node.bias.astype(np.int64)
+        if isinstance(self.node, ConvTranspose):
+            bias = bias - self.node.zp_in * self.passes[number][1].sum(axis=(0, 2, 3, 4), dtype=np.int64)
+        return channel_parameters(bias.astype(np.int32), self.node.mantissa, self.node.shift, self.params)
 
     def _run_bytes(self, number: int, run: InputRun) -> NDArray[np.uint8]:
         weights = self.passes[number][1]
@@ -144,7 +146,7 @@ class ConvStage(Stage):
                 for b, s in zip(blocks, starts, strict=True)
             ]
             tiles = np.stack(made)
-        return pack_blocks(self._parameters[run.first : run.first + run.count], tiles)
+        return pack_blocks(self._parameters(number)[run.first : run.first + run.count], tiles)
 
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """Rows and word columns that a tile reads."""
@@ -225,7 +227,7 @@ class ConvStage(Stage):
             "out_blocks": part.run.count,
             "two_planes": int(len(node.weights) == 2),
             "weights": (context.weights + part.weight_offset) % self.params.weight_words,
-            "zp_in": self.zp_in,
+            "zp_in": node.zp_in,
             "zp_out": node.zp_out,
             "table": TableUse.NONE if node.table is None else TableUse.LOAD,
         }

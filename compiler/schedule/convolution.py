@@ -1,6 +1,7 @@
 """What the array computes in one stage: geometry and weights of a convolution in the order of the MAC unit.
 
-A `Geometry` is one pass over the output: an ordinary convolution has one, a transposed one has one for each phase of its stride.
+A `Geometry` is one pass over the output: an ordinary convolution has one, a transposed one has one for each phase of
+its stride.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ class Geometry:
 
 @dataclass(frozen=True)
 class InputRun:
-    """Output blocks `first` to `first + count` (of cols channels): block k reads `blocks` input blocks from start + k*step."""
+    """Output blocks (of cols channels) from `first` on: the k-th reads `blocks` input blocks from start + k*step."""
 
     first: int
     count: int
@@ -132,7 +133,7 @@ def _phase_taps(phase: int, pad: int, size: int, stride: int, dilation: int) -> 
 def transposed_passes(
     weights: Weights, stride: tuple[int, int], dilation: tuple[int, int], pads: tuple[int, int]
 ) -> list[tuple[Geometry, Weights]]:
-    """A transposed convolution as ordinary ones, one for each phase of the stride; phases without taps get zero weights."""
+    """A transposed convolution as ordinary ones, one for each phase; phases without taps get zero weights."""
     kernel = weights.shape[3:]
     passes: list[tuple[Geometry, Weights]] = []
     for py in range(stride[0]):

@@ -78,7 +78,7 @@ def segments(start: int, stop: int, to: int, rows: int) -> list[Segment]:
 
 
 def emit_copy(context: TileContext, copy: Copy, source: Tile, target: Tile, made: tuple[int, int]) -> None:
-    """Copy the channels `made` of a tile; block 0 of `source` holds channel made[0], block 0 of `target` the first written."""
+    """Copy channels `made` of a tile; block 0 of `source` holds channel made[0], of `target` the first written."""
     start, stop = copy.channels(made)
     rows = copy.target.buffer.params.rows
     first_block, _ = copy.target_blocks(made)

@@ -1,8 +1,8 @@
 """Runs the tasks past the emitter: loads run ahead as far as memory allows, each task then computes and stores.
 
-Loads of later tasks are emitted before the work of earlier ones, in task order for each memory. A task's input may be loaded ahead only
-if no task in between still has to store it. Memory is given back when the last task that uses it has been emitted; the emitter's waits
-keep the hardware from reusing it too early.
+Loads of later tasks are emitted before the work of earlier ones, in task order for each memory. A task's input may be
+loaded ahead only if no task in between still has to store it. Memory is given back when the last task that uses it has
+been emitted; the emitter's waits keep the hardware from reusing it too early.
 """
 
 from __future__ import annotations

@@ -63,5 +63,6 @@ def check_sizes(graph: IntGraph) -> None:
     for tensor in graph.tensors.values():
         if max(tensor.height, tensor.width) > largest:
             raise UnsupportedError(
-                f"tensor {tensor.name!r} must be at most {largest} pixels high and wide, not {tensor.height}x{tensor.width}"
+                f"tensor {tensor.name!r} must be at most {largest} pixels high and wide, not "
+                f"{tensor.height}x{tensor.width}"
             )

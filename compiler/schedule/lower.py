@@ -1,8 +1,8 @@
 """From graph nodes to stages.
 
 1. A convolution whose only consumer is a plain Add takes the Add as its residual.
-2. Tables, resizes, unaligned slices and parts of a concatenation become copies at the stage that makes their source; chains of
-   them become one copy.
+2. Tables, resizes, unaligned slices and parts of a concatenation become copies at the stage that makes their source;
+   chains of them become one copy.
 3. What nothing needs is dropped: results that only feed copies never leave the scratchpad.
 """
 
@@ -139,7 +139,6 @@ class Lowering:
             node=node,
             passes=self._passes(node, source),
             image=self.image,
-            zp_in=0 if isinstance(node, ConvTranspose) else node.zp_in,
             group=node.group,
             residual=residual,
         )
@@ -204,7 +203,7 @@ class Lowering:
     ) -> None:
         """Copy a tensor's channels from `start` on to `target`, at the stage that makes it if there is one."""
         source = self._sources.get(tensor)
-        if source is None or max(_through(source, start, table, factors).factors) > _LARGEST_FACTOR:
+        if source is None or not self._can_copy(_through(source, start, table, factors), target):
             view = self.placement.view(tensor)
             origin = Origin(name=node.name, op=type(node).__name__, origin=node.origin)
             stage = PassStage(params=self.params, origin=origin, operands=(view,), out=view)
@@ -213,6 +212,11 @@ class Lowering:
         made = _through(source, start, table, factors)
         copy = Copy(made.start, made.start + target.channels, target, made.table, made.factors, self._layer[node.name])
         made.stage.copies.append(copy)
+
+    def _can_copy(self, source: _Source, target: View) -> bool:
+        """Whether a stage can make the copy: a convolution's chunks must fill whole words of the target."""
+        shifted = (source.start - target.channel) % self.params.rows
+        return max(source.factors) <= _LARGEST_FACTOR and not (shifted and isinstance(source.stage, ConvStage))
 
     def _drop_unneeded(self) -> None:
         """Work backwards from the outputs: keep what a kept stage reads."""

@@ -1,7 +1,7 @@
 """Where tensors lie: concatenations without copies, slices as views, everything else in a buffer of its own.
 
-A concatenation is *regular* when every part starts at a word's first byte. Then a part that is written only for it (or for it
-first) is written straight into its place; so is a tensor whose slices are consecutive parts.
+A concatenation is *regular* when every part starts at a word's first byte. Then a part that is written only for it (or
+for it first) is written straight into its place; so is a tensor whose slices are consecutive parts.
 """
 
 from __future__ import annotations

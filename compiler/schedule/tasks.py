@@ -34,7 +34,7 @@ class Region:
         )
 
     def move(self, local: int, plane: int) -> dict[str, int]:
-        """LOAD or STORE fields between the region and a tile at `local` with this plane step; runs are joined where they can be."""
+        """LOAD or STORE fields between the region and a tile at `local`; runs are joined where they can be."""
         b, r = self.buffer, self.rect
         fields = {"dram": b.address + self.first * b.plane + r.y0 * b.columns + r.x0, "local": local}
         if r.width != b.columns:
@@ -50,7 +50,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Need:
-    """Words of local memory under a key; equal keys share them. `region` or `constant` (image word) say what is loaded there."""
+    """Words of local memory under a key, shared by equal keys; `region` or `constant` (image word) is loaded there."""
 
     key: Hashable
     memory: Memory

@@ -1,13 +1,15 @@
 """Chooses how a stage is cut: rows and columns of a tile, output blocks of a chunk, and which loop is outside.
 
-Among all cuts that fit the memories, the one with the lowest estimated cost wins. The estimate counts the array's cycles, a share of
-the words moved, a price for each instruction and the words that no earlier work can hide (the first tile's input, the last one's output).
+Among all cuts that fit the memories, the one with the lowest estimated cost wins. The estimate counts the array's
+cycles, a share of the words moved, a price for each instruction and the words that no earlier work can hide (the first
+tile's input, the last one's output).
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import ceil
 
 from hw.spec.errors import CapacityError
 from hw.spec.params import HardwareParams
@@ -83,7 +85,8 @@ def table_words(stage: Stage) -> int:
 
 def _cuts(size: int, step: int) -> list[int]:
     """Tile sizes that cut `size` evenly into 1, 2, 3… pieces, as multiples of `step`."""
-    counts = {min(size, -(-(-(-size // n)) // step) * step) for n in range(1, size // step + 2)}
+    pieces = range(1, size // step + 2)
+    counts = {min(size, ceil(size / (n * step)) * step) for n in pieces}
     sizes = sorted(counts, reverse=True)
     if len(sizes) <= _MOST_TILE_SIZES:
         return sizes

@@ -1,4 +1,4 @@
-"""Executes programs instruction by instruction on a memory image, as the accelerator would, and watches for its faults."""
+"""Executes programs instruction by instruction on a memory image, and watches for what hardware would trip over."""
 
 from .simulator import IsaSimulator
 

@@ -16,7 +16,8 @@ def begin(machine: Machine, instruction: Instruction) -> None:
     found = (instruction["version"], instruction["fingerprint"])
     if found != expected:
         raise ProgramError(
-            f"BEGIN must carry version {expected[0]} and fingerprint {expected[1]:#010x}, not {found[0]} and {found[1]:#010x}"
+            f"BEGIN must carry version {expected[0]} and fingerprint {expected[1]:#010x}, not {found[0]} and "
+            f"{found[1]:#010x}: compile the program for this hardware"
         )
 
 

@@ -66,7 +66,7 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     summed = tiles.sum(axis=1, dtype=np.int16)
     matrix = summed.transpose(0, 1, 3, 2).reshape(i["out_blocks"], -1, p.cols)
     shift = (scale >> 24).astype(np.uint8)
-    return _Constants(table, residual, bias, scale & 0xFFFFFF, shift, matrix)
+    return _Constants(table, residual, bias, (scale & 0xFFFFFF).astype(np.uint32), shift, matrix)
 
 
 def _row_addresses(i: Instruction, count: int) -> NDArray[np.int64]:
@@ -82,7 +82,7 @@ def _valid(first: int, count: int, size: int) -> slice:
 
 
 def _window(machine: Machine, i: Instruction, base: int, blocks: int, columns: int) -> Words:
-    """Input words [block, y, x, lane] from (iy0, ix0) on, padding filled in; a packed input has pixels for x and block 0 only."""
+    """Input words [block, y, x, lane] from (iy0, ix0) on, padding filled in; if packed, [0, y, pixel, channel]."""
     rows = (i["out_h"] - 1) * i["stride_h"] + (i["kernel_h"] - 1) * i["dilation_h"] + 1
     inside_y, inside_x = _valid(i["iy0"], rows, i["in_h"]), _valid(i["ix0"], columns, i["in_w"])
     offsets = _row_addresses(i, rows)[inside_y]

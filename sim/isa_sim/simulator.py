@@ -1,7 +1,8 @@
 """The instruction simulator: whole runs, single steps, breakpoints and inspection.
 
-Instructions run one after the other in program order. That gives the accelerator's result for every timing, provided that waits order
-all conflicts; so each step also proves, by the same rules as the checker, that no word is used before its time.
+Instructions run one after the other in program order. That gives the accelerator's result for every timing, provided
+that waits order all conflicts; so each step also proves, by the same rules as the checker, that no word is used before
+its time.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ SEMANTICS = (control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable)
 class IsaSimulator:
     """Runs one program.
 
-    `check` finds reads of uninitialised words, addresses out of range, waits for later instructions, and accesses that race.
+    `check` finds reads of uninitialised words, addresses out of range, waits for later instructions, and races.
     """
 
     def __init__(self, program: Program, *, check: bool = True) -> None:
@@ -100,7 +101,7 @@ class IsaSimulator:
         return index
 
     def add_breakpoint(self, *, instruction: int | None = None, layer: str | None = None) -> None:
-        """Stop `resume` before an instruction, or before the first instruction of each stretch that belongs to a layer."""
+        """Stop `resume` before an instruction, or wherever a stretch of a layer's instructions starts."""
         if (instruction is None) == (layer is None):
             raise UsageError("a breakpoint must name an instruction or a layer, and not both")
         if instruction is not None:
@@ -120,7 +121,7 @@ class IsaSimulator:
         self._layer_breaks.clear()
 
     def resume(self) -> int | None:
-        """Run to the next breakpoint; gives the number of the instruction that comes next, or None at the program's end."""
+        """Run to the next breakpoint; gives the number of the instruction there, or None at the program's end."""
         first = True
         while not self.finished:
             if not first and self._stops_at(self.position):

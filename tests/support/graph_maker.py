@@ -97,7 +97,7 @@ class GraphMaker:
         fields = self._quantisation(channels, inputs // group * kernel * kernel, True)
         return self._node(
             ConvTranspose, (x,), (channels, size[0], size[1]),
-            weights=weights, pads=(pad,) * 4, strides=(stride, stride), group=group, output_padding=(extra, extra), **fields,
+            weights=weights, pads=(pad,) * 4, strides=(stride,) * 2, group=group, output_padding=(extra,) * 2, **fields,
         )  # fmt: skip
 
     def apply_table(self, x: str) -> str:

@@ -10,7 +10,7 @@ _CLASSES = 80
 
 
 class _Yolo:
-    """Channel counts of the n size; `tables` puts a requantising table before each part of a concatenation, as real exports have."""
+    """Channel counts of the n size; `tables` puts a table before each part of a concatenation, as real exports have."""
 
     def __init__(self, seed: int, *, tables: bool) -> None:
         self.maker = GraphMaker(seed)

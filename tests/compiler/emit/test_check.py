@@ -1,0 +1,110 @@
+"""The checker refuses every program that is broken in one place, and says where."""
+
+import dataclasses
+import random
+
+import pytest
+
+from compiler.emit import check_program
+from compiler.program.program import Program
+from compiler.schedule import compile_graph
+from hw.spec.errors import ProgramError
+from hw.spec.isa import Instruction, Kind, make
+from hw.spec.params import preset
+from tests.support.graph_maker import GraphMaker
+
+WAITS = ("wait_load", "wait_mac", "wait_vec", "wait_store")
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    maker = GraphMaker(0)
+    x = maker.conv(maker.input(3, 40, 40), 32, 3)
+    y = maker.max_pool(maker.conv(x, 32, 3), 3, pad=1)
+    graph = maker.graph(maker.conv(maker.concat(maker.apply_table(y), x), 16))
+    return compile_graph(graph, preset("base").replace(scratch_kib=32))
+
+
+def with_instruction(program: Program, index: int, instruction: Instruction) -> Program:
+    changed = (*program.instructions[:index], instruction, *program.instructions[index + 1 :])
+    return dataclasses.replace(program, instructions=changed)
+
+
+def find(program: Program, kind: Kind, wait: str = "wait_load") -> int:
+    return next(k for k, i in enumerate(program.instructions) if i.kind is kind and (wait == "" or i[wait]))
+
+
+def test_compiled_program_passes(program):
+    check_program(program)
+
+
+def test_every_single_wait_is_needed(program):
+    """The emitter leaves out implied waits; so lowering any wait that is left must be noticed."""
+    seen = 0
+    for index, instruction in enumerate(program.instructions[:-1]):
+        for wait in WAITS:
+            if instruction[wait]:
+                lowered = instruction.with_fields(**{wait: instruction[wait] - 1})
+                with pytest.raises(ProgramError, match=f"instruction {index} .*races"):
+                    check_program(with_instruction(program, index, lowered))
+                seen += 1
+    assert seen > 30
+
+
+def test_wait_for_a_later_instruction_is_refused(program):
+    index = find(program, Kind.CONV)
+    loads = sum(i.kind is Kind.LOAD for i in program.instructions[:index])
+    late = program.instructions[index].with_fields(wait_load=loads + 1)
+    with pytest.raises(ProgramError, match=rf"instruction {index} \(layer 'conv0'.*may never start"):
+        check_program(with_instruction(program, index, late))
+
+
+@pytest.mark.parametrize(
+    ("kind", "field", "value"),
+    [
+        (Kind.LOAD, "local", 2047),
+        (Kind.STORE, "dram", 1 << 30),
+        (Kind.CONV, "out_base", 2040),
+        (Kind.VMAX, "out_base", 2047),
+    ],
+)
+def test_addresses_out_of_range_are_refused(program, kind, field, value):
+    index = next(k for k, i in enumerate(program.instructions) if i.kind is kind and not i.values.get("target"))
+    with pytest.raises(ProgramError, match=f"instruction {index} .*outside"):
+        check_program(with_instruction(program, index, program.instructions[index].with_fields(**{field: value})))
+
+
+def test_reading_what_nobody_wrote_is_refused(program):
+    index = find(program, Kind.CONV)
+    conv = program.instructions[index]
+    moved = conv.with_fields(in_base=1500)
+    with pytest.raises(ProgramError, match="nobody has written"):
+        check_program(with_instruction(program, index, moved))
+
+
+def test_storing_over_constants_and_inputs_is_refused(program):
+    index = find(program, Kind.STORE, "")
+    for word in (0, program.place("in0").address, program.instructions_at):
+        with pytest.raises(ProgramError, match="stores over"):
+            one_word = program.instructions[index].with_fields(dram=word, n0=1, n2=1)
+            check_program(with_instruction(program, index, one_word))
+
+
+def test_frame_is_checked(program):
+    for broken in (program.instructions[1:], program.instructions[:-1], (), (*program.instructions, make(Kind.END))):
+        with pytest.raises(ProgramError, match="BEGIN"):
+            check_program(dataclasses.replace(program, instructions=tuple(broken)))
+
+
+def test_swapped_neighbours_are_refused_or_harmless(program):
+    """Exchanging two instructions of different units must never pass unless no wait and no word connects them."""
+    rng = random.Random(1)
+    refused = 0
+    for index in rng.sample(range(1, len(program.instructions) - 2), 40):
+        code = list(program.instructions)
+        code[index], code[index + 1] = code[index + 1], code[index]
+        try:
+            check_program(dataclasses.replace(program, instructions=tuple(code)))
+        except ProgramError:
+            refused += 1
+    assert refused > 5

@@ -1,0 +1,83 @@
+"""What waits guarantee, and which accesses conflict."""
+
+import pytest
+
+from compiler.program.footprint import Access, Memory
+from compiler.program.hazards import AccessTracker, Order
+from hw.spec.errors import ProgramError
+from hw.spec.isa import Unit
+from hw.spec.params import preset
+
+
+def span(memory: Memory, start: int, stop: int, *, write: bool) -> Access:
+    return Access(memory, write, start, ((stop - start, 1),))
+
+
+@pytest.fixture
+def tracker() -> AccessTracker:
+    return AccessTracker(preset("base"), 1000)
+
+
+def test_reader_waits_for_the_last_writer_of_any_word(tracker):
+    for number, start in enumerate((0, 10, 20), 1):
+        tracker.record(Unit.LOAD, number, [span(Memory.SCRATCH, start, start + 10, write=True)])
+    assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 5, 15, write=False)]) == (2, 0, 0, 0)
+    assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 30, 40, write=False)]) == (0, 0, 0, 0)
+
+
+def test_writer_waits_for_readers_and_writers_of_other_units(tracker):
+    tracker.record(Unit.MAC, 4, [span(Memory.SCRATCH, 0, 8, write=False)])
+    tracker.record(Unit.STORE, 2, [span(Memory.SCRATCH, 7, 9, write=False)])
+    tracker.record(Unit.VEC, 3, [span(Memory.SCRATCH, 8, 9, write=True)])
+    assert tracker.conflicts(Unit.LOAD, [span(Memory.SCRATCH, 7, 10, write=True)]) == (0, 4, 3, 2)
+
+
+def test_inside_mac_only_reading_a_result_waits(tracker):
+    tracker.record(Unit.MAC, 1, [span(Memory.SCRATCH, 0, 4, write=False), span(Memory.SCRATCH, 4, 8, write=True)])
+    assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 0, 8, write=True)]) == (0, 0, 0, 0)
+    assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 7, 8, write=False)]) == (0, 1, 0, 0)
+
+
+def test_stores_to_one_place_wait_for_each_other(tracker):
+    tracker.record(Unit.STORE, 1, [span(Memory.DRAM, 0, 4, write=True)])
+    assert tracker.conflicts(Unit.STORE, [span(Memory.DRAM, 3, 5, write=True)]) == (0, 0, 0, 1)
+
+
+def test_weight_accesses_wrap(tracker):
+    size = preset("base").weight_words
+    tracker.record(Unit.LOAD, 1, [span(Memory.WEIGHT, size - 2, size + 3, write=True)])
+    assert tracker.conflicts(Unit.MAC, [span(Memory.WEIGHT, 2, 3, write=False)]) == (1, 0, 0, 0)
+    assert tracker.conflicts(Unit.MAC, [span(Memory.WEIGHT, 3, 9, write=False)]) == (0, 0, 0, 0)
+
+
+def test_accesses_outside_a_memory_are_refused(tracker):
+    with pytest.raises(ProgramError, match="scratch word 16384 is outside its 16384 words"):
+        tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 16380, 16385, write=False)])
+
+
+def test_strided_accesses_touch_only_their_words(tracker):
+    tracker.record(Unit.LOAD, 1, [Access(Memory.SCRATCH, True, 0, ((4, 10), (2, 1)))])
+    assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 2, 10, write=False)]) == (0, 0, 0, 0)
+    assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 31, 32, write=False)]) == (1, 0, 0, 0)
+
+
+def test_uninitialised_words_are_found(tracker):
+    tracker.mark_initialised(span(Memory.DRAM, 0, 10, write=False))
+    assert tracker.uninitialised(span(Memory.DRAM, 0, 10, write=False)) is None
+    assert tracker.uninitialised(span(Memory.DRAM, 5, 15, write=False)) == 10
+    assert tracker.conflicts(Unit.LOAD, [span(Memory.DRAM, 0, 10, write=False)]) == (0, 0, 0, 0)
+
+
+def test_waits_imply_what_their_instructions_waited_for():
+    order = Order()
+    order.append(Unit.LOAD, (0, 0, 0, 0))
+    order.append(Unit.MAC, (1, 0, 0, 0))
+    assert order.known(Unit.STORE, (0, 1, 0, 0)) == (1, 1, 0, 0)
+    assert order.needed_waits(Unit.STORE, (1, 1, 0, 0)) == (0, 1, 0, 0)
+
+
+def test_a_unit_keeps_what_its_earlier_instructions_waited_for_but_not_their_ends():
+    order = Order()
+    order.append(Unit.LOAD, (0, 0, 0, 0))
+    order.append(Unit.MAC, (1, 0, 0, 0))
+    assert order.known(Unit.MAC, (0, 0, 0, 0)) == (1, 0, 0, 0)

@@ -1,0 +1,235 @@
+"""Whole graphs, compiled, proved sound and executed: equal to golden byte for byte."""
+
+import os
+
+import numpy as np
+import pytest
+
+from compiler.emit import check_program
+from compiler.ir import Custom, IntGraph, Tensor
+from compiler.program.file import to_bytes
+from compiler.program.program import Layout, Program, Role
+from compiler.schedule import compile_graph
+from hw.spec.errors import CapacityError, UnsupportedError
+from hw.spec.isa import Kind
+from hw.spec.params import HardwareParams, preset
+from sim.golden.run import run_graph
+from sim.isa_sim import IsaSimulator
+from tests.support.graph_maker import GraphMaker
+from tests.support.random_graph import random_graph, random_params
+from tests.support.yolo_graph import yolo_graph
+
+RANDOM_GRAPHS = 300
+
+
+def compiled(graph: IntGraph, params: HardwareParams, **options: bool) -> Program:
+    program = compile_graph(graph, params, **options)
+    check_program(program)
+    return program
+
+
+def assert_equal_to_golden(graph: IntGraph, maker: GraphMaker, program: Program) -> None:
+    inputs = maker.random_inputs()
+    expected = run_graph(graph, inputs, match=program.params.match)
+    found = IsaSimulator(program).run(inputs)
+    assert set(found) == set(expected)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(found[name], array, err_msg=f"{graph.name}: tensor {name}")
+
+
+def check(maker: GraphMaker, output: str, params: HardwareParams) -> Program:
+    graph = maker.graph(output)
+    program = compiled(graph, params)
+    assert_equal_to_golden(graph, maker, program)
+    return program
+
+
+PRESETS = ("nano", "small", "base", "large")
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize(("inputs", "outputs", "kernel", "stride"), [(3, 16, 3, 2), (20, 40, 1, 1), (16, 24, 5, 1)])
+def test_single_convolution(name, inputs, outputs, kernel, stride):
+    maker = GraphMaker(inputs)
+    x = maker.input(inputs, 13, 18)
+    check(maker, maker.conv(x, outputs, kernel, stride=stride), preset(name))
+
+
+def test_image_of_three_channels_is_read_packed():
+    maker = GraphMaker(1)
+    program = check(maker, maker.conv(maker.input(3, 33, 31), 16, 3, stride=2), preset("base"))
+    assert program.place("in0").layout is Layout.PIXELS4
+    conv = next(i for i in program.instructions if i.kind is Kind.CONV)
+    assert (conv["packed"], conv["kernel_w"]) == (1, 1)
+
+
+def test_residual_addition_costs_no_vector_instruction():
+    maker = GraphMaker(2)
+    x = maker.input(32, 9, 9)
+    program = check(maker, maker.add(x, maker.conv(x, 32, 3)), preset("base"))
+    kinds = {i.kind for i in program.instructions}
+    assert Kind.VADD not in kinds
+    assert any(i["residual"] for i in program.instructions if i.kind is Kind.CONV)
+
+
+def test_concatenation_of_whole_words_costs_no_copy():
+    maker = GraphMaker(3)
+    x = maker.input(16, 9, 9)
+    y = maker.conv(x, 32)
+    parts = [maker.slice(y, 0, 16), maker.slice(y, 16, 32)]
+    program = check(maker, maker.concat(*parts, maker.conv(parts[1], 16, 3)), preset("base"))
+    assert not any(i.unit.name == "VEC" for i in program.instructions)
+
+
+@pytest.mark.parametrize("name", PRESETS)
+def test_every_operation(name):
+    maker = GraphMaker(4)
+    m, x = maker, maker.input(24, 12, 12)
+    a = m.conv(x, 24, 3, group=24)
+    b = m.conv(m.max_pool(a, 3, pad=1), 24, 3, group=3, planes=2)
+    c = m.mul(m.add(a, b, table=True), m.conv(m.avg_pool(b, 12), 24))
+    d = m.transposed(m.max_pool(c, 2, 2), 10, 4, 2, pad=1)
+    e = m.resize(m.apply_table(m.avg_pool(d, 3, 2, 1, table=True)))
+    check(maker, m.slice(m.concat(e, c, m.slice(b, 5, 17)), 3, 40), preset(name))
+
+
+@pytest.mark.parametrize("tables", [False, True])
+def test_yolo_topology_at_96(tables):
+    graph, maker = yolo_graph(96, tables=tables)
+    assert_equal_to_golden(graph, maker, compiled(graph, preset("base")))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", PRESETS)
+def test_yolo_topology_on_every_preset(name):
+    graph, maker = yolo_graph(64)
+    params = preset(name)
+    if name == "nano":
+        # Its largest output block, 256 channels under 3x3, takes 9 KiB.
+        params = params.replace(weight_kib=32)
+    assert_equal_to_golden(graph, maker, compiled(graph, params))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kib", [32, 64, 128, 512, 1024])
+def test_yolo_topology_in_every_scratchpad(kib):
+    graph, maker = yolo_graph(128)
+    assert_equal_to_golden(graph, maker, compiled(graph, preset("base").replace(scratch_kib=kib)))
+
+
+def test_array_use_traffic_and_size_for_yolo_at_640():
+    graph, _ = yolo_graph(640)
+    program = compiled(graph, preset("base"))
+    macs = sum(layer.macs for layer in program.layers)
+    assert macs == 4_371_456_000
+    assert macs / (256 * program.predicted_cycles) > 0.96
+    words = sum(-(-t.channels // 16) * t.height * t.width for t in graph.tensors.values())
+    assert sum(layer.dram_words for layer in program.layers) < 1.25 * (2 * words + len(program.image) // 16)
+
+
+def fitting_program(graph: IntGraph, params: HardwareParams, keep: bool) -> Program:
+    """Compile, and follow the advice of each refusal."""
+    for _ in range(8):
+        try:
+            return compiled(graph, params, keep_intermediates=keep)
+        except CapacityError as error:
+            advice = str(error).rpartition("use ")[2]
+            name, _, value = advice.partition(" = ")
+            assert name in ("scratch_kib", "weight_kib"), advice
+            assert int(value) > params.to_dict()[name]
+            params = params.replace(**{name: int(value)})
+    raise AssertionError(f"advice for {graph.name} does not end")
+
+
+def check_random(seed: int) -> None:
+    graph, maker = random_graph(seed)
+    program = fitting_program(graph, random_params(seed), keep=seed % 4 == 0)
+    assert_equal_to_golden(graph, maker, program)
+
+
+@pytest.mark.parametrize("index", range(12))
+def test_random_graph(index):
+    check_random(int(os.environ["INTLOOM_SEED"]) % 1_000_000 + index)
+
+
+@pytest.mark.slow
+def test_many_random_graphs():
+    first = int(os.environ["INTLOOM_SEED"]) % 1_000_000 + 1000
+    for seed in range(first, first + RANDOM_GRAPHS):
+        check_random(seed)
+
+
+def test_kept_intermediates_are_all_right():
+    graph, maker = yolo_graph(64)
+    program = compiled(graph, preset("base"), keep_intermediates=True)
+    inputs = maker.random_inputs()
+    expected = run_graph(graph, inputs, match=program.params.match, keep=True)
+    simulator = IsaSimulator(program)
+    simulator.run(inputs)
+    assert {p.name for p in program.places} == set(graph.tensors)
+    for name, array in expected.items():
+        np.testing.assert_array_equal(simulator.tensor(name), array, err_msg=name)
+
+
+def test_first_instruction_completes_the_tensor():
+    graph, maker = yolo_graph(64)
+    program = compiled(graph, preset("base"), keep_intermediates=True)
+    inputs = maker.random_inputs()
+    expected = run_graph(graph, inputs, match=program.params.match, keep=True)
+    simulator = IsaSimulator(program)
+    simulator.reset(inputs)
+    due = {p.first_instruction: p.name for p in program.places if p.role is not Role.INPUT}
+    while not simulator.finished:
+        index = simulator.step()
+        if index in due:
+            np.testing.assert_array_equal(simulator.tensor(due[index]), expected[due[index]])
+
+
+def test_equal_graphs_give_equal_bytes():
+    first, second = (to_bytes(compile_graph(yolo_graph(64)[0], preset("base"))) for _ in range(2))
+    assert first == second
+
+
+def test_progress_is_told():
+    maker = GraphMaker(5)
+    seen = []
+    graph = maker.graph(maker.conv(maker.input(16, 64, 64), 32, 3))
+    compile_graph(graph, preset("base"), progress=lambda done, total: seen.append((done, total)))
+    assert seen[-1][0] == seen[-1][1] == len(seen)
+
+
+def test_too_small_a_scratchpad_is_refused_with_the_smallest_that_would_do():
+    maker = GraphMaker(6)
+    graph = maker.graph(maker.conv(maker.input(512, 20, 20), 16, 5))
+    small = preset("base").replace(scratch_kib=8)
+    with pytest.raises(CapacityError, match=r"'conv0'.*scratch_kib = 8 .*use scratch_kib = 16$"):
+        compile_graph(graph, small.replace(weight_kib=1024))
+    check(maker, graph.outputs[0], small.replace(weight_kib=1024, scratch_kib=16))
+
+
+def test_too_small_a_weight_memory_is_refused_with_the_smallest_that_would_do():
+    maker = GraphMaker(7)
+    graph = maker.graph(maker.conv(maker.input(512, 5, 5), 16, 3))
+    with pytest.raises(CapacityError, match=r"'conv0'.*use weight_kib = 128$"):
+        compile_graph(graph, preset("base"))
+    check(maker, graph.outputs[0], preset("base").replace(weight_kib=128))
+
+
+def test_custom_operations_and_missing_units_are_refused_by_name():
+    maker = GraphMaker(8)
+    x = maker.input(4, 4, 4)
+    custom = Custom(name="mine", inputs=(x,), output="y", domain="me", op="Mine")
+    tensors = {**maker.tensors, "y": Tensor("y", (1, 4, 4, 4), 0.1, 0, True)}
+    with pytest.raises(UnsupportedError, match="'mine'"):
+        compile_graph(IntGraph("g", tensors, (custom,), (x,), ("y",)), preset("base"))
+    product = maker.graph(maker.mul(x, x))
+    with pytest.raises(UnsupportedError, match=r"'mul0'.*vector_multiply"):
+        compile_graph(product, preset("base").replace(vector_multiply=False))
+
+
+def test_strides_and_kernels_out_of_range_are_refused_by_name():
+    for kernel, stride, field in ((1, 5, "stride_h"), (17, 1, "kernel_h")):
+        maker = GraphMaker(9)
+        graph = maker.graph(maker.conv(maker.input(16, 40, 40), 16, kernel, stride=stride))
+        with pytest.raises(UnsupportedError, match=rf"'conv0'.*{field}"):
+            compile_graph(graph, preset("base"))

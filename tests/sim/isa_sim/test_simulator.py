@@ -1,0 +1,115 @@
+"""Stepping, breakpoints, inspection, and the faults that the simulator catches."""
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from compiler.program.program import Program
+from compiler.schedule import compile_graph
+from hw.spec.errors import ProgramError, UsageError
+from hw.spec.isa import Kind
+from hw.spec.params import preset
+from sim.golden.run import run_graph
+from sim.isa_sim import IsaSimulator
+from tests.support.graph_maker import GraphMaker
+
+
+@pytest.fixture
+def made():
+    maker = GraphMaker(0)
+    x = maker.conv(maker.input(16, 12, 12), 32, 3)
+    graph = maker.graph(maker.max_pool(x, 3, pad=1))
+    return maker, graph, compile_graph(graph, preset("base"), keep_intermediates=True)
+
+
+def change(program: Program, kind: Kind, **fields: int) -> Program:
+    index = next(k for k, i in enumerate(program.instructions) if i.kind is kind)
+    changed = program.instructions[index].with_fields(**fields)
+    return dataclasses.replace(
+        program, instructions=(*program.instructions[:index], changed, *program.instructions[index + 1 :])
+    )
+
+
+def test_stepping_equals_running(made):
+    maker, _, program = made
+    inputs = maker.random_inputs()
+    whole, stepped = IsaSimulator(program), IsaSimulator(program)
+    expected = whole.run(inputs)
+    stepped.reset(inputs)
+    assert [stepped.step() for _ in program.instructions] == list(range(len(program.instructions)))
+    assert stepped.finished
+    np.testing.assert_array_equal(stepped.outputs()["t1"], expected["t1"])
+    with pytest.raises(UsageError, match="has ended"):
+        stepped.step()
+
+
+def test_breakpoint_at_a_layer_shows_its_input(made):
+    maker, graph, program = made
+    inputs = maker.random_inputs()
+    simulator = IsaSimulator(program)
+    simulator.reset(inputs)
+    simulator.add_breakpoint(layer="maxpool1")
+    stop = simulator.resume()
+    assert stop is not None
+    assert program.provenance[stop].layer == 1
+    expected = run_graph(graph, inputs, match=program.params.match, keep=True)
+    while (stop := simulator.resume()) is not None:
+        assert program.provenance[stop].layer == 1
+    np.testing.assert_array_equal(simulator.tensor("t0"), expected["t0"])
+
+
+def test_breakpoint_at_an_instruction(made):
+    maker, _, program = made
+    simulator = IsaSimulator(program)
+    simulator.reset(maker.random_inputs())
+    simulator.add_breakpoint(instruction=3)
+    assert simulator.resume() == 3
+    assert simulator.position == 3
+    assert "instruction 3 (layer" in simulator.describe(3)
+    simulator.clear_breakpoints()
+    assert simulator.resume() is None
+
+
+def test_state_can_be_seen_and_changed(made):
+    maker, _, program = made
+    simulator = IsaSimulator(program)
+    simulator.reset(maker.random_inputs())
+    simulator.add_breakpoint(instruction=max(k for k, i in enumerate(program.instructions) if i.kind is Kind.STORE))
+    assert simulator.resume() is not None
+    assert simulator.machine.scratch.any()
+    simulator.machine.scratch[:] = 5
+    assert simulator.resume() is None
+    assert (simulator.outputs()["t1"][:, :, -1] == 5).all()
+
+
+def test_wrong_requests_are_refused(made):
+    maker, _, program = made
+    simulator = IsaSimulator(program)
+    with pytest.raises(UsageError, match="no state"):
+        simulator.step()
+    simulator.reset(maker.random_inputs())
+    for arguments in ({}, {"instruction": 1, "layer": "conv0"}, {"instruction": 10_000}, {"layer": "nothing"}):
+        with pytest.raises(UsageError, match="breakpoint"):
+            simulator.add_breakpoint(**arguments)
+    with pytest.raises(UsageError, match="no place"):
+        simulator.tensor("nothing")
+
+
+@pytest.mark.parametrize(
+    ("kind", "fields", "message"),
+    [
+        (Kind.BEGIN, {"fingerprint": 1}, "fingerprint"),
+        (Kind.CONV, {"wait_load": 0}, "races with LOAD"),
+        (Kind.CONV, {"wait_load": 9}, "does not stand before it"),
+        (Kind.CONV, {"in_base": 9000}, "nobody has written"),
+        (Kind.CONV, {"out_base": 16380}, "outside"),
+        (Kind.VMAX, {"wait_load": 0, "wait_mac": 0}, "races|nobody"),
+        (Kind.STORE, {"wait_mac": 0}, "races with MAC"),
+        (Kind.LOAD, {"dram": 100_000}, "outside"),
+    ],
+)
+def test_what_hardware_would_trip_over_is_caught(made, kind, fields, message):
+    maker, _, program = made
+    with pytest.raises(ProgramError, match=message):
+        IsaSimulator(change(program, kind, **fields)).run(maker.random_inputs())

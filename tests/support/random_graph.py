@@ -1,0 +1,176 @@
+"""Random small integer graphs over all operations, and random legal hardware for them."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from compiler.ir import IntGraph
+from hw.spec.arith import Match
+from hw.spec.errors import ParameterError
+from hw.spec.params import HardwareParams
+from tests.support.graph_maker import GraphMaker
+
+_MOST_VALUES = 20_000
+_CHANNELS = (1, 3, 4, 8, 12, 16, 20, 32, 33, 48)
+
+
+class RandomGraph:
+    """Grows a graph from random operations; `pool` holds the tensors to choose from."""
+
+    def __init__(self, seed: int) -> None:
+        self.maker = GraphMaker(seed)
+        self.rng = self.maker.rng
+        self.pool: list[str] = []
+
+    def pick(self) -> str:
+        """A tensor, newer ones more often."""
+        back = min(int(self.rng.geometric(0.4)), len(self.pool))
+        return self.pool[-back]
+
+    def channels(self) -> int:
+        return int(self.rng.choice(_CHANNELS))
+
+    def conv(self) -> str:
+        m, rng, x = self.maker, self.rng, self.pick()
+        kernel = (int(rng.integers(1, 6)), int(rng.integers(1, 6)))
+        stride = (int(rng.integers(1, 4)), int(rng.integers(1, 4)))
+        dilation = (int(rng.integers(1, 3)), int(rng.integers(1, 3)))
+        pads = tuple(int(p) for p in rng.integers(0, 3, 4))
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+        _, height, width = m.shape(x)
+        if height + pads[0] + pads[2] < reach[0] or width + pads[1] + pads[3] < reach[1]:
+            return m.conv(x, self.channels(), 1)
+        planes = int(rng.choice([1, 1, 1, 2]))
+        table = bool(rng.integers(2))
+        fields = {"stride": stride, "dilation": dilation, "pads": pads, "planes": planes, "table": table}
+        return m.conv(x, self.channels(), kernel, **fields)
+
+    def grouped(self) -> str:
+        m, x = self.maker, self.pick()
+        inputs = m.shape(x)[0]
+        groups = [g for g in range(1, inputs + 1) if inputs % g == 0]
+        group = int(self.rng.choice(groups))
+        return m.conv(x, group * int(self.rng.integers(1, 4)), 3, group=group, table=bool(self.rng.integers(2)))
+
+    def depthwise(self) -> str:
+        m, x = self.maker, self.pick()
+        return m.conv(x, m.shape(x)[0], 3, stride=int(self.rng.integers(1, 3)), group=m.shape(x)[0])
+
+    def transposed(self) -> str:
+        m, rng, x = self.maker, self.rng, self.pick()
+        kernel, stride = int(rng.integers(1, 5)), int(rng.integers(1, 4))
+        pad = int(rng.integers(0, (kernel + 1) // 2))
+        extra = int(rng.integers(0, stride))
+        group = m.shape(x)[0] if rng.integers(4) == 0 else 1
+        if (min(m.shape(x)[1:]) - 1) * stride + kernel - 2 * pad + extra < 1:
+            pad = 0
+        channels = m.shape(x)[0] if group > 1 else self.channels()
+        return m.transposed(x, channels, kernel, stride, pad=pad, extra=extra, group=group)
+
+    def residual(self) -> str:
+        m, x = self.maker, self.pick()
+        y = m.conv(x, m.shape(x)[0], 3, table=bool(self.rng.integers(2)))
+        return m.add(*((x, y) if self.rng.integers(2) else (y, x)))
+
+    def table(self) -> str:
+        return self.maker.apply_table(self.pick())
+
+    def add(self) -> str:
+        x = self.pick()
+        return self.maker.add(x, self._alike(x), table=bool(self.rng.integers(2)))
+
+    def mul(self) -> str:
+        m, x = self.maker, self.pick()
+        other = self._alike(x)
+        if self.rng.integers(2) and min(m.shape(x)[1:]) == max(m.shape(x)[1:]) <= 20:
+            other = m.conv(m.avg_pool(x, m.shape(x)[1]), m.shape(x)[0], 1)
+        return m.mul(x, other, table=bool(self.rng.integers(2)))
+
+    def _alike(self, x: str) -> str:
+        shape = self.maker.shape(x)
+        found = [t for t in self.pool if self.maker.shape(t) == shape]
+        return str(self.rng.choice(found))
+
+    def max_pool(self) -> str:
+        m, x = self.maker, self.pick()
+        kernel = int(self.rng.integers(1, min(5, *m.shape(x)[1:]) + 1))
+        return m.max_pool(x, kernel, int(self.rng.integers(1, 3)), int(self.rng.integers(0, kernel // 2 + 1)))
+
+    def avg_pool(self) -> str:
+        m, x = self.maker, self.pick()
+        kernel = int(self.rng.integers(1, min(5, *m.shape(x)[1:]) + 1))
+        stride, pad = int(self.rng.integers(1, 3)), int(self.rng.integers(0, kernel // 2 + 1))
+        return m.avg_pool(x, kernel, stride, pad, table=True)
+
+    def resize(self) -> str:
+        return self.maker.resize(self.pick(), int(self.rng.integers(1, 4)), int(self.rng.integers(1, 4)))
+
+    def concat(self) -> str:
+        x = self.pick()
+        size = self.maker.shape(x)[1:]
+        alike = [t for t in self.pool if self.maker.shape(t)[1:] == size]
+        count = int(self.rng.integers(1, 5))
+        return self.maker.concat(*(str(t) for t in self.rng.choice(alike, count)))
+
+    def slice(self) -> str:
+        x = self.pick()
+        channels = self.maker.shape(x)[0]
+        start = int(self.rng.integers(0, channels))
+        return self.maker.slice(x, start, int(self.rng.integers(start + 1, channels + 1)))
+
+    def split(self) -> str:
+        x = self.pick()
+        channels = self.maker.shape(x)[0]
+        if channels % 2:
+            return self.slice()
+        parts = [self.maker.slice(x, 0, channels // 2), self.maker.slice(x, channels // 2, channels)]
+        self.pool += parts
+        last = self.maker.conv(parts[-1], channels // 2, 3)
+        return self.maker.concat(*parts, last)
+
+
+_OPERATIONS = (
+    *("conv", "conv", "grouped", "depthwise", "transposed", "residual", "table", "add", "mul"),
+    *("max_pool", "avg_pool", "resize", "concat", "slice", "split"),
+)
+
+
+def random_graph(seed: int, nodes: int = 7) -> tuple[IntGraph, GraphMaker]:
+    """A graph of about `nodes` nodes with one to three outputs, some of them inside the graph."""
+    made = RandomGraph(seed)
+    rng = made.rng
+    height, width = (int(n) for n in rng.integers(3, 25, 2))
+    made.pool.append(made.maker.input(made.channels(), height, width if rng.integers(2) else height))
+    if rng.integers(4) == 0:
+        made.pool.append(made.maker.input(made.channels(), height, width))
+    for _ in range(nodes):
+        name = getattr(made, str(rng.choice(_OPERATIONS)))()
+        shape = made.maker.shape(name)
+        if np.prod(shape) <= _MOST_VALUES:
+            made.pool.append(name)
+    tensors = [n.output for n in made.maker.nodes]
+    outputs = dict.fromkeys([tensors[-1], *(str(t) for t in rng.choice(tensors, int(rng.integers(0, 3))))])
+    return made.maker.graph(*outputs, name=f"random{seed}"), made.maker
+
+
+def random_params(seed: int) -> HardwareParams:
+    """Random legal parameters, small memories included."""
+    rng = np.random.default_rng(seed)
+    while True:
+        rows, cols = (int(n) for n in rng.choice([4, 8, 16, 32], 2))
+        if rng.integers(2):
+            cols = rows
+        try:
+            return HardwareParams(
+                rows=rows,
+                cols=cols,
+                lanes=int(rng.choice([1, 2, 4, 8, 16, 32])),
+                strip=int(rng.choice([16, 32, 64])),
+                scratch_kib=int(rng.choice([4, 8, 16, 32, 256])),
+                weight_kib=int(rng.choice([8, 16, 32, 64, 128])),
+                axi_data_bits=8 * rows,
+                match=Match(str(rng.choice(["ort", "exact"]))),
+                queue_depth=int(rng.choice([2, 4, 8])),
+            )
+        except ParameterError:
+            continue
