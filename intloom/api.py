@@ -21,7 +21,7 @@ from hw.spec.params import HardwareParams
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.compiling import Compiled, choose_params, compile_model, store
 from intloom.flow.host import Array
-from intloom.flow.record import hardware_name, write_run
+from intloom.flow.record import hardware_name
 from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
 from intloom.notebook import program_html, run_html
 
@@ -99,7 +99,7 @@ class Run:
 
     def save(self, folder: PathLike) -> Path:
         """Writes outputs, record and timeline as `intloom run -o` does; gives the folder."""
-        write_run(Path(folder), self.record, self._execution.timeline(), self.outputs)
+        self._execution.save(Path(folder))
         return Path(folder)
 
     def report(self, folder: PathLike) -> Path:

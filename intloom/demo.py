@@ -12,7 +12,6 @@ from intloom.files import write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.feeding import read_inputs
-from intloom.flow.record import write_run
 from intloom.flow.running import BackendName, execute, input_shapes, open_backend, open_host
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.report import write_report
@@ -60,6 +59,4 @@ def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str,
     feeds = read_inputs([], input_shapes(bundle, host), seed=0)
     backend = open_backend(BackendName.RTL, bundle)
     done = execute(bundle, backend, feeds, host=host, check=True, progress=watch)
-    record = done.record()
-    write_run(folder, record, done.timeline(), done.outputs)
-    return record
+    return done.save(folder)

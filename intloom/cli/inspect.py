@@ -46,14 +46,10 @@ def _run(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model.")],
     match: Annotated[Match, typer.Option(help="Rounding to fold for.")] = Match.ORT,
     dim: Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension; repeat.")] = None,
-    dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Stop after this pass and print.")] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
     loaded = load_model(model, dims=parse_dims(dim or []))
-    if dump_after is not None:
-        terminal.result(dump_pass(loaded, dump_after, match=match))
-        return
     folded = fold_model(loaded, match=match)
     if as_json:
         terminal.json(_as_dict(folded))

@@ -11,7 +11,6 @@ import typer
 from hw.spec.errors import ExitCode, UsageError
 from intloom.flow.bundle import load_bundle
 from intloom.flow.feeding import read_inputs
-from intloom.flow.record import write_run
 from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
 from sim.result import Progress, ProgressCallback
 from sim.rtl.job import MemorySettings
@@ -94,7 +93,7 @@ def watcher(tell: Tell) -> ProgressCallback:
 def _finish(context: typer.Context, terminal: Terminal, done: Execution, output: Path | None, as_json: bool) -> None:
     record = done.record()
     if output is not None:
-        write_run(output, record, done.timeline(), done.outputs)
+        done.save(output)
     if as_json:
         terminal.json(record)
     else:

@@ -21,11 +21,14 @@ from hw.spec.regs import Stall, stall_counter
 from intloom.files import atomic_path, write_text
 from intloom.report.page import RECORD, TIMELINE
 from sim.result import RunResult
+from sim.trace import Event, events, write_chrome, write_csv
 
 from .checking import Check
 from .host import Array
 
 CSV = "layers.csv"
+TRACE = "trace.json"
+TRACE_CSV = "trace.csv"
 UNIT_NAMES = [u.name.lower() for u in (*QUEUED_UNITS, Unit.CONTROL)]
 
 
@@ -123,25 +126,29 @@ def _makers(program: Program) -> dict[str, int]:
 
 def make_timeline(program: Program, result: RunResult) -> dict[str, Any]:
     """Every instruction: unit, layer, tile, cycle of start and of finish (None without a trace), text."""
-    pulses = result.pulses
-    numbers: dict[Unit, int] = defaultdict(int)
+    spans = {e.index: (e.start, e.end) for e in trace_events(program, result)}
     rows: list[list[Any]] = []
-    for instruction, source in zip(program.instructions, program.provenance, strict=True):
-        unit = instruction.unit
-        number = numbers[unit]
-        numbers[unit] += 1
-        start = done = None
-        if pulses is not None and unit in QUEUED_UNITS and number < len(pulses.done[unit]):
-            start = int(pulses.started[unit][number]) - result.origin
-            done = int(pulses.done[unit][number]) - result.origin
-        rows.append([int(unit), source.layer, source.tile, start, done, disassemble(instruction)])
+    for index, (instruction, source) in enumerate(zip(program.instructions, program.provenance, strict=True)):
+        start, end = spans.get(index, (None, None))
+        rows.append([int(instruction.unit), source.layer, source.tile, start, end, disassemble(instruction)])
     return {"unit_names": UNIT_NAMES, "timeline": rows}
 
 
+def trace_events(program: Program, result: RunResult) -> list[Event]:
+    """All instructions that ran with their cycles; none where the backend or the hardware leaves no trace."""
+    if result.pulses is None or not any(len(p) for p in result.pulses.started):
+        return []
+    return events(program, result)
+
+
 def write_run(
-    folder: Path, record: Mapping[str, Any], timeline: Mapping[str, Any], outputs: Mapping[str, Array]
+    folder: Path,
+    record: Mapping[str, Any],
+    timeline: Mapping[str, Any],
+    outputs: Mapping[str, Array],
+    trace: Sequence[Event] = (),
 ) -> dict[str, str]:
-    """Writes record, timeline, table and outputs; gives the outputs' file names."""
+    """Writes record, timeline, tables, trace and outputs; gives the outputs' file names."""
     names: dict[str, str] = {}
     for name, array in outputs.items():
         names[name] = _file_name(name, set(names.values()))
@@ -149,6 +156,9 @@ def write_run(
             np.save(file, array)
     write_text(folder / TIMELINE, json.dumps(timeline, separators=(",", ":")))
     write_text(folder / CSV, layers_csv(record))
+    if trace:
+        write_chrome(folder / TRACE, trace, record["name"])
+        write_csv(folder / TRACE_CSV, trace)
     write_text(folder / RECORD, json.dumps({**record, "outputs": names}, indent=1))
     return names
 

@@ -19,7 +19,7 @@ from sim.rtl.job import MemorySettings
 from .bundle import Bundle
 from .checking import Check, check_golden, check_onnxruntime
 from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
-from .record import make_record, make_timeline
+from .record import make_record, make_timeline, trace_events, write_run
 
 
 class BackendName(StrEnum):
@@ -64,6 +64,12 @@ class Execution:
     def timeline(self) -> dict[str, Any]:
         """All instructions with their cycles."""
         return make_timeline(self.program, self.result)
+
+    def save(self, folder: Path) -> dict[str, Any]:
+        """Writes the run's folder; gives the record."""
+        record = self.record()
+        write_run(folder, record, self.timeline(), self.outputs, trace_events(self.program, self.result))
+        return record
 
 
 def open_backend(name: BackendName, bundle: Bundle, rtl: RtlOptions | None = None) -> Backend:

@@ -20,7 +20,12 @@ TIMELINE = "timeline.json"
 PAGE = "report.html"
 _CLOCK_MHZ = 100
 """Clock at which times are quoted: what the presets aim at on small FPGAs."""
-_LINKS = (("trace.json", "Perfetto trace"), ("layers.csv", "layers as CSV"), (RECORD, "record as JSON"))
+_LINKS = (
+    ("trace.json", "Perfetto trace"),
+    ("layers.csv", "layers as CSV"),
+    ("trace.csv", "instructions as CSV"),
+    (RECORD, "record as JSON"),
+)
 
 
 @dataclass(frozen=True)

@@ -36,6 +36,9 @@ class Layer:
     mean: float
     spread: float
     per_channel: bool
+    slope: float = 0.0
+    """Added to the mean from one channel to the next within each group of `period` channels."""
+    period: int = 1
 
 
 @dataclass
@@ -89,6 +92,8 @@ class Builder:
         *,
         mean: float = 1.2,
         spread: float = 1.0,
+        slope: float = 0.0,
+        period: int = 1,
     ) -> Value:
         """A convolution with bias and `same` padding, named `path/Conv`; its output gets the mean and spread given."""
         shape = (channels, x.channels // group, kernel, kernel)
@@ -98,7 +103,8 @@ class Builder:
             f"{path}/Conv", "Conv", [x, weight, bias], channels,
             kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads, dilations=[1, 1], group=group,
         )  # fmt: skip
-        self.layers.append(Layer(y.name, weight, bias, 0, mean, spread, per_channel=True))
+        record = Layer(y.name, weight, bias, 0, mean, spread, per_channel=True, slope=slope, period=period)
+        self.layers.append(record)
         return y
 
     def conv_transpose(self, path: str, x: Value, channels: int, kernel: int = 2, stride: int = 2) -> Value:

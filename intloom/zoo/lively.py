@@ -47,6 +47,7 @@ def _targets(layer: Layer, channels: int, seed: int) -> tuple[NDArray[np.float64
     rng = np.random.default_rng([seed, zlib.crc32(layer.weight.encode()), 1])
     gain = layer.spread * rng.uniform(0.7, 1.3, channels)
     offset = layer.mean + layer.spread * rng.normal(0.0, 0.3, channels)
+    offset += layer.slope * (np.arange(channels) % layer.period)
     return gain, offset
 
 

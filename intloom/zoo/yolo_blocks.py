@@ -62,9 +62,19 @@ def upsample(b: Builder, path: str, x: Value) -> Value:
     return b.op(f"{path}/Resize", "Resize", [x, "", scales], x.channels, **modes)
 
 
-def branch(b: Builder, path: str, x: Value, hidden: int, channels: int, mean: float, spread: float) -> Value:
+def branch(
+    b: Builder,
+    path: str,
+    x: Value,
+    hidden: int,
+    channels: int,
+    mean: float,
+    spread: float,
+    slope: float = 0.0,
+    period: int = 1,
+) -> Value:
     """A head's branch at one scale: two 3x3 convolutions and a bare 1x1, named as in `cv2.0`."""
     last = path.rsplit("/", 1)[-1]
     y = conv_silu(b, f"{path}/{last}.0", x, hidden, 3)
     y = conv_silu(b, f"{path}/{last}.1", y, hidden, 3)
-    return b.conv(f"{path}/{last}.2", y, channels, mean=mean, spread=spread)
+    return b.conv(f"{path}/{last}.2", y, channels, mean=mean, spread=spread, slope=slope, period=period)

@@ -14,6 +14,8 @@ BINS = 16
 """Bins of the distribution that stands for each side's distance."""
 MASKS = 32
 KEYPOINTS = 17
+_BIN_SLOPE = -0.3
+"""Near distances are likelier than far ones, so that boxes are a few cells wide."""
 _LOGIT_MEAN = -3.0
 """Scores of trained networks are mostly near zero; a few anchors of an image pass a threshold."""
 
@@ -40,7 +42,7 @@ def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
     class_hidden = max(head.maps[0].channels, min(head.classes, 100))
     rows: list[Value] = []
     for i, x in enumerate(head.maps):
-        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, BINS * 4, 0.0, 1.0)
+        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, BINS * 4, 0.0, 1.0, _BIN_SLOPE, BINS)
         score = branch(b, f"{head.path}/cv3.{i}", x, class_hidden, head.classes, _LOGIT_MEAN, 1.4)
         joined = concat(b, f"{head.path}/Concat{_suffix(i)}", [box, score])
         rows.append(_flatten(b, f"{head.path}/Reshape{_suffix(i)}", joined))

@@ -1,0 +1,89 @@
+"""The page of the command line, from the parser itself."""
+
+from __future__ import annotations
+
+import importlib
+import re
+from typing import Any
+
+import typer
+
+from hw.spec.errors import ExitCode
+from intloom.cli.commands import COMMANDS
+
+_HEAD = """# Command line
+
+*This page is written by `python -m intloom.manual` from the parser.*
+
+`-v` and `-q` before or after any subcommand say more and less; `-vv` shows tracebacks. Results go to standard output,
+everything else to standard error. `intloom --install-completion` teaches your shell the words.
+"""
+_MEANINGS = {
+    ExitCode.OK: "all right",
+    ExitCode.MISMATCH: "results that must be equal differ",
+    ExitCode.USAGE: "a call or option that cannot be meant",
+    ExitCode.BAD_FILE: "a file is missing, truncated, altered or of another kind",
+    ExitCode.UNSUPPORTED: "a valid model asks for something that Intloom does not do",
+    ExitCode.BAD_PARAMETERS: "hardware parameters contradict themselves, or something does not fit them",
+    ExitCode.ENVIRONMENT: "a tool is missing or too old; `intloom doctor` says how to mend it",
+    ExitCode.WRONG_HARDWARE: "a program made for other hardware or another instruction set version",
+    ExitCode.SIMULATION: "the simulated hardware stopped with an error, hung, or its simulator died",
+    ExitCode.DISK: "a file could not be written",
+    ExitCode.INTERNAL: "a fault of Intloom itself: please report it with the output of -vv",
+    ExitCode.INTERRUPTED: "Ctrl-C",
+}
+
+
+def command_page() -> str:
+    """The page's text."""
+    parts = [_HEAD, "\n## Exit codes\n\n| code | meaning |\n|---|---|\n"]
+    parts += [f"| {code.value} | {_MEANINGS[code]} |\n" for code in ExitCode]
+    for name in COMMANDS:
+        app = typer.Typer(name="intloom")
+        importlib.import_module(f"intloom.cli.{name}").register(app)
+        app.callback()(_nothing)  # one command alone would become the application itself
+        group: Any = typer.main.get_command(app)
+        parts.append(_describe(f"intloom {name}", group.commands[name]))
+    return "".join(parts)
+
+
+def _nothing() -> None:
+    """Nothing to do."""
+
+
+def _describe(path: str, command: Any) -> str:
+    subcommands = getattr(command, "commands", None)
+    text = f"\n## {path}\n\n{_markdown(command.help or '')}\n"
+    if subcommands:
+        for name, sub in subcommands.items():
+            text += _describe(f"{path} {name}", sub).replace("\n## ", "\n### ")
+        return text
+    rows = [_row(p) for p in command.params if p.name != "help"]
+    return f"{text}\n| argument or option | default | meaning |\n|---|---|---|\n{''.join(rows)}" if rows else text
+
+
+def _row(parameter: Any) -> str:
+    names = ", ".join(f"`{o}`" for o in parameter.opts)
+    if parameter.param_type_name == "argument":
+        names = f"`{parameter.metavar or parameter.name.upper()}`"
+    elif not getattr(parameter, "is_flag", False) and parameter.metavar:
+        names += f" `{parameter.metavar}`"
+    choices = getattr(parameter.type, "choices", None)
+    meaning = getattr(parameter, "help", "") or ""
+    if choices:
+        meaning += " One of " + ", ".join(f"`{c}`" for c in choices) + "."
+    default = "required" if parameter.required else _default(parameter)
+    return f"| {names} | {default} | {meaning} |\n".replace("[=", "&#91;=")
+
+
+def _default(parameter: Any) -> str:
+    value = parameter.default
+    if value is None or value is False or callable(value):
+        return ""
+    return f"`{getattr(value, 'value', value)}`"
+
+
+def _markdown(text: str) -> str:
+    """Help text with its examples as code blocks."""
+    cleaned = re.sub(r"\[bold\](.*?)\[/bold\]", r"\n\n    \1\n\n", text)
+    return re.sub(r"\n{3,}", "\n\n", cleaned).strip()

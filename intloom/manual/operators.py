@@ -1,0 +1,68 @@
+"""The page of supported operators, from the registry of lowerings."""
+
+from __future__ import annotations
+
+import inspect
+from collections import defaultdict
+
+import compiler.fold.lower  # registers every lowering
+from compiler.fold.bytewise import ELEMENTWISE
+from compiler.fold.lowering import Rule, Verdict, rules
+from compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
+
+_HEAD = f"""# Supported operators
+
+*This page is written by `python -m intloom.manual` from the compiler's own tables.*
+
+Opsets {OLDEST_OPSET} to {NEWEST_OPSET} are read. An operator runs on the accelerator when its inputs and outputs are
+quantised to 8 bits per tensor; `intloom inspect MODEL.onnx` says of every node of a model where it would run, why, and
+what to change.
+
+## Verdicts
+
+| verdict | meaning |
+|---|---|
+"""
+_MEANINGS = {
+    "array": "computed by the MAC array",
+    "vector": "computed by the vector unit",
+    "table": "part of a 256-byte table, mostly merged into the layer before",
+    "placement": "costs nothing: a matter of where bytes lie",
+    "host": "runs on the host through onnxruntime",
+    "unsupported": "cannot be run at all",
+}
+_LOWERED = """
+## Operators with a lowering
+
+| operator | what it is lowered as |
+|---|---|
+"""
+_ELEMENTWISE = """
+## Elementwise operators
+
+A chain of these between one quantised tensor and the next is a function of one byte. It is evaluated on all 256 inputs
+by onnxruntime when the model is compiled, and becomes one table, exact by construction. `Add`, `Sub` and `Mul` of two
+tensors become the vector unit's own sum and product, proved on all 65,536 pairs of bytes:
+
+"""
+
+
+def operator_page() -> str:
+    """The page's text."""
+    verdicts = "".join(f"| `{v}` | {_MEANINGS[str(v)]} |\n" for v in Verdict)
+    by_rule: dict[Rule, list[str]] = defaultdict(list)
+    for op, rule in rules().items():
+        if op[0].isupper():  # the elementwise family is registered under a name of its own
+            by_rule[rule].append(op)
+    rows = [(", ".join(f"`{op}`" for op in sorted(ops)), _summary(rule)) for rule, ops in by_rule.items()]
+    lowered = "".join(f"| {ops} | {text} |\n" for ops, text in sorted(rows))
+    elementwise = ", ".join(f"`{op}`" for op in sorted(ELEMENTWISE))
+    return f"{_HEAD}{verdicts}{_LOWERED}{lowered}{_ELEMENTWISE}{elementwise}.\n"
+
+
+def _summary(rule: Rule) -> str:
+    text = (inspect.getdoc(rule) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
+    return text.removeprefix("Lower ").rstrip(".")
+
+
+assert compiler.fold.lower.__all__  # the import is for its effect
