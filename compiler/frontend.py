@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -15,11 +16,15 @@ from .fold.passes import Pass, run_passes
 from .fold.qparams import DEQUANTIZE, read_qparams
 from .importer import Model, to_bytes
 from .importer.check import check_model
+from .importer.text import model_text
 from .ir import IntGraph
+from .ir.serialise import to_text
 from .ir.verify import verify
 from .partition.host import border_value, head_part, tail_part
 from .partition.verdicts import NodeVerdict, judge
 from .partition.warn import find_warnings
+
+_log = logging.getLogger(__name__)
 
 MODEL_PASSES: tuple[Pass[Model], ...] = (constants.PASS, qoperator.PASS, movement.PASS)
 GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, merge_tables.PASS)
@@ -82,19 +87,20 @@ def pass_names() -> tuple[str, ...]:
 
 
 def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None = None) -> FoldedModel:
-    """Fold a model into integers; `dump_after` stops after a pass and is for `dump_pass`.
+    """Fold a model into integers; the log (level info) shows the folding as it is after pass `dump_after`.
 
     Raises
     ------
     ModelError, UnsupportedError
         The model breaks a rule, or nothing of it can be folded; messages name the node.
+    UsageError
+        There is no pass of the name to dump after.
     """
-    names = pass_names()
-    if dump_after is not None and dump_after not in names:
-        raise UsageError(f"pass must be one of {', '.join(names)}, not {dump_after!r}")
+    if dump_after is not None:
+        _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     prepared = run_passes(model, MODEL_PASSES, check_model)
     low = lower_units(prepared, match)
-    graph, leaving = graph_of(low)
+    graph, leaving = graph_of(low, model)
     verify(graph)
     graph = run_passes(graph, GRAPH_PASSES, verify)
     return FoldedModel(
@@ -107,6 +113,24 @@ def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None
         output_quant={tensor: _quant(low, stored, tensor) for stored, tensor in leaving.items()},
         source=model.source,
     )
+
+
+def dump_pass(model: Model, name: str, *, match: Match = Match.ORT) -> str:
+    """The model or the integer graph as text, as it is after a pass.
+
+    Raises
+    ------
+    UsageError
+        There is no pass of this name.
+    """
+    if name not in pass_names():
+        raise UsageError(f"pass must be one of {', '.join(pass_names())}, not {name!r}")
+    seen: dict[str, str] = {}
+    prepared = run_passes(model, MODEL_PASSES, check_model, lambda step, m: seen.update({step: model_text(m)}))
+    if name not in seen:
+        graph, _ = graph_of(lower_units(prepared, match), model)
+        run_passes(graph, GRAPH_PASSES, verify, lambda step, g: seen.update({step: to_text(g)}))
+    return seen[name]
 
 
 def _serialised(part: Model | None) -> bytes | None:
@@ -135,4 +159,4 @@ def _quant(low: Lowering, stored: str, tensor: str) -> Quant:
     )
 
 
-__all__ = ["FoldedModel", "Quant", "Verdict", "fold_model"]
+__all__ = ["FoldedModel", "Quant", "Verdict", "dump_pass", "fold_model", "pass_names"]

@@ -105,8 +105,11 @@ def _enter(low: Lowering, stored: str) -> None:
     low.views[stored] = (stored, shape)
 
 
-def graph_of(low: Lowering) -> tuple[IntGraph, dict[str, str]]:
-    """The integer graph, and for each of the model's stored integers that leave it the tensor that holds them."""
+def graph_of(low: Lowering, file: Model) -> tuple[IntGraph, dict[str, str]]:
+    """The integer graph, and for each of the model's stored integers that leave it the tensor that holds them.
+
+    A view that a pass made leaves under its tensor's own name, which the model as it came in `file` knows.
+    """
     outside = [n for n in low.model.nodes if not _inside(low, n.name)]
     read = {v for n in outside if n.op != DEQUANTIZE for v in n.inputs} | set(low.model.outputs)
     leaving: dict[str, str] = {}
@@ -116,7 +119,8 @@ def graph_of(low: Lowering) -> tuple[IntGraph, dict[str, str]]:
         if stored in low.entries or tensor in leaving.values():
             continue
         if stored in read or any(f in read for f in floats):
-            leaving[stored] = tensor
+            own = stored in file.producers or tensor not in low.views
+            leaving[stored if own else tensor] = tensor
     outputs = tuple(dict.fromkeys(leaving.values()))
     graph = IntGraph(low.model.name, dict(low.tensors), tuple(low.nodes), tuple(low.entries), outputs)
     return graph, leaving

@@ -8,6 +8,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from hw.spec.arith import Match
+
 from ..importer import Model, OnnxNode, cut
 from ..importer.model import ValueType
 from .lowering import Lowering, Refusal
@@ -51,7 +53,7 @@ def tensor_leaves(low: Lowering, unit: Unit) -> tuple[str, ...]:
     return tuple(found)
 
 
-def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s]) -> Int8s:
+def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s], match: Match) -> Int8s:
     """What the unit's cone gives at each place, by the runtime itself, for these integers behind its leaves."""
     sources = tuple(low.model.producers[leaf] for leaf in unit.leaves)
     length = len(next(iter(values.values())))
@@ -65,7 +67,7 @@ def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s]) -> Int8s:
     else:
         # The file's own integer operator, which the runtime computes in integers whatever the types are.
         part = vector_part(low.model.with_nodes((kernel,)), (kernel,), tuple(feeds), unit.output, length)
-    return internal(evaluate(part, feeds, low.match)[0])
+    return internal(evaluate(part, feeds, match)[0])
 
 
 def clamp_table(low: Lowering, unit: Unit) -> Int8s | None:

@@ -99,6 +99,8 @@ class Lowering:
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     verdicts: dict[str, tuple[Verdict, str]] = field(default_factory=dict)
     remedies: dict[str, str] = field(default_factory=dict)
+    mode_dependent: list[str] = field(default_factory=list)
+    """Nodes whose results depend on onnxruntime's optimisation level."""
     entries: list[str] = field(default_factory=list)
     """Stored integers that are inputs of the graph."""
 

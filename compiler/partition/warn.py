@@ -1,10 +1,114 @@
-"""Warnings for known traps."""
+"""Warnings for known traps: each sentence names the node or tensor, what will happen and what to do."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
+import numpy as np
+
 from ..fold.lowering import Lowering
+from ..fold.qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
+from ..importer import Model, OnnxNode
+from ..ir import Conv
+
+_FEW_LEVELS = 8
+_ROUND_MANTISSA_BITS = 4
+_MOST_NAMES = 4
 
 
 def find_warnings(low: Lowering) -> tuple[str, ...]:
-    """Sentences that name a node or tensor, the trap and the remedy."""
-    return ()
+    """All warnings on a model, in the order of the checks below."""
+    checks = (_mixed_concats, _one_sided_outputs, _missing_zero_points, _tie_prone, _mode_dependent, _float_kernels)
+    return tuple(text for check in checks for text in check(low))
+
+
+def _names(names: list[str]) -> str:
+    shown = ", ".join(repr(n) for n in names[:_MOST_NAMES])
+    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
+
+
+def _params(model: Model, value: str) -> QParams | None:
+    """Parameters of a dequantised value of bytes."""
+    node = model.producers.get(value)
+    if node is None or node.op != DEQUANTIZE:
+        return None
+    params = read_qparams(model, node)
+    return params if params.per_tensor and params.dtype in ("int8", "uint8") else None
+
+
+def _mixed_concats(low: Lowering) -> Iterator[str]:
+    """A Concat with one scale for values of very different sizes, such as pixels and scores."""
+    model = low.model
+    for node in model.nodes:
+        quantize = [n for n in model.users(node.outputs[0]) if n.op == QUANTIZE] if node.op == "Concat" else []
+        if not quantize:
+            continue
+        scale = float(np.max(read_qparams(model, quantize[0]).scale))
+        for value in node.inputs:
+            params = _params(model, value)
+            levels = 256 if params is None else int(255 * float(params.scale) / scale) + 1
+            if levels <= _FEW_LEVELS:
+                yield (
+                    f"{node.name!r} gives its inputs one scale of {scale:.4g}, which leaves {value!r} {levels} levels: "
+                    "leave this Concat float, or let its inputs be separate outputs"
+                )
+
+
+def _one_sided_outputs(low: Lowering) -> Iterator[str]:
+    """Class logits whose zero point lies at the end of the range: every positive value becomes zero."""
+    for unit_output, (name, _) in low.views.items():
+        node = next((n for n in low.nodes if n.output == name), None)
+        tensor = low.tensors[name]
+        if isinstance(node, Conv) and tensor.zero_point == 127 and unit_output == name:
+            yield (
+                f"{name!r} has its zero point at the top of its range, so it stores no positive value: "
+                "if these are logits, calibrate with images that show objects"
+            )
+
+
+def _missing_zero_points(low: Lowering) -> Iterator[str]:
+    every = [n for n in low.model.nodes if n.op == QUANTIZE and not n.domain]
+    bare = [n.name for n in every if not n.input(2) and not n.integer("output_dtype", 0)]
+    if bare:
+        yield f"{_names(bare)}: without a zero point the type is uint8 and the zero point 0: give one to be sure"
+
+
+def _tie_prone(low: Lowering) -> Iterator[str]:
+    """Requantisation scales that are nearly powers of two make many results exact ties."""
+    found = []
+    for node in low.nodes:
+        if isinstance(node, Conv):
+            low_bits = node.mantissa & -node.mantissa.astype(np.int64)
+            bits = [int(m // lowest).bit_length() for m, lowest in zip(node.mantissa, low_bits, strict=True) if m]
+            if bits and min(bits) <= _ROUND_MANTISSA_BITS:
+                found.append(node.name)
+    if found:
+        yield (
+            f"{_names(found)}: the scale of a channel is almost a power of two, so many results are exact ties: "
+            "tools that round these another way will differ"
+        )
+
+
+def _mode_dependent(low: Lowering) -> Iterator[str]:
+    if low.mode_dependent:
+        yield (
+            f"{_names(low.mode_dependent)}: onnxruntime adds the zero point before it rounds when it optimises, and after it "
+            "when not: name the level in every comparison"
+        )
+
+
+def _float_kernels(low: Lowering) -> Iterator[str]:
+    """Convolutions of int8 in QDQ form, which onnxruntime on x86 computes in float."""
+    found = [n.name for n in low.model.nodes if _runs_in_float(low, n)]
+    if found:
+        yield (
+            f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no integer kernel), "
+            "so single results may differ by one: quantise to uint8 to compare byte for byte"
+        )
+
+
+def _runs_in_float(low: Lowering, node: OnnxNode) -> bool:
+    if node.kernel is not None or node.op not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
+        return False
+    params = _params(low.model, node.input(0))
+    return params is not None and node.name in low.verdicts and (not params.unsigned or node.op == "ConvTranspose")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from hw.spec.arith import Affine
+from hw.spec.arith import Affine, Match
 
 from ...ir import Add, Mul, Tensor
 from ..bytewise import Int8s, clamp_table, is_elementwise, tabulate, tensor_leaves
@@ -14,6 +14,7 @@ from ..lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers
 from ..oracle import every_byte
 from ..units import Unit
 
+_OTHER_MATCH = {Match.ORT: Match.EXACT, Match.EXACT: Match.ORT}
 _SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
 
 
@@ -62,11 +63,11 @@ def _lower_table(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> Non
     if len(names) == 1:
         # One operand: tabulate over it directly, and compose for those who ask for the root.
         source = next(iter(names))
-        table = tabulate(low, unit, dict.fromkeys(operands, every_byte()))
+        table = tabulate(low, unit, dict.fromkeys(operands, every_byte()), low.match)
         composed = table[low.function(source).table.view(np.uint8)]
     else:
         source = root
-        table = composed = tabulate(low, unit, {leaf: f.table for leaf, f in functions.items()})
+        table = composed = tabulate(low, unit, {leaf: f.table for leaf, f in functions.items()}, low.match)
     before = low.tensors[source]
     if np.array_equal(table, every_byte()) and (before.scale, before.zero_point) == (result.scale, result.zero_point):
         low.bind(unit.output, source)
@@ -90,7 +91,10 @@ def _lower_pair(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None
         raise Refusal("its operands are views of different forms", "reshape both alike")
     result = _result(low, unit, operands)
     one, two = (m.ravel() for m in np.meshgrid(every_byte(), every_byte(), indexing="ij"))
-    truth = tabulate(low, unit, {leaf_a: one, leaf_b: two}).astype(np.int64)
+    pairs = {leaf_a: one, leaf_b: two}
+    truth = tabulate(low, unit, pairs, low.match).astype(np.int64)
+    if not np.array_equal(truth, tabulate(low, unit, pairs, _OTHER_MATCH[low.match])):
+        low.mode_dependent.append(main.name)
     clamps = clamp_table(low, unit)
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
     law = fit(x1, x2, truth, ratios, clamps)
