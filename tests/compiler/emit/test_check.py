@@ -85,9 +85,9 @@ def test_reading_what_nobody_wrote_is_refused(program):
 def test_storing_over_constants_and_inputs_is_refused(program):
     index = find(program, Kind.STORE, "")
     for word in (0, program.place("in0").address, program.instructions_at):
+        broken = with_instruction(program, index, program.instructions[index].with_fields(dram=word, n0=1, n2=1))
         with pytest.raises(ProgramError, match="stores over"):
-            one_word = program.instructions[index].with_fields(dram=word, n0=1, n2=1)
-            check_program(with_instruction(program, index, one_word))
+            check_program(broken)
 
 
 def test_frame_is_checked(program):

@@ -1,4 +1,4 @@
-"""Footprints against a slow reading of the manual: every word that an instruction touches, and for dense ones no other."""
+"""Footprints against a slow reading of the manual: every word touched, and for dense windows no other."""
 
 import numpy as np
 
