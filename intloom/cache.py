@@ -61,9 +61,9 @@ class Recipe:
 
 
 def default_folder() -> Path:
-    """The folder in `INTLOOM_CACHE`, or the user's cache folder."""
+    """`models` in the folder named by `INTLOOM_CACHE`, or in the user's cache folder."""
     named = os.environ.get(FOLDER_VARIABLE)
-    return Path(named) if named else Path(platformdirs.user_cache_dir("intloom")) / "models"
+    return (Path(named) if named else Path(platformdirs.user_cache_dir("intloom"))) / "models"
 
 
 class Cache:
