@@ -153,8 +153,13 @@ class Lowering:
         return Tensor(name, shape, float(params.scale), params.zero_int8, params.unsigned)
 
     def emit(self, node: Node, result: Tensor) -> None:
-        """Add a node and the tensor that it makes."""
-        self.nodes.append(node)
+        """Add a node and the tensor that it makes; one operator may give several nodes, so names are told apart."""
+        taken = {n.name for n in self.nodes}
+        name, copy = node.name, 1
+        while name in taken:
+            copy += 1
+            name = f"{node.name}#{copy}"
+        self.nodes.append(replace(node, name=name))
         self.tensors[result.name] = result
 
     def finish(self, unit: Unit, node: Node, result: Tensor, verdict: Verdict, note: str = "") -> None:

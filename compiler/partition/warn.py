@@ -92,8 +92,8 @@ def _tie_prone(low: Lowering) -> Iterator[str]:
 def _mode_dependent(low: Lowering) -> Iterator[str]:
     if low.mode_dependent:
         yield (
-            f"{_names(low.mode_dependent)}: onnxruntime adds the zero point before it rounds when it optimises, and after it "
-            "when not: name the level in every comparison"
+            f"{_names(low.mode_dependent)}: optimised onnxruntime adds the zero point before it rounds, plain onnxruntime "
+            "after: name the level in every comparison"
         )
 
 
