@@ -73,7 +73,7 @@ class Sequencer(wiring.Component):
         m.d.comb += planner.plan.eq(plan)
         begins, ends = Signal(), Signal()
         m.d.comb += [begins.eq(number == 0), ends.eq(number == tile.length - 1)]
-        self._fire(m, planner, tile, begins, ends)
+        self._fire(m, planner, tile, begins)
         following = self._following(m, plan, tile, position)
         last_pixel = Signal()
         m.d.comb += [
@@ -87,14 +87,17 @@ class Sequencer(wiring.Component):
         self._output(m, plan, tile, position, number, begins, last_pixel)
         return m
 
-    def _fire(self, m: Module, planner: TilePlanner, tile: data.View[data.StructLayout], begins: Signal, ends: Signal) -> None:
+    def _fire(self, m: Module, planner: TilePlanner, tile: data.View[data.StructLayout], begins: Signal) -> None:
         """Whether this cycle's pixel goes out."""
         used = Signal(range(_BANKS + 1))
         bank_free = Signal()
-        may_begin = self.run & self.weights_ready & (bank_free | ~tile.first)
+        # A tile shorter than the planner's latency waits for it before its first pixel, never in its middle: pixels of
+        # neighbouring tiles must stay as far apart as the accumulators demand.
+        planned = planner.ready | (tile.length >= TilePlanner.LATENCY)
+        may_begin = self.run & planned & self.weights_ready & (bank_free | ~tile.first)
         m.d.comb += [
             bank_free.eq(used != _BANKS),
-            self.pixel_valid.eq(self.active & (~begins | may_begin) & (~ends | planner.ready)),
+            self.pixel_valid.eq(self.active & (~begins | may_begin)),
             self.weights_taken.eq(self.pixel_valid & begins),
             self.waits_weights.eq(self.active & begins & ~self.weights_ready),
             self.waits_bank.eq(self.active & begins & self.weights_ready & tile.first & ~bank_free),

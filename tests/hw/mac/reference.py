@@ -1,0 +1,101 @@
+"""What a CONV instruction does to the scratchpad, straight from the description in docs/architecture.md, pixel by pixel."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from hw.spec.arith import Affine, Scale, affine, requantize, wrap
+from hw.spec.isa import SCRATCH_BITS, Instruction, TableUse
+from hw.spec.params import HardwareParams
+
+_ADDRESSES = 1 << SCRATCH_BITS
+
+
+class Reference:
+    """A scratchpad, a weight memory, and the table that instructions may keep."""
+
+    def __init__(self, params: HardwareParams, scratch: np.ndarray, weights: np.ndarray) -> None:
+        self.params = params
+        self.scratch = scratch.reshape(-1, params.rows).copy()
+        self.weights = weights.reshape(-1, params.rows)
+        self.table: list[int] = [0] * 256
+
+    def _weight_bytes(self, address: int, words: int) -> bytes:
+        count = len(self.weights)
+        return b"".join(self.weights[(address + i) % count].tobytes() for i in range(words))
+
+    def conv(self, i: Instruction) -> None:
+        p = self.params
+        at = i["weights"]
+        if i["table"] == TableUse.LOAD:
+            self.table = list(np.frombuffer(self._weight_bytes(at, p.table_words), np.int8))
+            at += p.table_words
+        residual = None
+        if i["residual"]:
+            raw = self._weight_bytes(at, p.residual_words)
+            at += p.residual_words
+            m1, m2 = (int.from_bytes(raw[k : k + 4], "little", signed=True) for k in (0, 4))
+            c = wrap(int.from_bytes(raw[8:16], "little", signed=True), 48)
+            residual = Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
+        tiles = (1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
+        for block in range(i["out_blocks"]):
+            channels = self._weight_bytes(at, p.channel_words)
+            at += p.channel_words
+            raw = self._weight_bytes(at, tiles * p.cols)
+            at += tiles * p.cols
+            weights = np.frombuffer(raw, np.int8).reshape(tiles, p.cols, p.rows).astype(np.int64)
+            for oy in range(i["out_h"]):
+                for ox in range(i["out_w"]):
+                    self._pixel(i, block, oy, ox, weights, channels, residual)
+
+    def _pixel(
+        self, i: Instruction, block: int, oy: int, ox: int, weights: np.ndarray, channels: bytes, residual: Affine | None
+    ) -> None:
+        p = self.params
+        sums = np.zeros(p.cols, np.int64)
+        tile = 0
+        for _ in range(1 + i["two_planes"]):
+            for ky in range(i["kernel_h"]):
+                for kx in range(i["kernel_w"]):
+                    for b in range(i["in_blocks"]):
+                        sums += weights[tile] @ self._input(i, block, oy, ox, ky, kx, b)
+                        tile += 1
+        for column in range(p.cols):
+            bias, packed = (
+                int.from_bytes(channels[at : at + 4], "little", signed=signed)
+                for at, signed in ((4 * column, True), (4 * (p.cols + column), False))
+            )
+            scale = Scale(packed & ((1 << p.mantissa_bits) - 1), packed >> 24 & 63)
+            total = wrap(wrap(int(sums[column]), p.acc_bits) + bias, 32)
+            value = requantize(total, scale, i["zp_out"], p.match)
+            if i["table"] != TableUse.NONE:
+                value = int(self.table[value & 255])
+            self._write(i, block * p.cols + column, oy, ox, value, residual)
+
+    def _write(self, i: Instruction, channel: int, oy: int, ox: int, value: int, residual: Affine | None) -> None:
+        rows = self.params.rows
+        if residual is not None:
+            word = i["res_base"] + channel // rows * i["res_plane"] + oy * i["res_row"] + ox
+            value = affine(value, int(self.scratch[word % _ADDRESSES, channel % rows]), residual)
+        place = i["out_lane"] + channel
+        word = i["out_base"] + place // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
+        self.scratch[word % _ADDRESSES, place % rows] = value
+
+    def _input(self, i: Instruction, block: int, oy: int, ox: int, ky: int, kx: int, b: int) -> np.ndarray:
+        rows = self.params.rows
+        pixels = rows // 4 if i["packed"] else 1
+        steps = oy * i["stride_h"] + ky * i["dilation_h"]
+        iy = i["iy0"] + steps
+        ix = i["ix0"] + ox * i["stride_w"] + kx * i["dilation_w"] * pixels
+        row = i["in_row_off"] + steps * i["in_row"]
+        row %= i["in_ring"] or _ADDRESSES
+        base = i["in_base"] + block * i["in_block_step"] + b * i["in_plane"] + row
+        if not i["packed"]:
+            inside = 0 <= iy < i["in_h"] and 0 <= ix < i["in_w"]
+            return self.scratch[(base + ix) % _ADDRESSES].astype(np.int64) if inside else np.full(rows, i["zp_in"])
+        word = np.full((pixels, 4), i["zp_in"], np.int64)
+        for number in range(pixels):
+            x = ix + number
+            if 0 <= iy < i["in_h"] and 0 <= x < i["in_w"]:
+                word[number] = self.scratch[(base + x // pixels) % _ADDRESSES].reshape(pixels, 4)[x % pixels]
+        return word.reshape(rows)
