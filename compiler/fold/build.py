@@ -115,8 +115,8 @@ def graph_of(low: Lowering, file: Model) -> tuple[IntGraph, dict[str, str]]:
     leaving: dict[str, str] = {}
     for stored, (tensor, _) in low.views.items():
         floats = [out for n in low.model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
-        # A tensor leaves under one name; the host makes further views of it itself.
-        if stored in low.entries or tensor in leaving.values():
+        # A tensor leaves under one name; further views of it, and views of inputs, are the host's.
+        if tensor in low.entries or tensor in leaving.values():
             continue
         if stored in read or any(f in read for f in floats):
             own = stored in file.producers or tensor not in low.views

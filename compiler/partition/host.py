@@ -18,7 +18,7 @@ def head_part(low: Lowering, graph: IntGraph) -> Model | None:
     wanted = [n.inputs[0] for n in makers if n.inputs[0] not in model.inputs]
     if not wanted:
         return None
-    nodes = _before(model, wanted, ())
+    nodes = before(model, wanted, ())
     return cut(model, nodes, model.inputs, dict.fromkeys(wanted))
 
 
@@ -43,7 +43,7 @@ def tail_part(low: Lowering, leaving: Mapping[str, str]) -> Model | None:
     model = low.model
     borders = {border_value(model, stored): stored for stored in leaving}
     outputs = tuple(v for v in model.outputs if v not in borders)
-    nodes = _before(model, outputs, leaving)
+    nodes = before(model, outputs, leaving)
     made = {out for n in nodes for out in n.outputs}
     read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
     if not nodes:
@@ -73,7 +73,7 @@ def _renamed(node: OnnxNode, names: Mapping[str, str]) -> OnnxNode:
     )
 
 
-def _before(model: Model, values: Iterable[str], given: Iterable[str]) -> tuple[OnnxNode, ...]:
+def before(model: Model, values: Iterable[str], given: Iterable[str]) -> tuple[OnnxNode, ...]:
     """The nodes that `values` depend on, as far back as values that are given."""
     stop = set(given)
     wanted: set[str] = set()

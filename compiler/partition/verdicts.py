@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from ..fold.lowering import Lowering, Verdict
 from ..fold.qparams import DEQUANTIZE, QUANTIZE
 from ..importer import Model
+from .host import before
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,7 @@ def judge(model: Model, low: Lowering) -> tuple[NodeVerdict, ...]:
         if verdict is not None:
             for origin in node.origins:
                 by_origin.setdefault(origin, []).append((verdict, reason, low.remedies.get(node.name, "")))
+    needed = {n.name for n in before(model, model.outputs, ())}
     rows = []
     for node in model.nodes:
         found = by_origin.get(node.name)
@@ -37,6 +39,8 @@ def judge(model: Model, low: Lowering) -> tuple[NodeVerdict, ...]:
             verdict, reason, remedy = Verdict.PLACEMENT, "a constant", ""
         elif node.op in (QUANTIZE, DEQUANTIZE):
             verdict, reason, remedy = Verdict.PLACEMENT, "at a border: absorbed by what it feeds", ""
+        elif node.name not in needed:
+            verdict, reason, remedy = Verdict.PLACEMENT, "no output needs it", ""
         else:
             verdict, reason = Verdict.HOST, "its result stays float"
             remedy = "put a QuantizeLinear, DequantizeLinear pair behind it"

@@ -1,0 +1,27 @@
+"""Random models equal onnxruntime in every integer tensor and every output, end to end."""
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.support.parity import assert_equal
+from tests.support.random_model import random_model
+
+SEEDS = st.integers(0, (1 << 32) - 1)
+
+
+def check(seed: int) -> None:
+    assert_equal(random_model(seed), seed)
+
+
+@settings(max_examples=20)
+@given(SEEDS)
+def test_a_few_random_models_equal_onnxruntime(seed: int) -> None:
+    check(seed)
+
+
+@pytest.mark.slow
+@settings(max_examples=500)
+@given(SEEDS)
+def test_500_random_models_equal_onnxruntime(seed: int) -> None:
+    check(seed)

@@ -1,0 +1,55 @@
+"""Random small quantised models: branches, residuals, concatenations, several outputs."""
+
+from __future__ import annotations
+
+import random
+
+import onnx
+
+from tests.support.onnx_maker import OnnxMaker, Value
+
+_UNARY = ("Sigmoid", "Tanh", "HardSwish", "LeakyRelu", "Relu", "Elu", "HardSigmoid", "Abs")
+_ACTIVATIONS = (None, None, "Relu")
+
+
+def random_model(seed: int) -> onnx.ModelProto:
+    """The model of a seed."""
+    rng = random.Random(seed)
+    m = OnnxMaker(rng)
+    size = rng.randint(4, 14)
+    live = [m.image(rng.choice([1, 3, 4, 8]), size, rng.randint(4, 14))]
+    for _ in range(rng.randint(1, 7)):
+        live.append(_grow(m, live))
+    outputs = rng.sample(live[1:], min(len(live) - 1, rng.randint(1, 3)))
+    m.output(*{v.name: v for v in outputs if _is_quantised(m, v)}.values(), m.conv(live[-1], 4))
+    return m.model()
+
+
+def _is_quantised(m: OnnxMaker, value: Value) -> bool:
+    """The value comes straight from a DequantizeLinear, so that its integers can be compared."""
+    return any(value.name in n.output and n.op_type == "DequantizeLinear" for n in m.nodes)
+
+
+def _grow(m: OnnxMaker, live: list[Value]) -> Value:
+    rng = m.rng
+    x = rng.choice(live)
+    alike = [v for v in live if v.shape == x.shape and v is not x]
+    beside = [v for v in live if v.shape[2:] == x.shape[2:] and v is not x]
+    kind = rng.randrange(10)
+    if kind == 0 and alike:
+        return m.binary(rng.choice(["Add", "Add", "Sub"]), x, rng.choice(alike))
+    if kind == 1 and beside:
+        return m.concat([x, *rng.sample(beside, min(len(beside), rng.randint(1, 2)))])
+    if kind == 2 and x.shape[1] > 1:
+        return rng.choice(m.split(x))
+    if kind == 3:
+        return m.maxpool(x, rng.choice([3, 5]), rng.choice([1, 2]))
+    if kind == 4 and x.shape[2] < 16:
+        return m.resize(x, rng.choice([2, 3]))
+    if kind == 5:
+        return m.unary(rng.choice(_UNARY), x)
+    if kind == 6:
+        return m.silu(x)
+    if kind == 7 and x.shape[1] > 1:
+        return m.conv(x, x.shape[1], 3, group=x.shape[1], activation=rng.choice(_ACTIVATIONS))
+    return m.conv(x, rng.choice([1, 5, 8, 16]), rng.choice([1, 3]), rng.choice([1, 1, 2]), activation=rng.choice(_ACTIVATIONS))
