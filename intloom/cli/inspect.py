@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from compiler.frontend import FoldedModel, fold_model
+from compiler.frontend import FoldedModel, dump_pass, fold_model
 from compiler.importer import load_model
 from hw.spec.arith import Match
 from hw.spec.errors import UsageError
@@ -25,6 +25,8 @@ Examples:
 [bold]intloom inspect yolov8n.q.onnx[/bold]
 
 [bold]intloom inspect model.onnx --dim batch=1 --json[/bold]
+
+[bold]intloom inspect yolov8n.q.onnx --dump-after merge_tables[/bold]
 """
 _COLOURS = {
     "array": "green",
@@ -46,10 +48,14 @@ def _run(
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model.")],
     match: Annotated[Match, typer.Option(help="Rounding to fold for.")] = Match.ORT,
     dim: Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension; repeat.")] = None,
+    dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the folding after this pass.")] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
     loaded = load_model(model, dims=parse_dims(dim or []))
+    if dump_after is not None:
+        terminal.result(dump_pass(loaded, dump_after, match=match))
+        return
     folded = fold_model(loaded, match=match)
     if as_json:
         terminal.json(_as_dict(folded))

@@ -14,7 +14,7 @@ from compiler.program.file import save
 from compiler.program.program import Program
 from compiler.schedule import compile_graph
 from hw.spec.arith import Match
-from hw.spec.errors import UsageError
+from hw.spec.errors import UnsupportedError, UsageError
 from hw.spec.params import HardwareParams, from_toml, preset
 from intloom.files import atomic_path
 
@@ -63,6 +63,8 @@ def compile_model(
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
     folded = fold_model(model, match=params.match)
+    if not folded.regions and not any("Quantize" in v.op or "QLinear" in v.op for v in folded.verdicts):
+        raise UnsupportedError(f"{source} is not quantised: first run intloom quantize {source} -o QUANTISED.onnx")
     tell("fold", 1, 1)
     program = compile_graph(
         folded.graph,

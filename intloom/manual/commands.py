@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import re
+from enum import Enum
 from typing import Any
 
 import typer
@@ -68,10 +69,11 @@ def _row(parameter: Any) -> str:
         names = f"`{parameter.metavar or parameter.name.upper()}`"
     elif not getattr(parameter, "is_flag", False) and parameter.metavar:
         names += f" `{parameter.metavar}`"
-    choices = getattr(parameter.type, "choices", None)
+    annotation = parameter.type_descriptor.annotation
+    choices = list(annotation) if isinstance(annotation, type) and issubclass(annotation, Enum) else []
     meaning = getattr(parameter, "help", "") or ""
     if choices:
-        meaning += " One of " + ", ".join(f"`{c}`" for c in choices) + "."
+        meaning += " One of " + ", ".join(f"`{c.value}`" for c in choices) + "."
     default = "required" if parameter.required else _default(parameter)
     return f"| {names} | {default} | {meaning} |\n".replace("[=", "&#91;=")
 

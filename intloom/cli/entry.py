@@ -22,7 +22,7 @@ _ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 _VERBOSITY = {"-v": 1, "-vv": 2, "--verbose": 1, "-q": -1, "--quiet": -1}
 
 
-def main(arguments: Sequence[str] | None = None) -> int:
+def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; gives its exit code."""
     words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
     terminal = open_terminal(verbosity)
