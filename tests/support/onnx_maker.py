@@ -64,7 +64,10 @@ class OnnxMaker:
     def pair(self, value: str, shape: tuple[int, ...], scale: float, zero: int | None = None) -> Value:
         """Quantise and dequantise a float value."""
         kind = TYPES[self.dtype][0]
-        parameters = [self.constant(np.float32(scale)), self.constant(kind(self.zero_point() if zero is None else zero))]
+        parameters = [
+            self.constant(np.float32(scale)),
+            self.constant(kind(self.zero_point() if zero is None else zero)),
+        ]
         (quantized,) = self.node("QuantizeLinear", [value, *parameters])
         (result,) = self.node("DequantizeLinear", [quantized, *parameters])
         return Value(result, shape, scale)
@@ -76,13 +79,15 @@ class OnnxMaker:
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         return self.pair(name, shape, 1 / 255, TYPES[self.dtype][2] if zero is None else zero)
 
-    def weights(self, shape: tuple[int, ...], axis: int, kind: type[np.generic] = np.int8, zero: bool = False) -> tuple[str, np.ndarray]:
+    def weights(
+        self, shape: tuple[int, ...], axis: int, kind: type[np.generic] = np.int8, zero: bool = False
+    ) -> tuple[str, np.ndarray]:
         """Dequantised random weights with a scale per channel; gives them and the scales."""
         info = np.iinfo(kind)
         noise = np.random.default_rng(self.rng.getrandbits(32))
         values = noise.integers(info.min, info.max, shape, endpoint=True).astype(kind)
         scales = noise.uniform(0.001, 0.01, shape[axis]).astype(np.float32)
-        zeros = noise.integers(info.min, info.max, shape[axis]).astype(kind) if zero else np.zeros(shape[axis], kind)
+        zeros = noise.integers(info.min + 1, info.max, shape[axis]).astype(kind) if zero else np.zeros(shape[axis], kind)
         if kind == np.uint8 and not zero:
             zeros[:] = 128
         names = [self.constant(values, "weight"), self.constant(scales), self.constant(zeros)]
@@ -96,18 +101,35 @@ class OnnxMaker:
         names = [self.constant(values, "bias"), self.constant(scale), self.constant(np.zeros(scales.size, np.int32))]
         return self.node("DequantizeLinear", names, axis=0)[0]
 
-    def conv(self, x: Value, channels: int, kernel: int = 3, stride: int = 1, group: int = 1, activation: str | None = None, **more: object) -> Value:
-        """A convolution, with an activation before the pair if one is named; `more` goes to the node or to `weights`."""
+    def conv(
+        self,
+        x: Value,
+        channels: int,
+        kernel: int = 3,
+        stride: int = 1,
+        group: int = 1,
+        activation: str | None = None,
+        **more: object,
+    ) -> Value:
+        """A convolution, with an activation before the pair if one is named; `more` goes to the node."""
         chosen = {k: more.pop(k) for k in ("kind", "zero") if k in more}
-        weight, scales = self.weights((channels, x.shape[1] // group, kernel, kernel), 0, **chosen)  # type: ignore[arg-type]
+        weight, scales = self.weights((channels, x.shape[1] // group, kernel, kernel), 0, **chosen)  # type: ignore[arg-type]  # checked by numpy
         inputs = [x.name, weight, self.bias(scales, x.scale)]
-        attributes = {"kernel_shape": [kernel, kernel], "pads": [kernel // 2] * 4, "strides": [stride, stride], "group": group, **more}
+        attributes = {
+            "kernel_shape": [kernel, kernel],
+            "pads": [kernel // 2] * 4,
+            "strides": [stride, stride],
+            "group": group,
+            **more,
+        }
         (value,) = self.node("Conv", inputs, **attributes)
         rows, columns = ((s + 2 * (kernel // 2) - kernel) // stride + 1 for s in x.shape[2:])
         spread = x.scale * 74 * float(scales.mean()) * 74 * sqrt(x.shape[1] // group * kernel * kernel)
         if activation:
             (value,) = self.node(activation, [value])
-        return self.pair(value, (1, channels, rows, columns), float(np.float32(self.rng.uniform(1.5, 4) * spread / 128)))
+        return self.pair(
+            value, (1, channels, rows, columns), float(np.float32(self.rng.uniform(1.5, 4) * spread / 128))
+        )
 
     def unary(self, op: str, x: Value, scale: float | None = None, **attributes: object) -> Value:
         """An elementwise operator."""
@@ -133,20 +155,35 @@ class OnnxMaker:
     def split(self, x: Value) -> tuple[Value, Value]:
         """Two parts of the channels with pairs of their own."""
         first = x.shape[1] // 2
-        names = self.node("Split", [x.name, self.constant(np.array([first, x.shape[1] - first]))], [self.fresh("part"), self.fresh("part")], axis=1)
+        names = self.node(
+            "Split",
+            [x.name, self.constant(np.array([first, x.shape[1] - first]))],
+            [self.fresh("part"), self.fresh("part")],
+            axis=1,
+        )
         rest = x.shape[2:]
-        return self.pair(names[0], (1, first, *rest), x.scale), self.pair(names[1], (1, x.shape[1] - first, *rest), x.scale)
+        return self.pair(names[0], (1, first, *rest), x.scale), self.pair(
+            names[1], (1, x.shape[1] - first, *rest), x.scale
+        )
 
     def maxpool(self, x: Value, kernel: int = 3, stride: int = 1) -> Value:
         """A pool without a pair: its result keeps the input's scale."""
-        (value,) = self.node("MaxPool", [x.name], kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4, strides=[stride] * 2)
-        return Value(value, (*x.shape[:2], *((s + 2 * (kernel // 2) - kernel) // stride + 1 for s in x.shape[2:])), x.scale)
+        (value,) = self.node(
+            "MaxPool", [x.name], kernel_shape=[kernel] * 2, pads=[kernel // 2] * 4, strides=[stride] * 2
+        )
+        return Value(
+            value, (*x.shape[:2], *((s + 2 * (kernel // 2) - kernel) // stride + 1 for s in x.shape[2:])), x.scale
+        )
 
     def resize(self, x: Value, factor: int = 2) -> Value:
         """Nearest-neighbour enlargement, without a pair."""
         scales = self.constant(np.array([1, 1, factor, factor], np.float32))
         (value,) = self.node(
-            "Resize", [x.name, "", scales], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor"
+            "Resize",
+            [x.name, "", scales],
+            mode="nearest",
+            coordinate_transformation_mode="asymmetric",
+            nearest_mode="floor",
         )
         return Value(value, (*x.shape[:2], x.shape[2] * factor, x.shape[3] * factor), x.scale)
 
@@ -158,5 +195,7 @@ class OnnxMaker:
         """The finished model."""
         outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs]
         graph = helper.make_graph(self.nodes, "made", self.inputs, outputs, self.stored)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10 if self.opset > 20 else 8)
+        model = helper.make_model(
+            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10 if self.opset > 20 else 8
+        )
         return onnx.shape_inference.infer_shapes(model)

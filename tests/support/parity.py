@@ -1,4 +1,4 @@
-"""Compares the folded model, run by the golden model, with onnxruntime on the whole model: every integer tensor, byte for byte."""
+"""Compares a folded model, run by the golden model, with onnxruntime: every integer tensor, byte for byte."""
 
 from __future__ import annotations
 
@@ -31,7 +31,9 @@ class Parity:
     """Largest difference."""
 
 
-def run_onnxruntime(model: bytes, feeds: dict[str, Array], names: list[str], *, optimised: bool = True) -> dict[str, Array]:
+def run_onnxruntime(
+    model: bytes, feeds: dict[str, Array], names: list[str], *, optimised: bool = True
+) -> dict[str, Array]:
     """Some values of a model, by onnxruntime with its default optimisations or with none."""
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = 1
@@ -51,7 +53,9 @@ def random_feeds(model: onnx.ModelProto, seed: int) -> dict[str, Array]:
     for value in (v for v in model.graph.input if v.name not in stored):
         shape = tuple(d.dim_value for d in value.type.tensor_type.shape.dim)
         kind = onnx.helper.tensor_dtype_to_np_dtype(value.type.tensor_type.elem_type)
-        feeds[value.name] = noise.random(shape, dtype=np.float32) if kind == np.float32 else noise.integers(0, 255, shape).astype(kind)
+        feeds[value.name] = (
+            noise.random(shape, dtype=np.float32) if kind == np.float32 else noise.integers(0, 255, shape).astype(kind)
+        )
     return feeds
 
 

@@ -52,4 +52,6 @@ def _grow(m: OnnxMaker, live: list[Value]) -> Value:
         return m.silu(x)
     if kind == 7 and x.shape[1] > 1:
         return m.conv(x, x.shape[1], 3, group=x.shape[1], activation=rng.choice(_ACTIVATIONS))
-    return m.conv(x, rng.choice([1, 5, 8, 16]), rng.choice([1, 3]), rng.choice([1, 1, 2]), activation=rng.choice(_ACTIVATIONS))
+    return m.conv(
+        x, rng.choice([1, 5, 8, 16]), rng.choice([1, 3]), rng.choice([1, 1, 2]), activation=rng.choice(_ACTIVATIONS)
+    )
