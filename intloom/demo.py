@@ -26,7 +26,7 @@ class DemoOptions:
     folder: Path
     model: str = "yolov8n"
     imgsz: int = 96
-    preset: str = "base"
+    preset: str = "small"
 
 
 @dataclass(frozen=True)

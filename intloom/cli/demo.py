@@ -31,7 +31,7 @@ def _run(
     ),
     model: Annotated[str, typer.Option(metavar="NAME", help="A network of the zoo.")] = "yolov8n",
     imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width.")] = 96,
-    preset: Annotated[str, typer.Option(metavar="P", help="Hardware.")] = "base",
+    preset: Annotated[str, typer.Option(metavar="P", help="Hardware.")] = "small",
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)

@@ -31,6 +31,9 @@ def run(arguments: Sequence[str] | None = None) -> int:
             command = typer.main.get_command(build_app(words))
             result = command.main(args=words or ["--help"], prog_name="intloom", standalone_mode=False, obj=terminal)
             sys.stdout.flush()
+        if result == ExitCode.INTERRUPTED:
+            # Typer swallows the KeyboardInterrupt of a command and gives this instead.
+            return _explain(KeyboardInterrupt(), terminal)
         return int(result or ExitCode.OK)
     except BaseException as error:  # noqa: BLE001  # the one place where errors become exit codes
         return _explain(error, terminal)
@@ -68,7 +71,8 @@ def _judge(error: BaseException) -> tuple[int, str]:
     if isinstance(error, _ClickError):
         return ExitCode.USAGE, f"error: {_usage(error)}"
     if isinstance(error, SystemExit):
-        return error.code if isinstance(error.code, int) else ExitCode.OK, ""
+        code = error.code if isinstance(error.code, int) else ExitCode.OK
+        return code, ""
     if isinstance(error, BrokenPipeError):
         # The reader of our output went away, as `head` does; nothing more can be said to it.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
