@@ -87,9 +87,9 @@ class OnnxMaker:
         noise = np.random.default_rng(self.rng.getrandbits(32))
         values = noise.integers(info.min, info.max, shape, endpoint=True).astype(kind)
         scales = noise.uniform(0.001, 0.01, shape[axis]).astype(np.float32)
-        zeros = noise.integers(info.min + 1, info.max, shape[axis]).astype(kind) if zero else np.zeros(shape[axis], kind)
-        if kind == np.uint8 and not zero:
-            zeros[:] = 128
+        zeros = np.full(shape[axis], 128 if kind == np.uint8 else 0, kind)
+        if zero:
+            zeros = noise.integers(info.min + 1, info.max, shape[axis]).astype(kind)
         names = [self.constant(values, "weight"), self.constant(scales), self.constant(zeros)]
         return self.node("DequantizeLinear", names, axis=axis)[0], scales
 

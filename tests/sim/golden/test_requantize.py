@@ -51,4 +51,4 @@ def test_modes_differ_where_fp32_sees_a_tie() -> None:
     for match, values in made.items():
         rows = zip(sums, mantissa, values, strict=True)
         assert all(v == law(int(s), Scale(int(m), 40), 0, match) for s, m, v in rows)
-    assert 0 < np.count_nonzero(made[Match.ORT] != made[Match.EXACT]) < 2000
+    assert 0 < np.count_nonzero(made[Match.ORT] != made[Match.EXACT]) < len(sums)
