@@ -163,7 +163,7 @@ def _make_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
         "CXX": tools.compiler,
         "LINK": tools.compiler,
         "OPT_FAST": plan.optimise,
-        "OPT_SLOW": "-O1",
+        "OPT_SLOW": "-O0",  # runs once; at -O1 it would be most of the build
         "OPT_GLOBAL": "-O2",
     }
     if tools.ccache:

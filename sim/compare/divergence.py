@@ -1,0 +1,184 @@
+"""Finds the first instruction whose results differ between RTL and instruction simulator, and names all about it."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from compiler.program.footprint import Memory
+from compiler.program.program import Program
+from hw.spec.isa import Unit, disassemble
+from numpy.typing import NDArray
+
+from sim.result import Arrays
+from sim.rtl.backend import Observation, RtlBackend
+from sim.rtl.fast import FastBench
+from sim.rtl.job import MemorySettings
+from sim.rtl.writes import Writer
+
+from .locate import Spot, spot_in_memory, spot_in_scratch
+from .shadow import Expected, expected_writes, write_count
+
+_WAVE_MARGIN = 500
+"""Cycles of waves before and after the wrong write."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Divergence:
+    """Where RTL first left the instruction simulator's path."""
+
+    instruction: int
+    text: str
+    unit: Unit
+    cycle: int | None
+    """Counted from the start command; None when the write never came."""
+    layer: str
+    nodes: tuple[str, ...]
+    """The ONNX nodes that the layer stands for."""
+    tile: int
+    note: str
+    memory: Memory
+    word: int
+    byte: int
+    expected: int | None
+    """As int8; None when nothing should have been written there."""
+    got: int | None
+    """As int8; None when nothing was written."""
+    spot: Spot | None
+    """Which value of which tensor, where the program stores it."""
+    waves: Path | None = None
+
+    def __str__(self) -> str:
+        where = f"{self.memory.name.lower()} word {self.word}, byte {self.byte}"
+        if self.spot is not None:
+            where += f" = tensor {self.spot.tensor!r}, channel {self.spot.channel}, y {self.spot.y}, x {self.spot.x}"
+        when = f"cycle {self.cycle}" if self.cycle is not None else "never"
+        lines = [
+            f"first divergence: ONNX node {', '.join(self.nodes) or '-'} (layer {self.layer!r}), tile {self.tile}",
+            f"  instruction #{self.instruction}: {self.text}" + (f" [{self.note}]" if self.note else ""),
+            f"  unit {self.unit.name}, {when}; {where}",
+            f"  expected {_or(self.expected, 'no write here')}, got {_or(self.got, 'no write')}",
+        ]
+        if self.waves is not None:
+            lines.append(f"  waves: {self.waves}")
+        return "\n".join(lines)
+
+
+def _or(value: int | None, otherwise: str) -> str:
+    return otherwise if value is None else str(value)
+
+
+def find_divergence(
+    program: Program,
+    inputs: Arrays,
+    *,
+    verilog: str | None = None,
+    memory: MemorySettings | None = None,
+    waves_in: Path | None = None,
+) -> Divergence | None:
+    """Run the RTL once more with its write ports tapped, and find the first wrong write; None when there is none.
+
+    The run need not end well: after a hang or an error the first missing write counts. With `waves_in` the cycles around
+    the wrong write are run once more and left as waves in that folder.
+    """
+    backend = RtlBackend(bench=FastBench(taps=True), verilog=verilog, memory=memory)
+    seen = backend.observe(program, inputs, log_writes=True)
+    found = first_wrong_write(program, inputs, seen)
+    if found is None or waves_in is None or found.cycle is None:
+        return found
+    at = found.cycle + seen.raw.first_cycle
+    tracer = RtlBackend(bench=FastBench(waves=True), verilog=verilog, memory=memory, folder=waves_in)
+    tracer.observe(program, inputs, waves=(max(1, at - _WAVE_MARGIN), at + _WAVE_MARGIN))
+    return _with_waves(found, waves_in / "dump.fst")
+
+
+def _with_waves(found: Divergence, path: Path) -> Divergence:
+    import dataclasses
+
+    return dataclasses.replace(found, waves=path)
+
+
+def first_wrong_write(program: Program, inputs: Arrays, seen: Observation) -> Divergence | None:
+    """The first wrong or missing write, by the program's order of instructions."""
+    if seen.writes is None:
+        return None
+    by_writer = {w: seen.writes[seen.writes["writer"] == w] for w in Writer}
+    position: dict[Writer, int] = defaultdict(int)
+    for expected in expected_writes(program, inputs):
+        count = write_count(program.instructions[expected.index], program.params)
+        first = position[expected.writer]
+        position[expected.writer] += count
+        written = by_writer[expected.writer][first : first + count]
+        wrong = _first_wrong(expected, written)
+        if wrong is not None:
+            return _describe(program, expected, written[wrong], seen.raw.first_cycle)
+        if len(written) < count:
+            return _describe_missing(program, expected, written)
+    return None
+
+
+def _wanted(expected: Expected, written: NDArray[np.void]) -> NDArray[np.uint8]:
+    return expected.content[written["word"] % len(expected.content)]
+
+
+def _masks(written: NDArray[np.void], width: int) -> NDArray[np.bool_]:
+    return (written["mask"][:, None] >> np.arange(width, dtype=np.uint32) & 1).astype(bool)
+
+
+def _first_wrong(expected: Expected, written: NDArray[np.void]) -> int | None:
+    content = _wanted(expected, written)
+    differs = ((content != written["data"]) & _masks(written, content.shape[1])).any(axis=1)
+    stray = ~np.isin(written["word"] % len(expected.content), expected.words)
+    wrong = np.flatnonzero(differs | stray)
+    return int(wrong[0]) if len(wrong) else None
+
+
+def _describe(program: Program, expected: Expected, record: np.void, first_cycle: int) -> Divergence:
+    word = int(record["word"]) % len(expected.content)
+    one = np.array([record], dtype=record.dtype)
+    content, mask = expected.content[word], _masks(one, expected.content.shape[1])[0]
+    places = np.flatnonzero((content != record["data"]) & mask)
+    byte = int(places[0]) if len(places) else int(np.flatnonzero(mask)[0])
+    stray = word not in expected.words
+    return _divergence(
+        program,
+        expected,
+        word,
+        byte,
+        cycle=int(record["cycle"]) - first_cycle,
+        wanted=None if stray else int(content[byte].astype(np.int8)),
+        got=int(record["data"][byte].astype(np.int8)),
+    )
+
+
+def _describe_missing(program: Program, expected: Expected, written: NDArray[np.void]) -> Divergence:
+    missing = expected.words[~np.isin(expected.words, written["word"] % len(expected.content))]
+    word = int(missing[0]) if len(missing) else int(expected.words[-1])
+    wanted = int(expected.content[word][0].astype(np.int8))
+    return _divergence(program, expected, word, 0, cycle=None, wanted=wanted, got=None)
+
+
+def _divergence(
+    program: Program, expected: Expected, word: int, byte: int, *, cycle: int | None, wanted: int | None, got: int | None
+) -> Divergence:
+    source = program.provenance[expected.index]
+    layer = program.layers[source.layer] if 0 <= source.layer < len(program.layers) else None
+    locate = {Memory.DRAM: spot_in_memory, Memory.SCRATCH: spot_in_scratch}.get(expected.memory)
+    return Divergence(
+        instruction=expected.index,
+        text=disassemble(program.instructions[expected.index]),
+        unit=expected.writer.unit,
+        cycle=cycle,
+        layer=layer.name if layer else "",
+        nodes=layer.origin if layer else (),
+        tile=source.tile,
+        note=source.note,
+        memory=expected.memory,
+        word=word,
+        byte=byte,
+        expected=wanted,
+        got=got,
+        spot=locate(program, word, byte, expected.index) if locate else None,
+    )

@@ -1,0 +1,64 @@
+"""From a word of memory to the tensor, channel, y and x that it holds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from compiler.program.footprint import Memory, footprint
+from compiler.program.memory import PIXEL_CHANNELS
+from compiler.program.program import Layout, Place, Program
+from hw.spec.isa import Kind
+
+from .shadow import addresses
+
+
+@dataclass(frozen=True)
+class Spot:
+    """One value of a tensor."""
+
+    tensor: str
+    channel: int
+    y: int
+    x: int
+
+
+def spot_in_memory(program: Program, word: int, byte: int, index: int) -> Spot | None:
+    """The tensor value in a byte of DRAM that instruction `index` wrote or read.
+
+    Tensors may share memory over time: of those that have this word, the one that is completed next is meant.
+    """
+    places = [p for p in program.places if p.address <= word < p.address + p.words]
+    later = [p for p in places if p.first_instruction is not None and p.first_instruction >= index]
+    if not places:
+        return None
+    place = min(later, key=lambda p: p.first_instruction or 0) if later else places[0]
+    return _spot(program, place, word - place.address, byte)
+
+
+def _spot(program: Program, place: Place, offset: int, byte: int) -> Spot:
+    _, _, height, width = place.shape
+    if place.layout is Layout.PIXELS4:
+        row = -(-width // program.params.pixels_per_word)
+        y, group = divmod(offset, row)
+        x = group * program.params.pixels_per_word + byte // PIXEL_CHANNELS
+        return Spot(place.name, byte % PIXEL_CHANNELS, y, x)
+    block, rest = divmod(offset, height * width)
+    y, x = divmod(rest, width)
+    return Spot(place.name, block * program.params.rows + byte, y, x)
+
+
+def spot_in_scratch(program: Program, word: int, byte: int, index: int) -> Spot | None:
+    """The tensor value in a byte of the scratchpad that instruction `index` wrote: where it is stored to, if it is."""
+    for later in range(index + 1, len(program.instructions)):
+        instruction = program.instructions[later]
+        accesses = footprint(instruction, program.params)
+        if instruction.kind is Kind.STORE:
+            source, target = accesses
+            hits = np.flatnonzero(addresses(source) == word)
+            if len(hits):
+                return spot_in_memory(program, int(addresses(target)[hits[0]]), byte, later)
+        written = [a for a in accesses if a.write and a.memory is Memory.SCRATCH]
+        if any((addresses(a) == word).any() for a in written):
+            return None
+    return None

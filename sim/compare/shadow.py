@@ -1,0 +1,98 @@
+"""What every instruction must write: the instruction simulator run beside a record of what the RTL wrote."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
+from compiler.program.program import Program
+from hw.spec.isa import Instruction, Kind, Target
+from hw.spec.params import HardwareParams
+from numpy.typing import NDArray
+
+from sim.isa_sim import IsaSimulator
+from sim.result import Arrays
+from sim.rtl.writes import Writer
+
+Words = NDArray[np.int64]
+
+
+def addresses(access: Access) -> Words:
+    """All words of an access in the order in which a move walks them."""
+    found = np.asarray(access.base, np.int64)
+    for count, step in access.dims:
+        found = found[..., None] + np.arange(count, dtype=np.int64) * step
+    return found.reshape(-1) if access.memory is Memory.DRAM else found.reshape(-1) % ADDRESS_SPACE
+
+
+def memory_words(program: Program, memory: Memory) -> int:
+    """Words of a memory; addresses of the local ones wrap there."""
+    params = program.params
+    sizes = {
+        Memory.DRAM: program.memory_words,
+        Memory.SCRATCH: params.scratch_words,
+        Memory.WEIGHT: params.weight_words,
+    }
+    return sizes[memory]
+
+
+def writer_of(instruction: Instruction) -> Writer | None:
+    """Who writes the results of an instruction; None for instructions that write no memory."""
+    match instruction.kind:
+        case Kind.LOAD:
+            return Writer.LOAD_WEIGHT if instruction["target"] == Target.WEIGHT else Writer.LOAD_SCRATCH
+        case Kind.STORE:
+            return Writer.STORE
+        case Kind.CONV:
+            return Writer.MAC
+        case Kind.BEGIN | Kind.END | Kind.VTABLE:
+            return None
+        case _:
+            return Writer.VEC
+
+
+def write_count(instruction: Instruction, params: HardwareParams) -> int:
+    """How many writes the hardware makes for an instruction."""
+    i = instruction
+    match i.kind:
+        case Kind.LOAD | Kind.STORE:
+            return i["n0"] * i["n1"] * i["n2"]
+        case Kind.CONV:
+            # A pixel's block of columns drains `lanes` bytes at a time.
+            return i["out_h"] * i["out_w"] * i["out_blocks"] * (params.cols // params.lanes)
+        case Kind.BEGIN | Kind.END | Kind.VTABLE:
+            return 0
+        case _:
+            return i["out_h"] * i["out_w"] * i["blocks"]
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What stands in memory right after an instruction, where that instruction wrote."""
+
+    index: int
+    writer: Writer
+    memory: Memory
+    words: Words
+    """The words that it may write."""
+    content: NDArray[np.uint8]
+    """The whole memory, word by word; valid until the next step."""
+
+
+def expected_writes(program: Program, inputs: Arrays) -> Iterator[Expected]:
+    """Every writing instruction in program order."""
+    simulator = IsaSimulator(program, check=False)
+    simulator.reset(inputs)
+    while not simulator.finished:
+        index = simulator.step()
+        instruction = program.instructions[index]
+        writer = writer_of(instruction)
+        if writer is None:
+            continue
+        target = next(a for a in footprint(instruction, program.params) if a.write)
+        machine = simulator.machine
+        stores = {Memory.DRAM: machine.dram, Memory.SCRATCH: machine.scratch, Memory.WEIGHT: machine.weights}
+        words = addresses(target) % memory_words(program, target.memory)
+        yield Expected(index, writer, target.memory, words, stores[target.memory].view(np.uint8))
