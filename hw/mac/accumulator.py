@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, signed
+from itertools import pairwise
+
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -58,15 +60,14 @@ class Accumulators(wiring.Component):
         first = [self.first, *(Signal(name=f"first{i}", reset_less=True) for i in range(1, 3))]
         address = [self.address, *(Signal(len(self.address), name=f"address{i}", reset_less=True) for i in range(1, 4))]
         for delayed in (valid, first, address):
-            m.d.sync += [after.eq(before) for before, after in zip(delayed[:-1], delayed[1:], strict=True)]
-        drained = [
-            self._column(m, column, valid, first, address)
-            for column in range(self._params.cols)
-        ]
+            m.d.sync += [after.eq(before) for before, after in pairwise(delayed)]
+        drained = [self._column(m, column, valid, first, address) for column in range(self._params.cols)]
         self._pick(m, drained)
         return m
 
-    def _column(self, m: Module, column: int, valid: list[Signal], first: list[Signal], address: list[Signal]) -> Signal:
+    def _column(
+        self, m: Module, column: int, valid: list[Signal], first: list[Signal], address: list[Signal]
+    ) -> Signal:
         memory = Memory(shape=self._sum, depth=2 * self._params.strip, init=[])
         m.submodules[f"column{column}"] = memory
         read, drain, write = memory.read_port(), memory.read_port(), memory.write_port()

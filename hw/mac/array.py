@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 from math import ceil, log
 
 from amaranth.hdl import Module, Signal, Value, signed
@@ -65,7 +66,7 @@ class MacArray(wiring.Component):
         m = Module()
         depth = self.latency(self._rows)
         valid = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, depth))]
-        m.d.sync += [after.eq(before) for before, after in zip(valid[:-1], valid[1:], strict=True)]
+        m.d.sync += [after.eq(before) for before, after in pairwise(valid)]
         pixel = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
             m.d.sync += pixel.eq(self.pixel)

@@ -1,4 +1,4 @@
-"""The channel parameters: bias and scale of each channel of two output blocks, one of which may load while the other is used."""
+"""The channel parameters: bias and scale of each channel of two output blocks, one loading while the other is used."""
 
 from __future__ import annotations
 

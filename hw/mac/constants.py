@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import data, enum, stream, wiring
+from enum import IntEnum
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
@@ -16,7 +18,7 @@ _DEPTH = 4
 _RESIDUAL_BYTES = 16
 
 
-class Piece(enum.Enum, shape=2):
+class Piece(IntEnum):
     """What the bytes now being taken apart are."""
 
     NONE = 0
@@ -68,7 +70,9 @@ class ConstantsLoader(wiring.Component):
         m = Module()
         m.submodules.words = words = SyncFIFOBuffered(width=8 * self._params.word_bytes, depth=_DEPTH)
         piece = Signal(Piece)
-        remaining = Signal(range(self._params.table_words + self._params.residual_words + self._params.channel_words + 1))
+        remaining = Signal(
+            range(self._params.table_words + self._params.residual_words + self._params.channel_words + 1)
+        )
         pending = Signal(data.StructLayout({"table": 1, "residual": 1}))
         m.d.comb += self.requests.ready.eq(piece == Piece.NONE)
         with m.If(self.requests.valid & self.requests.ready):
@@ -76,7 +80,9 @@ class ConstantsLoader(wiring.Component):
             table = Mux(request.load_table, self._params.table_words, 0)
             residual = Mux(request.load_residual, self._params.residual_words, 0)
             m.d.sync += [
-                piece.eq(Mux(request.load_table, Piece.TABLE, Mux(request.load_residual, Piece.RESIDUAL, Piece.CHANNEL))),
+                piece.eq(
+                    Mux(request.load_table, Piece.TABLE, Mux(request.load_residual, Piece.RESIDUAL, Piece.CHANNEL))
+                ),
                 pending.residual.eq(request.load_residual),
                 remaining.eq(table + residual + self._params.channel_words),
                 self.read_address.eq(request.address),
@@ -121,7 +127,9 @@ class ConstantsLoader(wiring.Component):
         increment = Mux(is_table, 1, 4)
         m.d.comb += [
             moving.eq(words.r_rdy & free),
-            last_step.eq(Mux(is_table, step == self._params.word_bytes - 1, quarter == self._params.word_bytes // 4 - 1)),
+            last_step.eq(
+                Mux(is_table, step == self._params.word_bytes - 1, quarter == self._params.word_bytes // 4 - 1)
+            ),
             words.r_en.eq(moving & (last_step | last_index)),
             self.write.word.eq(word),
             self.write.byte.eq(word.word_select(step[:2], 8)),

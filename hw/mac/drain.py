@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -78,13 +78,13 @@ class Drain(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """A walker over the output, whose addresses are those of the residual operand, and counters of what is there."""
+        """A walker over the output, with the residual operand's addresses, and counters of what is there."""
         m = Module()
         m.submodules.walker = walker = OutputWalker(self._params)
         active = Signal()
         job = Signal(DRAIN_JOB)
         self._begin(m, walker, active, job)
-        number, strip_there = self._strips(m, walker)
+        strip_there = self._strips(m, walker)
         blocks_there = self._blocks(m, walker)
         wanted = Signal()
         offered = Signal()
@@ -131,7 +131,7 @@ class Drain(wiring.Component):
         with m.If(self.table_switched):
             m.d.sync += self.tag.table_set.eq(~self.tag.table_set)
 
-    def _strips(self, m: Module, walker: OutputWalker) -> tuple[Signal, Signal]:
+    def _strips(self, m: Module, walker: OutputWalker) -> Value:
         """Pixel number in the strip; both banks' strips may be waiting."""
         bits = self._params.strip.bit_length()
         lengths = Signal(data.ArrayLayout(bits, 2))
@@ -148,9 +148,9 @@ class Drain(wiring.Component):
             with m.If(last):
                 m.d.sync += [number.eq(0), bank.eq(~bank)]
         m.d.comb += [self.address[:-1].eq(number), self.address[-1].eq(bank)]
-        return number, waiting != 0
+        return waiting != 0
 
-    def _blocks(self, m: Module, walker: OutputWalker) -> Signal:
+    def _blocks(self, m: Module, walker: OutputWalker) -> Value:
         """Blocks whose parameters are there."""
         loaded = Signal(range(3))
         m.d.comb += self.channels_released.eq(self.item & walker.block_end)

@@ -17,7 +17,6 @@ PIXELS_BITS = 28
 """Bits of out_h * out_w."""
 
 CONV = instruction_layout(Kind.CONV)
-ConvView = data.View
 
 
 def _fields(*names: str) -> dict[str, Shape]:
@@ -74,7 +73,7 @@ def strip_count(params: HardwareParams, pixels: Value) -> Value:
     return (pixels + (params.strip - 1)) >> (params.strip.bit_length() - 1)
 
 
-def job(layout: data.StructLayout, conv: ConvView, **extra: Value) -> Value:
+def job(layout: data.StructLayout, conv: data.View, **extra: Value) -> Value:
     """The bits of a job: members named in `extra`, the others from the instruction's fields of the same name."""
     bits = []
     for name, field in layout:
@@ -94,9 +93,8 @@ def _fit(value: Value, shape: Shape) -> Value:
     return Cat(value, (value[-1] if value.shape().signed else Value.cast(0)[:1]).replicate(shape.width - len(value)))
 
 
-def constant_words(params: HardwareParams, conv: ConvView) -> Value:
+def constant_words(params: HardwareParams, conv: data.View) -> Value:
     """Words before the first block's tiles: table, residual constants, channel parameters."""
     table = (conv.table == TableUse.LOAD).replicate(params.table_words.bit_length()) & params.table_words
     residual = conv.residual.replicate(params.residual_words.bit_length()) & params.residual_words
     return table + residual + params.channel_words
-

@@ -5,8 +5,10 @@ It works on the next instruction while the current one runs, so it takes its tim
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
-from amaranth.lib import data, enum, stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXEL_JOB
@@ -24,23 +26,23 @@ TAP_BITS = 8
 def plan_layout(params: HardwareParams) -> data.StructLayout:
     """A prepared job.
 
-    `length` pixels in a strip, one more in the first `longer` strips; `row_first`, `row_stride` and `row_tap`: offset of
-    the first input row, and its change from one output row and from one kernel row to the next, all modulo the ring;
+    `length` pixels in a strip, one more in the first `longer` strips; `row_first`, `row_stride` and `row_tap`: offset
+    of the first input row, and its change from one output row and from one kernel row to the next, modulo the ring;
     `column_tap`: input columns from one kernel column to the next.
     """
     kept = {name: PIXEL_JOB.members[name] for name in _KEPT}
     made = {"length": params.strip.bit_length(), "longer": PIXEL_JOB.members["strips"], "column_tap": TAP_BITS}
-    rows = {name: SCRATCH_BITS for name in ("row_first", "row_stride", "row_tap")}
+    rows = dict.fromkeys(("row_first", "row_stride", "row_tap"), SCRATCH_BITS)
     return data.StructLayout({**kept, **made, **rows})
 
 
 def add_in_ring(a: Value, b: Value, ring: Value) -> Value:
-    """a + b modulo the ring, for operands inside it; modulo the address space when there is no ring."""
+    """A + b modulo the ring, for operands inside it; modulo the address space when there is no ring."""
     total = (a + b)[: SCRATCH_BITS + 1]
     return Mux((ring != 0) & (total >= ring), total - ring, total)[:SCRATCH_BITS]
 
 
-class _Step(enum.Enum, shape=2):
+class _Step(IntEnum):
     IDLE = 0
     REDUCE = 1
     SUM = 2
@@ -52,9 +54,7 @@ class Preparer(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        super().__init__(
-            {"jobs": In(stream.Signature(PIXEL_JOB)), "plans": Out(stream.Signature(plan_layout(params)))}
-        )
+        super().__init__({"jobs": In(stream.Signature(PIXEL_JOB)), "plans": Out(stream.Signature(plan_layout(params)))})
 
     def elaborate(self, platform: object) -> Module:
         """The division and the ring arithmetic run side by side."""
@@ -108,7 +108,12 @@ class Preparer(wiring.Component):
         outside = (job.in_ring != 0) & ((plan.row_first >= job.in_ring) | (row >= job.in_ring))
         with m.If(start):
             offered = self.jobs.payload
-            m.d.sync += [state.eq(_Step.REDUCE), row.eq(offered.in_row), plan.row_first.eq(offered.in_row_off), count.eq(0)]
+            m.d.sync += [
+                state.eq(_Step.REDUCE),
+                row.eq(offered.in_row),
+                plan.row_first.eq(offered.in_row_off),
+                count.eq(0),
+            ]
             m.d.sync += [plan.row_stride.eq(0), plan.row_tap.eq(0)]
         with m.Elif(state == _Step.REDUCE):
             with m.If(~outside & (count == 0)):
@@ -139,4 +144,3 @@ class Preparer(wiring.Component):
                 dividend.eq(bits << 1),
                 value.eq(Mux(doubled >= job.in_ring, doubled - job.in_ring, doubled)),
             ]
-

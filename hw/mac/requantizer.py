@@ -119,7 +119,10 @@ class RequantizerLane(wiring.Component):
                 rounded = Signal(_TOP + 1)
                 m.d.comb += rounded.eq(kept + (dropped[-1] & (dropped[:-1].any() | kept[0])))
                 carry = rounded[-1]
-                m.d.sync += [significand.eq(Cat(rounded[: _TOP - 1], rounded[_TOP - 1] | carry)), counted.eq(zeros - carry)]
+                m.d.sync += [
+                    significand.eq(Cat(rounded[: _TOP - 1], rounded[_TOP - 1] | carry)),
+                    counted.eq(zeros - carry),
+                ]
             else:
                 m.d.sync += [significand.eq(normal), counted.eq(zeros)]
         return significand, counted
@@ -146,7 +149,7 @@ class RequantizerLane(wiring.Component):
         return product, point6
 
     def _round_product(self, m: Module, product: Signal, point: Signal) -> tuple[Signal, Value, Signal]:
-        """Stage 7: the 24 bits from the top bit on, rounded as fp32 does (`ort`) or with a flag for lost bits (`exact`)."""
+        """Stage 7: 24 bits from the top bit on, rounded as fp32 does (`ort`) or with a flag for lost bits (`exact`)."""
         aligned = Signal.like(product)
         high = product[-1]
         m.d.comb += aligned.eq(Mux(high, product, product << 1))

@@ -78,7 +78,9 @@ class ResidualAdder(wiring.Component):
     def _constants(self, m: Module) -> data.View[data.StructLayout]:
         stored = Signal(data.ArrayLayout(32, 4))
         active = Signal(
-            data.StructLayout({"m1": signed(32), "m2": signed(32), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1})
+            data.StructLayout(
+                {"m1": signed(32), "m2": signed(32), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1}
+            )
         )
         with m.If(self.write.piece == Piece.RESIDUAL):
             m.d.sync += stored[self.write.index[:2]].eq(self.write.word)

@@ -1,4 +1,4 @@
-"""A requantisation scale as the requantisers take it: a mantissa with its top bit set, and the exponent that goes with it."""
+"""A requantisation scale as the requantisers take it: a mantissa with its top bit set, and its exponent."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class ScaleNormalizer(wiring.Component):
         for number, steps in enumerate((self._STEPS[: self._FIRST_STEPS], self._STEPS[self._FIRST_STEPS :])):
             for step in steps:
                 mantissa, exponent = self._step(m, mantissa, exponent, step)
-            registers = (self.mantissa, self.exponent) if number else (Signal.like(self.mantissa), Signal.like(self.exponent))
+            registers = (
+                (self.mantissa, self.exponent) if number else (Signal.like(self.mantissa), Signal.like(self.exponent))
+            )
             m.d.sync += [registers[0].eq(mantissa), registers[1].eq(exponent)]
             mantissa, exponent = registers
         return m

@@ -17,7 +17,7 @@ class TableLookup(wiring.Component):
     Members
     -------
     write, write_set:
-        Bytes of piece TABLE are stored in the set, the first one belonging to result byte 0, the next to 1, …, 255 to -1.
+        Bytes of piece TABLE are stored in the set, in the order of result bytes 0 to 127, -128 to -1.
     valid, use, read_set, values:
         Bytes to look up or, without `use`, to leave as they are.
     results:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from enum import IntEnum
+
 from amaranth.hdl import Module, Signal, signed
-from amaranth.lib import data, enum, wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXELS_BITS
@@ -38,7 +40,7 @@ def tile_layout(params: HardwareParams) -> data.StructLayout:
     )
 
 
-class _Phase(enum.Enum, shape=2):
+class _Phase(IntEnum):
     READY = 0
     STEP = 1
     FORM = 2

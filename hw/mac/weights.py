@@ -98,7 +98,9 @@ class WeightFetcher(wiring.Component):
             arriving = after
         return arriving
 
-    def _advance(self, m: Module, job: data.View[data.StructLayout], active: Signal, loops: TileLoops, last_word: Signal) -> None:
+    def _advance(
+        self, m: Module, job: data.View[data.StructLayout], active: Signal, loops: TileLoops, last_word: Signal
+    ) -> None:
         """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new job."""
         strips, blocks = Signal(PIXELS_BITS), Signal.like(job.out_blocks)
         block_start = Signal(SCRATCH_BITS)
@@ -126,12 +128,19 @@ class WeightFetcher(wiring.Component):
             m.d.sync += active.eq(0)
         with m.Elif(strip_end & (strips == 1)):
             tiles = following + self._params.channel_words
-            m.d.sync += [strips.eq(job.strips), blocks.eq(blocks - 1), block_start.eq(tiles), self.read_address.eq(tiles)]
+            m.d.sync += [
+                strips.eq(job.strips),
+                blocks.eq(blocks - 1),
+                block_start.eq(tiles),
+                self.read_address.eq(tiles),
+            ]
             self._request(m, following)
         with m.Elif(self.read_valid):
             m.d.sync += [strips.eq(strips - strip_end), self.read_address.eq(Mux(strip_end, block_start, following))]
 
-    def _request(self, m: Module, address: Signal, load_table: Signal | int = 0, load_residual: Signal | int = 0) -> None:
+    def _request(
+        self, m: Module, address: Signal, load_table: Signal | int = 0, load_residual: Signal | int = 0
+    ) -> None:
         m.d.sync += [
             self.constants.valid.eq(1),
             self.constants.payload.address.eq(address),

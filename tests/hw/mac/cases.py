@@ -17,7 +17,7 @@ _MOST_MACS = 3000
 
 @dataclass
 class Case:
-    """A program and its memories. Inputs and residuals stand in the lower half of the scratchpad, outputs in the upper."""
+    """A program and its memories: inputs and residuals in the scratchpad's lower half, outputs in the upper one."""
 
     program: list[Instruction]
     scratch: np.ndarray

@@ -1,4 +1,4 @@
-"""What a CONV instruction does to the scratchpad, straight from the description in docs/architecture.md, pixel by pixel."""
+"""What a CONV instruction does to the scratchpad, straight from docs/architecture.md, pixel by pixel."""
 
 from __future__ import annotations
 
@@ -49,7 +49,14 @@ class Reference:
                     self._pixel(i, block, oy, ox, weights, channels, residual)
 
     def _pixel(
-        self, i: Instruction, block: int, oy: int, ox: int, weights: np.ndarray, channels: bytes, residual: Affine | None
+        self,
+        i: Instruction,
+        block: int,
+        oy: int,
+        ox: int,
+        weights: np.ndarray,
+        channels: bytes,
+        residual: Affine | None,
     ) -> None:
         p = self.params
         sums = np.zeros(p.cols, np.int64)

@@ -49,7 +49,9 @@ def _run(params: HardwareParams, vectors: list[Vector | None]) -> list[int]:
 
 
 def _scale(rng: random.Random, bits: int) -> Scale:
-    mantissa = rng.choice((0, 1, 1 << (bits - 1), (1 << bits) - 1, rng.getrandbits(bits), rng.getrandbits(bits) | 1 << (bits - 1)))
+    mantissa = rng.choice(
+        (0, 1, 1 << (bits - 1), (1 << bits) - 1, rng.getrandbits(bits), rng.getrandbits(bits) | 1 << (bits - 1))
+    )
     return Scale(mantissa, rng.choice((0, 1, 63, rng.randrange(64), bits + 6, bits + 8)))
 
 
@@ -62,7 +64,9 @@ def _near_tie(rng: random.Random, scale: Scale) -> int:
 def _vector(rng: random.Random, params: HardwareParams) -> Vector:
     scale = _scale(rng, params.mantissa_bits)
     acc_low, acc_high = -(1 << (params.acc_bits - 1)), (1 << (params.acc_bits - 1)) - 1
-    total = rng.choice((_near_tie(rng, scale), rng.randrange(-(1 << 31), 1 << 31), rng.randint(-300, 300), -(1 << 31), (1 << 31) - 1))
+    total = rng.choice(
+        (_near_tie(rng, scale), rng.randrange(-(1 << 31), 1 << 31), rng.randint(-300, 300), -(1 << 31), (1 << 31) - 1)
+    )
     acc = rng.choice((max(acc_low, min(acc_high, total)), rng.randint(acc_low, acc_high)))
     bias = max(-(1 << 31), min((1 << 31) - 1, total - acc))
     return acc, bias, scale, rng.randint(-128, 127)
@@ -114,5 +118,7 @@ def test_scale_normalizer_equals_its_model(bits: int) -> None:
     simulator.add_testbench(bench)
     simulator.run()
     expected = [ScaleNormalizer.model(*scale, bits) for scale in scales]
-    assert [r for r, s in zip(results, scales, strict=True) if s[0]] == [e for e, s in zip(expected, scales, strict=True) if s[0]]
+    assert [r for r, s in zip(results, scales, strict=True) if s[0]] == [
+        e for e, s in zip(expected, scales, strict=True) if s[0]
+    ]
     assert all(r[0] == 0 for r, s in zip(results, scales, strict=True) if not s[0])

@@ -1,0 +1,142 @@
+"""The whole MAC unit, in Verilator: random programs against the plain reference, faults, and its speed."""
+
+from __future__ import annotations
+
+import struct
+from functools import cache
+
+import numpy as np
+import pytest
+
+from hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
+from hw.spec.params import HardwareParams, preset
+from hw.spec.regs import Cause
+from tests.hw.mac.bench import Bench, Outcome
+from tests.hw.mac.cases import SCRATCH_WORDS, random_case
+from tests.hw.mac.reference import Reference
+
+pytestmark = pytest.mark.slow
+
+_NANO = preset("nano").replace(weight_kib=64)
+PARAMS: dict[str, HardwareParams] = {
+    "nano": _NANO,
+    "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20),
+    "wide": _NANO.replace(rows=4, cols=8, lanes=1, strip=16),
+    "exact": _NANO.replace(rows=16, cols=16, lanes=4, axi_data_bits=128, match="exact", mantissa_bits=16, acc_bits=24),
+}
+
+
+@cache
+def _bench(name: str) -> Bench:
+    return Bench(PARAMS[name])
+
+
+def _conv(p: HardwareParams, **fields: int) -> Instruction:
+    """A 3x3 convolution of a 32 x 32 picture."""
+    usual = {
+        "kernel_h": 3, "kernel_w": 3, "out_blocks": 2, "out_h": 32, "out_w": 32, "in_h": 32, "in_w": 32,
+        "iy0": -1, "ix0": -1, "in_row": 32, "in_plane": 1024, "in_row_off": (-32) % (1 << 20),
+        "out_base": 1024, "out_row": 32, "out_plane": 1024,
+    }  # fmt: skip
+    return make(Kind.CONV, **{**usual, **fields})
+
+
+def _run(name: str, program: list[Instruction] | list[bytes], **options: int) -> Outcome:
+    p = PARAMS[name]
+    noise = np.random.default_rng(5)
+    scratch = noise.integers(-128, 128, SCRATCH_WORDS * p.rows, dtype=np.int8)
+    weights = noise.integers(-128, 128, p.weight_words * p.rows, dtype=np.int8)
+    return _bench(name).run(program, scratch, weights, **options)
+
+
+@pytest.mark.parametrize("name", PARAMS)
+@pytest.mark.parametrize("group", range(3))
+def test_random_programs(name: str, group: int) -> None:
+    p = PARAMS[name]
+    for seed in range(10 * group, 10 * group + 10):
+        case = random_case(seed, p, 8)
+        reference = Reference(p, case.scratch, case.weights)
+        for instruction in case.program:
+            reference.conv(instruction)
+        outcome = _bench(name).run(
+            case.program,
+            case.scratch,
+            case.weights,
+            drain_ready=(100, 50, 20)[seed % 3],
+            residual_ready=(100, 40)[seed % 2],
+            offered=(100, 3)[seed // 2 % 2],
+            seed=seed,
+        )
+        assert (outcome.done, outcome.started, outcome.fault) == (len(case.program), len(case.program), 0), seed
+        wrong = np.argwhere(outcome.scratch != reference.scratch)
+        assert not len(wrong), f"seed {seed}: {len(wrong)} bytes differ, first at word and byte {wrong[0].tolist()}"
+        assert (reference.scratch != case.scratch.reshape(-1, p.rows)).sum() > 20
+
+
+@pytest.mark.parametrize("name", ["nano", "exact"])
+def test_long_convolutions_lose_no_cycles(name: str) -> None:
+    p = PARAMS[name]
+    fields = {"out_plane": 1024 * p.cols // p.rows}
+    outcome = _run(name, [_conv(p, **fields)] * 3)
+    pixels = 3 * 2 * 9 * 32 * 32
+    assert outcome.busy == pixels
+    # Filling the pipes, and draining the last strip, once for all three instructions.
+    assert outcome.cycles <= pixels + 60 + p.strip * p.cols // p.lanes
+    assert outcome.cycles <= pixels * 1.01
+
+
+def test_pointwise_layer_runs_at_full_rate_while_it_drains() -> None:
+    outcome = _run("nano", [_conv(_NANO, kernel_h=1, kernel_w=1, iy0=0, ix0=0, in_row_off=0)] * 4)
+    assert outcome.cycles <= 4 * 2 * 32 * 32 + 100
+
+
+def test_done_comes_soon_after_the_last_pixel() -> None:
+    small = _conv(_NANO, out_h=4, out_w=4, out_blocks=1, residual=1, res_row=4)
+    assert _run("nano", [small]).cycles <= 9 * 16 + 75
+
+
+@pytest.mark.parametrize(
+    ("fields", "name"),
+    [
+        ({"in_base": SCRATCH_WORDS}, "input outside"),
+        ({"out_base": SCRATCH_WORDS - 100}, "output outside"),
+        ({"residual": 1, "res_base": SCRATCH_WORDS}, "residual outside"),
+    ],
+)
+def test_address_outside_the_scratchpad(fields: dict[str, int], name: str) -> None:
+    good = _conv(_NANO, out_h=2, out_w=3, out_blocks=1)
+    outcome = _run("nano", [good, good, _conv(_NANO, **fields), good], most_cycles=20_000)
+    assert (outcome.fault, outcome.cause, outcome.fault_index) == (1, Cause.SCRATCH_RANGE, 2), name
+    assert outcome.done <= 2
+
+
+def _with_raw(instruction: Instruction, field: str, raw: int) -> bytes:
+    spec = BY_KIND[Kind.CONV]
+    f, low = spec.field(field), spec.offsets[field]
+    word = int.from_bytes(encode(instruction), "little") & ~(((1 << f.width) - 1) << low)
+    return (word | raw << low).to_bytes(64, "little")
+
+
+@pytest.mark.parametrize(
+    ("field", "raw"), [("stride_h", 0), ("kernel_w", 0), ("out_w", 0), ("table", 3), ("out_lane", 1), ("out_lane", 4)]
+)
+def test_bad_field(field: str, raw: int) -> None:
+    good = _conv(_NANO, out_h=2, out_w=3, out_blocks=1)
+    bad = _with_raw(good, field, raw)
+    outcome = _run("nano", [encode(good), bad, encode(good)], most_cycles=20_000)
+    assert (outcome.fault, outcome.cause, outcome.fault_index) == (1, Cause.BAD_FIELD, 1)
+
+
+def test_reference_is_not_deaf() -> None:
+    """The comparison must see a single changed weight."""
+    case = random_case(3, PARAMS["nano"], 1)
+    results = []
+    for change in (0, 1):
+        weights = case.weights.copy()
+        start = case.program[0]["weights"] * PARAMS["nano"].rows
+        weights[(start + 300 + np.arange(8)) % weights.size] += np.int8(change * 100)
+        reference = Reference(PARAMS["nano"], case.scratch, weights)
+        reference.conv(case.program[0])
+        results.append(reference.scratch)
+    assert (results[0] != results[1]).any()
+    assert struct.calcsize("<8I") == 32
