@@ -11,17 +11,31 @@ from dataclasses import dataclass
 from compiler.program.footprint import conv_tiles
 from compiler.program.hazards import waits_of
 from compiler.program.program import Provenance
-from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, TableUse, Unit
+from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
 from hw.spec.params import HardwareParams
 
 DRAM_LATENCY = 100
 """Cycles from a read request to its first beat, and from a last write beat to its response."""
-MOVE_OVERHEAD = 8
-MAC_OVERHEAD = 24
-"""Cycles before a CONV's first tile: its channel parameters and weights."""
-MAC_LATENCY = 24
-"""Cycles from a strip's last product to its last word's visibility, without the drain itself."""
-VECTOR_OVERHEAD = 12
+FIRST_FETCH = 24
+"""Cycles from the start command to the first instruction's start, without the memory's latency."""
+START = 2
+"""Cycles from the last wait's fulfilment to the start of a load, store or vector instruction."""
+MAC_START = 13
+"""The same for a CONV whose predecessor has ended: its first weight tile must be read."""
+LOAD_LATENCY = 6
+"""Cycles that a load adds to the memory's latency."""
+STORE_LATENCY = 8
+"""Cycles that a store adds to the memory's latency."""
+MAC_LATENCY = 28
+"""Cycles from a CONV's last product to the visibility of its last word."""
+RESIDUAL_LATENCY = 5
+"""What the residual adds to that."""
+VECTOR_LATENCY = 21
+"""Cycles from a vector instruction's last word read to its end."""
+TABLE_LATENCY = 9
+"""What loading a vector table takes besides its words."""
+SLIDING_TAPS = 5
+"""The longest window of a maximum along one axis that slides."""
 
 
 @dataclass(frozen=True)
@@ -35,10 +49,16 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Cost:
-    """Cycles for which an instruction keeps its unit, and those after which its result can be used."""
+    """What an instruction takes after its start.
 
+    `occupancy` is the time until the next one of its unit may start. Its result is ready `tail` cycles after its words or products are
+    through; `lead` cycles pass before the first. Words of successive moves follow each other without gaps, so leads and tails overlap.
+    """
+
+    lead: int
+    work: int
+    tail: int
     occupancy: int
-    latency: int
 
 
 def conv_busy(i: Instruction, params: HardwareParams) -> int:
@@ -53,38 +73,55 @@ def conv_busy(i: Instruction, params: HardwareParams) -> int:
     return i["out_blocks"] * max(conv_tiles(i) * tile, least)
 
 
+def window_words(i: Instruction) -> int:
+    """Cycles in which a pool takes a word; maxima along one axis take each word of a line once."""
+    windows, taps = i["out_h"] * i["out_w"] * i["blocks"], i["kernel_h"] * i["kernel_w"]
+    if i.kind is Kind.VMAX and taps <= SLIDING_TAPS:
+        if i["kernel_h"] == 1 and i["stride_w"] == 1:
+            return i["blocks"] * i["out_h"] * (i["out_w"] + taps - 1)
+        if i["kernel_w"] == 1 and i["stride_h"] == 1:
+            return i["blocks"] * i["out_w"] * (i["out_h"] + taps - 1)
+    return windows * taps
+
+
+def _vector(words: int) -> Cost:
+    return Cost(0, words, VECTOR_LATENCY, words + VECTOR_LATENCY)
+
+
 def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
     """What one instruction takes."""
     match i.kind:
-        case Kind.LOAD | Kind.STORE:
-            words = i["n0"] * i["n1"] * i["n2"]
-            return Cost(words + MOVE_OVERHEAD, words + MOVE_OVERHEAD + DRAM_LATENCY)
+        case Kind.LOAD:
+            return Cost(DRAM_LATENCY + LOAD_LATENCY, i["n0"] * i["n1"] * i["n2"], 0, START)
+        case Kind.STORE:
+            return Cost(0, i["n0"] * i["n1"] * i["n2"], DRAM_LATENCY + STORE_LATENCY, START)
         case Kind.CONV:
-            head = params.table_words if i["table"] == TableUse.LOAD else 0
-            busy = conv_busy(i, params) + head
-            last = min(params.strip, i["out_h"] * i["out_w"]) * params.cols // params.lanes
-            return Cost(busy, busy + MAC_OVERHEAD + MAC_LATENCY + last)
+            busy = conv_busy(i, params)
+            pixels = i["out_h"] * i["out_w"]
+            last = pixels // -(-pixels // params.strip)
+            drain = last * (params.cols // params.lanes - 1)
+            return Cost(0, busy, MAC_LATENCY + RESIDUAL_LATENCY * i["residual"] + drain, busy)
         case Kind.VTABLE:
-            return Cost(params.table_words + VECTOR_OVERHEAD, params.table_words + VECTOR_OVERHEAD)
+            words = params.table_words
+            return Cost(0, words, TABLE_LATENCY, words + TABLE_LATENCY)
         case Kind.VMAX | Kind.VAVG:
-            words = i["out_h"] * i["out_w"] * i["blocks"] * i["kernel_h"] * i["kernel_w"]
-            return Cost(words, words + VECTOR_OVERHEAD)
+            return _vector(window_words(i))
         case Kind.VCOPY | Kind.VADD | Kind.VMUL:
-            words = i["out_h"] * i["out_w"] * i["blocks"]
-            return Cost(words, words + VECTOR_OVERHEAD)
+            return _vector(i["out_h"] * i["out_w"] * i["blocks"])
         case _:
-            return Cost(0, 0)
+            return Cost(0, 0, 0, 0)
 
 
 class _Timeline:
-    """When each unit is free, and when each of its instructions has finished."""
+    """When each unit may start its next instruction, has passed its last word, and has finished each instruction."""
 
     def __init__(self, params: HardwareParams) -> None:
         self.params = params
         self.free = dict.fromkeys(QUEUED_UNITS, 0)
+        self.passed = dict.fromkeys(QUEUED_UNITS, 0)
         self.done: dict[Unit, list[int]] = {u: [] for u in QUEUED_UNITS}
         self.started: dict[Unit, list[int]] = {u: [] for u in QUEUED_UNITS}
-        self.fetched = DRAM_LATENCY
+        self.fetched = DRAM_LATENCY + FIRST_FETCH
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
 
     def step(self, instruction: Instruction) -> int:
@@ -94,18 +131,21 @@ class _Timeline:
         unit = instruction.unit
         if unit is Unit.CONTROL:
             return max(ready, self.fetched)
-        self.fetched += self.fetch_step
-        place = len(self.started[unit]) - self.params.queue_depth
-        if place >= 0:
-            # The fetcher stands still until the unit's queue has room.
-            self.fetched = max(self.fetched, self.started[unit][place])
-        start = max(self.fetched, ready, self.free[unit])
+        self._fetch(unit)
+        start = max(self.fetched, ready + (MAC_START if unit is Unit.MAC else START), self.free[unit])
         cost = instruction_cost(instruction, self.params)
         self.started[unit].append(start)
         self.free[unit] = start + cost.occupancy
-        before = self.done[unit][-1] if self.done[unit] else 0
-        self.done[unit].append(max(start + cost.latency, before))
+        self.passed[unit] = max(start + cost.lead, self.passed[unit]) + cost.work
+        self.done[unit].append(self.passed[unit] + cost.tail)
         return self.done[unit][-1]
+
+    def _fetch(self, unit: Unit) -> None:
+        """Fetch an instruction, as soon as the unit's queue has room for it."""
+        self.fetched += self.fetch_step
+        place = len(self.started[unit]) - self.params.queue_depth
+        if place >= 0:
+            self.fetched = max(self.fetched, self.started[unit][place])
 
 
 def predict(
