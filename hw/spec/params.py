@@ -205,6 +205,7 @@ def _check_agreement(p: HardwareParams) -> None:
         )
 
 
+# Weight memories hold an output block of the widest 3x3 layer: 256 channels on nano and small, 576 on base and large.
 PRESETS: dict[str, HardwareParams] = {
     "nano": HardwareParams(
         rows=4,
@@ -212,16 +213,16 @@ PRESETS: dict[str, HardwareParams] = {
         lanes=4,
         strip=32,
         scratch_kib=32,
-        weight_kib=8,
+        weight_kib=16,
         axi_data_bits=32,
         scratch_banks=2,
         queue_depth=4,
     ),
     "small": HardwareParams(
-        rows=8, cols=8, lanes=2, strip=32, scratch_kib=64, weight_kib=16, axi_data_bits=64, lut_products=48
+        rows=8, cols=8, lanes=2, strip=32, scratch_kib=64, weight_kib=32, axi_data_bits=64, lut_products=48
     ),
     "base": HardwareParams(
-        rows=16, cols=16, lanes=16, strip=64, scratch_kib=256, weight_kib=64, axi_data_bits=128, lut_products=228
+        rows=16, cols=16, lanes=16, strip=64, scratch_kib=256, weight_kib=128, axi_data_bits=128, lut_products=228
     ),
     "large": HardwareParams(rows=32, cols=32, lanes=32, strip=64, scratch_kib=1024, weight_kib=256, axi_data_bits=256),
 }

@@ -47,7 +47,7 @@ Choose a preset, or give a TOML file with all fields, or with `preset = "base"` 
 
 ```toml
 preset = "base"
-weight_kib = 128
+weight_kib = 256
 match = "exact"
 ```
 

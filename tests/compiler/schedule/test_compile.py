@@ -211,7 +211,7 @@ def test_too_small_a_weight_memory_is_refused_with_the_smallest_that_would_do():
     maker = GraphMaker(7)
     graph = maker.graph(maker.conv(maker.input(512, 5, 5), 16, 3))
     with pytest.raises(CapacityError, match=r"'conv0'.*use weight_kib = 128$"):
-        compile_graph(graph, preset("base"))
+        compile_graph(graph, preset("base").replace(weight_kib=64))
     check(maker, graph.outputs[0], preset("base").replace(weight_kib=128))
 
 

@@ -36,9 +36,9 @@ def test_toml_round_trips(params: HardwareParams):
 def test_toml_files_give_all_fields_or_a_preset_and_changes(tmp_path: Path):
     whole, changed = tmp_path / "whole.toml", tmp_path / "changed.toml"
     whole.write_text(BASE.to_toml())
-    changed.write_text('preset = "base"\nweight_kib = 128\nmatch = "exact"\n')
+    changed.write_text('preset = "base"\nweight_kib = 256\nmatch = "exact"\n')
     assert from_toml(whole) == BASE
-    assert from_toml(changed) == BASE.replace(weight_kib=128, match="exact")
+    assert from_toml(changed) == BASE.replace(weight_kib=256, match="exact")
     assert from_toml(changed).match is Match.EXACT
 
 
