@@ -1,0 +1,67 @@
+"""The report: one page that needs nothing else, with everything of the run in it."""
+
+import json
+import re
+
+import pytest
+
+from hw.spec.errors import FileFormatError
+from intloom.cli import main
+from intloom.report import write_report
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory, quantized_models):
+    folder = tmp_path_factory.mktemp("run")
+    loom = folder / "net.loom"
+    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(loom), "-q"]) == 0
+    assert main(["run", str(loom), "--backend", "isa", "--check", "-o", str(folder / "run"), "-q"]) == 0
+    return folder / "run"
+
+
+def embedded(page):
+    return json.loads(re.search(r'<script id="data" type="application/json">(.*?)</script>', page, re.DOTALL).group(1))
+
+
+def test_the_page_needs_no_network(run_folder):
+    page = write_report(run_folder).read_text()
+    assert not re.search(r'(src|href)="(https?:)?//', page)
+    assert "@import" not in page
+    assert "url(" not in page
+
+
+def test_the_page_holds_the_run(run_folder):
+    page = write_report(run_folder).read_text()
+    record, data = json.loads((run_folder / "run.json").read_text()), embedded(page)
+    assert data["layers"] == record["layers"]
+    assert len(data["timeline"]) == sum(layer["instructions"] for layer in record["layers"]) + sum(
+        1 for row in data["timeline"] if not 0 <= row[1] < len(record["layers"])
+    )
+    assert "bit-exact" in page
+    assert 'href="layers.csv"' in page
+
+
+def test_names_of_the_models_cannot_break_the_page(run_folder, tmp_path):
+    record = json.loads((run_folder / "run.json").read_text())
+    record["name"] = record["layers"][0]["name"] = "</script><script>alert(1)</script>"
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
+    page = write_report(tmp_path).read_text()
+    assert "<script>alert" not in page
+    assert embedded(page)["name"] == record["name"]
+
+
+def test_a_difference_is_shown(run_folder, tmp_path):
+    record = json.loads((run_folder / "run.json").read_text())
+    record["mismatches"] = 7
+    (tmp_path / "run.json").write_text(json.dumps(record))
+    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
+    assert "7 bytes differ" in write_report(tmp_path).read_text()
+
+
+@pytest.mark.parametrize("content", ["", "[]", "{", "null"])
+def test_a_broken_record_is_refused(tmp_path, content):
+    (tmp_path / "run.json").write_text(content)
+    with pytest.raises(FileFormatError, match=r"run\.json"):
+        write_report(tmp_path)
+    assert not (tmp_path / "report.html").exists()

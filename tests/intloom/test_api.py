@@ -1,0 +1,121 @@
+"""The Python interface: in onnxruntime's manner, equal to it, and readable in a notebook."""
+
+import numpy as np
+import onnxruntime as ort
+import pytest
+
+import intloom
+from hw.spec.errors import MismatchError, UsageError
+from intloom.images import synthetic_batch
+
+
+@pytest.fixture(scope="module")
+def model(quantized_models):
+    return quantized_models("mini_yolo", 32)
+
+
+@pytest.fixture(scope="module")
+def program(model):
+    return intloom.compile(model, preset="nano")
+
+
+@pytest.fixture
+def image():
+    return synthetic_batch(1, 32, 32, 4)
+
+
+@pytest.mark.parametrize("backend", ["golden", "isa"])
+def test_a_session_gives_what_onnxruntime_gives(model, program, image, backend):
+    session = intloom.Session(program, backend=backend, check=True)
+    ours = session.run(None, {"images": image})
+    theirs = ort.InferenceSession(str(model), providers=["CPUExecutionProvider"]).run(None, {"images": image})
+    assert len(ours) == len(theirs) == 1
+    np.testing.assert_array_equal(ours[0], theirs[0])
+    assert session.last.record["compared_bytes"] > 0
+    assert session.last.record["mismatches"] == 0
+
+
+def test_a_saved_program_is_the_same_program(program, image, tmp_path):
+    program.save(tmp_path / "p.loom")
+    loaded = intloom.Program.load(tmp_path / "p.loom")
+    assert loaded.program.instructions == program.program.instructions
+    one, other = (intloom.Session(p, backend="isa").run(["output0"], {"images": image})[0] for p in (program, loaded))
+    np.testing.assert_array_equal(one, other)
+    with pytest.raises(UsageError, match="freshly compiled"):
+        loaded.save(tmp_path / "again.loom")
+
+
+def test_without_the_model_the_accelerators_own_outputs_come_back(program, image, tmp_path):
+    program.save(tmp_path / "p.loom")
+    (tmp_path / "p.loom.onnx").unlink()
+    session = intloom.Session(tmp_path / "p.loom", backend="isa")
+    (name,) = session.inputs
+    outputs = session.run(None, {name: image})
+    assert len(outputs) == len(program.folded.graph.outputs)
+    with pytest.raises(UsageError, match="--model"):
+        intloom.Session(tmp_path / "p.loom", backend="golden")
+
+
+def test_intermediate_tensors_are_compared_when_they_are_kept(model, image):
+    kept = intloom.compile(model, preset="nano", keep_intermediates=True)
+    session = intloom.Session(kept, backend="isa", check=True)
+    session.run(None, {"images": image})
+    compared = {c["tensor"] for c in session.last.record["checks"] if c["against"] == "golden"}
+    assert len(compared) > len(kept.folded.graph.outputs)
+    assert sum(layer["compared_bytes"] > 0 for layer in session.last.record["layers"]) > 10
+
+
+def test_a_wrong_byte_is_an_error_that_names_it(program, image, monkeypatch):
+    session = intloom.Session(program, backend="isa", check=True)
+    run = session._backend.run
+
+    def tampered(*arguments, **options):
+        result = run(*arguments, **options)
+        array = next(iter(result.outputs.values()))
+        array[0, 0, 0, 0] ^= 1
+        return result
+
+    monkeypatch.setattr(session._backend, "run", tampered)
+    with pytest.raises(MismatchError, match=r"\[0, 0, 0, 0\]: expected"):
+        session.run(None, {"images": image})
+
+
+@pytest.mark.parametrize(
+    ("feeds", "message"),
+    [
+        ({}, "missing"),
+        ({"pictures": np.zeros((1, 3, 32, 32), np.float32)}, "pictures"),
+        ({"images": np.zeros((1, 3, 16, 16), np.float32)}, "shape"),
+    ],
+)
+def test_wrong_feeds_are_refused(program, feeds, message):
+    with pytest.raises(UsageError, match=message):
+        intloom.Session(program, backend="isa").run(None, feeds)
+
+
+def test_unknown_names_are_refused(program, image):
+    with pytest.raises(UsageError, match="backend must be one of"):
+        intloom.Session(program, backend="fpga")
+    with pytest.raises(UsageError, match="output must be one of"):
+        intloom.Session(program, backend="isa").run(["boxes"], {"images": image})
+    with pytest.raises(UsageError, match="match must be one of"):
+        intloom.compile("any.onnx", match="nearly")
+    with pytest.raises(AttributeError, match="nothing"):
+        _ = intloom.nothing
+
+
+def test_notebook_views_name_layers_and_verdict(program, image):
+    session = intloom.Session(program, backend="isa", check=True)
+    session.run(None, {"images": image})
+    assert "/model.0/conv/Conv" in program._repr_html_()
+    assert "bit-exact" in session.last._repr_html_()
+    assert "nano" in repr(program)
+
+
+def test_a_run_can_be_kept_with_its_report(program, image, tmp_path):
+    session = intloom.Session(program, backend="isa", check=True)
+    session.run(None, {"images": image})
+    page = session.last.report(tmp_path / "run")
+    assert page.read_text().startswith("<!doctype html>")
+    kept = np.load(tmp_path / "run" / "output0.npy")
+    np.testing.assert_array_equal(kept, session.last.outputs["output0"])

@@ -1,0 +1,57 @@
+"""ONNX's own node tests run against the backend; `onnx_exclusions` lists those that do not, with a reason each."""
+
+import re
+import warnings
+
+import numpy as np
+import onnx
+import pytest
+from onnx.backend.test.loader import load_model_tests
+
+from hw.spec.errors import IntloomError
+from intloom import backend
+from tests.intloom.onnx_exclusions import EXCLUDED, INCLUDED
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")  # the ONNX library overflows on purpose while it makes its own cases
+    CASES = {c.name: c for c in load_model_tests(kind="node") if any(re.match(p, c.name) for p in INCLUDED)}
+RUN = sorted(set(CASES) - set(EXCLUDED))
+
+
+def check(name: str) -> None:
+    case = CASES[name]
+    rep = backend.prepare(case.model)
+    for inputs, expected in case.data_sets:
+        made = rep.run(list(inputs))
+        assert len(made) == len(expected)
+        for got, wanted in zip(made, expected, strict=True):
+            wanted = onnx.numpy_helper.to_array(wanted) if isinstance(wanted, onnx.TensorProto) else wanted
+            assert (got.dtype, got.shape) == (wanted.dtype, wanted.shape)
+            np.testing.assert_array_equal(got.astype(np.float64), wanted.astype(np.float64))
+
+
+@pytest.mark.parametrize("name", RUN)
+def test_onnx_node(name: str) -> None:
+    check(name)
+
+
+@pytest.mark.parametrize("name", sorted(EXCLUDED))
+def test_excluded_nodes_still_fail(name: str) -> None:
+    """An exclusion that is no longer needed must go."""
+    with pytest.raises((IntloomError, AssertionError)):
+        check(name)
+
+
+def test_every_quantised_operator_is_run() -> None:
+    words = ("quantizelinear", "qlinear", "convinteger", "matmulinteger")
+    quantised = [n for n in CASES if any(w in n for w in words)]
+    assert len(quantised) >= 42
+    assert not set(quantised) & set(EXCLUDED)
+
+
+def test_run_node_and_devices() -> None:
+    node = onnx.helper.make_node("QuantizeLinear", ["x", "s", "z"], ["y"])
+    (y,) = backend.run_node(node, [np.array([0.5, 1.5, -3], np.float32), np.float32(1), np.int8(3)])
+    assert y.tolist() == [3, 5, 0]
+    assert backend.supports_device("CPU")
+    assert not backend.supports_device("CUDA")

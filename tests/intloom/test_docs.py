@@ -1,0 +1,49 @@
+"""The manual: derived pages are fresh, the tutorial's commands work as printed, examples do what they say."""
+
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from intloom.cli import main
+from intloom.manual import PAGES
+
+ROOT = Path(__file__).resolve().parents[2]
+DOCS = ROOT / "docs"
+
+
+@pytest.mark.parametrize("name", sorted(PAGES))
+def test_derived_pages_are_fresh(name):
+    assert (DOCS / name).read_text() == PAGES[name](), "run: python -m intloom.manual"
+
+
+def blocks(language):
+    text = (DOCS / "tutorial.md").read_text()
+    return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
+
+
+def test_the_tutorial_has_commands():
+    assert sum(block.count("intloom ") for block in blocks("sh")) >= 9
+    assert len(blocks("python")) == 1
+
+
+@pytest.mark.slow
+def test_every_command_of_the_tutorial_works(tmp_path, monkeypatch, capsys):
+    """Line by line, in order; only the RTL simulator's build is taken from the user's cache where it is there."""
+    monkeypatch.chdir(tmp_path)
+    for line in "".join(blocks("sh")).splitlines():
+        words = shlex.split(line)
+        if words[0] == "intloom":
+            assert main(words[1:]) == 0, f"{line}: {capsys.readouterr().err}"
+        else:
+            assert words[:2] == ["python", "examples/detect.py"], line
+            command = [sys.executable, str(ROOT / words[1]), *words[2:]]
+            subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"})
+    for made in ("net.loom", "net.s", "run/report.html", "run/trace.json", "boxes.png", "rtl/npu.v"):
+        assert (tmp_path / "work" / made).stat().st_size > 0, made
+    for block in blocks("python"):
+        exec(compile(block, "tutorial.md", "exec"), {})
+    assert "0 of" in capsys.readouterr().out
