@@ -2,13 +2,14 @@
 
 PYTHON ?= $(shell command -v python3.11 || command -v python3)
 JOBS   ?= 2
+PRESET ?= small
 VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format types generated docs bench fpga formal wheel lock clean
+.PHONY: help demo test test-fast lint format types generated docs bench fpga formal mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -49,11 +50,14 @@ docs: $(READY)  ## documentation site, in site/
 bench: $(READY)  ## cycles and host time of the zoo's models, in out/bench
 	$(BIN)/python -m sim.bench
 
-fpga: $(READY)  ## synthesis, placement and timing of a preset for an ECP5, in out/fpga
-	$(BIN)/python -m hw.fpga
+fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figures go into docs/fpga.md
+	$(BIN)/python -m hw.fpga $(PRESET)
 
 formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal
+
+mutate: $(READY)  ## how many small faults in the RTL its tests notice
+	$(BIN)/python -m tools.mutate
 
 wheel: $(READY)  ## build the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
