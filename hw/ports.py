@@ -77,9 +77,10 @@ class UnitPort(Signature):
     `instruction` is offered (`valid`) only once all its waits hold; the unit takes it with `ready`, and may take the
     next one while earlier ones are still in its pipeline. `started` and `done` pulse once for every instruction, in
     order; `done` comes in the first cycle in which all its writes are visible to readers. A unit that meets an error
-    raises `fault` with `cause` and the instruction's `fault_index`, and holds them until reset. While `halt` is high a unit
-    starts nothing new, but finishes what the bus has accepted; `idle` says that nothing is left under way.
-    `busy` is high in cycles in which it moves or computes a word; `stall` has a bit for every `Stall` cause, at most one set.
+    raises `fault` with `cause` and the instruction's `fault_index`, and holds them until reset. While `halt` is high a
+    unit starts nothing new, but finishes what the bus has accepted; `idle` says that nothing is left under way.
+    `busy` is high in cycles in which it moves or computes a word; `stall` has a bit for every `Stall` cause, at most
+    one set.
     """
 
     def __init__(self) -> None:
