@@ -103,11 +103,7 @@ def test_yolo_topology_at_96(tables):
 @pytest.mark.parametrize("name", PRESETS)
 def test_yolo_topology_on_every_preset(name):
     graph, maker = yolo_graph(64)
-    params = preset(name)
-    if name == "nano":
-        # Its largest output block, 256 channels under 3x3, takes 9 KiB.
-        params = params.replace(weight_kib=32)
-    assert_equal_to_golden(graph, maker, compiled(graph, params))
+    assert_equal_to_golden(graph, maker, compiled(graph, preset(name)))
 
 
 @pytest.mark.slow
