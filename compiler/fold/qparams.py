@@ -70,6 +70,35 @@ class QParams:
         return self.scale.reshape(form), self.zero_point.reshape(form)
 
 
+@dataclass(frozen=True, eq=False)
+class QScale:
+    """Scales alone, for stored types that are no integers."""
+
+    scale: NDArray[np.float32]
+    dtype: str
+    axis: int = 0
+    block: int = 0
+
+    def spread(self, shape: tuple[int, ...]) -> Array:
+        """The scales with the rank of a tensor of this shape."""
+        zero = np.zeros(self.scale.shape, dtype=np.int32)
+        return QParams(self.scale, zero, self.dtype, self.axis, self.block).spread(shape)[0]
+
+
+def read_scale(model: Model, node: OnnxNode) -> QScale:
+    """The scales and stored type of a Q or DQ node, checked; see `read_qparams`."""
+    scale = model.constant(node.input(1))
+    if scale is None:
+        raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantise the model statically")
+    scale = np.asarray(scale).astype(np.float32)
+    if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
+        raise ModelError(f"node {node.name!r}: every scale must be positive and finite")
+    dtype = _stored_type(model, node)
+    if scale.size == 1 and scale.ndim <= 1:
+        return QScale(scale.reshape(()), dtype)
+    return _with_axis(model, node, scale, dtype)
+
+
 def read_qparams(model: Model, node: OnnxNode) -> QParams:
     """The parameters of a Q or DQ node.
 
@@ -80,21 +109,12 @@ def read_qparams(model: Model, node: OnnxNode) -> QParams:
     ModelError
         Zero point and `output_dtype` disagree, or a shape is wrong.
     """
-    scale = model.constant(node.input(1))
-    if scale is None:
-        raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantise the model statically")
-    dtype = _stored_type(model, node)
-    if dtype not in INTEGER_RANGES:
+    found = read_scale(model, node)
+    if found.dtype not in INTEGER_RANGES:
         raise UnsupportedError(
-            f"node {node.name!r}: {dtype or 'an unknown type'} is no integer type: use int8 or uint8"
+            f"node {node.name!r}: {found.dtype or 'an unknown type'} is no integer type: use int8 or uint8"
         )
-    scale = np.asarray(scale, dtype=np.float32)
-    zero = _zero_point(model, node, scale)
-    if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
-        raise ModelError(f"node {node.name!r}: every scale must be positive and finite")
-    if scale.size == 1 and scale.ndim <= 1:
-        return QParams(scale.reshape(()), zero.reshape(()), dtype)
-    return _with_axis(model, node, scale, zero, dtype)
+    return QParams(found.scale, _zero_point(model, node, found.scale), found.dtype, found.axis, found.block)
 
 
 def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDArray[np.int32]:
@@ -123,9 +143,7 @@ def _stored_type(model: Model, node: OnnxNode) -> str:
     return given or wanted
 
 
-def _with_axis(
-    model: Model, node: OnnxNode, scale: NDArray[np.float32], zero: NDArray[np.int32], dtype: str
-) -> QParams:
+def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: str) -> QScale:
     shape = model.shape(node.input(0))
     if shape is None:
         raise UnsupportedError(f"node {node.name!r}: the shape of {node.input(0)!r} must be known")
@@ -136,12 +154,12 @@ def _with_axis(
     if scale.ndim == 1:
         if scale.size != shape[axis]:
             raise ModelError(f"node {node.name!r}: it must have {shape[axis]} scales, one per slice, not {scale.size}")
-        return QParams(scale, zero, dtype, axis)
+        return QScale(scale, dtype, axis)
     block = node.integer("block_size", 0)
     wanted = tuple(-(-n // block) if i == axis and block > 0 else n for i, n in enumerate(shape))
     if block <= 0 or scale.shape != wanted:
         raise ModelError(f"node {node.name!r}: blocked scales must have shape {wanted}, not {scale.shape}")
-    return QParams(scale, zero, dtype, axis, block)
+    return QScale(scale, dtype, axis, block)
 
 
 def quantize(values: Array, params: QParams) -> NDArray[np.int32]:

@@ -62,10 +62,18 @@ def _read(path: Path) -> onnx.ModelProto:
     return proto
 
 
-def from_proto(proto: onnx.ModelProto, *, name: str, source: str = "", dims: Mapping[str, int] | None = None) -> Model:
+def from_proto(
+    proto: onnx.ModelProto,
+    *,
+    name: str,
+    source: str = "",
+    dims: Mapping[str, int] | None = None,
+    newest_opset: int = NEWEST_OPSET,
+    check: bool = True,
+) -> Model:
     """Convert a ModelProto in memory; see `load_model`."""
     check_order(proto.graph)
-    _check_opset(proto)
+    _check_opset(proto, newest_opset)
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
     _check_known_ops(proto)
@@ -73,7 +81,8 @@ def from_proto(proto: onnx.ModelProto, *, name: str, source: str = "", dims: Map
     _drop_unused_domains(proto)
     # Shapes first: files may leave out the outputs' shapes, which the checker then misses.
     proto = _guarded("infer shapes", lambda: infer_shapes(proto))
-    _guarded("check", lambda: onnx.checker.check_model(proto))
+    if check:
+        _guarded("check", lambda: onnx.checker.check_model(proto))
     check_order(proto.graph)
     return _convert(proto, name, source)
 
@@ -87,13 +96,13 @@ def _guarded(what: str, action: Any) -> Any:
         raise ModelError(f"not a valid ONNX model ({what}): {text[:400]}") from None
 
 
-def _check_opset(proto: onnx.ModelProto) -> None:
+def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
     versions = [o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx")]
     if not versions:
         raise ModelError("the model must import the standard operator set, but it imports none")
-    if not OLDEST_OPSET <= versions[0] <= NEWEST_OPSET:
+    if not OLDEST_OPSET <= versions[0] <= newest:
         raise UnsupportedError(
-            f"the model's opset must be from {OLDEST_OPSET} to {NEWEST_OPSET}, not {versions[0]}: convert it"
+            f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it"
         )
 
 

@@ -40,8 +40,8 @@ def tail_part(low: Lowering, leaving: Mapping[str, str]) -> Model | None:
     A dequantised result is quantised again before all else, which changes nothing but lets onnxruntime find the same
     integer kernels as in the whole model.
     """
-    model = low.model
-    borders = {border_value(model, stored): stored for stored in leaving}
+    model = _with_kernels(low.model)
+    borders = {border_value(low.model, stored): stored for stored in leaving}
     outputs = tuple(v for v in model.outputs if v not in borders)
     nodes = before(model, outputs, leaving)
     made = {out for n in nodes for out in n.outputs}
@@ -49,15 +49,28 @@ def tail_part(low: Lowering, leaving: Mapping[str, str]) -> Model | None:
     if not nodes:
         return None
     by_stored = {stored: border for border, stored in borders.items()}
-    again = [_requantise(model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
+    again = [_requantise(low.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
     renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
     inputs = [by_stored.get(v, v) for v in read]
     return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), inputs, outputs)
 
 
+def _with_kernels(model: Model) -> Model:
+    """The model with the file's own integer operators in place of their twins: the host computes what the file says."""
+    twins = {n.outputs[0]: n.kernel for n in model.nodes if n.kernel is not None}
+    nodes: list[OnnxNode] = []
+    for node in model.nodes:
+        kernel = twins.get(node.inputs[0]) if node.op == QUANTIZE else None
+        if kernel is not None and kernel.outputs == node.outputs:
+            nodes.append(kernel)
+        elif node.kernel is None:
+            nodes.append(node)
+    return model.with_nodes(nodes)
+
+
 def _requantise(model: Model, stored: str, value: str) -> OnnxNode:
     """A QuantizeLinear that gives back the stored integers behind a dequantised value."""
-    source = model.producers[value]
+    source = next(n for n in model.users(stored) if value in n.outputs)
     attributes = {k: v for k, v in source.attributes.items() if k == "axis"}
     inputs = (value, *source.inputs[1:])
     return replace(

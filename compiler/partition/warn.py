@@ -92,7 +92,7 @@ def _tie_prone(low: Lowering) -> Iterator[str]:
 def _mode_dependent(low: Lowering) -> Iterator[str]:
     if low.mode_dependent:
         yield (
-            f"{_names(low.mode_dependent)}: optimised onnxruntime adds the zero point before it rounds, plain onnxruntime "
+            f"{_names(low.mode_dependent)}: onnxruntime adds the zero point before it rounds if it optimises, else "
             "after: name the level in every comparison"
         )
 

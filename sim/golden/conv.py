@@ -21,27 +21,31 @@ _COLUMN_VALUES = 1 << 21
 @golden(Conv)
 def conv(node: Conv, operands: Sequence[Image], context: Context) -> Image:
     """`table[requantise(bias + sum of x*w)]`; padding feeds the input's zero point."""
-    (x,) = operands
+    out = np.empty(context.tensors[node.output].shape[1:], dtype=np.int8)
+    for channels, rows, sums in conv_sums(node, operands[0]):
+        out[channels, rows] = _finish(node, sums, channels, context)
+    return through(node.table, out)
+
+
+def conv_sums(node: Conv, x: Image) -> Iterator[tuple[slice, slice, NDArray[np.int32]]]:
+    """The sums of products, in pieces: which channels, which rows, and the sums (channels, rows, columns)."""
     top, left, bottom, right = node.pads
     padded = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=node.zp_in) if any(node.pads) else x
     weights = node.weights.sum(axis=0, dtype=np.int32)
     out_channels, per_group, kernel_h, kernel_w = weights.shape
     rows = (padded.shape[1] - node.dilations[0] * (kernel_h - 1) - 1) // node.strides[0] + 1
     columns = (padded.shape[2] - node.dilations[1] * (kernel_w - 1) - 1) // node.strides[1] + 1
-    out = np.empty((out_channels, rows, columns), dtype=np.int8)
     each = out_channels // node.group
     if per_group == 1 and each == 1:
-        sums = _depthwise(node, padded, weights, rows, columns)
-        out[:] = _finish(node, sums, slice(None), context)
-        return through(node.table, out)
+        yield slice(None), slice(None), _depthwise(node, padded, weights, rows, columns)
+        return
     for g in range(node.group):
         place = slice(g * each, (g + 1) * each)
         windows = _windows(node, padded[g * per_group : (g + 1) * per_group], kernel_h, kernel_w, rows, columns)
         matrix = weights[place].reshape(each, -1)
         for first, last in _strips(rows, columns * matrix.shape[1]):
             sums = _product(matrix, windows[..., first:last, :].reshape(matrix.shape[1], -1))
-            out[place, first:last] = _finish(node, sums, place, context).reshape(each, last - first, columns)
-    return through(node.table, out)
+            yield place, slice(first, last), sums.reshape(each, last - first, columns)
 
 
 def _finish(node: Conv, sums: NDArray[np.int32], place: slice, context: Context) -> NDArray[np.int8]:

@@ -1,0 +1,122 @@
+"""The ONNX backend: ONNX's own tests, and whoever speaks its interface, can run models in this project's arithmetic.
+
+Quantised operators, products and moves are evaluated by the front end and the golden model; other operators of a
+model by onnxruntime, as on the host's side of a compiled model.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
+
+from compiler.fold.oracle import evaluate
+from compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError, UsageError
+from intloom.onnx_nodes import Evaluation, evaluator
+
+Array = NDArray[Any]
+
+
+class IntloomRep(BackendRep):
+    """A model that is ready to run."""
+
+    def __init__(self, model: Model) -> None:
+        self._model = model
+
+    def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
+        """The model's outputs for its inputs, in order (a sequence) or by name (a mapping)."""
+        if isinstance(inputs, dict):
+            inputs = [inputs[name] for name in self._model.inputs]
+        if len(inputs) != len(self._model.inputs):
+            raise UsageError(f"the model has {len(self._model.inputs)} inputs, not {len(inputs)}")
+        values = dict(self._model.constants)
+        for name, array in zip(self._model.inputs, inputs, strict=True):
+            values[name] = Constant(_unpacked(array), self._model.dtype(name))
+        for node in self._model.nodes:
+            values.update(zip(node.outputs, _evaluate(self._model, node, values), strict=False))
+        outputs = namedtupledict("Outputs", list(self._model.outputs))
+        return tuple(outputs(*[_packed(values[name]) for name in self._model.outputs]))
+
+
+def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tuple[Constant, ...]:
+    rule = evaluator(node.op) if node.domain == STANDARD else None
+    if rule is not None:
+        with contextlib.suppress(UnsupportedError):  # then it is the host's, as in a compiled model
+            return rule(Evaluation(model, node, tuple(values[n] if n else None for n in node.inputs)))
+    names = tuple(dict.fromkeys(n for n in node.inputs if n and n not in model.constants))
+    part = cut(model, (node,), names, tuple(n for n in node.outputs if n))
+    types = {n: ValueType(values[n].dtype, tuple(values[n].array.shape)) for n in names}
+    part = Model(
+        part.name, part.nodes, part.inputs, part.outputs, part.constants, {**model.types, **types}, part.opsets
+    )
+    made = iter(evaluate(part, {n: values[n].array for n in names}, Match.EXACT))
+    return tuple(Constant(next(made), model.dtype(n)) if n else Constant(np.zeros(0), "") for n in node.outputs)
+
+
+def _unpacked(value: Any) -> Array:
+    """An array, or ONNX's tensor where numpy has no type for it; small integers as bytes."""
+    array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
+    name = array.dtype.name
+    if name in ("int4", "int2"):
+        return array.astype(np.int8)
+    return array.astype(np.uint8) if name in ("uint4", "uint2") else array
+
+
+def _packed(constant: Constant) -> Array:
+    """The array in numpy's own type for the element type, as ONNX's tests expect it."""
+    kind = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(constant.dtype.upper()))
+    return constant.array.astype(kind)
+
+
+class IntloomBackend(Backend):
+    """See the module's docstring."""
+
+    @classmethod
+    def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> IntloomRep:
+        """Import a model.
+
+        Raises
+        ------
+        ModelError, UnsupportedError
+            The model is refused; messages name the node.
+        """
+        if not cls.supports_device(device):
+            raise UsageError(f"device must be CPU, not {device!r}")
+        copy = onnx.ModelProto.FromString(model.SerializeToString())
+        newest = max(o.version for o in copy.opset_import if o.domain in ("", "ai.onnx"))
+        return IntloomRep(from_proto(copy, name=copy.graph.name or "model", newest_opset=newest))
+
+    @classmethod
+    def run_node(
+        cls, node: onnx.NodeProto, inputs: Sequence[Any], device: str = "CPU", outputs_info: Any = None, **kwargs: Any
+    ) -> tuple[Array, ...]:
+        """The outputs of one node of the newest opset that is supported."""
+        arrays = [np.asarray(a) for a in inputs]
+        names = [n for n in node.input if n]
+        feeds = [
+            onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
+            for n, a in zip(names, arrays, strict=True)
+        ]
+        results = [onnx.ValueInfoProto(name=n) for n in node.output if n]
+        graph = onnx.helper.make_graph([node], "node", feeds, results)
+        opset = kwargs.get("opset_version", 25)
+        model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", opset)])
+        return cls.prepare(model, device).run(arrays)
+
+    @classmethod
+    def supports_device(cls, device: str) -> bool:
+        """Only the CPU: the arithmetic is simulated."""
+        return bool(Device(device).type == DeviceType.CPU)
+
+
+prepare = IntloomBackend.prepare
+run_model = IntloomBackend.run_model
+run_node = IntloomBackend.run_node
+supports_device = IntloomBackend.supports_device

@@ -1,0 +1,53 @@
+"""Runs one integer operator through the whole front end and the golden model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.frontend import Quant, fold_model
+from compiler.importer import Constant, Model, OnnxNode, ValueType
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError
+from sim.golden import run_graph
+
+Array = NDArray[Any]
+
+
+def run_folded(
+    model: Model,
+    nodes: Sequence[OnnxNode],
+    data: Mapping[str, Constant],
+    constants: Mapping[str, Constant],
+    outputs: Mapping[str, ValueType],
+) -> list[Array]:
+    """Fold `nodes` as a model of their own and run it: `data` are its inputs, stored integers.
+
+    Raises
+    ------
+    UnsupportedError
+        Part of it would run on the host.
+    """
+    types = {name: ValueType(c.dtype, tuple(c.array.shape)) for name, c in data.items()}
+    part = Model("node", tuple(nodes), tuple(data), tuple(outputs), constants, {**types, **outputs}, model.opsets)
+    folded = fold_model(part, match=Match.ORT)
+    graph = folded.graph
+    if folded.host_head is not None or folded.host_tail is not None or set(graph.inputs) != set(data):
+        reasons = "; ".join(v.reason for v in folded.verdicts if v.reason)
+        raise UnsupportedError(f"node {nodes[-1].name!r} does not run in integers: {reasons}")
+    inputs = {n: _internal(data[n].array, q).reshape(graph.tensors[n].shape) for n, q in folded.input_quant.items()}
+    made = run_graph(graph, inputs, match=Match.ORT)
+    stored = {q.stored: _stored(made[n], q) for n, q in folded.output_quant.items()}
+    return [stored[name] for name in outputs]
+
+
+def _internal(values: Array, quant: Quant) -> NDArray[np.int8]:
+    return (values.astype(np.int16) - 128 * quant.unsigned).astype(np.int8)
+
+
+def _stored(values: NDArray[np.int8], quant: Quant) -> Array:
+    kind = np.uint8 if quant.unsigned else np.int8
+    return (values.astype(np.int16) + 128 * quant.unsigned).astype(kind).reshape(quant.shape)

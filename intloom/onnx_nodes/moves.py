@@ -1,0 +1,55 @@
+"""Operators that only move values: the golden model moves codes of them.
+
+Whatever the element type, up to 256 different values can be numbered in their own order. Moving (and choosing the
+largest of) numbers and moving values is the same, so these operators run through the front end and the golden model
+on any tensor with no more values than that.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.importer import Constant, OnnxNode, ValueType
+from hw.spec.errors import UnsupportedError
+
+from .folding import run_folded
+from .registry import Evaluation, evaluates
+
+Array = NDArray[Any]
+_MOST_VALUES = 256
+
+
+@evaluates("MaxPool", "GlobalMaxPool", "Resize", "Upsample", "Split", "Slice")
+def move_one(e: Evaluation) -> tuple[Constant, ...]:
+    """One tensor is moved."""
+    return _moved(e, 1)
+
+
+@evaluates("Concat")
+def join(e: Evaluation) -> tuple[Constant, ...]:
+    """All operands are moved."""
+    return _moved(e, len(e.operands))
+
+
+def _moved(e: Evaluation, count: int) -> tuple[Constant, ...]:
+    data = [e.operand(i) for i in range(count)]
+    values = np.unique(np.concatenate([d.array.ravel() for d in data]))
+    if len(values) > _MOST_VALUES:
+        raise UnsupportedError(f"node {e.node.name!r}: {len(values)} different values are more than bytes can number")
+    scale, zero = f"{e.node.name}/scale", f"{e.node.name}/zero"
+    one = {scale: Constant(np.array(1, np.float32), "float"), zero: Constant(np.array(0, np.uint8), "uint8")}
+    rest = {n: c for n, c in zip(e.node.inputs[count:], e.operands[count:], strict=True) if n and c is not None}
+    inputs, nodes = {}, []
+    for name, operand in zip(e.node.inputs, data, strict=False):
+        inputs[f"{name}/codes"] = Constant(np.searchsorted(values, operand.array).astype(np.uint8), "uint8")
+        nodes.append(OnnxNode(f"{name}/DQ", "DequantizeLinear", (f"{name}/codes", scale, zero), (name,)))
+    nodes.append(e.node)
+    outputs = {}
+    for name in e.node.outputs:
+        nodes.append(OnnxNode(f"{name}/Q", "QuantizeLinear", (name, scale, zero), (f"{name}/codes",)))
+        outputs[f"{name}/codes"] = ValueType("uint8", e.model.shape(name))
+    made = run_folded(e.model, nodes, inputs, {**one, **rest}, outputs)
+    return tuple(Constant(values[codes], data[0].dtype) for codes in made)
