@@ -11,7 +11,17 @@ import typer
 from hw.spec.errors import ExitCode, UsageError
 from intloom.flow.bundle import load_bundle
 from intloom.flow.feeding import read_inputs
-from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
+from intloom.flow.running import (
+    BackendName,
+    Execution,
+    RtlOptions,
+    execute,
+    input_shapes,
+    locate,
+    open_backend,
+    open_host,
+)
+from sim.compare.divergence import Divergence
 from sim.result import Progress, ProgressCallback
 from sim.rtl.job import MemorySettings
 
@@ -59,6 +69,10 @@ def _run(
     stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0,
     limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None,
     verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None,
+    waves: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="RTL: when results differ, run the first wrong write again, with waves."),
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
@@ -78,7 +92,11 @@ def _run(
     runner = open_backend(backend, bundle, rtl)
     with terminal.progress() as tell:
         done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell))
-    _finish(context, terminal, done, output, as_json)
+    divergence = None
+    if done.mismatches and backend is BackendName.RTL:
+        terminal.say("results differ: looking for the first instruction that went wrong")
+        divergence = locate(done, rtl, waves)
+    _finish(terminal, done, output, divergence, as_json)
 
 
 def watcher(tell: Tell) -> ProgressCallback:
@@ -90,13 +108,17 @@ def watcher(tell: Tell) -> ProgressCallback:
     return watch
 
 
-def _finish(context: typer.Context, terminal: Terminal, done: Execution, output: Path | None, as_json: bool) -> None:
+def _finish(
+    terminal: Terminal, done: Execution, output: Path | None, divergence: Divergence | None, as_json: bool
+) -> None:
     record = done.record()
     if output is not None:
         done.save(output)
     if as_json:
-        terminal.json(record)
+        terminal.json({**record, "divergence": None if divergence is None else str(divergence)})
     else:
+        if divergence is not None:
+            terminal.say(str(divergence))
         show_record(terminal, record)
         if output is not None:
             terminal.say(f"outputs and record are in {output}; see them with: intloom report {output}")

@@ -10,7 +10,9 @@ from typing import Any
 
 from compiler.program.program import Program, Role
 from hw.spec.errors import UsageError
-from sim.backend import Backend, GoldenBackend, RtlBackend
+from intloom.files import read_bytes
+from sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
+from sim.compare.divergence import Divergence, find_divergence
 from sim.result import ProgressCallback, RunResult
 from sim.rtl.bench import Bench
 from sim.rtl.fast import FastBench
@@ -51,6 +53,8 @@ class Execution:
     outputs: Mapping[str, Array]
     """The model's outputs; without the model at hand the accelerator's own, dequantised."""
     checks: tuple[Check, ...]
+    inputs: Mapping[str, Int8]
+    """What the accelerator was given."""
 
     @property
     def mismatches(self) -> int:
@@ -77,11 +81,9 @@ def open_backend(name: BackendName, bundle: Bundle, rtl: RtlOptions | None = Non
     if name is BackendName.GOLDEN:
         return GoldenBackend(bundle.need_model("the golden model").graph)
     if name is BackendName.ISA:
-        from sim.backend import IsaBackend
-
         return IsaBackend()
     options = rtl or RtlOptions()
-    text = None if options.verilog is None else options.verilog.read_text(encoding="utf-8")
+    text = None if options.verilog is None else read_bytes(options.verilog, "Verilog").decode("utf-8", "replace")
     return RtlBackend(
         bench=options.bench, memory=options.memory, limit=options.limit, verilog=text, folder=options.folder
     )
@@ -127,7 +129,7 @@ def execute(
             checks += check_golden(bundle.program, folded, inputs, result, every_tensor=every)
         if bundle.model is not None:
             checks += check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
-    return Execution(bundle.program, result, _model_outputs(bundle, host, feeds, result), tuple(checks))
+    return Execution(bundle.program, result, _model_outputs(bundle, host, feeds, result), tuple(checks), inputs)
 
 
 def _accelerator_inputs(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array]) -> dict[str, Int8]:
@@ -152,6 +154,12 @@ def _model_outputs(
         made = host.after(result.outputs, feeds)
         return {name: made[name] for name in bundle.output_names if name in made}
     return {n: dequantize_array(result.outputs[n], q) for n, q in output_quant(bundle.program).items()}
+
+
+def locate(execution: Execution, rtl: RtlOptions, waves_in: Path | None = None) -> Divergence | None:
+    """The first instruction of an RTL run that wrote anything wrong; with `waves_in` the waves around it go there."""
+    text = None if rtl.verilog is None else read_bytes(rtl.verilog, "Verilog").decode("utf-8", "replace")
+    return find_divergence(execution.program, execution.inputs, verilog=text, memory=rtl.memory, waves_in=waves_in)
 
 
 def _keeps_intermediates(program: Program) -> bool:

@@ -16,6 +16,13 @@ function parts(busy, stalls, total) {
   const rest = total - list.reduce((sum, [, v]) => sum + v, 0);
   return [...list, ["other", Math.max(0, rest)]].filter(([, v]) => v > 0);
 }
+// The unit that a layer keeps busy, and what that unit did in the layer's cycles.
+const mainUnit = (l) => l.macs ? "MAC" : "VEC";
+function unitParts(l) {
+  const unit = mainUnit(l) + "_STALL_";
+  const stalls = Object.entries(l.stalls).filter(([k]) => k.startsWith(unit)).map(([k, v]) => [k.slice(unit.length), v]);
+  return parts(l.busy[mainUnit(l)] ?? 0, Object.fromEntries(stalls), l.cycles);
+}
 const bars = (list, total, tag) => list.map(([k, v]) => `<${tag} style="width:${100 * v / total}%;background:var(--${k})" title="${spoken[k] || k}: ${number(v)} cycles, ${percent(v / total)}"></${tag}>`).join("");
 
 function drawUnits() {
@@ -61,14 +68,14 @@ const columns = [
   ["layer", (l) => l.name, (l) => escape(l.name), false],
   ["kind", (l) => l.op, (l) => `<span class="op">${escape(l.op)}</span>`, false],
   ["MACs", (l) => l.macs, (l) => l.macs ? short(l.macs) : "", true],
-  ["cycles", (l) => l.cycles, (l) => number(l.cycles), true],
+  ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : '<span class="dim">–</span>', true],
   ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true],
-  ["predicted", (l) => l.predicted_cycles, (l) => number(l.predicted_cycles), true],
+  ["predicted", (l) => l.predicted_cycles, (l) => l.predicted_cycles ? number(l.predicted_cycles) : "", true],
   ["array use", (l) => l.mac_use, (l) => l.macs ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
-  ["array stalled", (l) => Object.values(l.stalls).reduce((a, b) => a + b, 0), (l) => l.cycles ? `<span class="stack">${bars(parts(l.busy, l.stalls, l.cycles), l.cycles, "i")}</span>` : "", false],
-  ["memory B", (l) => l.dram_bytes, (l) => short(l.dram_bytes), true],
+  ["unit's time", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false],
+  ["memory B", (l) => l.dram_bytes, (l) => l.dram_bytes ? short(l.dram_bytes) : "", true],
   ["parity", (l) => l.mismatches ?? -1, (l) => l.compared_bytes ? (l.mismatches ? `<span class="badtext">${number(l.mismatches)} differ</span>` : '<span class="goodtext">✓ equal</span>') : '<span class="dim">–</span>', false],
-  ["instructions", (l) => l.instructions, (l) => number(l.instructions), true],
+  ["instructions", (l) => l.instructions, (l) => l.instructions ? number(l.instructions) : '<span class="dim" title="fused into a neighbour, or a matter of placement">free</span>', true],
 ];
 let order = 0, up = true;
 function drawTable() {
