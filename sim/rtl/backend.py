@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from compiler.program.memory import initial_memory, read_outputs
 from compiler.program.program import Program
-from hw.generate import generate_verilog
 from sim.result import Arrays, Progress, ProgressCallback, RunResult
 
 from .bench import Bench, RawResult, Watch
@@ -24,6 +23,7 @@ from .job import Job, MemorySettings, RunFiles
 from .judge import check_run
 from .layers import Boundary, boundaries, layer_results
 from .status import Status
+from .verilog import verilog_of
 from .writes import read_writes
 
 _LIMIT_FACTOR = 8
@@ -105,6 +105,10 @@ class RtlBackend:
         check_run(program, seen.raw, self.limit(program))
         return _result(program, seen)
 
+    def settings_text(self) -> str:
+        """Everything about this backend that a run's result depends on, but for the Verilog."""
+        return f"{self._bench.name} {self._memory!r} {self._watchdog}"
+
     def limit(self, program: Program) -> int:
         """Cycles after which a run of `program` is given up."""
         return self._limit if self._limit is not None else default_limit(program)
@@ -124,7 +128,7 @@ class RtlBackend:
         to record on a bench that can.
         """
         image = initial_memory(program, inputs)
-        verilog = self._verilog if self._verilog is not None else generate_verilog(program.params)
+        verilog = self._verilog if self._verilog is not None else verilog_of(program.params)
         simulator = self._bench.build(verilog)
         ends = boundaries(program)
         job = make_job(program, ends, self._memory, self.limit(program), self._watchdog)

@@ -29,6 +29,8 @@ from .toolchain import Toolchain, toolchain
 BINARY = "simulator"
 SOURCES = Path(__file__).parent / "csrc"
 MAKE_JOBS = 2
+FASTEST = "-O3 -march=native"
+"""Compiler flags for simulators that run long."""
 _LOG_LINES = 12
 _KEEP_BUILDS = 24
 """Least recently used builds beyond this number are removed."""
@@ -45,7 +47,7 @@ class BuildPlan:
     verilator_flags: tuple[str, ...] = ()
     cxx_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
-    optimise: str = "-O3 -march=native"
+    optimise: str = FASTEST
     """Compiler flags of the generated model's hot code."""
 
     def key(self, tools: Toolchain) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .bench import RawResult, Watch, prepare, read_raw
-from .build import Build, BuildPlan, build
+from .build import FASTEST, Build, BuildPlan, build
 from .fast_test import SETTINGS_VARIABLE
 from .job import Job, RunFiles
 from .process import cocotb_environment, run_simulator
@@ -38,6 +38,8 @@ def fast_plan(verilog: str, threads: int = 1, taps: bool = False, waves: bool = 
         cpp=("fast_main.cpp", "dpi.cpp", *WORLD_SOURCES),
         verilator_flags=("--vpi", "--no-timing", *thread_flags(threads), *(("--trace-fst",) if waves else ())),
         link_flags=cocotb_link_flags(),
+        # Diagnosis builds a simulator for one run: there compiling costs more than running.
+        optimise="-O1" if taps or waves else FASTEST,
     )
 
 
@@ -52,12 +54,17 @@ class FastBench:
         Report every write into the local memories, for jobs with `log_writes`.
     waves
         Able to record waves, for jobs with a window of cycles.
+    plusargs
+        Arguments that the Verilog itself reads, such as `+planted=3`.
     """
 
     name = "fast"
 
-    def __init__(self, threads: int = 1, *, taps: bool = False, waves: bool = False) -> None:
+    def __init__(
+        self, threads: int = 1, *, taps: bool = False, waves: bool = False, plusargs: tuple[str, ...] = ()
+    ) -> None:
         self._threads = threads
+        self._plusargs = plusargs
         self._taps = taps
         self._waves = waves
 
@@ -71,5 +78,6 @@ class FastBench:
         env = cocotb_environment(SHELL_TOP, _TEST_MODULE, files.folder)
         env[SETTINGS_VARIABLE] = str(files.settings)
         look = None if watch is None else (lambda: watch(read_status(files.status)))
-        run_simulator([str(simulator.binary), f"+job={files.job}"], files.folder, files.log, env, look)
+        command = [str(simulator.binary), f"+job={files.job}", *self._plusargs]
+        run_simulator(command, files.folder, files.log, env, look)
         return read_raw(files)

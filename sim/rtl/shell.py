@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
@@ -12,7 +11,7 @@ import jinja2
 from hw.spec.errors import FileFormatError
 
 from .ports import TOP, Port, parse_ports
-from .writes import Writer
+from .taps import Tap, find_taps
 
 SHELL_TOP = "bench"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -57,35 +56,7 @@ def _ports(verilog: str) -> dict[str, Port]:
     return ports
 
 
-@dataclass(frozen=True)
-class _Tap:
-    """A write port inside the accelerator, seen by diagnosis."""
-
-    writer: Writer
-    path: str
-    has_ready: bool = True
-
-    @property
-    def taken(self) -> str:
-        """Condition under which a word is written."""
-        strobes = ("valid", "ready") if self.has_ready else ("valid",)
-        return " & ".join(f"{self.path}__{s}" for s in strobes)
-
-    @property
-    def mask(self) -> str:
-        """The bytes that are written."""
-        return f"32'({self.path}__mask)" if self.has_ready else "32'hFFFFFFFF"
-
-
-_TAPS = (
-    _Tap(Writer.LOAD_SCRATCH, "dut.engine.scratch.load"),
-    _Tap(Writer.LOAD_WEIGHT, "dut.engine.weights.write", has_ready=False),
-    _Tap(Writer.MAC, "dut.engine.scratch.drain"),
-    _Tap(Writer.VEC, "dut.engine.scratch.vec"),
-)
-
-
-def _render(template: str, verilog: str, taps: tuple[_Tap, ...] = ()) -> str:
+def _render(template: str, verilog: str, taps: tuple[Tap, ...] = ()) -> str:
     ports = _ports(verilog)
     return (
         _environment()
@@ -106,7 +77,7 @@ def bench_shell(verilog: str, taps: bool = False) -> str:
 
     With `taps` it also reports every write into the local memories.
     """
-    return _render("bench.sv.j2", verilog, _TAPS if taps else ())
+    return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else ())
 
 
 def bare_ports(verilog: str) -> str:

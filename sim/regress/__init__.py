@@ -1,0 +1,1 @@
+"""Regressions: suites of cases, a runner that resumes and spreads, reports."""

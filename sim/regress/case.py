@@ -1,0 +1,82 @@
+"""One case of a regression as plain data, so that it can be stored, sent to another machine and run again alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+
+from compiler.ir import IntGraph
+from compiler.program.program import Program
+from hw.spec.params import HardwareParams
+from sim.result import Arrays
+
+Argument = int | str | tuple[int, ...]
+
+
+class Outcome(StrEnum):
+    """How a case ended."""
+
+    PASS = "pass"
+    FAIL = "fail"
+    """Results differ, or a fault was not reported as it must be."""
+    ERROR = "error"
+    """The case could not be run to its end."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """A graph on some hardware with some memory behaviour."""
+
+    suite: str
+    name: str
+    hardware: str
+    """The parameters as TOML."""
+    graph: str
+    """Which recipe of `sim.regress.graphs` makes the graph, or `network`."""
+    arguments: Mapping[str, Argument] = field(default_factory=dict)
+    seed: int = 0
+    stall_permille: int = 0
+    fault: str = ""
+    """Which fault of `sim.regress.faults` is planted; empty: none, and results must be equal."""
+
+    @property
+    def key(self) -> str:
+        """Hash of the case; equal cases have equal keys in every process."""
+        return hashlib.sha256(json.dumps(asdict(self), sort_keys=True).encode()).hexdigest()[:24]
+
+    @property
+    def reproduce(self) -> str:
+        """The command that runs this case alone."""
+        return f"intloom regress {self.suite} --case {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class CaseResult:
+    """What came of a case."""
+
+    suite: str
+    name: str
+    key: str
+    outcome: Outcome
+    seconds: float
+    message: str = ""
+    cycles: int = 0
+    compared_bytes: int = 0
+    seed: int = 0
+    reproduce: str = ""
+
+
+Compile = Callable[[IntGraph, HardwareParams], Program]
+LoadNetwork = Callable[[str, int], tuple[IntGraph, Arrays]]
+"""Gives a named network at an input size, with inputs."""
+
+
+@dataclass(frozen=True)
+class Tools:
+    """What cases need from above this package. Functions of modules, so that they can be sent to other processes."""
+
+    compile: Compile
+    load_network: LoadNetwork | None = None

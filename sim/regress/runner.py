@@ -1,0 +1,118 @@
+"""Runs a regression: here in several processes or on a Dask cluster; goes on where a stopped run ended."""
+
+from __future__ import annotations
+
+import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from pathlib import Path
+
+from hw.spec.errors import EnvironmentFault
+
+from .case import Case, CaseResult, Outcome, Tools
+from .execute import execute
+from .store import Store
+
+_RETRIES = 5
+"""How often Dask runs a case anew whose worker died."""
+_CONNECT_SECONDS = 30
+
+Report = Callable[[CaseResult], None]
+
+
+@dataclass(frozen=True)
+class Summary:
+    """A whole regression."""
+
+    results: tuple[CaseResult, ...]
+    resumed: int
+    """Cases that had passed in an earlier run and were not run again."""
+
+    @property
+    def ok(self) -> bool:
+        """Whether every case passed."""
+        return all(r.outcome is Outcome.PASS for r in self.results)
+
+    @property
+    def failed(self) -> tuple[CaseResult, ...]:
+        """Cases that did not pass."""
+        return tuple(r for r in self.results if r.outcome is not Outcome.PASS)
+
+
+def run_cases(
+    cases: Sequence[Case],
+    tools: Tools,
+    folder: Path,
+    *,
+    jobs: int = 1,
+    dask: str | None = None,
+    resume: bool = True,
+    report: Report | None = None,
+) -> Summary:
+    """Run `cases` and keep their results in `folder`.
+
+    Parameters
+    ----------
+    cases
+        What to run.
+    tools
+        What cases need from above this package.
+    folder
+        Where results are kept; with `resume`, cases that passed there before are not run again.
+    jobs
+        Processes on this machine.
+    dask
+        Address of a Dask scheduler, to run the cases there instead.
+    resume
+        Go on where the last run in `folder` ended.
+    report
+        Called with every result as it comes.
+    """
+    store = Store(folder)
+    known = store.passed() if resume else {}
+    if not resume:
+        store.clear()
+    done = {c.key: known[c.key] for c in cases if c.key in known}
+    resumed = len(done)
+    waiting = [c for c in cases if c.key not in done]
+    results = _on_dask(waiting, tools, dask) if dask else _here(waiting, tools, jobs)
+    for result in results:
+        store.add(result)
+        done[result.key] = result
+        if report is not None:
+            report(result)
+    return Summary(tuple(done[c.key] for c in cases), resumed)
+
+
+def _here(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult]:
+    if jobs <= 1:
+        for case in cases:
+            yield execute(case, tools)
+        return
+    # Fresh processes: forking one that holds threads (numpy, onnxruntime) may deadlock.
+    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
+        futures = [pool.submit(execute, case, tools) for case in cases]
+        try:
+            for future in as_completed(futures):
+                yield future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _on_dask(cases: Sequence[Case], tools: Tools, address: str) -> Iterator[CaseResult]:
+    from distributed import Client
+    from distributed import as_completed as dask_completed
+
+    try:
+        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except (OSError, TimeoutError) as error:
+        raise EnvironmentFault(
+            f"cannot reach the Dask scheduler at {address}: {error}; start one with `dask scheduler`"
+        ) from None
+    with client:
+        # A case may run twice when its worker dies, so its key alone names it.
+        futures = [client.submit(execute, c, tools, key=f"case-{c.key}", retries=_RETRIES, pure=False) for c in cases]
+        for future in dask_completed(futures):
+            yield future.result()

@@ -1,0 +1,68 @@
+"""Results of a regression on disk: one JSON line a case, appended as they come, so that a stopped run can go on."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable
+from dataclasses import asdict
+from pathlib import Path
+
+from hw.spec.errors import DiskError
+
+from .case import CaseResult, Outcome
+
+RESULTS = "results.jsonl"
+
+
+class Store:
+    """The results file of one regression folder.
+
+    Parameters
+    ----------
+    folder
+        Made when it is not there.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise DiskError(f"cannot make the results folder {folder}: {error.strerror}") from None
+        self._path = folder / RESULTS
+
+    def passed(self) -> dict[str, CaseResult]:
+        """Cases that have passed before, by key; a line that was cut off by a crash is passed over."""
+        if not self._path.exists():
+            return {}
+        found = {}
+        for line in self._path.read_text(encoding="utf-8").splitlines():
+            result = _parse(line)
+            if result is not None:
+                found[result.key] = result
+        return {key: r for key, r in found.items() if r.outcome is Outcome.PASS}
+
+    def add(self, result: CaseResult) -> None:
+        """Append a result; it is on the disk when this returns."""
+        line = json.dumps(asdict(result), sort_keys=True) + "\n"
+        try:
+            with self._path.open("a", encoding="utf-8") as file:
+                file.write(line)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            raise DiskError(f"cannot write {self._path}: {error.strerror}") from None
+
+    def clear(self, keep: Iterable[CaseResult] = ()) -> None:
+        """Forget all results but those."""
+        self._path.unlink(missing_ok=True)
+        for result in keep:
+            self.add(result)
+
+
+def _parse(line: str) -> CaseResult | None:
+    try:
+        values = json.loads(line)
+        return CaseResult(**{**values, "outcome": Outcome(values["outcome"])})
+    except (json.JSONDecodeError, TypeError, KeyError, ValueError):
+        return None

@@ -1,0 +1,164 @@
+"""The suites: lists of cases, each a few lines of numbers."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from hw.spec.errors import ParameterError, UsageError
+from hw.spec.params import HardwareParams, preset
+
+from .case import Argument, Case
+from .faults import FAULTS
+
+_NANO = preset("nano")
+_SIZE = {"height": 7, "width": 9}
+_STRESS_SEEDS = 40
+_STRESS_HARDWARE = 3
+"""Random hardware costs a build each, so many stress cases share one."""
+_YOLOV8N_CONVOLUTIONS = (
+    # input channels, output channels, kernel, stride, reduction of the input image at the layer's input
+    *((3, 16, 3, 2, 1), (16, 32, 3, 2, 2), (32, 32, 1, 1, 4), (16, 16, 3, 1, 4), (48, 32, 1, 1, 4)),
+    *((32, 64, 3, 2, 4), (64, 64, 1, 1, 8), (32, 32, 3, 1, 8), (128, 64, 1, 1, 8), (64, 128, 3, 2, 8)),
+    *((128, 128, 1, 1, 16), (64, 64, 3, 1, 16), (256, 128, 1, 1, 16), (128, 256, 3, 2, 16), (256, 256, 1, 1, 32)),
+    *((128, 128, 3, 1, 32), (384, 256, 1, 1, 32), (256, 128, 1, 1, 32), (512, 256, 1, 1, 32), (384, 128, 1, 1, 16)),
+    *((192, 128, 1, 1, 16), (192, 64, 1, 1, 8), (96, 64, 1, 1, 8), (64, 64, 3, 2, 8), (128, 128, 3, 2, 16)),
+    *((64, 64, 3, 1, 8), (64, 80, 3, 1, 8), (80, 80, 3, 1, 8), (80, 80, 1, 1, 8), (128, 64, 3, 1, 16)),
+    *((128, 80, 3, 1, 16), (80, 80, 3, 1, 16), (80, 80, 1, 1, 16), (256, 64, 3, 1, 32), (256, 80, 3, 1, 32)),
+    *((64, 64, 3, 1, 32), (80, 80, 3, 1, 32), (64, 64, 1, 1, 32), (80, 80, 1, 1, 32), (64, 64, 1, 1, 16)),
+)
+"""Every distinct convolution of YOLOv8n."""
+_LAYER_IMAGE = 96
+"""Image size at which the layers run: their channels and kernels are whole, their areas small."""
+_NETWORKS = (("yolov8n", 160), ("yolov8n", 320), ("resnet18", 64), ("mobilenetv2", 64))
+
+
+def _case(suite: str, name: str, graph: str, seed: int = 0, hardware: HardwareParams = _NANO, **extra: Any) -> Case:
+    return Case(suite=suite, name=name, graph=graph, seed=seed, hardware=hardware.to_toml(), **extra)
+
+
+def _named(suite: str, graph: str, seed: int, hardware: HardwareParams, arguments: dict[str, Argument]) -> Case:
+    text = "-".join(f"{key}{value}" for key, value in arguments.items())
+    return _case(suite, f"{graph}-{text}", graph, seed, hardware, arguments=arguments)
+
+
+def smoke() -> list[Case]:
+    """One case of each operation that matters, in about a minute."""
+    size: dict[str, Argument] = dict(_SIZE)
+    recipes: list[tuple[str, dict[str, Argument]]] = [
+        ("conv", {"inputs": 6, "outputs": 10, "kernel": 3, "stride": 1, "pad": 1}),
+        ("residual", {"channels": 8}),
+        ("maxpool", {"channels": 5, "kernel": 3, "stride": 2, "pad": 1}),
+        ("concat", {"first": 8, "second": 4}),
+        ("resize", {"channels": 6, "factor": 2}),
+    ]
+    return [_named("smoke", g, n, _NANO, {**size, **a}) for n, (g, a) in enumerate(recipes)]
+
+
+def ops() -> list[Case]:
+    """Every operation with every kernel, stride and padding that it takes, at odd sizes."""
+    cases: list[tuple[str, dict[str, Argument]]] = []
+    for kernel, stride in itertools.product((1, 2, 3, 5, 7), (1, 2, 3)):
+        pads = sorted({0, kernel // 2, kernel - 1})
+        cases += [("conv", {"inputs": 5, "outputs": 7, "kernel": kernel, "stride": stride, "pad": p}) for p in pads]
+    for kernel, stride in itertools.product((3, 5), (1, 2)):
+        cases.append(("grouped", {"inputs": 9, "outputs": 9, "kernel": kernel, "stride": stride, "group": 9}))
+        cases.append(("grouped", {"inputs": 8, "outputs": 12, "kernel": kernel, "stride": stride, "group": 2}))
+    for op, kernel, stride in itertools.product(("maxpool", "avgpool"), (2, 3, 5), (1, 2)):
+        cases += [(op, {"channels": 6, "kernel": kernel, "stride": stride, "pad": p}) for p in (0, kernel // 2)]
+    cases += [
+        ("transposed", {"inputs": 5, "outputs": 6, "kernel": k, "stride": s})
+        for k, s in ((2, 2), (3, 2), (4, 2), (3, 1))
+    ]
+    cases += [(op, {"channels": c}) for op in ("add", "mul", "table", "residual") for c in (1, 4, 9)]
+    cases += [("resize", {"channels": 5, "factor": f}) for f in (2, 3)]
+    cases += [("concat", {"first": a, "second": b}) for a, b in ((4, 4), (3, 6), (1, 9))]
+    cases += [("slice", {"channels": 12, "start": a, "stop": b}) for a, b in ((0, 4), (4, 12), (3, 7))]
+    cases.append(("planes", {"inputs": 5, "outputs": 6}))
+    return [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
+
+
+def layers() -> list[Case]:
+    """Every distinct convolution of YOLOv8n, on preset base."""
+    base = preset("base")
+    cases = []
+    for number, (inputs, outputs, kernel, stride, reduction) in enumerate(_YOLOV8N_CONVOLUTIONS):
+        side = _LAYER_IMAGE // reduction
+        shape: dict[str, Argument] = {"inputs": inputs, "outputs": outputs, "height": side, "width": side}
+        window: dict[str, Argument] = {"kernel": kernel, "stride": stride, "pad": kernel // 2}
+        cases.append(_named("layers", "conv", number, base, {**shape, **window}))
+    return cases
+
+
+def networks() -> list[Case]:
+    """Whole networks on preset base."""
+    base = preset("base")
+    return [
+        _case("networks", f"{name}-{size}", "network", 0, base, arguments={"name": name, "size": size})
+        for name, size in _NETWORKS
+    ]
+
+
+def stress() -> list[Case]:
+    """Random graphs with random stalls on random hardware; the seeds are in the names."""
+    cases = []
+    for seed in range(_STRESS_SEEDS):
+        hardware = random_hardware(seed % _STRESS_HARDWARE)
+        stalls = int(np.random.default_rng(seed).choice([0, 50, 300, 700]))
+        arguments: dict[str, Argument] = {"nodes": 2 + seed % 4}
+        cases.append(
+            _case("stress", f"seed-{seed}", "chain", seed, hardware, arguments=arguments, stall_permille=stalls)
+        )
+    return cases
+
+
+def random_hardware(seed: int) -> HardwareParams:
+    """Random legal parameters of small hardware; equal seeds give equal hardware."""
+    random = np.random.default_rng(seed)
+    while True:
+        rows, cols = (int(random.choice([4, 8])) for _ in range(2))
+        try:
+            return HardwareParams(
+                rows=rows,
+                cols=cols,
+                lanes=int(random.choice([1, 2, 4])),
+                strip=int(random.choice([16, 32])),
+                scratch_kib=int(random.choice([16, 32])),
+                scratch_banks=int(random.choice([2, 4])),
+                weight_kib=8,
+                axi_data_bits=8 * rows,
+                axi_burst=int(random.choice([4, 16, 64])),
+                axi_outstanding=int(random.choice([1, 4])),
+                queue_depth=int(random.choice([2, 4])),
+                match=str(random.choice(["ort", "exact"])),  # type: ignore[arg-type]  # the constructor converts names
+            )
+        except ParameterError:
+            continue
+
+
+def faults() -> list[Case]:
+    """Every fault ends in its own error."""
+    arguments: dict[str, Argument] = {"inputs": 8, "outputs": 8, **_SIZE, "kernel": 3, "stride": 1, "pad": 1}
+    return [_case("faults", name, "conv", 0, arguments=arguments, fault=name) for name in FAULTS]
+
+
+SUITES: dict[str, Callable[[], list[Case]]] = {
+    "smoke": smoke,
+    "ops": ops,
+    "layers": layers,
+    "networks": networks,
+    "stress": stress,
+    "faults": faults,
+}
+
+
+def suite(name: str) -> list[Case]:
+    """The cases of suite `name`, or of all suites for `all`."""
+    if name == "all":
+        return [case for make in SUITES.values() for case in make()]
+    if name not in SUITES:
+        raise UsageError(f"suite must be one of {', '.join(SUITES)} or all, not {name!r}")
+    return SUITES[name]()

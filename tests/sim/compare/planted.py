@@ -1,0 +1,69 @@
+"""Bugs planted in the generated Verilog: edits of its text, each switched on by +planted=N, so that one build holds them all."""
+
+import re
+from dataclasses import dataclass
+
+from hw.spec.isa import Unit
+
+
+@dataclass(frozen=True)
+class Bug:
+    """In every assignment of `module` that matches, `pattern` becomes `wrong`."""
+
+    name: str
+    module: str
+    pattern: str
+    wrong: str
+    unit: Unit
+
+
+BUGS = (
+    Bug(
+        "an adder of the array subtracts",
+        "engine.mac.array",
+        r"\$signed\(product1_2\) \+ \$signed\(product1_3\)",
+        "$signed(product1_2) - $signed(product1_3)",
+        Unit.MAC,
+    ),
+    Bug(
+        "a requantiser saturates too early",
+        "engine.mac.epilogue.requantizer0",
+        r"\$signed\(8'h7f\)",
+        "$signed(8'h3f)",
+        Unit.MAC,
+    ),
+    Bug(
+        "a lane of the residual adder drops its second product",
+        "engine.mac.epilogue.residual_adder.lane0",
+        r"\$signed\(product0\) \+ .*",
+        "$signed(product0)",
+        Unit.MAC,
+    ),
+    Bug("the pool keeps the smaller value", "engine.vec.pool", r"(\$signed\(link\d_\d\)) >", r"\1 <", Unit.VEC),
+    Bug("the store steps backwards", "engine.store.front.runs", r"(\\move\.dram\s+)\+", r"\1-", Unit.STORE),
+    Bug("the load steps backwards", "engine.load.front.runs", r"(\\move\.dram\s+)\+", r"\1-", Unit.LOAD),
+    Bug("the scratchpad never grants the vector unit", "engine.scratch", r"(assign vec__ready = )(.*)", r"\g<1>1'h0", Unit.VEC),
+)
+
+
+def plant(verilog: str) -> str:
+    """The Verilog with all bugs, asleep."""
+    for number, bug in enumerate(BUGS, start=1):
+        module = re.search(rf"^module \\npu\.{re.escape(bug.module)} \(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL)
+        assert module is not None, bug
+        verilog = verilog.replace(module.group(), _edit(module.group(), bug, number), 1)
+    return verilog
+
+
+def _edit(module: str, bug: Bug, number: int) -> str:
+    lines = module.splitlines()
+    edited = 0
+    for place, line in enumerate(lines):
+        if line.lstrip().startswith("assign") and (wrong := re.sub(bug.pattern, bug.wrong, line)) != line:
+            left, right = (part.rstrip("; ") for part in line.split("=", 1))
+            lines[place] = f"{left} = planted == {number} ? {wrong.split('=', 1)[1].rstrip('; ')} : {right} ;"
+            edited += 1
+    assert edited, bug
+    first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("assign"))
+    lines.insert(first, '  integer planted;\n  initial if (!$value$plusargs("planted=%d", planted)) planted = 0;')
+    return "\n".join(lines)

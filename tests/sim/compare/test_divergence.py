@@ -1,0 +1,86 @@
+"""Deliberately broken accelerators: every planted bug is caught, and named down to the value that it spoiled first."""
+
+import numpy as np
+import pytest
+
+from compiler.program.footprint import Memory
+from compiler.schedule import compile_graph
+from hw.generate import generate_verilog
+from hw.spec.errors import SimulationError
+from hw.spec.isa import Kind
+from hw.spec.params import preset
+from sim.backend import GoldenBackend, RtlBackend
+from sim.compare import compare
+from sim.compare.divergence import find_divergence
+from sim.golden import run_graph
+from sim.rtl.fast import FastBench
+from tests.sim.compare.planted import BUGS, plant
+from tests.support.graph_maker import GraphMaker
+
+PARAMS = preset("nano").replace(scratch_kib=8, weight_kib=2, strip=16)
+"""Small memories build quickly."""
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def case():
+    maker = GraphMaker(5)
+    x = maker.conv(maker.input(6, 12, 10), 8, 3, stride=2)
+    y = maker.add(maker.conv(x, 8, 3), x)
+    graph = maker.graph(maker.conv(maker.max_pool(y, 3, pad=1), 20, 1))
+    return graph, compile_graph(graph, PARAMS), maker.random_inputs()
+
+
+@pytest.fixture(scope="module")
+def verilog():
+    return plant(generate_verilog(PARAMS))
+
+
+def backend(verilog, number):
+    bench = FastBench(taps=True, plusargs=(f"+planted={number}",))
+    return RtlBackend(bench=bench, verilog=verilog, watchdog=3000)
+
+
+def test_asleep_the_bugs_do_nothing(case, verilog):
+    graph, program, inputs = case
+    result = backend(verilog, 0).run(program, inputs)
+    compare(GoldenBackend(graph).run(program, inputs).outputs, result.outputs).require_equal()
+    assert find_divergence(program, inputs, verilog=verilog) is None
+
+
+@pytest.mark.parametrize("number", range(1, len(BUGS) + 1), ids=[b.name.replace(" ", "-") for b in BUGS])
+def test_a_planted_bug_is_caught_and_named(case, verilog, number):
+    graph, program, inputs = case
+    bug = BUGS[number - 1]
+    try:
+        outputs = backend(verilog, number).run(program, inputs).outputs
+        caught = not compare(GoldenBackend(graph).run(program, inputs).outputs, outputs).equal
+    except SimulationError as error:
+        caught = "WATCHDOG" in str(error)
+    assert caught
+    found = find_divergence(program, inputs, verilog=verilog, plusargs=(f"+planted={number}",))
+    assert found is not None
+    assert found.unit is bug.unit
+    assert found.nodes
+    assert program.layers[program.provenance[found.instruction].layer].name == found.layer
+    assert found.expected != found.got
+    if found.spot is not None and found.expected is not None:
+        golden = run_graph(graph, inputs, match=PARAMS.match, keep=True)[found.spot.tensor]
+        assert golden[0, found.spot.channel, found.spot.y, found.spot.x] == np.int8(found.expected)
+
+
+def test_the_array_bug_is_named_to_the_column(case, verilog):
+    _, program, inputs = case
+    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+planted=1",))
+    assert program.instructions[found.instruction].kind is Kind.CONV
+    assert found.byte % PARAMS.cols == 1
+    assert found.memory is Memory.SCRATCH
+    assert found.cycle > 0
+    assert "unit MAC" in str(found) and f"got {found.got}" in str(found)
+
+
+def test_waves_of_the_window_are_left(case, verilog, tmp_path):
+    _, program, inputs = case
+    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+planted=1",), waves_in=tmp_path)
+    assert found.waves.stat().st_size > 1000
