@@ -65,7 +65,7 @@ def preprocess(source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: C
     started = time.perf_counter()
     cache = cache or Cache()
     model = load_onnx(source)
-    recipe = Recipe(content_hash(source), STEP, {"optimizer": str(optimizer)}, _versions())
+    recipe = Recipe(content_hash(source), STEP, {"optimizer": str(optimizer)}, tool_versions())
     found = cache.get(recipe)
     if found is None:
         data = _prepare(model, source, optimizer)
@@ -78,8 +78,9 @@ def preprocess(source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: C
     return Preprocessed(path, recipe.key, found is not None, elapsed, making, len(model.graph.node), after)
 
 
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("onnx", "onnxruntime", "onnxslim")}
+def tool_versions() -> dict[str, str]:
+    """Versions of the libraries that shape prepared models; part of every cache key."""
+    return {name: version(name) for name in ("intloom", "onnx", "onnxruntime", "onnxslim")}
 
 
 def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> bytes:

@@ -1,0 +1,116 @@
+"""`intloom regress`: suites of checked simulations, here or on a cluster."""
+
+from __future__ import annotations
+
+import fnmatch
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from compiler.schedule import compile_graph
+from hw.spec.errors import ExitCode, UsageError
+from intloom.flow.networks import load_network
+from sim.regress.case import Case, CaseResult, Outcome, Tools
+from sim.regress.reports import write_reports
+from sim.regress.runner import Summary, run_cases
+from sim.regress.suites import SUITES, suite
+
+from .console import Terminal, new_table
+from .options import AsJson, terminal_of
+
+_HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join(SUITES)}, all.
+
+A stopped regression goes on where it ended. Results are written as JUnit XML, JSON and HTML; every failed case is
+printed with the command that runs it alone.
+
+Examples:
+
+[bold]intloom regress smoke --jobs 2[/bold]
+
+[bold]intloom regress ops --case 'conv-*' -o out/ops[/bold]
+
+[bold]intloom regress all --dask tcp://head-node:8786[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("regress", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    suite_name: Annotated[str, typer.Argument(metavar="[SUITE]", help="A suite, or all.")] = "smoke",
+    jobs: Annotated[int, typer.Option(metavar="N", help="Processes on this machine.")] = 1,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask scheduler instead.")] = None,
+    case: Annotated[
+        list[str] | None, typer.Option(metavar="NAME", help="Only these cases; * is allowed. Repeat.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Else out/regress/SUITE.")
+    ] = None,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, also what passed before.")] = False,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    if jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, not {jobs}")
+    cases = choose_cases(suite(suite_name), case or [])
+    folder = output or Path("out/regress") / suite_name
+    tools = Tools(compile=compile_graph, load_network=load_network)
+    with terminal.progress() as tell:
+        done = 0
+        tell("cases", 0, len(cases))
+
+        def report(result: CaseResult) -> None:
+            nonlocal done
+            done += 1
+            tell("cases", done, len(cases))
+            _say(terminal, result)
+
+        summary = run_cases(cases, tools, folder, jobs=jobs, dask=dask, resume=not fresh, report=report)
+    _finish(terminal, summary, folder, as_json)
+
+
+def choose_cases(cases: list[Case], patterns: list[str]) -> list[Case]:
+    """The cases whose names match any pattern; all of them where there is none."""
+    for pattern in patterns:
+        if not any(fnmatch.fnmatchcase(c.name, pattern) for c in cases):
+            raise UsageError(f"no case is called {pattern!r}: there are {', '.join(c.name for c in cases[:8])} …")
+    return [c for c in cases if not patterns or any(fnmatch.fnmatchcase(c.name, p) for p in patterns)]
+
+
+def _say(terminal: Terminal, result: CaseResult) -> None:
+    if result.outcome is Outcome.PASS:
+        if terminal.verbosity > 0:
+            terminal.say(f"[green]pass[/green] {result.name}: {result.cycles:,} cycles, {result.seconds:.1f} s")
+        return
+    terminal.say(f"[red]{result.outcome}[/red] {result.name} (seed {result.seed}): {result.message}")
+    terminal.say(f"  run it alone: {result.reproduce}")
+
+
+def _finish(terminal: Terminal, summary: Summary, folder: Path, as_json: bool) -> None:
+    files = write_reports(summary, folder)
+    if as_json:
+        terminal.json(
+            {
+                "ok": summary.ok,
+                "resumed": summary.resumed,
+                "results": [asdict(r) for r in summary.results],
+                "files": {kind: str(path) for kind, path in files.items()},
+            }
+        )
+    else:
+        table = new_table("suite", ">passed", ">failed", ">cycles", ">bytes compared")
+        for name in dict.fromkeys(r.suite for r in summary.results):
+            rows = [r for r in summary.results if r.suite == name]
+            passed = sum(r.outcome is Outcome.PASS for r in rows)
+            totals = (sum(r.cycles for r in rows), sum(r.compared_bytes for r in rows))
+            table.add_row(name, str(passed), str(len(rows) - passed), f"{totals[0]:,}", f"{totals[1]:,}")
+        terminal.table(table)
+        resumed = f", {summary.resumed} of them passed before" if summary.resumed else ""
+        terminal.say(f"{len(summary.results)} cases{resumed}; {', '.join(str(p) for p in files.values())}")
+    if not summary.ok:
+        raise typer.Exit(int(ExitCode.MISMATCH))
