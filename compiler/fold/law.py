@@ -219,8 +219,20 @@ def _on_line(steps: tuple[int, int], target: int, near: tuple[float, float]) -> 
     return m1, (goal - p * m1) // q
 
 
-def fit_sums(sums: Points, wanted: Points, ratio: float, clamps: NDArray[np.int8] | None = None) -> Affine:
-    """The constants for a function of one sum: exact where possible, else those that miss the fewest sums."""
-    zeros = np.zeros_like(sums)
-    law = fit(sums, zeros, wanted, (ratio, 0.0), clamps)
-    return law or closest(sums, zeros, wanted, (ratio, 0.0), clamps)[0]
+def fit_with_table(
+    x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
+) -> tuple[Affine, NDArray[np.int8] | None] | None:
+    """Like `fit`, with the table that must follow the law.
+
+    Where the runtime rounds ties to even and then adds an odd zero point, ties go to odd results. The law then computes the
+    complement of the result, whose ties go to even, and the table takes the complement back.
+    """
+    law = fit(x1, x2, wanted, ratios, clamps)
+    if law is not None:
+        return law, clamps
+    flipped = None if clamps is None else ~clamps[~np.arange(256, dtype=np.uint8)]
+    law = fit(x1, x2, ~wanted, [-r for r in ratios], flipped)
+    if law is None:
+        return None
+    back = ~np.arange(256, dtype=np.uint8).view(np.int8) if flipped is None else ~flipped
+    return law, back

@@ -99,6 +99,8 @@ class Lowering:
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     verdicts: dict[str, tuple[Verdict, str]] = field(default_factory=dict)
     remedies: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+    """Warnings of single lowerings."""
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimisation level."""
     entries: list[str] = field(default_factory=list)

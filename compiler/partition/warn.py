@@ -19,7 +19,7 @@ _MOST_NAMES = 4
 def find_warnings(low: Lowering) -> tuple[str, ...]:
     """All warnings on a model, in the order of the checks below."""
     checks = (_mixed_concats, _one_sided_outputs, _missing_zero_points, _tie_prone, _mode_dependent, _float_kernels)
-    return tuple(text for check in checks for text in check(low))
+    return (*low.notes, *(text for check in checks for text in check(low)))
 
 
 def _names(names: list[str]) -> str:

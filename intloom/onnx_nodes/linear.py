@@ -19,6 +19,7 @@ _FLOATS: Mapping[str, Any] = {
     "float8e5m2": ml_dtypes.float8_e5m2,
     "float4e2m1": ml_dtypes.float4_e2m1fn,
 }
+_LARGEST: Mapping[str, float] = {"float8e4m3fn": 448.0, "float8e5m2": 57344.0, "float4e2m1": 6.0}
 _STORED: Mapping[str, Any] = {
     "int2": np.int8, "uint2": np.uint8, "int4": np.int8, "uint4": np.uint8, "int8": np.int8, "uint8": np.uint8,
     "int16": np.int16, "uint16": np.uint16, "int32": np.int32,
@@ -32,8 +33,7 @@ def quantize_linear(e: Evaluation) -> tuple[Constant, ...]:
     model, x = e.bound, e.operand(0).array
     scale = read_scale(model, e.node)
     if scale.dtype in _FLOATS:
-        kind = _FLOATS[scale.dtype]
-        most = float(ml_dtypes.finfo(kind).max)
+        kind, most = _FLOATS[scale.dtype], _LARGEST[scale.dtype]
         quotient = x.astype(np.float32) / scale.spread(x.shape)
         return (Constant(np.clip(quotient, -most, most).astype(kind), scale.dtype),)
     params = read_qparams(model, e.node)

@@ -9,7 +9,7 @@ from hw.spec.arith import Affine, Match
 from ...ir import Add, Mul, Tensor
 from ..bytewise import Int8s, clamp_table, is_elementwise, tabulate, tensor_leaves
 from ..correction import correct
-from ..law import Points, closest, fit
+from ..law import Points, closest, fit_with_table
 from ..lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers, unit_name
 from ..oracle import every_byte
 from ..units import Unit
@@ -97,11 +97,9 @@ def _lower_pair(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None
         low.mode_dependent.append(main.name)
     clamps = clamp_table(low, unit)
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
-    law = fit(x1, x2, truth, ratios, clamps)
-    if law is not None:
-        low.finish(
-            unit, _pair_node(unit, (a, b), result, law, clamps), result, Verdict.VECTOR, "proved over 65,536 pairs"
-        )
+    found = fit_with_table(x1, x2, truth, ratios, clamps)
+    if found is not None:
+        low.finish(unit, _pair_node(unit, (a, b), result, *found), result, Verdict.VECTOR, "proved over 65,536 pairs")
         return
     law, missing = closest(x1, x2, truth, ratios, clamps)
     correct(low, unit, _pair_node(unit, (a, b), result, law, clamps), result, missing.reshape(256, 256))
