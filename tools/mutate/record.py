@@ -81,7 +81,8 @@ class Recorder:
 
 def _process(path: Path, ports: list[tuple[Port, Value]]) -> Any:
     async def process(context: Any) -> None:
-        with path.open("wb") as file:
+        # The simulation ends without ending this process, so nothing may be left in a buffer.
+        with path.open("wb", buffering=0) as file:
             async for _edge, reset, *values in context.tick().sample(*(signal for _, signal in ports)):
                 if reset:
                     break

@@ -1,0 +1,60 @@
+"""Mutation testing itself: weak stimuli leave holes, strong ones none, and harmless faults are told from holes."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+from typing import Any
+
+import pytest
+from amaranth.hdl import Module, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from tools.mutate.netlist import is_harmless, make_mutants
+from tools.mutate.record import Recorder
+from tools.mutate.replay import seen_faults
+
+FAULTS = 60
+
+
+class Accumulate(wiring.Component):
+    """Adds up bytes, in more bits than one output word shows; wide enough for more than one word a port."""
+
+    def __init__(self) -> None:
+        super().__init__({"value": In(signed(8)), "total": Out(signed(70))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.sync += self.total.eq((self.total << 3) + self.value)
+        return m
+
+
+def simulate(folder: Path, values: list[int]) -> Path:
+    """Record a simulation; returns the folder of the netlist."""
+    dut = Accumulate()
+    simulator = Recorder(Accumulate, folder).simulator(dut)
+
+    async def bench(ctx: Any) -> None:
+        for value in values:
+            ctx.set(dut.value, value)
+            await ctx.tick()
+
+    simulator.add_clock(1e-6)
+    simulator.add_testbench(bench)
+    simulator.run()
+    return next(f for f in folder.iterdir() if f.is_dir())
+
+
+@pytest.mark.slow
+def test_strong_stimuli_see_what_weak_ones_do_not(tmp_path: Path, rng: random.Random):
+    weak = simulate(tmp_path / "weak", [1, 1])
+    strong = simulate(tmp_path / "strong", [rng.randint(-128, 127) for _ in range(200)])
+    mutations = make_mutants(strong, FAULTS, seed=1)
+    assert make_mutants(weak, FAULTS, seed=1) == mutations
+    seen_weak, seen_strong = seen_faults(weak, len(mutations)), seen_faults(strong, len(mutations))
+    assert 0 < sum(seen_weak) < sum(seen_strong)
+    holes = [m for m, seen in zip(mutations, seen_strong, strict=True) if not seen]
+    assert all(is_harmless(strong, m) for m in holes), holes
+    visible = mutations[seen_strong.index(True)]
+    assert not is_harmless(strong, visible)
