@@ -11,7 +11,6 @@ class RotatingAllocator:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.peak = 0
         self._live: list[tuple[int, int]] = []
         self._next = 0
 
@@ -24,7 +23,6 @@ class RotatingAllocator:
             return None
         insort(self._live, (start, start + words))
         self._next = start + words
-        self.peak = max(self.peak, sum(b - a for a, b in self._live))
         return start
 
     def _search(self, words: int, low: int, high: int) -> int | None:
@@ -53,11 +51,15 @@ class RingAllocator:
 
     def __init__(self, size: int) -> None:
         self.size = size
-        self.peak = 0
         self._queue: deque[tuple[int, int]] = deque()
         self._dead: set[int] = set()
         self._next = 0
         self._used = 0
+
+    @property
+    def free_words(self) -> int:
+        """Words that the next range may have."""
+        return self.size - self._used
 
     def allocate(self, words: int) -> int | None:
         """The start of the next range (which may wrap), or None."""
@@ -67,7 +69,6 @@ class RingAllocator:
         self._queue.append((start, words))
         self._next = (start + words) % self.size
         self._used += words
-        self.peak = max(self.peak, self._used)
         return start
 
     def free(self, start: int) -> None:

@@ -18,6 +18,7 @@ from .alloc import first_fit
 from .cost import predict
 from .driver import Driver
 from .geometry import Buffer
+from .interleave import interleave
 from .lower import Lowering
 from .stage import Stage
 from .tasks import Task, make_tasks
@@ -81,7 +82,7 @@ def compile_graph(
     tensor_words = _place_tensors(plan, tensors_at)
     emitter = Emitter(params, tensors_at + tensor_words)
     layers = {n.name: k for k, n in enumerate(graph.nodes)}
-    driver = Driver(emitter, [layers[s.origin.name] for s in plan.stages], 0, params.scratch_words)
+    driver = Driver(emitter, [layers[s.origin.name] for s in plan.stages], 0)
     emitter.begin()
     driver.run(tasks, progress)
     emitter.end()
@@ -99,7 +100,7 @@ def _cut(plan: _Plan) -> list[Task]:
                 f"smallest tile: use scratch_kib = {kib}"
             )
         tasks += make_tasks(stage, tiling, plan.image)
-    return tasks
+    return interleave(tasks)
 
 
 def _place_tensors(plan: _Plan, first: int) -> int:

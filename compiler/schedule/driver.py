@@ -7,8 +7,7 @@ been emitted; the emitter's waits keep the hardware from reusing it too early.
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Hashable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 from compiler.emit.emitter import Emitter
 from compiler.program.footprint import Memory
@@ -16,8 +15,8 @@ from compiler.program.program import Provenance
 from hw.spec.errors import CapacityError
 from hw.spec.isa import Kind
 
-from .alloc import RingAllocator, RotatingAllocator
 from .geometry import Tile
+from .local import LocalStore, ScratchStore, WeightStore
 from .stage import TileContext
 from .tasks import Need, Region, Task, home_tile, load_fields, tile_of
 
@@ -28,90 +27,66 @@ LOOKAHEAD = 4
 class Driver:
     """Emission state: what is in local memory, and how far loads have run ahead."""
 
-    def __init__(self, emitter: Emitter, layers: Sequence[int], image_at: int, tile_words: int) -> None:
+    def __init__(self, emitter: Emitter, layers: Sequence[int], image_at: int) -> None:
         self._emitter = emitter
         self._layers = layers
         self._image_at = image_at
-        self.scratch = RotatingAllocator(tile_words)
-        self.ring = RingAllocator(emitter.params.weight_words)
-        self._address: dict[Hashable, int] = {}
-        self._memory: dict[Hashable, Memory] = {}
-        self._uses: Counter[Hashable] = Counter()
+        self._scratch = ScratchStore(emitter.params.scratch_words, self._load)
+        self._weights = WeightStore(emitter.params.weight_words, self._load)
         self._vector_table: list[bytes | None] = [None]
         self.last_store: dict[int, int] = {}
 
+    @property
+    def _stores(self) -> tuple[LocalStore, ...]:
+        return self._weights, self._scratch
+
     def run(self, tasks: Sequence[Task], progress: Callable[[int, int], None] | None) -> None:
         """Emit all tasks."""
-        for task in tasks:
-            self._uses.update(n.key for n in _needs(task))
-        heads = {Memory.WEIGHT: 0, Memory.SCRATCH: 0}
+        for store in self._stores:
+            store.expect(tasks)
+        heads = dict.fromkeys(self._stores, 0)
         for index, task in enumerate(tasks):
             self._run_ahead(tasks, index, heads)
-            for memory, head in heads.items():
+            for store, head in heads.items():
                 if head <= index:
-                    self._force(task, memory)
-                    heads[memory] = index + 1
+                    self._force(task, store)
+                    heads[store] = index + 1
             self._run_ahead(tasks, index, heads)
             self._work(task)
             if progress is not None:
                 progress(index + 1, len(tasks))
 
-    def _run_ahead(self, tasks: Sequence[Task], index: int, heads: dict[Memory, int]) -> None:
+    def _run_ahead(self, tasks: Sequence[Task], index: int, heads: dict[LocalStore, int]) -> None:
         """Emit loads of tasks up to LOOKAHEAD ahead, the nearest task first, until memory is full."""
-        open_heads = set(heads)
-        while open_heads:
-            memory = min(open_heads, key=lambda m: (heads[m], m))
-            ahead = heads[memory]
-            limit = min(len(tasks), index + LOOKAHEAD + 1)
-            if ahead >= limit or not self._may_load(tasks, index, ahead, memory):
-                open_heads.discard(memory)
-            elif self._acquire(tasks[ahead], memory):
-                heads[memory] += 1
+        limit = min(len(tasks), index + LOOKAHEAD + 1)
+        going = list(self._stores)
+        while going:
+            store = min(going, key=lambda s: heads[s])
+            ahead = heads[store]
+            if ahead < limit and self._may_load(tasks, index, ahead, store) and store.acquire(tasks[ahead]):
+                heads[store] += 1
             else:
-                open_heads.discard(memory)
+                going.remove(store)
 
     @staticmethod
-    def _may_load(tasks: Sequence[Task], index: int, ahead: int, memory: Memory) -> bool:
-        if memory is Memory.WEIGHT or not tasks[ahead].reads:
+    def _may_load(tasks: Sequence[Task], index: int, ahead: int, store: LocalStore) -> bool:
+        """Whether no task that is still to be emitted stores what the one at `ahead` loads."""
+        if store.memory is Memory.WEIGHT or not tasks[ahead].reads:
             return True
         pending = [w for t in tasks[index:ahead] for w in t.writes]
         return not any(r.overlaps(w) for r in tasks[ahead].reads for w in pending)
 
-    def _acquire(self, task: Task, memory: Memory) -> bool:
-        """Allocate all that a task still needs in a memory and emit the loads; all or nothing."""
-        wanted = {n.key: n for n in _needs(task) if n.memory is memory and n.key not in self._address}
-        allocator = self.ring if memory is Memory.WEIGHT else self.scratch
-        got: list[tuple[Need, int]] = []
-        for need in wanted.values():
-            start = allocator.allocate(need.words)
-            if start is None:
-                self._give_back(got, memory)
-                return False
-            got.append((need, start))
-        for need, start in got:
-            self._address[need.key] = start
-            self._memory[need.key] = memory
-            self._load(task, need, start)
-        return True
-
-    def _give_back(self, got: list[tuple[Need, int]], memory: Memory) -> None:
-        if memory is Memory.WEIGHT and got:
-            raise CapacityError("a task must need one range of weight memory at most")
-        for _, start in got:
-            self.scratch.free(start)
-
-    def _force(self, task: Task, memory: Memory) -> None:
+    @staticmethod
+    def _force(task: Task, store: LocalStore) -> None:
         """Make room for a task that must run now: drop what was kept for later ones, which then load it again."""
-        if self._acquire(task, memory):
+        if store.acquire(task):
             return
-        for key in [k for k, m in self._memory.items() if m is memory]:
-            del self._address[key], self._memory[key]
-        (self.ring if memory is Memory.WEIGHT else self.scratch).reset()
-        if not self._acquire(task, memory):
-            raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {memory.name.lower()} memory")
+        store.evict()
+        if not store.acquire(task):
+            raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
 
-    def _load(self, task: Task, need: Need, start: int) -> None:
-        fields = load_fields(need, start, self._image_at, need.words)
+    def _load(self, task: Task, need: Need, first: int, words: int, start: int) -> None:
+        fields = load_fields(need, first, words, start, self._image_at)
         if fields:
             note = "weights" if need.memory is Memory.WEIGHT else "table" if need.constant is not None else "input"
             self._emitter.emit(Kind.LOAD, self._provenance(task, note), **fields)
@@ -128,18 +103,14 @@ class Driver:
             fields = region.move(tile.base, tile.plane)
             where = self._emitter.emit(Kind.STORE, self._provenance(task, region.buffer.name), **fields)
             self.last_store[id(region.buffer)] = where
-        for need in _needs(task):
-            self._uses[need.key] -= 1
-            if not self._uses[need.key] and need.key in self._address:
-                memory = self._memory.pop(need.key)
-                start = self._address.pop(need.key)
-                (self.ring if memory is Memory.WEIGHT else self.scratch).free(start)
+        for store in self._stores:
+            store.release(task)
 
     def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:
         """Addresses of everything a task works on, and the stores that follow."""
         stage, chunk, rect = task.stage, task.chunk, task.rect
         operands = [self._operand(task, k) for k in range(len(stage.operands))]
-        at = self._address[task.work.key] if task.work is not None else 0
+        at = self._scratch.address[task.work.key] if task.work is not None else 0
         stores: list[tuple[Region, Tile]] = []
         writes = iter(task.writes)
         if stage.in_place:
@@ -161,8 +132,8 @@ class Driver:
             result=result,
             copies=copies,
             temporary=at,
-            weights=self._address[task.weights.key] if task.weights is not None else 0,
-            tables={t: self._address[n.key] for t, n in task.tables.items()},
+            weights=self._weights.address[task.weights.key] if task.weights is not None else 0,
+            tables={t: self._scratch.address[n.key] for t, n in task.tables.items()},
             vector_table=self._vector_table,
         )
         return context, stores
@@ -173,7 +144,7 @@ class Driver:
             view = task.stage.operands[operand]
             first, _ = task.stage.operand_blocks(operand, task.chunk)
             return home_tile(view.buffer, view.first_block + first)
-        return tile_of(need.region, self._address[need.key] + need.guard)
+        return tile_of(need.region, self._scratch.address[need.key] + need.guard)
 
     @staticmethod
     def _copy_tiles(
@@ -195,7 +166,3 @@ class Driver:
             tiles.append(tile)
             at += rect.area * blocks
         return tiles, at
-
-
-def _needs(task: Task) -> list[Need]:
-    return [*([task.weights] if task.weights is not None else []), *task.scratch_needs]

@@ -75,23 +75,19 @@ class Task:
     reads: list[Region] = field(default_factory=list)
     writes: list[Region] = field(default_factory=list)
 
-    @property
-    def scratch_needs(self) -> list[Need]:
-        """Everything in the scratchpad, tables first."""
+    def needs(self, memory: Memory) -> list[Need]:
+        """Everything that the task needs in a memory; in the scratchpad tables come first."""
+        if memory is Memory.WEIGHT:
+            return [self.weights] if self.weights is not None else []
         found = [*self.tables.values(), *(n for n in self.operands if n is not None)]
         return [*found, self.work] if self.work is not None else found
 
 
-def load_fields(need: Need, address: int, image_at: int, table_or_weight_words: int) -> dict[str, int]:
-    """Fields of the LOAD that fills a need at `address`."""
+def load_fields(need: Need, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
+    """Fields of the LOAD that brings `words` words of a need, from `first` on, to `address`; none if nothing is loaded."""
     if need.constant is not None:
         target = Target.WEIGHT if need.memory is Memory.WEIGHT else Target.SCRATCH
-        return {
-            "dram": image_at + need.constant,
-            "local": address,
-            "n0": table_or_weight_words,
-            "target": target,
-        }
+        return {"dram": image_at + need.constant + first, "local": address, "n0": words, "target": target}
     if need.region is None:
         return {}
     return need.region.move(address + need.guard, need.region.rect.area) | {"target": Target.SCRATCH}

@@ -1,0 +1,129 @@
+"""What of a program's data is in local memory at each point of the stream, and the loads that bring it there."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import Counter
+from collections.abc import Callable, Hashable, Iterable
+
+from compiler.program.footprint import Memory
+
+from .alloc import RingAllocator, RotatingAllocator
+from .tasks import Need, Task
+
+Load = Callable[[Task, Need, int, int, int], None]
+"""Emits the load of a need: task, need, first word to load, words, where the first goes."""
+
+LEAST_PIECE = 128
+"""Smallest part of a weight chunk that is worth a load of its own."""
+
+
+class LocalStore(ABC):
+    """One local memory: needs come in the order of the tasks, and stay until their last use."""
+
+    memory: Memory
+
+    def __init__(self, load: Load) -> None:
+        self.address: dict[Hashable, int] = {}
+        self._uses: Counter[Hashable] = Counter()
+        self._load = load
+
+    def expect(self, tasks: Iterable[Task]) -> None:
+        """Count how often each need will be used."""
+        for task in tasks:
+            self._uses.update(n.key for n in task.needs(self.memory))
+
+    def missing(self, task: Task) -> list[Need]:
+        """What a task needs and is not there yet."""
+        return list({n.key: n for n in task.needs(self.memory) if n.key not in self.address}.values())
+
+    def release(self, task: Task) -> None:
+        """Note that a task has been emitted, and free what nothing will use again."""
+        for need in task.needs(self.memory):
+            self._uses[need.key] -= 1
+            if not self._uses[need.key] and need.key in self.address:
+                self._free(need, self.address.pop(need.key))
+
+    @abstractmethod
+    def acquire(self, task: Task) -> bool:
+        """Make room for all that a task still needs and emit the loads, or give False."""
+
+    @abstractmethod
+    def evict(self) -> None:
+        """Forget everything; what later tasks still need is loaded again."""
+
+    @abstractmethod
+    def _free(self, need: Need, start: int) -> None: ...
+
+
+class ScratchStore(LocalStore):
+    """The scratchpad: a task gets all that it needs or nothing."""
+
+    memory = Memory.SCRATCH
+
+    def __init__(self, words: int, load: Load) -> None:
+        super().__init__(load)
+        self._allocator = RotatingAllocator(words)
+
+    def acquire(self, task: Task) -> bool:
+        """See `LocalStore.acquire`."""
+        got: list[tuple[Need, int]] = []
+        for need in self.missing(task):
+            start = self._allocator.allocate(need.words)
+            if start is None:
+                for _, taken in got:
+                    self._allocator.free(taken)
+                return False
+            got.append((need, start))
+        for need, start in got:
+            self.address[need.key] = start
+            self._load(task, need, 0, need.words, start)
+        return True
+
+    def evict(self) -> None:
+        """See `LocalStore.evict`."""
+        self.address.clear()
+        self._allocator.reset()
+
+    def _free(self, need: Need, start: int) -> None:
+        self._allocator.free(start)
+
+
+class WeightStore(LocalStore):
+    """The weight memory, a ring: a chunk that does not fit yet is loaded as far as there is room, the rest later."""
+
+    memory = Memory.WEIGHT
+
+    def __init__(self, words: int, load: Load) -> None:
+        super().__init__(load)
+        self._ring = RingAllocator(words)
+        self._pieces: dict[Hashable, list[tuple[int, int]]] = {}
+
+    def acquire(self, task: Task) -> bool:
+        """See `LocalStore.acquire`."""
+        for need in self.missing(task):
+            pieces = self._pieces.setdefault(need.key, [])
+            loaded = sum(words for _, words in pieces)
+            words = min(need.words - loaded, self._ring.free_words)
+            if words < min(need.words - loaded, LEAST_PIECE):
+                return False
+            start = self._ring.allocate(words)
+            if start is None:
+                return False
+            pieces.append((start, words))
+            self._load(task, need, loaded, words, start)
+            if loaded + words < need.words:
+                return False
+            # Pieces follow each other in the ring, so the chunk is in one piece again.
+            self.address[need.key] = pieces[0][0]
+        return True
+
+    def evict(self) -> None:
+        """See `LocalStore.evict`."""
+        self.address.clear()
+        self._pieces.clear()
+        self._ring.reset()
+
+    def _free(self, need: Need, start: int) -> None:
+        for first, _ in self._pieces.pop(need.key):
+            self._ring.free(first)
