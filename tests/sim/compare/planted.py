@@ -1,4 +1,4 @@
-"""Bugs planted in the generated Verilog: edits of its text, each switched on by +planted=N, so that one build holds them all."""
+"""Bugs planted in the generated Verilog: edits of its text, switched on by +planted=N; one build holds them all."""
 
 import re
 from dataclasses import dataclass
@@ -40,16 +40,29 @@ BUGS = (
         Unit.MAC,
     ),
     Bug("the pool keeps the smaller value", "engine.vec.pool", r"(\$signed\(link\d_\d\)) >", r"\1 <", Unit.VEC),
-    Bug("the store steps backwards", "engine.store.front.runs", r"(\\move\.dram\s+)\+", r"\1-", Unit.STORE),
-    Bug("the load steps backwards", "engine.load.front.runs", r"(\\move\.dram\s+)\+", r"\1-", Unit.LOAD),
-    Bug("the scratchpad never grants the vector unit", "engine.scratch", r"(assign vec__ready = )(.*)", r"\g<1>1'h0", Unit.VEC),
+    Bug(
+        "the store reads a word further on",
+        "engine.store",
+        r"(assign scratch__addr = )([^;]*)",
+        r"\g<1>\g<2> ^ 20'h2",
+        Unit.STORE,
+    ),
+    Bug("weights are not written", "engine.load", r"(assign weights__valid = )([^;]*)", r"\g<1>1'h0", Unit.LOAD),
+    Bug(
+        "the scratchpad never grants the vector unit",
+        "engine.scratch",
+        r"(assign vec__ready = )([^;]*)",
+        r"\g<1>1'h0",
+        Unit.VEC,
+    ),
 )
 
 
 def plant(verilog: str) -> str:
     """The Verilog with all bugs, asleep."""
     for number, bug in enumerate(BUGS, start=1):
-        module = re.search(rf"^module \\npu\.{re.escape(bug.module)} \(.*?^endmodule", verilog, re.MULTILINE | re.DOTALL)
+        pattern = rf"^module \\npu\.{re.escape(bug.module)} \(.*?^endmodule"
+        module = re.search(pattern, verilog, re.MULTILINE | re.DOTALL)
         assert module is not None, bug
         verilog = verilog.replace(module.group(), _edit(module.group(), bug, number), 1)
     return verilog

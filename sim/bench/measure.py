@@ -1,0 +1,69 @@
+"""Runs one workload on each bench and takes the simulated cycles a second."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from compiler.program.memory import initial_memory
+from compiler.program.program import Program
+from hw.spec.errors import SimulationError
+from sim.result import Arrays
+from sim.rtl.backend import default_limit, make_job
+from sim.rtl.bare import build_bare, run_bare
+from sim.rtl.bench import Bench
+from sim.rtl.job import Job, MemorySettings, RunFiles
+from sim.rtl.verilog import verilog_of
+
+_WATCHDOG = 1 << 20
+
+
+@dataclass(frozen=True)
+class Speed:
+    """One bench on one workload."""
+
+    bench: str
+    cycles: int
+    seconds: float
+    build_s: float
+
+    @property
+    def hertz(self) -> float:
+        """Simulated cycles a second."""
+        return self.cycles / self.seconds
+
+
+def _job(program: Program) -> Job:
+    return make_job(program, [], MemorySettings(), default_limit(program), _WATCHDOG)
+
+
+def measure_bare(program: Program, inputs: Arrays, threads: int, repeats: int) -> Speed:
+    """The bare C++ loop, the best of some runs."""
+    simulator = build_bare(verilog_of(program.params), threads)
+    runs = []
+    with tempfile.TemporaryDirectory(prefix="intloom-bench-") as name:
+        files = RunFiles(Path(name))
+        for _ in range(repeats):
+            initial_memory(program, inputs).tofile(files.memory)
+            result = run_bare(simulator, _job(program), files)
+            if not result.finished:
+                raise SimulationError(f"the bare loop did not finish {program.name!r} in {result.cycles} cycles")
+            runs.append(result)
+    best = min(runs, key=lambda r: r.seconds)
+    return Speed("bare loop", best.cycles, best.seconds, simulator.seconds)
+
+
+def measure_bench(name: str, bench: Bench, program: Program, inputs: Arrays, repeats: int) -> Speed:
+    """A bench, the best of some runs."""
+    simulator = bench.build(verilog_of(program.params))
+    speeds = []
+    with tempfile.TemporaryDirectory(prefix="intloom-bench-") as folder:
+        files = RunFiles(Path(folder))
+        for _ in range(repeats):
+            initial_memory(program, inputs).tofile(files.memory)
+            raw = bench.run(simulator, _job(program), files)
+            if not raw.status["done"]:
+                raise SimulationError(f"{name} did not finish {program.name!r}: {raw.ended}, status {raw.status}")
+            speeds.append(Speed(name, raw.counters["CYCLES"], raw.seconds, simulator.seconds))
+    return min(speeds, key=lambda s: s.seconds)
