@@ -22,7 +22,7 @@ class Copy:
     target: View
     table: bytes | None = None
     factors: tuple[int, int] = (1, 1)
-    layer: int = -1
+    node: str = ""
     """The graph node that asked for the copy."""
 
     def channels(self, made: tuple[int, int]) -> tuple[int, int]:
@@ -83,7 +83,8 @@ def emit_copy(context: TileContext, copy: Copy, source: Tile, target: Tile, made
     rows = copy.target.buffer.params.rows
     first_block, _ = copy.target_blocks(made)
     to = copy.target.channel + start - copy.start - first_block * rows
-    emit_move(context, (start - made[0], stop - made[0], to), source, target, copy.table, copy.factors)
+    note = f"copy for {copy.node}" if copy.node != context.node else "copy"
+    emit_move(context, (start - made[0], stop - made[0], to), source, target, copy.table, copy.factors, note)
 
 
 def emit_move(
@@ -91,8 +92,9 @@ def emit_move(
     channels: tuple[int, int, int],
     source: Tile,
     target: Tile,
-    table: bytes | None,
-    factors: tuple[int, int],
+    table: bytes | None = None,
+    factors: tuple[int, int] = (1, 1),
+    note: str = "copy",
 ) -> None:
     """Copy channels (start, stop, to) of the context's rectangle from tile to tile."""
     start, stop, to = channels
@@ -103,7 +105,7 @@ def emit_move(
     for s in segments(start, stop, to, rows):
         context.emit(
             Kind.VCOPY,
-            "copy",
+            note,
             a_base=source.word(s.source, rect.y0, rect.x0),
             a_plane=source.plane,
             a_row=source.row,

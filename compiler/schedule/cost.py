@@ -51,9 +51,9 @@ class Prediction:
 class Cost:
     """What an instruction takes after its start.
 
-    `occupancy` is the time until the next one of its unit may start. Its result is ready `tail` cycles after its words or
-    products are through; `lead` cycles pass before the first. Words of successive moves follow each other without gaps,
-    so leads and tails overlap.
+    `occupancy` is the time until the next one of its unit may start. Its result is ready `tail` cycles after its words
+    or products are through; `lead` cycles pass before the first. Words of successive moves follow each other without
+    gaps, so leads and tails overlap.
     """
 
     lead: int

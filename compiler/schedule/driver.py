@@ -125,6 +125,7 @@ class Driver:
         copies, at = self._copy_tiles(task, at, writes, stores)
         context = TileContext(
             emitter=self._emitter,
+            node=stage.origin.name,
             provenance=self._provenance(task),
             rect=rect,
             chunk=chunk,

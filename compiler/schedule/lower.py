@@ -210,7 +210,7 @@ class Lowering:
             self._add(stage, None)
             source = _Source(stage, 0)
         made = _through(source, start, table, factors)
-        copy = Copy(made.start, made.start + target.channels, target, made.table, made.factors, self._layer[node.name])
+        copy = Copy(made.start, made.start + target.channels, target, made.table, made.factors, node.name)
         made.stage.copies.append(copy)
 
     def _can_copy(self, source: _Source, target: View) -> bool:

@@ -46,6 +46,7 @@ class TileContext:
     """Where a tile's pieces lie while it is worked on."""
 
     emitter: Emitter
+    node: str
     provenance: Provenance
     rect: Rect
     chunk: Chunk
@@ -153,7 +154,9 @@ class Stage(ABC):
         """Emit the copies of a finished tile."""
         for copy, target in zip(self.copies, context.copies, strict=True):
             if target is not None:
-                emit_copy(context, copy, context.result, target, self.result_channels(context.chunk))
+                emit_copy(
+                    context.of_layer(copy.layer), copy, context.result, target, self.result_channels(context.chunk)
+                )
 
     def result_channels(self, chunk: Chunk) -> tuple[int, int]:
         """The half-open range of the result's channels that a chunk makes."""

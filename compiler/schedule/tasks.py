@@ -84,7 +84,7 @@ class Task:
 
 
 def load_fields(need: Need, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
-    """Fields of the LOAD that brings `words` words of a need, from `first` on, to `address`; none if nothing is loaded."""
+    """Fields of the LOAD that brings `words` words of a need, from `first` on, to `address`; empty if there is none."""
     if need.constant is not None:
         target = Target.WEIGHT if need.memory is Memory.WEIGHT else Target.SCRATCH
         return {"dram": image_at + need.constant + first, "local": address, "n0": words, "target": target}

@@ -245,5 +245,5 @@ class GatherStage(VectorStage):
         """Copies of every operand, in channel order."""
         to = 0
         for view, tile in zip(self.operands, context.operands, strict=True):
-            emit_move(context, (0, view.channels, to), tile, context.result, None, (1, 1))
+            emit_move(context, (0, view.channels, to), tile, context.result)
             to += view.channels

@@ -1,0 +1,141 @@
+"""What lies where and when: a program's memories as rectangles of words and instructions, to be drawn or searched."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from hw.spec.isa import Kind, Target
+
+from .footprint import Access, Memory, footprint
+from .memory import instruction_words
+from .program import Program
+
+
+@dataclass(frozen=True)
+class Extent:
+    """Words `start` to `stop` of a memory hold `label` from instruction `first` to `last` (half-open, both)."""
+
+    memory: Memory
+    start: int
+    stop: int
+    first: int
+    last: int
+    label: str
+
+
+def _dram(program: Program) -> Iterator[Extent]:
+    end = len(program.instructions)
+    word = program.params.word_bytes
+    regions = [
+        (program.image_at, -(-len(program.image) // word), "constants"),
+        (program.instructions_at, instruction_words(end, program.params), "instructions"),
+        *((p.address, p.words, p.name) for p in program.places),
+    ]
+    for start, words, label in regions:
+        yield Extent(Memory.DRAM, start, start + words, 0, end, label)
+
+
+def _pieces(program: Program, access: Access) -> list[tuple[int, int]]:
+    """Half-open word ranges of a local access, neighbours joined; weight addresses wrap."""
+    starts = [access.base]
+    run = 1
+    for count, step in access.dims:
+        if count == 1:
+            continue
+        if step == 1:
+            run = count
+        else:
+            starts = [s + k * step for s in starts for k in range(count)]
+    size = program.params.weight_words if access.memory is Memory.WEIGHT else program.params.scratch_words
+    pieces: list[tuple[int, int]] = []
+    for start in sorted(s % size for s in starts):
+        stop = start + run
+        if stop > size:
+            pieces.append((0, stop - size))
+            stop = size
+        if pieces and pieces[-1][1] >= start >= pieces[-1][0]:
+            pieces[-1] = (pieces[-1][0], max(stop, pieces[-1][1]))
+        else:
+            pieces.append((start, stop))
+    return pieces
+
+
+def _label(program: Program, index: int) -> str:
+    origin = program.provenance[index]
+    layer = program.layers[origin.layer].name if 0 <= origin.layer < len(program.layers) else ""
+    instruction = program.instructions[index]
+    if instruction.kind is Kind.LOAD:
+        return f"{layer}: {'weights' if instruction['target'] == Target.WEIGHT else 'input'}"
+    return f"{layer}: result"
+
+
+class _Live:
+    """Extents of the local memories that still hold their content."""
+
+    def __init__(self, program: Program) -> None:
+        self._program = program
+        self._spans: dict[tuple[Memory, int, int], list[int]] = {}
+
+    def _touched(self, memory: Memory, start: int, stop: int) -> list[tuple[Memory, int, int]]:
+        return [k for k in self._spans if k[0] is memory and k[1] < stop and start < k[2]]
+
+    def read(self, index: int, memory: Memory, start: int, stop: int) -> None:
+        """Instruction `index` reads these words."""
+        for key in self._touched(memory, start, stop):
+            self._spans[key][1] = index + 1
+
+    def write(self, index: int, memory: Memory, start: int, stop: int) -> Iterator[Extent]:
+        """Instruction `index` writes these words: what they held ends, what surrounds them lives on."""
+        for key in self._touched(memory, start, stop):
+            first, last = self._spans.pop(key)
+            yield self._extent((memory, max(key[1], start), min(key[2], stop)), first, last)
+            if key[1] < start:
+                self._spans[memory, key[1], start] = [first, last]
+            if stop < key[2]:
+                self._spans[memory, stop, key[2]] = [first, last]
+        self._spans[memory, start, stop] = [index, index + 1]
+
+    def rest(self) -> Iterator[Extent]:
+        """What is there at the end."""
+        for key, (first, last) in self._spans.items():
+            yield self._extent(key, first, last)
+
+    def _extent(self, key: tuple[Memory, int, int], first: int, last: int) -> Extent:
+        return Extent(*key, first, last, _label(self._program, first))
+
+
+def _local(program: Program) -> Iterator[Extent]:
+    """Each write starts an extent, which ends with its last reader or where the same words are written again."""
+    live = _Live(program)
+    for index, instruction in enumerate(program.instructions):
+        for access in footprint(instruction, program.params):
+            if access.memory is Memory.DRAM:
+                continue
+            for start, stop in _pieces(program, access):
+                if access.write:
+                    yield from live.write(index, access.memory, start, stop)
+                else:
+                    live.read(index, access.memory, start, stop)
+    yield from live.rest()
+
+
+def memory_map(program: Program) -> tuple[Extent, ...]:
+    """All extents of all memories, by memory, first instruction and address."""
+    extents = [*_dram(program), *_local(program)]
+    return tuple(sorted(extents, key=lambda e: (e.memory, e.first, e.start, e.stop)))
+
+
+def peak_words(program: Program, memory: Memory) -> int:
+    """The most words of a memory that hold something still to be read, at any instruction."""
+    changes: dict[int, int] = {}
+    for extent in memory_map(program):
+        if extent.memory is memory:
+            words = extent.stop - extent.start
+            changes[extent.first] = changes.get(extent.first, 0) + words
+            changes[extent.last] = changes.get(extent.last, 0) - words
+    peak = now = 0
+    for index in sorted(changes):
+        now += changes[index]
+        peak = max(peak, now)
+    return peak
