@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Any
@@ -9,8 +10,9 @@ from typing import Annotated, Any
 import typer
 
 from hw.spec.errors import ExitCode, UsageError
-from intloom.flow.bundle import load_bundle
+from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.feeding import read_inputs
+from intloom.flow.host import Array, HostSide
 from intloom.flow.running import (
     BackendName,
     Execution,
@@ -20,7 +22,9 @@ from intloom.flow.running import (
     locate,
     open_backend,
     open_host,
+    open_rtl,
 )
+from intloom.flow.slicing import run_slices, slices_record
 from sim.compare.divergence import Divergence
 from sim.result import Progress, ProgressCallback
 from sim.rtl.job import MemorySettings
@@ -38,6 +42,8 @@ Examples:
 [bold]intloom run yolov8n.loom --backend rtl --check -o out/run[/bold]
 
 [bold]intloom run yolov8n.loom --backend isa --input bus.jpg --json[/bold]
+
+[bold]intloom run yolov8n.loom --layers "model.4.*" --jobs 2[/bold]
 """
 
 
@@ -73,9 +79,17 @@ def _run(
         Path | None,
         typer.Option(metavar="DIR", help="RTL: when results differ, run the first wrong write again, with waves."),
     ] = None,
+    layers: Annotated[
+        str | None, typer.Option(metavar="PATTERN", help="RTL: only layers such as model.4.*, each block alone.")
+    ] = None,
+    jobs: Annotated[int, typer.Option(metavar="N", help="With --layers: blocks at once.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
+    if layers is not None and backend is not BackendName.RTL:
+        raise UsageError(f"--layers runs in RTL only, not with --backend {backend}")
+    if jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, not {jobs}")
     if seed < 0:
         raise UsageError(f"--seed must not be negative, not {seed}")
     if output is not None and output.exists() and not output.is_dir():
@@ -89,6 +103,9 @@ def _run(
     if latency is not None:
         settings["read_latency"] = latency
     rtl = RtlOptions(memory=MemorySettings(**settings), limit=limit, verilog=verilog)
+    if layers is not None:
+        _run_layers(terminal, bundle, feeds, rtl, layers, jobs, as_json)
+        return
     runner = open_backend(backend, bundle, rtl)
     with terminal.progress() as tell:
         done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell))
@@ -97,6 +114,35 @@ def _run(
         terminal.say("results differ: looking for the first instruction that went wrong")
         divergence = locate(done, rtl, waves)
     _finish(terminal, done, output, divergence, as_json)
+
+
+def _run_layers(
+    terminal: Terminal,
+    bundle: Bundle,
+    feeds: Mapping[str, Array],
+    rtl: RtlOptions,
+    pattern: str,
+    jobs: int,
+    as_json: bool,
+) -> None:
+    """Chosen layers alone, each block against the golden model."""
+    started = time.monotonic()
+    folded = bundle.need_model("--layers")
+    inputs, params = HostSide(folded).before(feeds), bundle.program.params
+    with terminal.progress() as tell:
+        runs = run_slices(folded, params, inputs, pattern, lambda: open_rtl(rtl), jobs=jobs, tell=tell)
+    record = slices_record(bundle.program.name, params, runs, started)
+    if as_json:
+        terminal.json(record)
+    else:
+        table = new_table("block", ">cycles", ">array use", ">bytes compared", "result", "")
+        for part in record["slices"]:
+            result = f"[red]{part['first']}[/red]" if part["mismatches"] else "[green]equal[/green]"
+            use, kept = f"{100 * part['mac_use']:.1f} %", "from the cache" if part["cached"] else ""
+            table.add_row(part["name"], f"{part['cycles']:,}", use, f"{part['compared_bytes']:,}", result, kept)
+        terminal.table(table)
+    if record["mismatches"]:
+        raise typer.Exit(int(ExitCode.MISMATCH))
 
 
 def watcher(tell: Tell) -> ProgressCallback:

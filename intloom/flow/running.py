@@ -82,7 +82,11 @@ def open_backend(name: BackendName, bundle: Bundle, rtl: RtlOptions | None = Non
         return GoldenBackend(bundle.need_model("the golden model").graph)
     if name is BackendName.ISA:
         return IsaBackend()
-    options = rtl or RtlOptions()
+    return open_rtl(rtl or RtlOptions())
+
+
+def open_rtl(options: RtlOptions) -> RtlBackend:
+    """The RTL backend as `options` ask for it."""
     text = None if options.verilog is None else read_bytes(options.verilog, "Verilog").decode("utf-8", "replace")
     return RtlBackend(
         bench=options.bench, memory=options.memory, limit=options.limit, verilog=text, folder=options.folder
