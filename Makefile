@@ -41,8 +41,9 @@ format: $(READY)  ## rewrite sources in the project's style
 types: $(READY)  ## strict typing
 	$(BIN)/mypy
 
-generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages
+generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages, linter's arrows
 	$(BIN)/python -m hw.spec
+	$(BIN)/python -m tools.arrows
 
 docs: $(READY)  ## documentation site, in site/
 	$(BIN)/mkdocs build --strict
