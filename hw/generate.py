@@ -21,7 +21,7 @@ WAIVERS = {
     "DECLFILENAME": "All modules stand in one file.",
     "PROCASSINIT": "Registers have an initial value beside their reset, so that FPGAs start as simulations do.",
     "UNUSEDSIGNAL": "Carries of additions that wrap by design, and configuration bits beyond the address width.",
-    "WIDTHEXPAND": "The generator writes comparisons and signed sums with operands of their own widths; Verilog extends them.",
+    "WIDTHEXPAND": "Comparisons and signed sums have operands of different widths; Verilog extends them as it should.",
     "WIDTHTRUNC": "Sums and shifts are computed one or more bits wider than the register that keeps them.",
 }
 """Verilator's warnings that the generated Verilog is excused from, each with the reason."""

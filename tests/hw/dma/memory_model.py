@@ -1,4 +1,4 @@
-"""Memory behind AXI channels for Amaranth's simulator: fixed latency, random pauses, words hashed from their address."""
+"""Memory behind AXI channels for Amaranth's simulator: latency, random pauses, words hashed from their address."""
 
 from __future__ import annotations
 

@@ -113,7 +113,9 @@ def test_dma_and_vector_work_hide_behind_a_busy_array(tmp_path: Path, seed: int)
         semantics(instruction.kind)(machine, instruction)
     expected = np.frombuffer(machine.dram.tobytes(), np.uint8)
     different = np.flatnonzero(expected != np.frombuffer(memory, np.uint8))
-    assert different.size == 0, f"{different.size} bytes differ, the first in word {different[0] // params.word_bytes:#x}"
+    assert different.size == 0, (
+        f"{different.size} bytes differ, the first in word {different[0] // params.word_bytes:#x}"
+    )
     assert len(set(memory[(TARGET + 0x2000) * params.word_bytes :][:4096])) > 100, "results must not be all the same"
 
     started, done = result.pulses.started, result.pulses.done

@@ -1,0 +1,67 @@
+"""Legality: the hardware refuses exactly what the table's decoder refuses."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from amaranth.sim import Simulator
+
+from hw.control.legality import Legality
+from hw.spec import isa
+from hw.spec.errors import EncodingError
+from hw.spec.isa import INSTRUCTIONS, Kind, Unit
+from hw.spec.params import preset
+from hw.spec.regs import Cause
+
+PARAMS = preset("nano")
+
+
+def _expected(word: int) -> tuple[Cause, Unit]:
+    spec = isa.BY_OPCODE.get(word & 0xFF)
+    if spec is None:
+        return Cause.BAD_OPCODE, Unit.CONTROL
+    try:
+        instruction = isa.decode(word.to_bytes(isa.INSTRUCTION_BYTES, "little"))
+    except EncodingError:
+        wrong = word >> spec.offsets["version"] & 0xFFFF != isa.ISA_VERSION if spec.kind is Kind.BEGIN else False
+        return (Cause.WRONG_PROGRAM if wrong else Cause.BAD_FIELD), spec.unit
+    ours = {"version": isa.ISA_VERSION, "fingerprint": PARAMS.fingerprint()}
+    if spec.kind is Kind.BEGIN and any(instruction[name] != value for name, value in ours.items()):
+        return Cause.WRONG_PROGRAM, spec.unit
+    return Cause.NONE, spec.unit
+
+
+def _mutants(rng: random.Random) -> list[int]:
+    """Legal instructions, and ones with a field at or beyond a limit, a bit past the end, or another opcode."""
+    words = []
+    for spec in INSTRUCTIONS:
+        extra = {"version": isa.ISA_VERSION, "fingerprint": PARAMS.fingerprint()} if spec.kind is Kind.BEGIN else {}
+        legal = int.from_bytes(isa.encode(isa.make(spec.kind, **extra)), "little")
+        words += [legal, legal ^ 1 << rng.randrange(88, 512), legal | 1 << 511]
+        for field in spec.fields[1:]:
+            mask = (1 << field.width) - 1
+            for value in {0, field.minimum, field.maximum, field.maximum + 1, field.minimum - 1, rng.getrandbits(9)}:
+                at = spec.offsets[field.name]
+                words.append(legal & ~(mask << at) | (value & mask) << at)
+    return words + [rng.getrandbits(512) for _ in range(40)] + list(range(256))
+
+
+def test_it_agrees_with_the_decoder(seed: int) -> None:
+    legality = Legality(PARAMS)
+    causes = set()
+
+    async def compare(ctx: Any) -> None:
+        for word in _mutants(random.Random(seed)):
+            ctx.set(legality.instruction, word)
+            verdict = ctx.get(legality.verdict)
+            expected = _expected(word)
+            causes.add(expected[0])
+            assert (Cause(verdict.cause), Unit(verdict.unit)) == expected, f"instruction {word:#x}"
+            kind = isa.BY_OPCODE[word & 0xFF].kind if word & 0xFF in isa.BY_OPCODE else None
+            assert (verdict.begin, verdict.end) == (kind is Kind.BEGIN, kind is Kind.END)
+
+    simulator = Simulator(legality)
+    simulator.add_testbench(compare)
+    simulator.run()
+    assert causes == {Cause.NONE, Cause.BAD_OPCODE, Cause.BAD_FIELD, Cause.WRONG_PROGRAM}

@@ -1,0 +1,89 @@
+"""The sequencer: no start while busy or in error, no clearing before the bus is idle."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from amaranth.sim import Simulator
+
+from hw.control.sequencer import Sequencer
+
+
+async def _pulse(ctx: Any, signal: Any) -> None:
+    ctx.set(signal, 1)
+    await ctx.tick()
+    ctx.set(signal, 0)
+
+
+def _simulate(body: Any) -> None:
+    sequencer = Sequencer()
+
+    async def testbench(ctx: Any) -> None:
+        await body(ctx, sequencer)
+
+    simulator = Simulator(sequencer)
+    simulator.add_clock(1e-8)
+    simulator.add_testbench(testbench)
+    simulator.run()
+
+
+async def _drain(ctx: Any, s: Sequencer) -> None:
+    """The bus stays busy for a while: halt holds, clear does not come; then it comes for one cycle."""
+    for _ in range(10):
+        assert (ctx.get(s.halt), ctx.get(s.clear), ctx.get(s.busy)) == (1, 0, 1)
+        await ctx.tick()
+    ctx.set(s.bus_idle, 1)
+    await ctx.tick()
+    assert ctx.get(s.clear)
+    await ctx.tick()
+    assert (ctx.get(s.halt), ctx.get(s.clear), ctx.get(s.busy)) == (0, 0, 0)
+
+
+def test_a_program_that_ends_is_done_once_the_bus_is_idle() -> None:
+    async def body(ctx: Any, s: Sequencer) -> None:
+        ctx.set(s.start, 1)
+        assert ctx.get(s.launch)
+        await _pulse(ctx, s.start)
+        assert ctx.get(s.running)
+        ctx.set(s.start, 1)
+        assert not ctx.get(s.launch)
+        ctx.set(s.start, 0)
+        await _pulse(ctx, s.ended)
+        assert not ctx.get(s.done)
+        await _drain(ctx, s)
+        assert (ctx.get(s.done), ctx.get(s.error)) == (1, 0)
+        await _pulse(ctx, s.start)
+        assert not ctx.get(s.done)
+
+    _simulate(body)
+
+
+def test_a_fault_holds_until_reset() -> None:
+    async def body(ctx: Any, s: Sequencer) -> None:
+        await _pulse(ctx, s.start)
+        ctx.set(s.fault, 1)
+        assert ctx.get(s.error_event)
+        await ctx.tick()
+        ctx.set(s.start, 1)
+        for _ in range(5):
+            assert (ctx.get(s.error), ctx.get(s.halt), ctx.get(s.busy), ctx.get(s.launch)) == (1, 1, 1, 0)
+            assert not ctx.get(s.error_event)
+            await ctx.tick()
+        ctx.set(s.start, 0)
+        await _pulse(ctx, s.reset)
+        assert not ctx.get(s.error)
+        await _drain(ctx, s)
+        assert (ctx.get(s.done), ctx.get(s.error)) == (0, 0)
+
+    _simulate(body)
+
+
+def test_a_reset_while_a_program_ends_takes_its_done_away() -> None:
+    async def body(ctx: Any, s: Sequencer) -> None:
+        await _pulse(ctx, s.start)
+        await _pulse(ctx, s.ended)
+        await _pulse(ctx, s.reset)
+        await _drain(ctx, s)
+        assert not ctx.get(s.done)
+
+    _simulate(body)

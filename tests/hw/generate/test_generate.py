@@ -1,0 +1,112 @@
+"""The generated package: deterministic, free of paths, clean in Verilator, Icarus and Yosys."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hw.generate import WAIVERS, generate_verilog, render_core, write_package
+from hw.npu import TOP_NAME
+from hw.resources import resource_summary
+from hw.spec.errors import DiskError, EnvironmentFault
+from hw.spec.params import preset
+from sim.rtl.toolchain import toolchain
+from tests.hw.npu.test_npu import ODD
+
+SHAPES = {"nano": preset("nano"), "odd": ODD}
+
+
+def _lint(folder: Path, *flags: str) -> str:
+    verilator = toolchain().verilator
+    command = ["perl", str(verilator.script), "--lint-only", "-Wall", *flags, "--top-module", TOP_NAME]
+    done = subprocess.run(
+        [*command, f"{TOP_NAME}.vlt", f"{TOP_NAME}.v"],
+        cwd=folder, env=verilator.environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    return done.stdout + done.stderr
+
+
+@pytest.fixture(scope="module", params=SHAPES)
+def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
+    write_package(SHAPES[request.param], folder, request.param)
+    return folder
+
+
+@pytest.mark.slow
+def test_same_parameters_same_bytes_and_no_paths(package: Path) -> None:
+    text = (package / "npu.v").read_text()
+    shape = next(p for name, p in SHAPES.items() if name in str(package))
+    assert generate_verilog(shape) == text
+    assert "src" not in re.findall(r"\(\* (\w+)", text)
+    assert ".py" not in text
+    assert "always @*" not in text, "a process that reads nothing never runs"
+    assert "'hx" not in text
+
+
+@pytest.mark.slow
+def test_verilator_finds_nothing_but_what_is_waived(package: Path) -> None:
+    assert "%Warning" not in _lint(package)
+    assert "%Error" not in _lint(package)
+
+
+@pytest.mark.slow
+def test_no_waiver_is_idle(tmp_path: Path) -> None:
+    write_package(preset("nano"), tmp_path)
+    (tmp_path / "npu.vlt").write_text("`verilator_config\n")
+    assert set(re.findall(r"%Warning-(\w+)", _lint(tmp_path))) == set(WAIVERS)
+
+
+@pytest.mark.slow
+def test_icarus_reads_it(package: Path) -> None:
+    icarus = shutil.which("iverilog")
+    if icarus is None:
+        pytest.skip("iverilog is not installed")
+    command = [icarus, "-g2005", "-Wall", "-t", "null", "-s", TOP_NAME, "npu.v"]
+    done = subprocess.run(command, cwd=package, capture_output=True, text=True, check=False)
+    assert done.returncode == 0
+    assert "error" not in done.stderr
+
+
+@pytest.mark.slow
+def test_yosys_finds_no_latch_and_one_driver_each() -> None:
+    text = resource_summary(generate_verilog(SHAPES["odd"]), TOP_NAME)
+    assert "| multipliers in all |" in text
+    kib = ODD.scratch_words // ODD.scratch_banks
+    assert f"| {kib} | {8 * ODD.word_bytes} | {ODD.scratch_banks} |" in text
+
+
+@pytest.mark.slow
+def test_yosys_check_bites() -> None:
+    twice = "module npu(input a, input b, output y); assign y = a; assign y = b; endmodule"
+    latch = "module npu(input a, input b, output reg y); always @* if (a) y = b; endmodule"
+    for bad in (twice, latch):
+        with pytest.raises(EnvironmentFault, match="Yosys failed"):
+            resource_summary(bad, TOP_NAME)
+
+
+@pytest.mark.slow
+def test_the_top_has_the_documented_ports(package: Path) -> None:
+    text = (package / "npu.v").read_text()
+    ports = set(re.search(r"module npu\((.*?)\);", text, re.DOTALL)[1].replace("\n", "").replace(" ", "").split(","))
+    assert {"clk", "rst", "irq", "m_axi_awaddr", "m_axi_rdata", "s_axi_awaddr", "s_axi_wstrb"} <= ports
+    trace = {"trace_started", "trace_done"}
+    assert ports & trace == (trace if "nano" in str(package) else set())
+
+
+def test_core_file_names_what_is_written() -> None:
+    core = render_core(preset("nano"))
+    for name in ("npu.v", "npu.vlt", "intloom.h"):
+        assert f"- {name}" in core
+
+
+def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    blocked = tmp_path / "file"
+    blocked.write_text("")
+    monkeypatch.setattr("hw.generate.package_files", lambda *a, **k: {"npu.v": ""})
+    with pytest.raises(DiskError, match=str(blocked)):
+        write_package(preset("nano"), blocked / "below")
