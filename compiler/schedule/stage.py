@@ -154,9 +154,7 @@ class Stage(ABC):
         """Emit the copies of a finished tile."""
         for copy, target in zip(self.copies, context.copies, strict=True):
             if target is not None:
-                emit_copy(
-                    context.of_layer(copy.layer), copy, context.result, target, self.result_channels(context.chunk)
-                )
+                emit_copy(context, copy, context.result, target, self.result_channels(context.chunk))
 
     def result_channels(self, chunk: Chunk) -> tuple[int, int]:
         """The half-open range of the result's channels that a chunk makes."""
