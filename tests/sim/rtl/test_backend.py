@@ -1,7 +1,6 @@
 """Compiled programs on the real accelerator: equal to the instruction simulator and to golden, byte for byte."""
 
 import numpy as np
-import pytest
 
 from compiler.schedule import compile_graph
 from hw.spec.params import preset

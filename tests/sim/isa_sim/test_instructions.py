@@ -1,0 +1,150 @@
+"""Every instruction against its slow and plain statement, on random fields."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from hw.spec.arith import Match
+from hw.spec.isa import Instruction, Kind, make
+from hw.spec.params import HardwareParams, preset
+from sim.isa_sim.machine import Machine, blank_machine
+from sim.isa_sim.registry import executable_kinds, semantics
+from tests.support.slow_machine import SlowMachine
+
+ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=Match.EXACT)
+WIDE = preset("nano").replace(rows=4, cols=8, strip=16)
+PARAMS = [preset("nano"), preset("base"), ODD, WIDE]
+OUT = 1200
+"""Where results go; operands lie below."""
+
+
+def random_machine(params: HardwareParams, rng: np.random.Generator) -> Machine:
+    machine = blank_machine(params, np.zeros(params.word_bytes, np.uint8))
+    for memory in (machine.scratch, machine.weights):
+        memory[:] = rng.integers(-128, 128, memory.shape, dtype=np.int8)
+    machine.mac_table = rng.integers(-128, 128, 256, dtype=np.int8)
+    machine.vector_table = rng.integers(-128, 128, 256, dtype=np.int8)
+    return machine
+
+
+def set_scales(machine: Machine, i: Instruction, rng: np.random.Generator) -> None:
+    """Give every output block scales that keep results inside int8 now and then; random ones would always saturate."""
+    p = machine.params
+    at = i["weights"] + (p.table_words if i["table"] == 2 else 0) + (p.residual_words if i["residual"] else 0)
+    tiles = (1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
+    if i["residual"]:
+        constants = np.zeros(max(16, p.word_bytes), np.uint8)
+        constants[:8] = rng.integers(1 << 14, 1 << 16, 2).astype("<i4").view(np.uint8)
+        constants[8:16] = rng.integers(-(1 << 20), 1 << 20, 1).astype("<i8").view(np.uint8)
+        put(machine, at - p.residual_words, constants)
+    for block in range(i["out_blocks"]):
+        start = at + block * (p.channel_words + tiles * p.cols)
+        bias = rng.integers(-20000, 20000, p.cols).astype("<i4")
+        scale = rng.integers(1 << 23, 1 << 24, p.cols) | rng.integers(31, 36, p.cols) << 24
+        put(machine, start, np.concatenate([bias.view(np.uint8), scale.astype("<u4").view(np.uint8)]))
+
+
+def put(machine: Machine, word: int, data: np.ndarray) -> None:
+    rows = machine.params.rows
+    for k, piece in enumerate(data.reshape(-1, rows)):
+        machine.weights[(word + k) % len(machine.weights)] = piece.view(np.int8)
+
+
+def check(machine: Machine, i: Instruction) -> None:
+    slow = SlowMachine(machine)
+    slow.execute(i)
+    semantics(i.kind)(machine, i)
+    expected = np.frombuffer(b"".join(slow.scratch), np.int8).reshape(machine.scratch.shape)
+    np.testing.assert_array_equal(machine.scratch, expected, err_msg=str(dict(i.values)))
+
+
+seeds = st.integers(0, 2**32 - 1)
+which = st.sampled_from(range(len(PARAMS)))
+
+
+@settings(max_examples=60)
+@given(which, seeds)
+def test_conv(index, seed):
+    rng = np.random.default_rng(seed)
+    params = PARAMS[index]
+    machine = random_machine(params, rng)
+
+    def some(low: int, high: int) -> int:
+        return int(rng.integers(low, high + 1))
+
+    in_h, in_w, out_h, out_w = some(1, 6), some(1, 6), some(1, 3), some(1, 3)
+    packed = params.pixels_per_word > 1 and some(0, 2) == 0
+    row = some(in_w, in_w + 1)
+    step = some(0, 1) * 50
+    lanes = params.lanes
+    i = make(
+        Kind.CONV, in_base=some(100, 120), in_row_off=some(0, row), in_ring=row * (in_h + 2) * some(0, 1), in_plane=50,
+        in_row=row, in_block_step=step, in_h=in_h, in_w=in_w, iy0=some(-2, 2), ix0=some(-2, 2), packed=packed,
+        kernel_h=some(1, 3), kernel_w=some(1, 2), stride_h=some(1, 3), stride_w=some(1, 3), dilation_h=some(1, 2),
+        dilation_w=some(1, 2), in_blocks=1 if packed else some(1, 2), out_blocks=some(1, 2), two_planes=some(0, 1),
+        weights=some(0, params.weight_words - 1), zp_in=some(-128, 127), zp_out=some(-20, 20), table=some(0, 2),
+        out_h=out_h, out_w=out_w, out_base=OUT, out_plane=64, out_row=out_w * 2 + 1, out_x=some(1, 2),
+        out_lane=some(0, params.rows // lanes - 1) * lanes, residual=some(0, 1), res_base=some(500, 520), res_plane=40,
+        res_row=out_w, res_shift=17, res_even=some(0, 1),
+    )  # fmt: skip
+    set_scales(machine, i, rng)
+    check(machine, i)
+
+
+def output_fields(rng: np.random.Generator) -> dict[str, int]:
+    height, width, blocks, table = (int(n) for n in rng.integers((1, 1, 1, 0), (5, 5, 3, 2)))
+    step = int(rng.integers(1, 3))
+    shape = {"out_h": height, "out_w": width, "blocks": blocks, "table": table}
+    return shape | {"out_base": OUT, "out_plane": 80, "out_row": width * step + 1, "out_x": step}
+
+
+@settings(max_examples=60)
+@given(which, seeds)
+def test_vcopy(index, seed):
+    rng = np.random.default_rng(seed)
+    rows = PARAMS[index].rows
+    first = int(rng.integers(rows))
+    fields = {"a_base": 7, "a_plane": 90, "a_row": int(rng.integers(0, 9)), "a_x": int(rng.integers(0, 3))}
+    factors = {"up_h": int(rng.integers(1, 4)), "up_w": int(rng.integers(1, 4)), "rotate": int(rng.integers(rows))}
+    chosen = {"first_byte": first, "byte_count": int(rng.integers(1, rows - first + 1))}
+    check(random_machine(PARAMS[index], rng), make(Kind.VCOPY, **fields, **factors, **chosen, **output_fields(rng)))
+
+
+@pytest.mark.parametrize("kind", [Kind.VADD, Kind.VMUL])
+@settings(max_examples=40)
+@given(which, seeds)
+def test_pairs(kind, index, seed):
+    rng = np.random.default_rng(seed)
+    m1, m2 = (int(m) for m in rng.integers(-(1 << 15), 1 << 15, 2))
+    fields = {"m1": m1, "m2": m1 if kind is Kind.VMUL else m2, "c": int(rng.integers(-(1 << 22), 1 << 22))}
+    fields |= {"shift": int(rng.integers(14, 21)), "even": int(rng.integers(2))}
+    fields |= {"a_base": 5, "a_plane": 70, "a_row": 6, "b_base": 400, "b_plane": 60, "b_row": 5}
+    if kind is Kind.VMUL:
+        fields |= {"zp_a": int(rng.integers(-128, 128)), "zp_b": int(rng.integers(-128, 128))}
+    check(random_machine(PARAMS[index], rng), make(kind, **fields, **output_fields(rng)))
+
+
+@pytest.mark.parametrize("kind", [Kind.VMAX, Kind.VAVG])
+@settings(max_examples=40)
+@given(which, seeds)
+def test_pools(kind, index, seed):
+    rng = np.random.default_rng(seed)
+    out = output_fields(rng)
+    stride = {"stride_h": int(rng.integers(1, 3)), "stride_w": int(rng.integers(1, 3))}
+    first = {"iy0": -int(rng.integers(2)), "ix0": -int(rng.integers(2))}
+    kernel = {"kernel_h": int(rng.integers(2, 5)), "kernel_w": int(rng.integers(2, 5))}
+    # Every window must meet the input: the last one starts inside.
+    size = {
+        "in_h": first["iy0"] + (out["out_h"] - 1) * stride["stride_h"] + int(rng.integers(2, 6)),
+        "in_w": first["ix0"] + (out["out_w"] - 1) * stride["stride_w"] + int(rng.integers(2, 6)),
+    }
+    fields = {"a_base": 30, "a_plane": 300, "a_row": size["in_w"] + 1, **stride, **first, **kernel, **size}
+    if kind is Kind.VAVG:
+        m1 = int(rng.integers(1 << 10, 1 << 16))
+        fields |= {"m1": m1, "m2": m1, "c": int(rng.integers(-9999, 9999)), "shift": 18, "zp_in": -5}
+    check(random_machine(PARAMS[index], rng), make(kind, **fields, **out))
+
+
+def test_every_instruction_has_semantics():
+    assert executable_kinds() == frozenset(Kind)

@@ -1,0 +1,138 @@
+"""Suites, runner, store and reports; real cases run on the smallest preset."""
+
+import dataclasses
+import json
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from compiler.schedule import compile_graph
+from hw.spec.errors import CapacityError, EnvironmentFault, UsageError
+from sim.regress import runner
+from sim.regress.case import Case, CaseResult, Outcome, Tools
+from sim.regress.execute import execute
+from sim.regress.graphs import RECIPES, make_graph
+from sim.regress.reports import html, junit, to_json, write_reports
+from sim.regress.runner import Summary, run_cases
+from sim.regress.store import RESULTS, Store
+from sim.regress.suites import SUITES, random_hardware, suite
+
+TOOLS = Tools(compile_graph)
+
+
+def result(name="a", outcome=Outcome.PASS, message=""):
+    key = f"key-{name}"
+    return CaseResult(
+        suite="smoke", name=name, key=key, outcome=outcome, seconds=0.5, message=message, reproduce=f"run {name}"
+    )
+
+
+def test_every_suite_has_cases_with_names_of_their_own():
+    for name in SUITES:
+        cases = suite(name)
+        assert cases
+        assert len({c.name for c in cases}) == len(cases)
+        assert len({c.key for c in cases}) == len(cases)
+    assert len(suite("all")) == sum(len(suite(n)) for n in SUITES)
+
+
+def test_an_unknown_suite_is_refused_with_the_known_ones():
+    with pytest.raises(UsageError, match=r"smoke, ops, layers, networks, stress, faults or all, not 'smok'"):
+        suite("smok")
+
+
+def test_every_operation_of_the_ops_suite_has_a_recipe_and_every_recipe_is_used():
+    used = {c.graph for name in ("smoke", "ops", "stress") for c in suite(name)}
+    assert used == set(RECIPES)
+
+
+def test_random_hardware_follows_its_seed():
+    assert random_hardware(3) == random_hardware(3)
+    assert len({random_hardware(n).fingerprint() for n in range(6)}) > 3
+
+
+def test_equal_cases_give_equal_graphs():
+    first, inputs = make_graph("chain", 5, {"nodes": 4})
+    again, same = make_graph("chain", 5, {"nodes": 4})
+    assert [n.name for n in first.nodes] == [n.name for n in again.nodes]
+    assert all((inputs[k] == same[k]).all() for k in inputs)
+
+
+def test_the_store_gives_back_what_passed_and_survives_a_cut_line(tmp_path):
+    store = Store(tmp_path)
+    for r in (result("a"), result("b", Outcome.FAIL), result("c")):
+        store.add(r)
+    with (tmp_path / RESULTS).open("a") as file:
+        file.write('{"suite": "smoke", "na')
+    assert set(Store(tmp_path).passed()) == {"key-a", "key-c"}
+
+
+def test_a_case_that_failed_after_it_passed_is_run_again(tmp_path):
+    store = Store(tmp_path)
+    store.add(result("a"))
+    store.add(result("a", Outcome.FAIL))
+    assert not store.passed()
+
+
+def test_a_stopped_run_goes_on_where_it_ended(tmp_path, monkeypatch):
+    ran = []
+
+    def counted(case, tools):
+        ran.append(case.name)
+        return dataclasses.replace(result(case.name), key=case.key)
+
+    monkeypatch.setattr(runner, "execute", counted)
+    cases = suite("smoke")
+    run_cases(cases[:2], TOOLS, tmp_path)
+    summary = run_cases(cases, TOOLS, tmp_path)
+    assert (summary.resumed, len(summary.results), summary.ok) == (2, len(cases), True)
+    assert ran == [c.name for c in cases]
+    run_cases(cases, TOOLS, tmp_path, resume=False)
+    assert len(ran) == 2 * len(cases)
+
+
+def test_reports_hold_every_case_and_name_the_command_that_reproduces_a_failure(tmp_path):
+    summary = Summary((result("a"), result("b", Outcome.FAIL, "tensor <x>\x00 differs"), result("c", Outcome.ERROR)), 0)
+    assert not summary.ok
+    assert [r.name for r in summary.failed] == ["b", "c"]
+    root = ET.fromstring(junit(summary))
+    assert root[0].attrib["tests"] == "3"
+    assert (root[0].attrib["failures"], root[0].attrib["errors"]) == ("1", "1")
+    assert "reproduce: run b" in root.find(".//failure").text
+    assert json.loads(to_json(summary))["counts"] == {"pass": 1, "fail": 1, "error": 1}
+    assert "tensor &lt;x&gt;" in html(summary)
+    paths = write_reports(summary, tmp_path / "reports")
+    assert all(p.stat().st_size for p in paths.values())
+
+
+def refusing(_graph, _params):
+    raise CapacityError("too large")
+
+
+def test_a_case_that_cannot_be_compiled_is_an_error_with_its_reason():
+    found = execute(suite("smoke")[0], Tools(refusing))
+    assert (found.outcome, found.message) == (Outcome.ERROR, "CapacityError: too large")
+
+
+def test_a_network_needs_a_way_to_load_it():
+    assert "gave no way to load" in execute(suite("networks")[0], TOOLS).message
+
+
+def test_a_scheduler_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "_CONNECT_SECONDS", 1)
+    with pytest.raises(EnvironmentFault, match=r"cannot reach the Dask scheduler at tcp://127.0.0.1:9"):
+        run_cases(suite("smoke"), TOOLS, tmp_path, dask="tcp://127.0.0.1:9")
+
+
+@pytest.mark.slow
+def test_smoke_passes_on_the_rtl(tmp_path):
+    summary = run_cases(suite("smoke"), TOOLS, tmp_path)
+    assert summary.ok, [r.message for r in summary.failed]
+    assert all(r.cycles > 0 and r.compared_bytes > 0 for r in summary.results)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("case", suite("faults"), ids=lambda c: c.name)
+def test_every_fault_ends_in_its_own_error(case: Case):
+    found = execute(case, TOOLS)
+    assert found.outcome is Outcome.PASS, found.message

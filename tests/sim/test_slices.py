@@ -1,0 +1,83 @@
+"""Parts of a network run alone with golden inputs, and together give the whole network's bytes."""
+
+import numpy as np
+import pytest
+
+from compiler.ir import IntGraph
+from compiler.schedule import compile_graph
+from hw.spec.arith import Match
+from hw.spec.errors import UsageError
+from hw.spec.params import preset
+from sim.backend import RtlBackend
+from sim.compare import compare
+from sim.golden import run_graph
+from sim.result_cache import run_cached, run_key
+from sim.rtl.job import MemorySettings
+from sim.slices import blocks, golden_tensors, is_trivial, make_slice, select
+from tests.support.graph_maker import GraphMaker
+
+NANO = preset("nano")
+
+
+@pytest.fixture
+def network():
+    maker = GraphMaker(7)
+    x = maker.conv(maker.input(3, 12, 12), 8, 3, stride=2)
+    y = maker.add(maker.conv(x, 8, 3), x)
+    z = maker.concat(maker.max_pool(y, 3, pad=1), x)
+    graph = maker.graph(maker.conv(z, 10, 1))
+    origins = ("/model.0/conv", "/model.1/cv/conv", "/model.1/add", "/model.2/pool", "/model.2/concat", "/model.3/conv")
+    renamed = [type(n)(**{**vars(n), "origin": (o,)}) for n, o in zip(graph.nodes, origins, strict=True)]
+    return IntGraph("net", graph.tensors, tuple(renamed), graph.inputs, graph.outputs), maker.random_inputs()
+
+
+def test_layers_are_chosen_by_pattern(network):
+    graph, _ = network
+    assert [n.origin[0] for n in select(graph, "model.1.*")] == ["/model.1/cv/conv", "/model.1/add"]
+    assert [n.name for n in select(graph, "conv0")] == ["conv0"]
+    with pytest.raises(UsageError, match="'model.9' matches none"):
+        select(graph, "model.9")
+
+
+def test_blocks_follow_the_names_of_the_model(network):
+    graph, _ = network
+    assert {k: len(v) for k, v in blocks(graph).items()} == {"model.0": 1, "model.1": 2, "model.2": 2, "model.3": 1}
+
+
+def test_slices_chained_give_the_whole_networks_bytes(network):
+    graph, inputs = network
+    tensors = golden_tensors(graph, inputs, Match.ORT)
+    made = dict(inputs)
+    for name, nodes in blocks(graph).items():
+        part = make_slice(graph, nodes, name, tensors)
+        assert not is_trivial(part.graph)
+        made |= run_graph(part.graph, {t: made[t] for t in part.graph.inputs}, match=Match.ORT)
+    whole = run_graph(graph, inputs, match=Match.ORT)
+    for name, array in whole.items():
+        np.testing.assert_array_equal(made[name], array)
+
+
+@pytest.mark.slow
+def test_every_block_runs_alone_on_the_rtl_and_the_second_time_from_the_cache(network, tmp_path, monkeypatch):
+    graph, inputs = network
+    tensors = golden_tensors(graph, inputs, NANO.match)
+    backend = RtlBackend()
+    for name, nodes in blocks(graph).items():
+        part = make_slice(graph, nodes, name, tensors)
+        program = compile_graph(part.graph, NANO)
+        first = run_cached(program, part.inputs, backend)
+        again = run_cached(program, part.inputs, backend)
+        assert again.cached
+        assert first.figures == again.figures
+        for run in (first, again):
+            compare(part.expected, run.outputs).require_equal()
+
+
+def test_the_key_of_a_result_follows_program_inputs_and_memory(network):
+    graph, inputs = network
+    program = compile_graph(graph, NANO)
+    key = run_key(program, inputs, RtlBackend())
+    assert key == run_key(compile_graph(graph, NANO), inputs, RtlBackend())
+    other = {k: v + np.int8(1) for k, v in inputs.items()}
+    slow = RtlBackend(memory=MemorySettings(read_latency=99))
+    assert len({key, run_key(program, other, RtlBackend()), run_key(program, inputs, slow)}) == 3
