@@ -43,6 +43,7 @@ types: $(READY)  ## strict typing
 
 generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages, linter's arrows
 	$(BIN)/python -m hw.spec
+	$(BIN)/python -m intloom.manual
 	$(BIN)/python -m tools.arrows
 
 docs: $(READY)  ## documentation site, in site/

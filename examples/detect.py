@@ -3,8 +3,8 @@
     python examples/detect.py yolov8n.loom street.jpg -o boxes.png --backend rtl
 
 The network's integer part runs on the chosen backend (golden, isa or rtl); with --backend onnxruntime the whole model
-runs there instead. Box decoding and suppression of overlaps run on the host. The boxes are the same, whichever backend is
-chosen.
+runs there instead. Box decoding and suppression of overlaps run on the host. The boxes are the same, whichever backend
+is chosen.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Chosen layers of a network alone in RTL, with golden inputs; results are kept until something that matters changes."""
+"""Chosen layers of a network alone in RTL, with golden inputs; results are kept until something that counts changes."""
 
 from __future__ import annotations
 
