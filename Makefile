@@ -47,7 +47,7 @@ generated: $(READY)  ## rewrite the files derived from hw/spec: C header, System
 	$(BIN)/python -m tools.arrows
 
 docs: $(READY)  ## documentation site, in site/
-	$(BIN)/mkdocs build --strict
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 bench: $(READY)  ## cycles and host time of the zoo's models, in out/bench
 	$(BIN)/python -m sim.bench
