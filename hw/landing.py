@@ -40,8 +40,6 @@ class LandingQueue(wiring.Component):
     """Cycles from a word's arrival until its place can be reserved again, when it is taken at once."""
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
-        self._shape = shape
-        self._depth = depth
         super().__init__(
             {
                 "free": Out(1),
@@ -51,45 +49,46 @@ class LandingQueue(wiring.Component):
                 "o": Out(stream.Signature(shape)),
             }
         )
+        bits = data.StructLayout({"word": shape}).size
+        # Proofs look into these.
+        self.memory = Memory(shape=unsigned(bits), depth=depth, init=[])
+        self.head = Signal(ceil_log2(depth))
+        self.tail = Signal(ceil_log2(depth))
+        self.here = Signal(range(depth + 1))
+        self.places = Signal(range(depth + 1), init=depth)
 
     def elaborate(self, platform: object) -> Module:
         """A small memory with two pointers, and a count of free places."""
         m = Module()
-        # Memories take no structs inside unions or arrays of them, but all take plain bits.
-        bits = data.StructLayout({"word": self._shape}).size
-        m.submodules.memory = memory = Memory(shape=unsigned(bits), depth=self._depth, init=[])
-        write = memory.write_port()
-        read = memory.read_port(domain="comb")
-        head = Signal(ceil_log2(self._depth))
-        tail = Signal(ceil_log2(self._depth))
+        m.submodules.memory = self.memory
+        write = self.memory.write_port()
+        read = self.memory.read_port(domain="comb")
         taken = Signal()
         m.d.comb += [
-            write.addr.eq(tail),
+            write.addr.eq(self.tail),
             write.data.eq(self.word),
             write.en.eq(self.push),
-            read.addr.eq(head),
+            read.addr.eq(self.head),
             self.o.payload.eq(read.data),
             taken.eq(self.o.valid & self.o.ready),
         ]
         with m.If(self.push):
-            m.d.sync += tail.eq(tail + 1)
+            m.d.sync += self.tail.eq(self.tail + 1)
         with m.If(taken):
-            m.d.sync += head.eq(head + 1)
+            m.d.sync += self.head.eq(self.head + 1)
         self._count(m, taken)
         return m
 
     def _count(self, m: Module, taken: Signal) -> None:
         """Words that are here, and places that nobody has reserved; the flags are registers of their own."""
-        here = Signal(range(self._depth + 1))
-        places = Signal(range(self._depth + 1), init=self._depth)
         free = Signal(init=1)
         valid = Signal()
         m.d.comb += [self.free.eq(free), self.o.valid.eq(valid)]
         with m.If(self.push & ~taken):
-            m.d.sync += [here.eq(here + 1), valid.eq(1)]
+            m.d.sync += [self.here.eq(self.here + 1), valid.eq(1)]
         with m.Elif(taken & ~self.push):
-            m.d.sync += [here.eq(here - 1), valid.eq(here != 1)]
+            m.d.sync += [self.here.eq(self.here - 1), valid.eq(self.here != 1)]
         with m.If(self.reserve & ~taken):
-            m.d.sync += [places.eq(places - 1), free.eq(places != 1)]
+            m.d.sync += [self.places.eq(self.places - 1), free.eq(self.places != 1)]
         with m.Elif(taken & ~self.reserve):
-            m.d.sync += [places.eq(places + 1), free.eq(1)]
+            m.d.sync += [self.places.eq(self.places + 1), free.eq(1)]

@@ -1,0 +1,51 @@
+"""The contract of everything that holds words in order: nothing is lost, invented, changed or overtaken."""
+
+from __future__ import annotations
+
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
+
+
+class OrderCheck:
+    """Follows one word, chosen freely among all that enter, through a component that holds at most `capacity`.
+
+    `inside` counts the words inside. `watching`, `ahead` and `chosen` say that the chosen word is inside, behind how
+    many others, and what it is.
+    """
+
+    def __init__(self, width: int, capacity: int) -> None:
+        self.width = width
+        self.capacity = capacity
+        self.inside = Signal(range(capacity + 2))
+        self.watching = Signal()
+        self.ahead = Signal(range(capacity + 2))
+        self.chosen = Signal(width)
+
+    def attach(self, m: Module, enter: Value, entering: Value, leave: Value, leaving: Value) -> None:
+        """Assert the contract; `enter` and `leave` say that a word passes, the others which."""
+        choose = Signal()
+        m.d.comb += choose.eq(AnySeq(1) & enter & ~self.watching)
+        m.d.sync += self.inside.eq(self.inside + enter - leave)
+        m.d.comb += [Assert(self.inside <= self.capacity), Assert(~(leave & (self.inside == 0)))]
+        with m.If(choose):
+            m.d.sync += [self.watching.eq(1), self.chosen.eq(entering), self.ahead.eq(self.inside - leave)]
+        with m.Elif(self.watching & leave):
+            m.d.sync += [self.ahead.eq(self.ahead - 1), self.watching.eq(self.ahead != 0)]
+            m.d.comb += Assert((self.ahead != 0) | (leaving == self.chosen))
+        m.d.comb += Assert(~self.watching | (self.ahead < self.inside))
+
+
+def assert_stream_holds(m: Module, valid: Value, ready: Value, payload: Value) -> None:
+    """A word on offer stays on offer, unchanged, until it is taken."""
+    waits = Signal()
+    offered = Signal.like(Value.cast(payload))
+    m.d.sync += [waits.eq(valid & ~ready), offered.eq(payload)]
+    m.d.comb += Assert(~waits | (valid & (Value.cast(payload) == offered)))
+
+
+def assume_stream_holds(m: Module, valid: Value, ready: Value, payload: Value) -> None:
+    """The sender keeps the same rule."""
+    waits = Signal()
+    offered = Signal.like(Value.cast(payload))
+    m.d.sync += [waits.eq(valid & ~ready), offered.eq(payload)]
+    m.d.comb += Assume(Mux(waits, valid & (Value.cast(payload) == offered), 1))

