@@ -1,0 +1,147 @@
+"""Instructions executed byte by byte, straight from the manual, by the law of `hw.spec.arith`: slow and plain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from compiler.program.footprint import ADDRESS_SPACE
+from hw.spec import arith
+from hw.spec.isa import Instruction, Kind, TableUse
+from sim.isa_sim.machine import Machine
+
+
+def _signed(byte: int) -> int:
+    return arith.wrap(byte, 8)
+
+
+def _int(data: bytes) -> int:
+    return int.from_bytes(data, "little", signed=True)
+
+
+class SlowMachine:
+    """Works on copies of a machine's memories; `scratch` is the result."""
+
+    def __init__(self, machine: Machine) -> None:
+        self.params = machine.params
+        self.scratch = [bytearray(w.tobytes()) for w in machine.scratch]
+        self.weights = [w.tobytes() for w in machine.weights]
+        self.mac_table = machine.mac_table.tobytes()
+        self.vector_table = machine.vector_table.tobytes()
+
+    def execute(self, i: Instruction) -> None:
+        """Execute one CONV or vector instruction."""
+        if i.kind is Kind.CONV:
+            self._conv(i)
+            return
+        for block in range(i["blocks"]):
+            for oy in range(i["out_h"]):
+                for ox in range(i["out_w"]):
+                    self._vector_word(i, block, oy, ox)
+
+    def _vector_word(self, i: Instruction, block: int, oy: int, ox: int) -> None:
+        rows = self.params.rows
+        target = self.scratch[i["out_base"] + block * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]]
+        if i.kind is Kind.VCOPY:
+            source = self.scratch[
+                i["a_base"] + block * i["a_plane"] + oy // i["up_h"] * i["a_row"] + ox // i["up_w"] * i["a_x"]
+            ]
+            for byte in range(rows):
+                place = (byte + i["rotate"]) % rows
+                if i["first_byte"] <= place < i["first_byte"] + i["byte_count"]:
+                    target[place] = self._tabled(i, source[byte])
+            return
+        results = [self._vector_byte(i, block, oy, ox, byte) for byte in range(rows)]
+        for byte, value in enumerate(results):
+            target[byte] = self._tabled(i, value & 0xFF)
+
+    def _tabled(self, i: Instruction, byte: int) -> int:
+        return self.vector_table[byte] if i["table"] else byte
+
+    def _vector_byte(self, i: Instruction, block: int, oy: int, ox: int, byte: int) -> int:
+        if i.kind is Kind.VMAX:
+            return max(v for v in self._window(i, block, oy, ox, byte) if v is not None)
+        law = arith.Affine(i["m1"], i["m2"], i["c"], i["shift"], bool(i["even"]))
+        if i.kind is Kind.VAVG:
+            total = sum(i["zp_in"] if v is None else v for v in self._window(i, block, oy, ox, byte))
+            return arith.average(total, law)
+        a, b = (
+            _signed(self.scratch[i[f"{n}_base"] + block * i[f"{n}_plane"] + oy * i[f"{n}_row"] + ox][byte])
+            for n in "ab"
+        )
+        return arith.add(a, b, law) if i.kind is Kind.VADD else arith.multiply(a, b, i["zp_a"], i["zp_b"], law)
+
+    def _window(self, i: Instruction, block: int, oy: int, ox: int, byte: int) -> Iterator[int | None]:
+        for ky in range(i["kernel_h"]):
+            for kx in range(i["kernel_w"]):
+                y, x = i["iy0"] + oy * i["stride_h"] + ky, i["ix0"] + ox * i["stride_w"] + kx
+                inside = 0 <= y < i["in_h"] and 0 <= x < i["in_w"]
+                at = (i["a_base"] + block * i["a_plane"] + y * i["a_row"] + x) % ADDRESS_SPACE
+                yield _signed(self.scratch[at][byte]) if inside else None
+
+    def _weight(self, word: int) -> bytes:
+        return self.weights[word % len(self.weights)]
+
+    def _take(self, words: int) -> bytes:
+        data = b"".join(self._weight(self._at + k) for k in range(words))
+        self._at += words
+        return data
+
+    def _conv(self, i: Instruction) -> None:
+        p, self._at = self.params, i["weights"]
+        if i["table"] == TableUse.LOAD:
+            self.mac_table = self._take(p.table_words)
+        constants = self._take(p.residual_words) if i["residual"] else b""
+        for block in range(i["out_blocks"]):
+            parameters = self._take(p.channel_words)
+            tiles = self._take((1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"] * p.cols)
+            for column in range(p.cols):
+                bias = _int(parameters[4 * column : 4 * column + 4])
+                scale = int.from_bytes(parameters[4 * (p.cols + column) :][:4], "little")
+                for oy in range(i["out_h"]):
+                    for ox in range(i["out_w"]):
+                        total = arith.wrap(self._sum(i, block, column, oy, ox, tiles), p.acc_bits)
+                        k = block * p.cols + column
+                        self._finish(i, k, oy, ox, arith.wrap(total + bias, 32), scale, constants)
+
+    def _sum(self, i: Instruction, block: int, column: int, oy: int, ox: int, tiles: bytes) -> int:
+        p, total, tile = self.params, 0, 0
+        for _ in range(1 + i["two_planes"]):
+            for ky in range(i["kernel_h"]):
+                for kx in range(i["kernel_w"]):
+                    for b in range(i["in_blocks"]):
+                        weights = tiles[(tile * p.cols + column) * p.rows :][: p.rows]
+                        word = self._input(i, block, b, oy, ox, (ky, kx))
+                        total += sum(_signed(w) * x for w, x in zip(weights, word, strict=True))
+                        tile += 1
+        return total
+
+    def _input(self, i: Instruction, block: int, b: int, oy: int, ox: int, tap: tuple[int, int]) -> list[int]:
+        group = self.params.pixels_per_word if i["packed"] else 1
+        rows_down = oy * i["stride_h"] + tap[0] * i["dilation_h"]
+        first = i["ix0"] + ox * i["stride_w"] + tap[1] * i["dilation_w"] * group
+        size = self.params.rows // group
+        word: list[int] = []
+        for ix in range(first, first + group):
+            if not (0 <= i["iy0"] + rows_down < i["in_h"] and 0 <= ix < i["in_w"]):
+                word += [i["zp_in"]] * size
+                continue
+            offset = (i["in_row_off"] + rows_down * i["in_row"]) % (i["in_ring"] or ADDRESS_SPACE)
+            base = i["in_base"] + block * i["in_block_step"] + b * i["in_plane"]
+            source = self.scratch[(base + offset + ix // group) % ADDRESS_SPACE]
+            word += [_signed(v) for v in source[ix % group * size :][:size]]
+        return word
+
+    def _finish(self, i: Instruction, k: int, oy: int, ox: int, total: int, scale: int, constants: bytes) -> None:
+        rows = self.params.rows
+        factor = arith.Scale(scale & 0xFFFFFF, scale >> 24)
+        value = arith.requantize(total, factor, i["zp_out"], self.params.match)
+        if i["table"] != TableUse.NONE:
+            value = _signed(self.mac_table[value & 0xFF])
+        if i["residual"]:
+            at = i["res_base"] + k // rows * i["res_plane"] + oy * i["res_row"] + ox
+            m1, m2, c = _int(constants[:4]), _int(constants[4:8]), _int(constants[8:16])
+            law = arith.Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
+            value = arith.affine(value, _signed(self.scratch[at][k % rows]), law)
+        byte = i["out_lane"] + k
+        at = i["out_base"] + byte // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
+        self.scratch[at][byte % rows] = value & 0xFF
