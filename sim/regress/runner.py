@@ -111,7 +111,7 @@ def _on_dask(cases: Sequence[Case], tools: Tools, address: str) -> Iterator[Case
         raise EnvironmentFault(
             f"cannot reach the Dask scheduler at {address}: {error}; start one with `dask scheduler`"
         ) from None
-    with client:
+    with client, client.as_current():
         # A case may run twice when its worker dies, so its key alone names it.
         futures = [client.submit(execute, c, tools, key=f"case-{c.key}", retries=_RETRIES, pure=False) for c in cases]
         for future in dask_completed(futures):
