@@ -1,0 +1,59 @@
+"""What stops a run is said in full: cause, instruction, state of every unit; programs for other hardware are refused."""
+
+import dataclasses
+
+import pytest
+
+from compiler.schedule import compile_graph
+from hw.spec.errors import HardwareMismatchError, SimulationError
+from hw.spec.params import preset
+from sim.backend import RtlBackend
+from sim.regress.faults import FAULTS
+from sim.rtl.verilog import verilog_of
+from tests.support.graph_maker import GraphMaker
+
+NANO = preset("nano")
+
+pytestmark = pytest.mark.slow
+
+
+@pytest.fixture(scope="module")
+def case():
+    maker = GraphMaker(2)
+    graph = maker.graph(maker.conv(maker.input(8, 9, 11), 12, 3))
+    return compile_graph(graph, NANO), maker.random_inputs()
+
+
+def message(program, inputs, **options):
+    with pytest.raises(SimulationError) as caught:
+        RtlBackend(**options).run(program, inputs)
+    return str(caught.value)
+
+
+def test_a_hang_is_told_with_the_wait_that_never_holds(case):
+    program, inputs = case
+    text = message(FAULTS["deadlock"].spoil(program), inputs, watchdog=3000)
+    assert "cause WATCHDOG" in text
+    assert "which waits for STORE 0/1" in text
+    for unit in ("LOAD", "MAC", "VEC", "STORE"):
+        assert f"\n  {unit}: " in text
+
+
+def test_without_a_watchdog_the_bench_gives_up_after_its_own_limit(case):
+    program, inputs = case
+    text = message(FAULTS["deadlock"].spoil(program), inputs, watchdog=0, limit=5000)
+    assert "no interrupt within 5000 cycles" in text
+
+
+def test_a_bus_error_names_the_instruction_and_its_layer(case):
+    program, inputs = case
+    text = message(program, inputs, memory=FAULTS["write-slverr"].settings(program))
+    assert "cause WRITE_SLVERR in unit STORE at instruction #" in text
+    assert "[conv0, tile" in text
+
+
+def test_a_program_for_other_hardware_is_refused(case):
+    program, inputs = case
+    other = dataclasses.replace(program, params=NANO.replace(axi_burst=16))
+    with pytest.raises(HardwareMismatchError, match="compile it for these parameters"):
+        RtlBackend(verilog=verilog_of(NANO)).run(other, inputs)
