@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError, UsageError
 
-from .fold import constants, dead, merge_tables, movement, qoperator
+from .fold import constants, custom_shapes, dead, merge_tables, movement, qoperator
 from .fold.build import graph_of, lower_units
 from .fold.lowering import Lowering, Verdict
 from .fold.passes import Pass, run_passes
@@ -26,7 +26,7 @@ from .partition.warn import find_warnings
 
 _log = logging.getLogger(__name__)
 
-MODEL_PASSES: tuple[Pass[Model], ...] = (constants.PASS, qoperator.PASS, movement.PASS)
+MODEL_PASSES: tuple[Pass[Model], ...] = (constants.PASS, custom_shapes.PASS, qoperator.PASS, movement.PASS)
 GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, merge_tables.PASS)
 
 
@@ -142,12 +142,12 @@ def _quant(low: Lowering, stored: str, tensor: str) -> Quant:
     model = low.model
     maker = model.producers.get(stored)
     readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
-    pattern = readers[0] if readers else maker
-    if pattern is None:
-        raise UsageError(f"{stored!r} has no scale")
-    params = read_qparams(model, pattern)
     outside = stored if maker is None else maker.inputs[0]
     source = outside if stored in low.entries else border_value(model, stored)
+    # What enters is quantised by its QuantizeLinear; what leaves as a float, by the DequantizeLinear that makes it.
+    leaves_as_float = stored not in low.entries and source != stored
+    pattern = model.producers[source] if leaves_as_float else maker or readers[0]
+    params = read_qparams(model, pattern)
     return Quant(
         name=tensor,
         stored=stored,

@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError
 
-from ..importer import STANDARD, Model
+from ..custom import find
+from ..importer import STANDARD, Model, OnnxNode
 from ..ir import IntGraph
 from . import lower  # noqa: F401  # importing the lowerings registers them
+from .lower.custom import lower_custom
 from .lower.elementwise import is_bytewise
 from .lowering import Lowering, Refusal, Verdict, as_image, rules
 from .qparams import DEQUANTIZE, read_qparams
@@ -19,22 +24,31 @@ _ADVICE = "let it run on the host, or replace it by supported operators"
 def lower_units(model: Model, match: Match) -> Lowering:
     """Lower what can be lowered; the rest gets a verdict with the reason and what to change."""
     low = Lowering(model, match)
-    units = find_units(model)
+    units = {u.quantize.name: u for u in find_units(model)}
     for source in _entries(model, units):
         _enter(low, source)
-    for unit in units:
-        if unit.output in low.views:
-            continue
-        before = len(low.nodes)
-        try:
-            _lower(low, unit)
-        except Refusal as refusal:
-            _withdraw(low, before)
-            _refuse(low, unit, refusal.reason, refusal.remedy)
-        except UnsupportedError as error:
-            _withdraw(low, before)
-            _refuse(low, unit, str(error), _ADVICE)
+    for node in model.nodes:
+        unit = units.get(node.name)
+        if unit is not None and unit.output not in low.views:
+            _attempt(low, unit.nodes, partial(_lower, low, unit))
+        elif node.domain and find(node.domain, node.op) is not None:
+            _attempt(low, (node,), partial(lower_custom, low, node))
     return low
+
+
+def _attempt(low: Lowering, nodes: Sequence[OnnxNode], action: Callable[[], None]) -> None:
+    """Lower some nodes, or leave the graph as it was and say why."""
+    before, views = len(low.nodes), dict(low.views)
+    try:
+        action()
+    except UnsupportedError as error:
+        for node in low.nodes[before:]:
+            del low.tensors[node.output]
+        del low.nodes[before:]
+        low.views = views
+        for made in nodes:
+            low.verdicts.setdefault(made.name, (Verdict.HOST, str(error)))
+            low.remedies.setdefault(made.name, error.remedy if isinstance(error, Refusal) else _ADVICE)
 
 
 def _lower(low: Lowering, unit: Unit) -> None:
@@ -54,28 +68,14 @@ def _lower(low: Lowering, unit: Unit) -> None:
     rule(low, unit)
 
 
-def _withdraw(low: Lowering, before: int) -> None:
-    """Take back the nodes of a lowering that gave up half-way."""
-    for node in low.nodes[before:]:
-        del low.tensors[node.output]
-    del low.nodes[before:]
-
-
-def _refuse(low: Lowering, unit: Unit, reason: str, remedy: str) -> None:
-    for node in unit.nodes:
-        low.verdicts.setdefault(node.name, (Verdict.HOST, reason))
-        low.remedies.setdefault(node.name, remedy)
-
-
-def _entries(model: Model, units: tuple[Unit, ...]) -> tuple[str, ...]:
+def _entries(model: Model, units: Mapping[str, Unit]) -> tuple[str, ...]:
     """Stored integers that enter the graph: integer inputs, and quantised values with nothing quantised before them."""
     deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
     shallow: set[str] = {v for v in model.inputs if v not in deep}
     found = [v for v in model.inputs if v in shallow]
-    by_output = {u.quantize.name: u for u in units}
     for node in model.nodes:
         dynamic = [v for v in node.inputs if v and v not in model.constants]
-        unit = by_output.get(node.name)
+        unit = units.get(node.name)
         if not dynamic or any(v not in deep for v in dynamic):
             continue
         if unit is None:
@@ -88,7 +88,7 @@ def _entries(model: Model, units: tuple[Unit, ...]) -> tuple[str, ...]:
 def _enter(low: Lowering, stored: str) -> None:
     """Make stored integers an input of the graph."""
     maker = low.model.producers.get(stored)
-    reader = next((n for n in low.model.users(stored) if n.op == DEQUANTIZE), maker)
+    reader = maker or next((n for n in low.model.users(stored) if n.op == DEQUANTIZE), None)
     shape = low.model.shape(stored)
     if reader is None or shape is None:
         return

@@ -123,7 +123,18 @@ class Lowering:
         if source not in self.views:
             raise Refusal(f"{value!r} comes from a part that runs on the host", "make the nodes before it integer")
         name, shape = self.views[source]
-        return Operand(self.tensors[name], read_qparams(self.model, node), shape)
+        tensor, params = self.tensors[name], read_qparams(self.model, node)
+        if not (params.per_tensor and (params.dtype == "uint8") == tensor.unsigned):
+            raise Refusal(
+                f"{value!r} is dequantised as {params.dtype} or with several scales",
+                "use the stored type, and one scale",
+            )
+        if (float(params.scale), params.zero_int8) != (tensor.scale, tensor.zero_point):
+            raise Refusal(
+                f"{value!r} is dequantised with another scale or zero point than it was quantised with",
+                "give both nodes the same scale and zero point",
+            )
+        return Operand(tensor, params, shape)
 
     def image(self, value: str) -> Operand:
         """Like `operand`, for lowerings that need the tensor in the model's own shape."""

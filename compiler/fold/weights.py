@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
-from hw.spec.errors import ModelError
+from hw.spec.errors import EncodingError, ModelError
 
 from ..importer import Model
 from ..ir import Tensor
@@ -65,6 +65,10 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
     stored = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
     if node is not None and stored is not None:
         params = read_qparams(model, node)
+        if params.zero_point.any():
+            raise Refusal(
+                f"the bias {value!r} has a zero point", "give the bias the zero point 0, as the standard says"
+            )
         if params.dtype == "int32" and np.allclose(params.scale, unit, rtol=1e-4, atol=0):
             return stored.astype(np.int64).ravel()
         raise Refusal(
@@ -103,7 +107,10 @@ def array_constants(
         )
     # As onnxruntime computes it, in fp32: (input scale * weight scale) / output scale.
     factor = ((x.scale * weight_scale).astype(np.float32) / np.float32(result.scale)).astype(np.float32)
-    scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
+    try:
+        scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
+    except EncodingError as error:
+        raise Refusal(f"{name!r}: {error}", "quantise the model anew") from None
     return ArrayConstants(
         planes=split_planes(values, name),
         bias=total.astype(np.int32),

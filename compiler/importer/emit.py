@@ -49,9 +49,16 @@ def to_proto(model: Model) -> onnx.ModelProto:
         [_value(name, model) for name in model.inputs],
         [_value(name, model) for name in model.outputs],
         [_tensor(name, c) for name, c in model.constants.items()],
+        value_info=_inner_values(model),
     )
     imports = [helper.make_opsetid(d, v) for d, v in model.opsets.items() if d in domains]
     return helper.make_model(graph, opset_imports=imports, ir_version=NEWEST_IR)
+
+
+def _inner_values(model: Model) -> list[onnx.ValueInfoProto]:
+    """What is known of values of foreign operators, which shape inference cannot know."""
+    made = (v for n in model.nodes if n.domain for v in n.outputs if v and v not in model.outputs)
+    return [_value(v, model) for v in made if model.shape(v) is not None]
 
 
 def _value(name: str, model: Model) -> onnx.ValueInfoProto:

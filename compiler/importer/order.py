@@ -17,11 +17,22 @@ def check_order(graph: onnx.GraphProto) -> None:
     ModelError
         A name is made twice, read before it is made (a cycle or a missing initialiser), or asked for and never made.
     """
+    _check_text(graph)
     made = _given(graph)
     for node in graph.node:
         _check_node(node, made)
         made.update(node.output)
     _check_outputs(graph, made)
+
+
+def _check_text(graph: onnx.GraphProto) -> None:
+    """Names must be text: the protobuf reader gives bytes where a damaged file holds no valid UTF-8."""
+    names = [v.name for v in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)]
+    for node in graph.node:
+        names += [node.op_type, node.domain, node.name, *node.input, *node.output, *(a.name for a in node.attribute)]
+    for name in names:
+        if not isinstance(name, str):
+            raise ModelError(f"every name must be valid UTF-8, not {name!r}")
 
 
 def _given(graph: onnx.GraphProto) -> set[str]:

@@ -1,0 +1,34 @@
+"""Pass `custom_shapes`: results of registered custom operations get their type and shape, and what follows them its shapes.
+
+Requires `constants`. Ensures `custom_shapes`: the shape of a registered operation's result is known if its operands' are.
+"""
+
+from __future__ import annotations
+
+from ..custom import find
+from ..importer import Model, OnnxNode, ValueType, infer
+from .passes import Pass
+from .qparams import DEQUANTIZE
+
+
+def add_custom_shapes(model: Model) -> Model:
+    """Apply the pass, one operation after the other: each may read what depends on the one before."""
+    for node in model.nodes:
+        if node.domain and find(node.domain, node.op) is not None:
+            model = _with_result(model, node)
+    return model
+
+
+def _with_result(model: Model, node: OnnxNode) -> Model:
+    operation = find(node.domain, node.op)
+    shapes = [model.shape(v) for v in node.inputs]
+    if operation is None or model.shape(node.outputs[0]) is not None or any(s is None for s in shapes):
+        return model
+    attributes = {k: v for k, v in node.attributes.items() if isinstance(v, int | float | str | tuple)}
+    shape = operation.shape([s for s in shapes if s is not None], attributes)
+    reader = next((n for n in model.users(node.outputs[0]) if n.op == DEQUANTIZE), None)
+    dtype = model.dtype(reader.input(2)) if reader is not None else model.dtype(node.inputs[0])
+    return infer(model.with_nodes(model.nodes, types={node.outputs[0]: ValueType(dtype, tuple(shape))}))
+
+
+PASS = Pass("custom_shapes", add_custom_shapes, requires=frozenset({"constants"}), ensures=frozenset({"custom_shapes"}))

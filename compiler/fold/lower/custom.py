@@ -1,0 +1,77 @@
+"""Users' operators between QuantizeLinear and DequantizeLinear: they are handed integers and own their scales."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from ...custom import CustomOp, find
+from ...importer import OnnxNode
+from ...ir import Custom, Tensor
+from ..lowering import Lowering, Refusal, Verdict, as_image
+from ..qparams import DEQUANTIZE, read_qparams
+
+
+def lower_custom(low: Lowering, node: OnnxNode) -> None:
+    """Lower one custom operation, by its own lowering if it has one.
+
+    Raises
+    ------
+    Refusal
+        An operand is not stored integers of the graph, or nothing dequantises the result.
+    """
+    operation = find(node.domain, node.op)
+    if operation is None or len(node.outputs) != 1:
+        raise Refusal(
+            f"{node.domain}::{node.op} is not registered, or has several results", "register it, with one result"
+        )
+    operands = []
+    for stored in node.inputs:
+        if stored not in low.views:
+            raise Refusal(f"{stored!r} is not stored integers", "feed custom operations from a QuantizeLinear")
+        operands.append(low.tensors[low.views[stored][0]])
+    attributes = {k: v for k, v in node.attributes.items() if isinstance(v, int | float | str | tuple)}
+    result = _result(low, node, operation, attributes)
+    custom = Custom(
+        name=node.name,
+        inputs=tuple(t.name for t in operands),
+        output=result.name,
+        origin=node.origins,
+        domain=node.domain,
+        op=node.op,
+        attributes=attributes,  # type: ignore[arg-type]  # a tuple of floats or texts is the operation's own affair
+    )
+    _emit(low, operation, custom, operands, result)
+    note = (
+        "lowered by its own rule"
+        if operation.lower
+        else "runs in the golden model only: register a lowering to compile it"
+    )
+    low.verdicts[node.name] = (Verdict.VECTOR, note)
+
+
+def _result(low: Lowering, node: OnnxNode, operation: CustomOp, attributes: object) -> Tensor:
+    stored = node.outputs[0]
+    reader = next((n for n in low.model.users(stored) if n.op == DEQUANTIZE), None)
+    if reader is None:
+        raise Refusal(
+            f"nothing dequantises {stored!r}", "put a DequantizeLinear behind it, which says what its integers mean"
+        )
+    shapes = [low.views[name][1] for name in node.inputs]
+    shape = operation.shape(shapes, attributes)  # type: ignore[arg-type]  # as above
+    low.views[stored] = (stored, shape)
+    return low.tensor(stored, as_image(shape), read_qparams(low.model, reader))
+
+
+def _emit(low: Lowering, operation: CustomOp, custom: Custom, operands: list[Tensor], result: Tensor) -> None:
+    """Add the node itself, or what its lowering makes of it."""
+    if operation.lower is None:
+        low.emit(custom, result)
+        return
+    nodes = tuple(operation.lower(custom, operands, result))
+    if not nodes or nodes[-1].output != result.name:
+        raise Refusal(
+            f"the lowering of {custom.domain}::{custom.op} does not end in {result.name!r}", "correct the lowering"
+        )
+    for made in nodes[:-1]:
+        low.emit(replace(made, origin=custom.origin), replace(result, name=made.output))
+    low.emit(replace(nodes[-1], origin=custom.origin), result)

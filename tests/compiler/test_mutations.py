@@ -1,0 +1,69 @@
+"""Damaged model files: each gives a typed error or a right answer, never a crash, never a hang."""
+
+import random
+import time
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from compiler.frontend import fold_model
+from compiler.importer import load_model
+from hw.spec.errors import IntloomError
+from tests.support.mutation import mutate
+from tests.support.parity import random_feeds, run_folded, run_onnxruntime
+from tests.support.random_model import random_model
+
+LONGEST_SECONDS = 10.0
+BASES = 12
+NO_ANSWER = ("not the product", "may leave 32 bits", "has a zero point")
+"""Reasons of biases with which onnxruntime itself gives one answer where it fuses a convolution and another where not."""
+
+
+def outcome(data: bytes, path: Path, seed: int) -> str:
+    """The kind of error that a file gives, or `right`; a wrong answer or another exception fails the test."""
+    path.write_bytes(data)
+    started = time.monotonic()
+    try:
+        folded = fold_model(load_model(path))
+    except IntloomError as error:
+        assert str(error), "an error must say something"
+        return type(error).__name__
+    finally:
+        assert time.monotonic() - started < LONGEST_SECONDS
+    if not folded.regions or any(word in v.reason for v in folded.verdicts for word in NO_ANSWER):
+        return "nothing to compare"
+    model = onnx.ModelProto.FromString(data)
+    feeds, names = random_feeds(model, seed), [o.name for o in model.graph.output]
+    try:
+        expected = run_onnxruntime(data, feeds, names)
+    except Exception:  # noqa: BLE001  # the runtime refuses models that the standard allows, by exceptions of its own
+        return "refused by onnxruntime"
+    made = run_folded(folded, feeds)
+    for name in names:
+        np.testing.assert_array_equal(made[name], expected[name], err_msg=f"seed {seed}, output {name}")
+    return "right"
+
+
+def try_all(seed: int, count: int, path: Path) -> Counter[str]:
+    found: Counter[str] = Counter()
+    bases = [random_model(b).SerializeToString() for b in range(BASES)]
+    for number in range(count):
+        one = seed + number
+        print(f"mutation {one}")
+        found[outcome(mutate(random.Random(one), bases[number % BASES]), path, one)] += 1
+    print(dict(found))
+    return found
+
+
+def test_some_damaged_files(tmp_path: Path) -> None:
+    found = try_all(0, 150, tmp_path / "damaged.onnx")
+    assert min(found["ModelError"], found["FileFormatError"], found["right"]) > 0
+
+
+@pytest.mark.slow
+def test_2000_damaged_files(tmp_path: Path, seed: int) -> None:
+    found = try_all(seed, 2000, tmp_path / "damaged.onnx")
+    assert found["right"] > 20
