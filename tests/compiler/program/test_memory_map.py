@@ -1,0 +1,39 @@
+"""The memory map: no word holds two things at once, and the peak fits."""
+
+import numpy as np
+import pytest
+
+from compiler.program.footprint import Memory
+from compiler.program.memory_map import memory_map, peak_words
+from compiler.program.program import Program
+from compiler.schedule import compile_graph
+from hw.spec.params import preset
+from tests.support.yolo_graph import yolo_graph
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return compile_graph(yolo_graph(64)[0], preset("base"))
+
+
+@pytest.mark.parametrize("memory", [Memory.SCRATCH, Memory.WEIGHT])
+def test_no_word_holds_two_things_at_once(program, memory):
+    size = program.params.scratch_words if memory is Memory.SCRATCH else program.params.weight_words
+    busy_until = np.zeros(size, np.int64)
+    extents = [e for e in memory_map(program) if e.memory is memory]
+    assert extents
+    for e in extents:
+        assert 0 <= e.start < e.stop <= size
+        assert e.first < e.last
+        assert (busy_until[e.start : e.stop] <= e.first).all(), e
+        busy_until[e.start : e.stop] = e.last
+
+
+def test_dram_holds_constants_instructions_and_places(program):
+    labels = {e.label for e in memory_map(program) if e.memory is Memory.DRAM}
+    assert labels == {"constants", "instructions", *(p.name for p in program.places)}
+
+
+def test_peak_is_between_the_largest_extent_and_the_memory(program):
+    largest = max(e.stop - e.start for e in memory_map(program) if e.memory is Memory.SCRATCH)
+    assert largest <= peak_words(program, Memory.SCRATCH) <= program.params.scratch_words

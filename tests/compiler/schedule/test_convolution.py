@@ -1,0 +1,87 @@
+"""Weights in the array's order, and transposed convolutions as ordinary ones."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from compiler.schedule.convolution import block_tiles, dense_tiles, input_runs, packed_kernel, transposed_passes
+from hw.spec.params import preset
+
+BASE = preset("base")
+WIDE = preset("small").replace(cols=16, strip=32, lut_products=0)
+NARROW = preset("base").replace(cols=8, lanes=8, lut_products=0)
+
+
+@pytest.mark.parametrize("params", [BASE, WIDE, NARROW])
+def test_tiles_of_one_block_equal_those_of_all(params):
+    weights = np.random.default_rng(0).integers(-128, 128, (2, 40, 36, 3, 2), dtype=np.int8)
+    every = dense_tiles(weights, params)
+    in_blocks = -(-36 // params.rows)
+    for block in range(len(every)):
+        np.testing.assert_array_equal(every[block], block_tiles(weights, block, 0, in_blocks, 1, params))
+
+
+def test_a_tile_holds_columns_of_lanes_and_zeros_beyond():
+    weights = np.arange(1, 1 + 18 * 17, dtype=np.int64).reshape(1, 18, 17, 1, 1).astype(np.int8)
+    tiles = dense_tiles(weights, BASE)
+    assert tiles.shape == (2, 2, 16, 16)
+    assert tiles[1, 1, 1, 0] == weights[0, 17, 16, 0, 0]
+    assert not tiles[1, :, 2:].any()
+    assert not tiles[:, 1, :, 1:].any()
+
+
+@given(st.sampled_from([BASE, WIDE, NARROW]), st.integers(1, 12), st.integers(1, 9), st.integers(1, 9))
+def test_runs_cover_every_channel_that_a_block_depends_on(params, group, each, per_group):
+    channels = group * each
+    blocks = range(-(-channels // params.cols))
+    runs = input_runs(blocks, params, channels, per_group, group)
+    assert [b for r in runs for b in range(r.first, r.first + r.count)] == list(blocks)
+    total = -(-per_group * group // params.rows)
+    for run in runs:
+        for k in range(run.count):
+            start = run.start + k * run.step
+            assert 0 <= start <= start + run.blocks <= total
+            members = range((run.first + k) * params.cols, min((run.first + k + 1) * params.cols, channels))
+            for m in members:
+                first = m // each * per_group
+                assert start * params.rows <= first
+                assert first + per_group <= (start + run.blocks) * params.rows
+
+
+def test_depthwise_is_one_run_that_advances_with_the_output():
+    (run,) = input_runs(range(4), BASE, 64, 1, 64)
+    assert (run.count, run.start, run.step, run.blocks) == (4, 0, 1, 1)
+
+
+def test_packed_kernel_groups_neighbouring_pixels():
+    weights = np.random.default_rng(1).integers(-128, 128, (1, 2, 3, 1, 6), dtype=np.int8)
+    packed = packed_kernel(weights, BASE)
+    assert packed.shape == (1, 2, 16, 1, 2)
+    for column in range(6):
+        for channel in range(3):
+            lane = column % 4 * 4 + channel
+            assert packed[0, 1, lane, 0, column // 4] == weights[0, 1, channel, 0, column]
+    assert np.count_nonzero(packed) == np.count_nonzero(weights)
+
+
+@given(*(st.integers(1, 4) for _ in range(3)), st.integers(0, 2), st.integers(1, 5))
+def test_passes_of_a_transposed_convolution_meet_every_tap_once(kernel, stride, dilation, pad, size):
+    weights = np.arange(1, kernel * kernel + 1, dtype=np.int8).reshape(1, 1, 1, kernel, kernel)
+    reach = (kernel - 1) * dilation + 1
+    out = (size - 1) * stride + reach - 2 * pad
+    if out < 1:
+        return
+    expected = {}
+    for i in range(size):
+        for k in range(kernel):
+            y = i * stride + k * dilation - pad
+            if 0 <= y < out:
+                expected.setdefault(y, set()).add((i, k))
+    for geometry, part in transposed_passes(weights, (stride, stride), (dilation, dilation), (pad, pad)):
+        rows = [int(v - 1) // kernel for v in part[0, 0, 0, :, 0]] if part.any() else []
+        for q, y in enumerate(range(geometry.offset[0], out, stride)):
+            taps = {(geometry.first[0] + q + t * geometry.dilation[0], k) for t, k in enumerate(rows)}
+            inside = {(i, k) for i, k in taps if 0 <= i < size}
+            blank_column = not any((geometry.offset[1] + pad - k * dilation) % stride == 0 for k in range(kernel))
+            assert inside == (set() if blank_column else expected.get(y, set()))
