@@ -14,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from compiler.frontend import FoldedModel
+from compiler.ir import IntGraph
+from compiler.ir.serialise import save as save_graph
 from compiler.program.program import Program as CompiledProgram
 from hw.spec.arith import Match
 from hw.spec.errors import MismatchError, UsageError
@@ -23,7 +25,7 @@ from intloom.flow.compiling import Compiled, choose_params, compile_model, store
 from intloom.flow.host import Array
 from intloom.flow.record import hardware_name
 from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
-from intloom.notebook import program_html, run_html
+from intloom.notebook import graph_html, program_html, run_html
 
 PathLike = str | Path
 
@@ -67,6 +69,11 @@ class Program:
         return self._bundle.folded
 
     @property
+    def graph(self) -> Graph:
+        """The model as integer operations."""
+        return Graph(self._bundle.need_model("the graph").graph)
+
+    @property
     def params(self) -> HardwareParams:
         """The hardware that it was made for."""
         return self.program.params
@@ -82,6 +89,24 @@ class Program:
 
     def _repr_html_(self) -> str:
         return program_html(self.program)
+
+
+class Graph:
+    """The integer graph that a model was folded into; shows itself as a table in a notebook."""
+
+    def __init__(self, graph: IntGraph) -> None:
+        self.ir = graph
+        """Nodes and tensors; see `compiler.ir`."""
+
+    def save(self, path: PathLike) -> None:
+        """Writes the graph as a readable file."""
+        save_graph(self.ir, Path(path))
+
+    def __repr__(self) -> str:
+        return f"<Graph {self.ir.name!r} of {len(self.ir.nodes)} integer operations>"
+
+    def _repr_html_(self) -> str:
+        return graph_html(self.ir)
 
 
 class Run:

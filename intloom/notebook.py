@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
+from compiler.ir import IntGraph
 from compiler.program.program import Program
 
 _MOST_ROWS = 200
@@ -43,6 +44,16 @@ def run_html(record: Mapping[str, Any]) -> str:
         for layer in record["layers"]
     ]
     return head + _table(("layer", "kind", "cycles", "array use"), rows)
+
+
+def graph_html(graph: IntGraph) -> str:
+    """A graph: every operation with its operands and the shape of its result."""
+    head = f"<b>{escape(graph.name)}</b>: {len(graph.nodes)} integer operations"
+    rows = [
+        (n.name, type(n).__name__, ", ".join(n.inputs), "x".join(str(d) for d in graph.tensors[n.output].shape))
+        for n in graph.nodes
+    ]
+    return head + _table(("operation", "kind", "reads", "makes"), rows)
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:

@@ -147,9 +147,12 @@ def _run_layers(
 
 def watcher(tell: Tell) -> ProgressCallback:
     """Shows a run's progress, layer by layer."""
+    # Until the first report comes, a simulator may have to be built.
+    tell("prepare", 0, 1)
 
     def watch(progress: Progress) -> None:
-        tell(f"{progress.sim_hz / 1e3:,.0f} kHz", progress.layers_done, progress.layers)
+        tell("prepare", 1, 1)
+        tell("layers", progress.layers_done, progress.layers)
 
     return watch
 

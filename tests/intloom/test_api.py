@@ -108,6 +108,7 @@ def test_notebook_views_name_layers_and_verdict(program, image):
     session = intloom.Session(program, backend="isa", check=True)
     session.run(None, {"images": image})
     assert "/model.0/conv/Conv" in program._repr_html_()
+    assert "MaxPool" in program.graph._repr_html_()
     assert "bit-exact" in session.last._repr_html_()
     assert "nano" in repr(program)
 

@@ -98,3 +98,13 @@ def test_a_deaf_library_is_ended_from_outside(tmp_path):
     process.communicate(timeout=30)
     assert process.returncode in (1, ExitCode.INTERRUPTED, -signal.SIGINT)
     assert time.monotonic() - started < PATIENCE
+
+
+@pytest.mark.slow
+def test_regress(tmp_path):
+    words = ["regress", "smoke", "--jobs", "2", "-o", tmp_path / "out"]
+    alive, code, elapsed, said, left = interrupt(words, 5.0, tmp_path, tmp_path / "cache")
+    assert alive, said
+    assert code == ExitCode.INTERRUPTED, said
+    assert elapsed < PATIENCE
+    assert not left

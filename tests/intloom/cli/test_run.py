@@ -1,0 +1,128 @@
+"""`intloom run`: the record, the outputs, the comparison, and the exit code that follows from it."""
+
+import json
+
+import numpy as np
+import pytest
+from PIL import Image
+
+from hw.spec.errors import ExitCode
+from intloom.cli import main
+
+KEYS = {
+    "backend", "cycles", "macs", "mac_use", "mismatches", "compared_bytes", "sim_hz", "wall_s", "build_s", "dram_bytes",
+    "layers",
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory, quantized_models):
+    path = tmp_path_factory.mktemp("program") / "net.loom"
+    assert main(["compile", str(quantized_models("tiny")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+    return path
+
+
+def run(capsys, *words):
+    code = main(["run", *map(str, words), "--json", "-q"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.parametrize("backend", ["golden", "isa"])
+def test_the_record_has_every_promised_key(program, capsys, backend):
+    code, record = run(capsys, program, "--backend", backend, "--check")
+    assert code == ExitCode.OK
+    assert set(record) >= KEYS
+    assert record["backend"] == backend
+    assert record["compared_bytes"] > 0
+    assert {"name", "cycles", "mac_use", "stalls"} <= set(record["layers"][0])
+
+
+def test_outputs_are_saved_one_file_each(program, capsys, tmp_path):
+    run(capsys, program, "--backend", "golden", "-o", tmp_path / "run")
+    assert np.load(tmp_path / "run" / "output0.npy").shape == (1, 16, 16, 16)
+    assert json.loads((tmp_path / "run" / "run.json").read_text())["outputs"] == {"output0": "output0.npy"}
+
+
+def test_every_kind_of_input_gives_the_same_result(program, capsys, tmp_path):
+    pixels = np.random.default_rng(0).integers(0, 256, (16, 16, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "x.png")
+    array = (pixels.astype(np.float32) / np.float32(255)).transpose(2, 0, 1)[None]
+    np.save(tmp_path / "x.npy", array)
+    np.savez(tmp_path / "x.npz", images=array)
+    results = []
+    for number, word in enumerate(
+        (tmp_path / "x.png", tmp_path / "x.npy", tmp_path / "x.npz", f"images={tmp_path / 'x.npy'}")
+    ):
+        folder = tmp_path / f"run{number}"
+        assert run(capsys, program, "--backend", "isa", "--input", word, "--check", "-o", folder)[0] == ExitCode.OK
+        results.append(np.load(folder / "output0.npy"))
+    for other in results[1:]:
+        np.testing.assert_array_equal(results[0], other)
+
+
+def test_seed_chooses_the_input(program, capsys, tmp_path):
+    for name, seed in (("a", 1), ("b", 1), ("c", 2)):
+        run(capsys, program, "--backend", "golden", "--seed", seed, "-o", tmp_path / name)
+    a, b, c = (np.load(tmp_path / n / "output0.npy") for n in "abc")
+    np.testing.assert_array_equal(a, b)
+    assert (a != c).any()
+
+
+def test_a_difference_is_exit_code_one_and_named(program, capsys, monkeypatch):
+    from sim.backend import IsaBackend
+
+    honest = IsaBackend.run
+
+    def tampered(self, *arguments, **options):
+        result = honest(self, *arguments, **options)
+        next(iter(result.outputs.values()))[0, 3, 2, 1] ^= 1
+        return result
+
+    monkeypatch.setattr(IsaBackend, "run", tampered)
+    assert main(["run", str(program), "--backend", "isa", "--check"]) == ExitCode.MISMATCH
+    said = capsys.readouterr().err
+    assert "differs" in said
+    assert "[0, 3, 2, 1]" in said
+
+
+def test_disassembly_assembles_to_the_same_bytes(program, tmp_path, capsys):
+    for extra in ([], ["--plain"]):
+        assert main(["disasm", str(program), "-o", str(tmp_path / "p.s"), *extra]) == 0
+        assert main(["asm", str(tmp_path / "p.s"), "--into", str(program), "-o", str(tmp_path / "p.loom")]) == 0
+        assert (tmp_path / "p.loom").read_bytes() == program.read_bytes()
+
+
+def test_doctor_names_the_remedy_for_what_is_missing(monkeypatch, capsys, tmp_path):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    assert main(["doctor"]) == ExitCode.ENVIRONMENT
+    said = capsys.readouterr()
+    assert "apt-get install g++" in said.err
+    assert "apt-get install perl" in said.out
+
+
+def test_doctor_is_content_where_everything_is_there(capsys):
+    assert main(["doctor", "--json"]) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out)["ok"] is True
+
+
+@pytest.mark.slow
+def test_layers_alone_in_rtl_equal_golden_and_are_kept(quantized_models, tmp_path, capsys):
+    path = tmp_path / "net.loom"
+    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+    code, first = run(capsys, path, "--layers", "model.1.*", "--jobs", 2)
+    assert code == ExitCode.OK
+    assert first["compared_bytes"] > 0
+    assert first["mismatches"] == 0
+    _, second = run(capsys, path, "--layers", "model.1.*")
+    assert all(s["cached"] for s in second["slices"])
+    assert second["cycles"] == first["cycles"]
+
+
+@pytest.mark.slow
+def test_a_regression_passes_and_is_resumed(tmp_path, capsys):
+    words = ["regress", "smoke", "--case", "maxpool*", "-o", str(tmp_path / "r"), "--json", "-q"]
+    assert main(words) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out)["resumed"] == 0
+    assert main(words) == ExitCode.OK
+    assert json.loads(capsys.readouterr().out)["resumed"] == 1
+    assert (tmp_path / "r" / "junit.xml").exists()
