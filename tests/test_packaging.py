@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import ast
+import importlib.metadata
 import os
 import re
 import subprocess
@@ -11,10 +13,20 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("hw", "compiler", "sim", "intloom")
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+# Reached through a declared library: Typer is built on Click, cocotb finds Python with find_libpython, dask asks for
+# distributed, ONNX files are protobuf messages.
+INDIRECT = {"click", "distributed", "find-libpython", "protobuf"}
+
+
+def normal(name: str) -> str:
+    """A distribution's name as indexes compare them."""
+    return re.sub(r"[-_.]+", "-", name).lower()
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +67,10 @@ def test_the_installed_wheel_runs_away_from_the_checkout(wheel: Path, tmp_path: 
 def test_the_lock_file_satisfies_every_range():
     lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
     locked = dict(line.split("==") for line in lines if "==" in line)
-    names = {re.sub(r"[-_.]+", "-", name).lower(): version for name, version in locked.items()}
+    names = {normal(name): version for name, version in locked.items()}
     extras = [r for rows in PROJECT["optional-dependencies"].values() for r in rows if not r.startswith("intloom")]
-    from packaging.requirements import Requirement
-
     for requirement in map(Requirement, [*PROJECT["dependencies"], *extras]):
-        name = re.sub(r"[-_.]+", "-", requirement.name).lower()
+        name = normal(requirement.name)
         assert name in names, f"{name} is not in requirements.lock: run `make lock`"
         assert requirement.specifier.contains(names[name]), f"{name}=={names[name]} is outside {requirement.specifier}"
 
@@ -89,3 +99,25 @@ def test_every_target_of_the_makefile_is_explained():
     assert phony is not None
     for target in phony[1].split():
         assert re.search(rf"^{target}:.*  ## \w", text, re.MULTILINE), target
+
+
+def third_party_imports() -> set[str]:
+    """Top-level names that the packages import and that neither Python nor the project has."""
+    found: set[str] = set()
+    for package in PACKAGES:
+        for path in (ROOT / package).rglob("*.py"):
+            for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                if isinstance(node, ast.Import):
+                    found |= {alias.name.split(".")[0] for alias in node.names}
+                elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
+                    found.add(node.module.split(".")[0])
+    return found - set(sys.stdlib_module_names) - set(PACKAGES)
+
+
+def test_every_library_that_is_imported_is_declared():
+    declared = {normal(Requirement(r).name) for r in PROJECT["dependencies"]}
+    providers = importlib.metadata.packages_distributions()
+    for name in sorted(third_party_imports()):
+        # Namespace packages such as google have several providers.
+        dists = {normal(d) for d in providers.get(name, [])}
+        assert dists & (declared | INDIRECT), f"{name} ({', '.join(dists) or 'not installed'}) is not in pyproject.toml"

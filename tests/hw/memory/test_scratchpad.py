@@ -89,7 +89,7 @@ class Traffic:
                 self.pending[name] = Request(self._address(name), self.rng.getrandbits(word), mask)
 
 
-def _drive(ctx, dut: Scratchpad, pending: dict[str, Request]) -> None:  # type: ignore[no-untyped-def]
+def _drive(ctx, dut: Scratchpad, pending: dict[str, Request]) -> None:
     for name in (*READERS, *WRITERS):
         port = getattr(dut, name)
         request = pending.get(name)
@@ -108,7 +108,7 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
     traffic = Traffic(rng, params)
     seen = dict.fromkeys(READERS, 0)
 
-    async def bench(ctx):  # type: ignore[no-untyped-def]
+    async def bench(ctx):
         due: list[tuple[int, str, int, int]] = []
         for cycle in range(CYCLES):
             traffic.step(cycle)
