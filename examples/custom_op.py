@@ -1,7 +1,8 @@
 """A custom integer operation: its meaning in numpy, its lowering, and a model that uses it.
 
-Run with `python examples/custom_op.py`. The operation, `acme::Invert`, mirrors every value around its zero point, and says so in
-integers: it stands between a QuantizeLinear and a DequantizeLinear, so it is handed stored integers and their scales.
+Run with `python examples/custom_op.py`. The operation, `acme::Invert`, mirrors every value around its zero point, and
+says so in integers: it stands between a QuantizeLinear and a DequantizeLinear, so it is handed stored integers and
+their scales.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ def main() -> None:
         (result,) = run_graph(graph, {graph.inputs[0]: values}, match=Match.ORT).values()
         results.append(result)
         unregister("acme", "Invert")
-    assert np.array_equal(*results)
+    assert np.array_equal(results[0], results[1])
     print("meaning and lowering give the same bytes")
 
 

@@ -1,6 +1,6 @@
-"""Pass `custom_shapes`: results of registered custom operations get their type and shape, and what follows them its shapes.
+"""Pass `custom_shapes`: results of registered custom operations get type and shape, and so does what follows.
 
-Requires `constants`. Ensures `custom_shapes`: the shape of a registered operation's result is known if its operands' are.
+Requires `constants`. Ensures `custom_shapes`: a registered operation's result has a shape if its operands have.
 """
 
 from __future__ import annotations

@@ -224,8 +224,8 @@ def fit_with_table(
 ) -> tuple[Affine, NDArray[np.int8] | None] | None:
     """Like `fit`, with the table that must follow the law.
 
-    Where the runtime rounds ties to even and then adds an odd zero point, ties go to odd results. The law then computes the
-    complement of the result, whose ties go to even, and the table takes that back.
+    Where the runtime rounds ties to even and then adds an odd zero point, ties go to odd results. The law then computes
+    the complement of the result, whose ties go to even, and the table takes that back.
     """
     law = fit(x1, x2, wanted, ratios, clamps)
     if law is not None:

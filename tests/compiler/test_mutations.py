@@ -19,7 +19,7 @@ from tests.support.random_model import random_model
 LONGEST_SECONDS = 10.0
 BASES = 12
 NO_ANSWER = ("not the product", "may leave 32 bits", "has a zero point")
-"""Reasons of biases with which onnxruntime itself gives one answer where it fuses a convolution and another where not."""
+"""Biases with which onnxruntime itself gives one answer where it fuses a convolution and another where not."""
 
 
 def outcome(data: bytes, path: Path, seed: int) -> str:
@@ -29,8 +29,7 @@ def outcome(data: bytes, path: Path, seed: int) -> str:
     try:
         folded = fold_model(load_model(path))
     except IntloomError as error:
-        assert str(error), "an error must say something"
-        return type(error).__name__
+        return type(error).__name__ if str(error) else "silent error"
     finally:
         assert time.monotonic() - started < LONGEST_SECONDS
     if not folded.regions or any(word in v.reason for v in folded.verdicts for word in NO_ANSWER):
@@ -55,6 +54,7 @@ def try_all(seed: int, count: int, path: Path) -> Counter[str]:
         print(f"mutation {one}")
         found[outcome(mutate(random.Random(one), bases[number % BASES]), path, one)] += 1
     print(dict(found))
+    assert not found["silent error"]
     return found
 
 

@@ -1,0 +1,140 @@
+"""Reading model files: what is refused, by which name, and what is taken."""
+
+import random
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper, numpy_helper
+
+from compiler.importer import from_proto, load_model
+from hw.spec.errors import FileFormatError, ModelError, UnsupportedError
+from tests.support.onnx_maker import OnnxMaker
+
+
+def one_node(op: str = "Relu", shape: list[object] | None = None, **more: object) -> onnx.ModelProto:
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape or [1, 3, 8, 8])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph([helper.make_node(op, ["x"], ["y"], **more)], "g", [x], [y])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+
+
+def quantised(rng: random.Random) -> onnx.ModelProto:
+    m = OnnxMaker(rng)
+    m.output(m.conv(m.image(3, 8, 8), 4))
+    return m.model()
+
+
+def test_content_makes_the_hash_and_not_the_path(tmp_path: Path, rng: random.Random) -> None:
+    model = quantised(rng)
+    for name in ("a.onnx", "b.onnx"):
+        onnx.save(model, tmp_path / name)
+    a, b = (load_model(tmp_path / n) for n in ("a.onnx", "b.onnx"))
+    assert a.source == b.source
+    assert (a.name, b.name) == ("a", "b")
+
+
+def test_external_data_counts_as_content(tmp_path: Path, rng: random.Random) -> None:
+    model = quantised(rng)
+    onnx.save(model, tmp_path / "in.onnx")
+    onnx.save(model, tmp_path / "out.onnx", save_as_external_data=True, location="out.bin", size_threshold=0)
+    inside, outside = load_model(tmp_path / "in.onnx"), load_model(tmp_path / "out.onnx")
+    for name, constant in inside.constants.items():
+        np.testing.assert_array_equal(outside.constants[name].array, constant.array)
+    data = bytearray((tmp_path / "out.bin").read_bytes())
+    data[0] ^= 1
+    (tmp_path / "out.bin").write_bytes(data)
+    assert load_model(tmp_path / "out.onnx").source != outside.source
+    (tmp_path / "out.bin").unlink()
+    with pytest.raises(FileFormatError, match="external data"):
+        load_model(tmp_path / "out.onnx")
+
+
+@pytest.mark.parametrize("data", [b"", b"not a model", b"\x08"])
+def test_other_files_are_refused(tmp_path: Path, data: bytes) -> None:
+    (tmp_path / "x.onnx").write_bytes(data)
+    with pytest.raises(FileFormatError, match="must be an ONNX model"):
+        load_model(tmp_path / "x.onnx")
+
+
+def test_a_missing_file_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(FileFormatError, match="No such file"):
+        load_model(tmp_path / "none.onnx")
+
+
+def test_open_dimensions_are_fixed_or_refused() -> None:
+    model = one_node(shape=["batch", 3, None, 8])
+    with pytest.raises(UnsupportedError, match="give a size for 'batch'"):
+        from_proto(model, name="m")
+    with pytest.raises(UnsupportedError, match=r"give a size for 'x\.2'"):
+        from_proto(one_node(shape=["batch", 3, None, 8]), name="m", dims={"batch": 1})
+    fixed = from_proto(one_node(shape=["batch", 3, None, 8]), name="m", dims={"batch": 1, "x.2": 5})
+    assert fixed.shape("y") == (1, 3, 5, 8)
+
+
+@pytest.mark.parametrize("opset", [9, 26])
+def test_opsets_out_of_range_are_refused(opset: int) -> None:
+    model = one_node()
+    model.opset_import[0].version = opset
+    with pytest.raises(UnsupportedError, match=f"from 10 to 25, not {opset}"):
+        from_proto(model, name="m")
+
+
+def test_unused_domains_are_ignored_and_used_ones_must_be_imported() -> None:
+    model = one_node()
+    model.opset_import.append(helper.make_opsetid("ai.onnx.ml", 3))
+    assert set(from_proto(model, name="m").opsets) == {"", "com.microsoft"}
+    with pytest.raises(ModelError, match="domain 'acme' but does not import it"):
+        from_proto(one_node(domain="acme"), name="m")
+
+
+def test_unknown_operators_are_refused() -> None:
+    with pytest.raises(ModelError, match="Wibble is not an operator of opset 17"):
+        from_proto(one_node("Wibble"), name="m")
+
+
+def test_local_functions_are_inlined() -> None:
+    model = one_node("Twice", domain="mine")
+    body = [helper.make_node("Add", ["a", "a"], ["b"])]
+    model.functions.append(helper.make_function("mine", "Twice", ["a"], ["b"], body, [helper.make_opsetid("", 17)]))
+    model.opset_import.append(helper.make_opsetid("mine", 1))
+    assert [n.op for n in from_proto(model, name="m").nodes] == ["Add"]
+
+
+def _rename(model: onnx.ModelProto, node: int, old: str, new: str) -> None:
+    for side in (model.graph.node[node].input, model.graph.node[node].output):
+        for i, name in enumerate(side):
+            side[i] = new if name == old else name
+
+
+def test_duplicate_and_missing_names_are_refused() -> None:
+    model = one_node()
+    model.graph.node.append(helper.make_node("Relu", ["x"], ["y"], name="again"))
+    with pytest.raises(ModelError, match="'again' makes 'y', which already exists"):
+        from_proto(model, name="m")
+    model = one_node()
+    _rename(model, 0, "x", "z")
+    with pytest.raises(ModelError, match="reads 'z'"):
+        from_proto(model, name="m")
+    model = one_node()
+    model.graph.output.append(model.graph.output[0])
+    with pytest.raises(ModelError, match="two outputs are called 'y'"):
+        from_proto(model, name="m")
+
+
+def test_nodes_without_names_get_different_ones() -> None:
+    model = one_node()
+    _rename(model, 0, "y", "a")
+    model.graph.node.append(helper.make_node("Relu", ["a"], ["y"], name="Relu(a)"))
+    assert [n.name for n in from_proto(model, name="m").nodes] == ["Relu(a)", "Relu(a)#2"]
+
+
+def test_small_integers_are_unpacked() -> None:
+    model = one_node()
+    model.graph.initializer.append(helper.make_tensor("w", TensorProto.INT4, [3], [-8, 7, -1]))
+    model.graph.initializer.append(numpy_helper.from_array(np.float32(1), "s"))
+    model.graph.node.append(helper.make_node("DequantizeLinear", ["w", "s"], ["f"]))
+    model.opset_import[0].version, model.ir_version = 21, 10
+    constant = from_proto(model, name="m").constants["w"]
+    assert (constant.dtype, constant.array.dtype, constant.array.tolist()) == ("int4", np.int8, [-8, 7, -1])

@@ -1,0 +1,101 @@
+"""Graphs survive the way to a file and back, as text and as ONNX; broken ones are refused."""
+
+import random
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+
+from compiler.frontend import fold_model
+from compiler.importer import from_proto
+from compiler.ir import Conv, IntGraph
+from compiler.ir.onnx_export import to_onnx
+from compiler.ir.serialise import from_text, load, save, to_text
+from compiler.ir.verify import verify
+from hw.spec.arith import Match
+from hw.spec.errors import FileFormatError, ModelError
+from sim.golden import run_graph
+from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import run_onnxruntime
+from tests.support.random_model import random_model
+
+
+def small_graph(rng: random.Random) -> IntGraph:
+    m = OnnxMaker(rng)
+    x = m.silu(m.conv(m.image(3, 8, 8), 8))
+    y = m.binary("Add", x, m.conv(x, 8))
+    (mean,) = m.node("GlobalAveragePool", [y.name])
+    m.output(m.concat([x, m.resize(m.maxpool(y, 3, 2))]), m.pair(mean, (1, 8, 1, 1), y.scale))
+    return fold_model(from_proto(m.model(), name="small")).graph
+
+
+def random_inputs(graph: IntGraph, seed: int) -> dict[str, np.ndarray]:
+    noise = np.random.default_rng(seed)
+    return {n: noise.integers(-128, 128, graph.tensors[n].shape).astype(np.int8) for n in graph.inputs}
+
+
+def test_text_round_trip(rng: random.Random, tmp_path: Path) -> None:
+    graph = small_graph(rng)
+    text = to_text(graph)
+    assert to_text(from_text(text)) == text
+    save(graph, tmp_path / "g.json")
+    inputs = random_inputs(graph, 1)
+    again = run_graph(load(tmp_path / "g.json"), inputs, match=Match.ORT)
+    for name, array in run_graph(graph, inputs, match=Match.ORT).items():
+        np.testing.assert_array_equal(again[name], array)
+    assert [p.name for p in tmp_path.iterdir()] == ["g.json"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ('"version": 1', '"version": 2'),
+        ('"kind": "Conv"', '"kind": "Cow"'),
+        ('"zp_in"', '"zp_on"'),
+        ("{", "["),
+        ('"int32"', '"int33"'),
+    ],
+)
+def test_broken_text_is_refused(rng: random.Random, old: str, new: str) -> None:
+    text = to_text(small_graph(rng))
+    assert old in text
+    with pytest.raises(FileFormatError):
+        from_text(text.replace(old, new, 1))
+
+
+def test_the_verifier_names_node_and_rule(rng: random.Random) -> None:
+    graph = small_graph(rng)
+    conv = graph.nodes[0]
+    assert isinstance(conv, Conv)
+    broken = {
+        "zp_in must be": replace(conv, zp_in=conv.zp_in + 1),
+        "weights must cover": replace(conv, group=2),
+        "table must have 256": replace(conv, table=b"short"),
+        "its result must be": replace(conv, strides=(2, 2)),
+        "made before it": replace(conv, inputs=("nowhere",)),
+        "bias must be one per channel": replace(conv, bias=conv.bias[1:]),
+        "shift must be at most": replace(conv, shift=np.full_like(conv.shift, 64)),
+    }
+    for message, node in broken.items():
+        with pytest.raises(ModelError, match=message) as error:
+            verify(replace(graph, nodes=(node, *graph.nodes[1:])))
+        assert conv.name in str(error.value)
+
+
+def check_export(graph: IntGraph, seed: int) -> None:
+    data, inputs = to_onnx(graph), random_inputs(graph, seed)
+    onnx.checker.check_model(onnx.ModelProto.FromString(data), full_check=True)
+    made = run_onnxruntime(data, inputs, list(graph.outputs))
+    for name, array in run_graph(graph, inputs, match=Match.ORT).items():
+        np.testing.assert_array_equal(made[name], array, err_msg=name)
+
+
+def test_the_onnx_file_runs_to_the_same_bytes(rng: random.Random) -> None:
+    check_export(small_graph(rng), 2)
+
+
+@pytest.mark.parametrize("number", range(8))
+def test_random_graphs_export(number: int, seed: int) -> None:
+    check_export(fold_model(from_proto(random_model(seed + number), name="random")).graph, seed)

@@ -1,0 +1,83 @@
+"""Custom integer operations: registered, shaped, folded, lowered; the worked example runs."""
+
+import runpy
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from compiler.custom import CustomOp, register, unregister
+from compiler.frontend import fold_model
+from compiler.importer import from_proto
+from compiler.ir import Conv, Custom
+from hw.spec.arith import Match
+from hw.spec.errors import UnsupportedError, UsageError
+from sim.golden import run_graph
+
+EXAMPLE = Path(__file__).parents[2] / "examples" / "custom_op.py"
+
+
+def halve(operands: list, tensors: list, result: object, attributes: dict) -> np.ndarray:
+    """Every second pixel."""
+    step = attributes["step"]
+    return operands[0][:, :, ::step, ::step]
+
+
+@pytest.fixture
+def thinning() -> Iterator[CustomOp]:
+    def shape(shapes: list, attributes: dict) -> tuple:
+        step = attributes["step"]
+        return (*shapes[0][:2], -(-shapes[0][2] // step), -(-shapes[0][3] // step))
+
+    yield register(CustomOp("test", "Thin", halve, shape))
+    unregister("test", "Thin")
+
+
+def model() -> onnx.ModelProto:
+    """The custom operation, then a convolution, whose shape depends on it."""
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", "s", "z"], ["a"]),
+        helper.make_node("Thin", ["a"], ["b"], name="thin", domain="test", step=2),
+        helper.make_node("DequantizeLinear", ["b", "s", "z"], ["c"]),
+        helper.make_node("DequantizeLinear", ["w", "s"], ["v"]),
+        helper.make_node("Conv", ["c", "v"], ["d"], name="conv"),
+        helper.make_node("QuantizeLinear", ["d", "s", "z"], ["e"]),
+        helper.make_node("DequantizeLinear", ["e", "s", "z"], ["y"]),
+    ]
+    stored = {"s": np.float32(0.5), "z": np.uint8(7), "w": np.ones((1, 2, 1, 1), np.int8)}
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 2, 5, 6))
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(
+        nodes, "g", [x], [y], [onnx.numpy_helper.from_array(np.asarray(a), n) for n, a in stored.items()]
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17), helper.make_opsetid("test", 1)])
+
+
+def test_shape_and_meaning_are_the_users(thinning: CustomOp) -> None:
+    graph = fold_model(from_proto(model(), name="m")).graph
+    assert [type(n) for n in graph.nodes] == [Custom, Conv]
+    assert graph.tensors[graph.outputs[0]].shape == (1, 1, 3, 3)
+    x = np.arange(60, dtype=np.int8).reshape(1, 2, 5, 6)
+    made = run_graph(graph, {graph.inputs[0]: x}, match=Match.ORT, keep=True)
+    np.testing.assert_array_equal(made["b"], x[:, :, ::2, ::2])
+
+
+def test_an_unregistered_operation_stays_outside() -> None:
+    folded = fold_model(from_proto(model(), name="m"))
+    with pytest.raises(UnsupportedError):
+        _ = folded.graph
+
+
+def test_names_are_taken_once(thinning: CustomOp) -> None:
+    with pytest.raises(UsageError, match="already registered"):
+        register(thinning)
+    with pytest.raises(UsageError, match="domain of its own"):
+        register(CustomOp("", "Conv", halve))
+
+
+def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    runpy.run_path(str(EXAMPLE), run_name="__main__")
+    assert "the same bytes" in capsys.readouterr().out
