@@ -21,7 +21,7 @@ def test_reads_see_earlier_writes_and_addresses_wrap(rng: random.Random) -> None
     places = [rng.getrandbits(SCRATCH_BITS) for _ in range(8)]
     compared = 0
 
-    async def bench(ctx):  # type: ignore[no-untyped-def]
+    async def bench(ctx):
         nonlocal compared
         due: dict[int, int] = {}
         for cycle in range(CYCLES):

@@ -65,7 +65,7 @@ class Bench:
         """Run until all are done or a fault stands, then `settle` cycles more."""
         dut = VectorUnit(self.params)
 
-        async def bench(ctx):  # type: ignore[no-untyped-def]
+        async def bench(ctx):
             left = [int.from_bytes(encode(i), "little") for i in instructions]
             total, after, offered = len(left), 0, False
             while after < settle:
@@ -93,7 +93,7 @@ class Bench:
         simulator.run()
         return self.outcome
 
-    def _memory(self, ctx, dut: VectorUnit, cycle: int) -> None:  # type: ignore[no-untyped-def]
+    def _memory(self, ctx, dut: VectorUnit, cycle: int) -> None:
         """Grant, answer and write as the scratchpad would."""
         words = self.outcome.words
         for _, name, word in [d for d in self._due if d[0] == cycle]:
@@ -119,7 +119,7 @@ class Bench:
                     self._due.append((cycle + READ_LATENCY, name, words[requests[name]]))
         self._store(ctx, dut, requests["out"], ready["out"])
 
-    def _store(self, ctx, dut: VectorUnit, addr: int, ready: bool) -> None:  # type: ignore[no-untyped-def]
+    def _store(self, ctx, dut: VectorUnit, addr: int, ready: bool) -> None:
         valid, mask = ctx.get(dut.out.valid), ctx.get(dut.out.mask)
         data = ctx.get(dut.out.data)
         self._ports["out"].check(valid, (addr, data, mask), ready, "out")
@@ -130,7 +130,7 @@ class Bench:
                 n if mask >> k & 1 else o for k, (n, o) in enumerate(zip(new, old, strict=True))
             )
 
-    def _events(self, ctx, dut: VectorUnit, cycle: int) -> None:  # type: ignore[no-untyped-def]
+    def _events(self, ctx, dut: VectorUnit, cycle: int) -> None:
         outcome, unit = self.outcome, dut.unit
         if ctx.get(unit.started):
             outcome.started.append(cycle)
