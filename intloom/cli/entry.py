@@ -27,8 +27,8 @@ def run(arguments: Sequence[str] | None = None) -> int:
     words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
     terminal = open_terminal(verbosity)
     try:
+        command = typer.main.get_command(build_app(words))
         with prompt_interrupt():
-            command = typer.main.get_command(build_app(words))
             result = command.main(args=words or ["--help"], prog_name="intloom", standalone_mode=False, obj=terminal)
             sys.stdout.flush()
         if result == ExitCode.INTERRUPTED:

@@ -26,7 +26,7 @@ def prompt_interrupt() -> Iterator[None]:
     watcher, wake = socket.socketpair()
     wake.setblocking(False)
     before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-    terminate = signal.signal(signal.SIGTERM, signal.default_int_handler)
+    handlers = {n: signal.signal(n, signal.default_int_handler) for n in (signal.SIGINT, signal.SIGTERM)}
     finished = threading.Event()
     threading.Thread(target=_watch, args=(watcher, finished), daemon=True).start()
     try:
@@ -34,7 +34,8 @@ def prompt_interrupt() -> Iterator[None]:
     finally:
         finished.set()
         signal.set_wakeup_fd(before)
-        signal.signal(signal.SIGTERM, terminate)
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
         wake.close()
 
 
