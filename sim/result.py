@@ -16,7 +16,7 @@ Arrays = Mapping[str, NDArray[np.int8]]
 
 @dataclass(frozen=True, kw_only=True)
 class LayerResult:
-    """What one layer cost in RTL. Layers overlap: a layer's time runs from the end of the one before it to its own."""
+    """What one layer cost in RTL. Layers overlap; `sim.rtl.layers.spans` gives every cycle to one."""
 
     name: str
     op: str

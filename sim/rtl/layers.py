@@ -61,23 +61,69 @@ def layer_results(
     first_cycle: int,
     counters: Mapping[str, int],
 ) -> tuple[LayerResult, ...]:
-    """Cost of every layer: cycles by the pulses at its end, counters as they stood then.
+    """Cost of every layer: cycles by `spans`, busy and stalled cycles by the counters as they stood at its end.
 
     `counters` are those of the whole run; the last layer also takes what came after its end. Empty when the
     hardware has no trace port.
     """
     if not any(len(done) for done in pulses.done):
         return ()
-    costs: dict[int, tuple[int, dict[str, int]]] = {}
+    cycles = spans(program, pulses, first_cycle, first_cycle + counters["CYCLES"])
+    spent: dict[int, dict[str, int]] = {}
     before: Mapping[str, int] = dict.fromkeys(counters, 0)
-    cycle = first_cycle
     for number, end in enumerate(ends):
         is_last = number == len(ends) - 1
         now = counters if is_last else snapshots[number].counters if number < len(snapshots) else before
-        end_cycle = first_cycle + counters["CYCLES"] if is_last else int(pulses.done[end.unit][end.count - 1])
-        costs[end.layer] = (end_cycle - cycle, {n: now[n] - before[n] for n in counters})
-        before, cycle = now, end_cycle
-    return tuple(_layer(program, index, *costs.get(index, (0, {}))) for index in range(len(program.layers)))
+        spent[end.layer] = {n: now[n] - before[n] for n in counters}
+        before = now
+    return tuple(_layer(program, n, cycles[n], spent.get(n, {})) for n in range(len(program.layers)))
+
+
+def spans(program: Program, pulses: Pulses, first: int, last: int) -> list[int]:
+    """Cycles of every layer; together all from `first` to `last`.
+
+    The array is the clock: the time from the end of one CONV to the end of the next belongs to the latter's layer,
+    but for what lies before its start and the end of vector instructions at work there. What comes after the last
+    CONV belongs to the layers that finish there.
+    """
+    cycles = [0] * len(program.layers)
+    vector = _Work(program, pulses, Unit.VEC)
+    at = first
+    for layer, start, done in _Work(program, pulses, Unit.MAC).items:
+        if start > at:
+            at = vector.charge(cycles, at, start)
+        cycles[layer] += done - at
+        at = done
+    at = vector.charge(cycles, at, last)
+    final = next((p.layer for p in reversed(program.provenance) if 0 <= p.layer < len(cycles)), None)
+    if final is not None:
+        cycles[final] += last - at
+    return cycles
+
+
+class _Work:
+    """The finished instructions of one unit as (layer, start, done), in order."""
+
+    def __init__(self, program: Program, pulses: Pulses, unit: Unit) -> None:
+        own = [p.layer for i, p in zip(program.instructions, program.provenance, strict=True) if i.unit is unit]
+        times = zip(own, pulses.started[unit].tolist(), pulses.done[unit].tolist(), strict=False)
+        self.items: list[tuple[int, int, int]] = list(times)
+        self._next = 0
+
+    def charge(self, cycles: list[int], first: int, last: int) -> int:
+        """Charge the layers at work between `first` and `last` with their time; gives the end of the last such time."""
+        at = first
+        while self._next < len(self.items) and self.items[self._next][1] < last:
+            layer, _, done = self.items[self._next]
+            if done > at:
+                stop = min(done, last)
+                # A pause before a vector instruction is that instruction's own wait.
+                cycles[layer] += stop - at
+                at = stop
+            if done > last:
+                break
+            self._next += 1
+        return at
 
 
 def _layer(program: Program, index: int, cycles: int, spent: Mapping[str, int]) -> LayerResult:

@@ -1,16 +1,35 @@
 """Compiled programs on the real accelerator: equal to the instruction simulator and to golden, byte for byte."""
 
 import numpy as np
+import pytest
 
 from compiler.schedule import compile_graph
 from hw.spec.params import preset
 from sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from sim.compare import compare
+from sim.rtl.detailed import DetailedBench, IcarusBench
+from sim.rtl.job import MemorySettings
 from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
 
 
+@pytest.mark.slow
+def test_icarus_agrees_and_takes_the_cycles_that_verilator_takes():
+    """The same bench on an independent simulator, with stalls and all protocol monitors."""
+    maker = GraphMaker(1)
+    graph = maker.graph(maker.conv(maker.input(8, 5, 6), 8, 3))
+    program, inputs = compile_graph(graph, NANO), maker.random_inputs()
+    golden = GoldenBackend(graph).run(program, inputs)
+    cycles = set()
+    for bench in (IcarusBench(), DetailedBench()):
+        rtl = RtlBackend(bench=bench, memory=MemorySettings(stall_permille=200)).run(program, inputs)
+        compare(golden.outputs, rtl.outputs).require_equal()
+        cycles.add(rtl.cycles)
+    assert len(cycles) == 1
+
+
+@pytest.mark.slow
 def test_one_convolution():
     maker = GraphMaker(1)
     graph = maker.graph(maker.conv(maker.input(8, 9, 11), 12, 3))

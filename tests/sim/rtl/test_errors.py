@@ -1,4 +1,4 @@
-"""What stops a run is said in full: cause, instruction, state of every unit; programs for other hardware are refused."""
+"""What stops a run is said in full: cause, instruction, state of every unit; other programs are refused."""
 
 import dataclasses
 
