@@ -18,6 +18,7 @@ from compiler.program.program import Program
 from sim.result import Arrays, Progress, ProgressCallback, RunResult
 
 from .bench import Bench, RawResult, Watch
+from .build import sources_hash
 from .fast import FastBench
 from .job import Job, MemorySettings, RunFiles
 from .judge import check_run
@@ -107,7 +108,7 @@ class RtlBackend:
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
-        return f"{self._bench.name} {self._memory!r} {self._watchdog}"
+        return f"{self._bench.name} {self._memory!r} {self._watchdog} {sources_hash()}"
 
     def limit(self, program: Program) -> int:
         """Cycles after which a run of `program` is given up."""

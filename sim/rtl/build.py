@@ -17,6 +17,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 import filelock
@@ -32,7 +33,7 @@ MAKE_JOBS = 2
 FASTEST = "-O3 -march=native"
 """Compiler flags for simulators that run long."""
 _LOG_LINES = 12
-_KEEP_BUILDS = 24
+_KEEP_BUILDS = 64
 """Least recently used builds beyond this number are removed."""
 
 
@@ -52,9 +53,8 @@ class BuildPlan:
 
     def key(self, tools: Toolchain) -> str:
         """Hash of everything that can change the binary."""
-        own = {p.name: p.read_text(encoding="utf-8") for p in sorted(SOURCES.iterdir())}
         parts = [self.name, self.top, dict(self.generated), self.cpp, self.verilator_flags, self.cxx_flags]
-        parts += [self.link_flags, self.optimise, own, tools.versions, _machine()]
+        parts += [self.link_flags, self.optimise, sources_hash(), tools.versions, _machine()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -68,6 +68,14 @@ class Build:
     key: str = field(default="")
 
 
+@lru_cache(maxsize=1)
+def sources_hash() -> str:
+    """Hash of the benches' own C++."""
+    own = {p.name: p.read_text(encoding="utf-8") for p in sorted(SOURCES.iterdir())}
+    return hashlib.sha256(json.dumps(own).encode()).hexdigest()
+
+
+@lru_cache(maxsize=1)
 def _machine() -> str:
     """What -march=native depends on."""
     info = Path("/proc/cpuinfo")
