@@ -34,7 +34,8 @@ def test_walk_visits_every_group_in_order(name: str, seed: int) -> None:
     rng = random.Random(f"{name} {seed}")
     walk = {
         "out_h": rng.randint(1, 3), "out_w": rng.randint(1, 3), "blocks": rng.randint(1, 3),
-        "base": rng.randrange(1 << 20), "plane": rng.randrange(1 << 20), "row": rng.randrange(1 << 16), "x": rng.randint(1, 15),
+        "base": rng.randrange(1 << 20), "plane": rng.randrange(1 << 20),
+        "row": rng.randrange(1 << 16), "x": rng.randint(1, 15),
         "byte": rng.randrange(0, p.rows, p.lanes),
     }  # fmt: skip
     groups = p.cols // p.lanes
