@@ -1,0 +1,123 @@
+"""The requantiser, for all inputs at a reduced width, against the law as `hw.spec.arith` states it.
+
+The lane normalises, multiplies normal numbers and rounds at fixed places. The statement here does none of that: it
+multiplies the plain numbers, splits the product at the binary point, and looks how close the fraction is to a half.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+from amaranth.asserts import AnyConst
+from amaranth.hdl import Assert, Assume, Const, Module, Mux, ResetSignal, Signal, Value, signed
+from amaranth.lib import wiring
+
+import hw.mac.requantizer
+from hw.mac.requantizer import RequantizerLane
+from hw.spec.arith import Match
+from tests.hw.formal.prove import holds_at, model
+
+SUM_BITS = 12
+SIGNIFICAND_BITS = 10
+EXPONENT_BITS = 7
+MANTISSA_BITS = 3
+"""Bits of the mantissa that may be set, from its top: solvers are slow with multiplications."""
+
+
+def rounded_even(value: Value, shift: int) -> Value:
+    """`value * 2**-shift`, ties to even, for a fixed shift."""
+    quotient, rest, half = value >> shift, value[:shift], 1 << (shift - 1)
+    return quotient + ((rest > half) | ((rest == half) & quotient[0]))
+
+
+def rounded_to_significand(value: Value) -> Value:
+    """A value with its top `SIGNIFICAND_BITS` bits, as a conversion to floating point leaves it."""
+    result = value
+    for excess in range(1, len(value) - SIGNIFICAND_BITS + 1):
+        low = 1 << (SIGNIFICAND_BITS + excess - 1)
+        result = Mux(value >= low, rounded_even(value, excess) << excess, result)
+    return result
+
+
+def blur(product: Value) -> Value:
+    """Half a unit in the last place of the product as a floating-point number."""
+    result: Value = Const(0)
+    for bits in range(SIGNIFICAND_BITS + 1, len(product) + 1):
+        result = Mux(product >= 1 << (bits - 1), 1 << (bits - SIGNIFICAND_BITS - 1), result)
+    return result
+
+
+class Contract(wiring.Component):
+    """A lane with one input held for ever, and what must come out; `fault` states another law on purpose."""
+
+    def __init__(self, match: Match, fault: bool = False) -> None:
+        self._match = match
+        self._fault = fault
+        super().__init__({})
+
+    def _law(self, m: Module, total: Value, mantissa: Value, exponent: Value) -> Value:
+        """The magnitude of the scaled sum, rounded to an integer."""
+        ort = self._match is Match.ORT
+        magnitude = Signal(SUM_BITS)
+        m.d.comb += magnitude.eq(Mux(total < 0, -total, total))
+        factor = Signal(SUM_BITS + 1)
+        m.d.comb += factor.eq(rounded_to_significand(magnitude) if ort else magnitude)
+        product = Signal(SUM_BITS + 1 + SIGNIFICAND_BITS)
+        # Past the product's width every shift gives a fraction far below a half.
+        shift = Signal(range(len(product) + 3))
+        quotient, fraction = Signal.like(product), Signal(len(product) + 3)
+        half, distance = Signal(len(product) + 3), Signal(signed(len(product) + 4))
+        m.d.comb += [
+            product.eq(factor * mantissa),
+            shift.eq(Mux(exponent > len(product) + 2, len(product) + 2, exponent)),
+            quotient.eq(product >> shift),
+            fraction.eq(product - (quotient << shift)),
+            half.eq((1 << shift) >> 1),
+            distance.eq(fraction - half),
+        ]
+        reach = blur(product) if ort and not self._fault else Const(0)
+        tie = (distance <= reach) & (distance >= -reach)
+        to_even = quotient[0] if ort or not self._fault else Const(1)
+        return quotient + Mux(shift == 0, 0, Mux(tie, to_even, distance > 0))
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        parameters = SimpleNamespace(match=self._match, mantissa_bits=SIGNIFICAND_BITS, acc_bits=SUM_BITS)
+        m.submodules.dut = dut = RequantizerLane(parameters)
+        total, mantissa = AnyConst(signed(SUM_BITS)), AnyConst(SIGNIFICAND_BITS)
+        exponent, zero_point = AnyConst(EXPONENT_BITS), AnyConst(signed(8))
+        m.d.comb += [
+            dut.enable.eq(~0),
+            dut.acc.eq(total),
+            dut.mantissa.eq(mantissa),
+            dut.exponent.eq(exponent),
+            dut.zero_point.eq(zero_point),
+            Assume(~ResetSignal()),
+            Assume((mantissa == 0) | mantissa[-1]),
+            Assume(mantissa[:-MANTISSA_BITS] == 0),
+        ]
+        rounded = self._law(m, total, mantissa, exponent)
+        wanted = Mux(total < 0, -rounded, rounded) + zero_point
+        m.d.comb += Assert(dut.result == Mux(wanted > 127, 127, Mux(wanted < -128, -128, wanted)))
+        return m
+
+
+@pytest.fixture
+def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The same description at widths that a solver can go through."""
+    monkeypatch.setattr(hw.mac.requantizer, "_SUM_BITS", SUM_BITS)
+    monkeypatch.setattr(hw.mac.requantizer, "_TOP", SIGNIFICAND_BITS)
+    monkeypatch.setattr(hw.mac.requantizer, "FP32_SIGNIFICAND_BITS", SIGNIFICAND_BITS)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("match", list(Match))
+def test_the_lane_follows_the_law(narrow: None, tmp_path: Path, match: Match):
+    assert holds_at(model(Contract(match), [], tmp_path), RequantizerLane.LATENCY, tmp_path)
+
+
+@pytest.mark.parametrize("match", list(Match))
+def test_another_law_is_refuted(narrow: None, tmp_path: Path, match: Match):
+    assert not holds_at(model(Contract(match, fault=True), [], tmp_path), RequantizerLane.LATENCY, tmp_path)
