@@ -15,6 +15,10 @@ from hw.spec.params import HardwareParams
 _TERMS = 4
 """Terms a tree stage adds: two adders in a row still leave a cycle time to spare."""
 
+LUT_PRODUCT = "lut_product"
+"""Attribute of the registers of the first `lut_products` products. In Yosys, before `synth_ecp5` or `synth_xilinx`:
+`proc; flatten; opt_clean; booth a:lut_product %ci*:-$mul[A,B] t:$mul %i` turns these products into adders."""
+
 
 def dot_bits(rows: int) -> int:
     """Bits of a sum of `rows` products of two int8."""
@@ -39,6 +43,7 @@ class MacArray(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._rows, self._cols = params.rows, params.cols
+        self._lut_products = params.lut_products
         self._dot = signed(dot_bits(params.rows))
         super().__init__(
             {
@@ -86,11 +91,17 @@ class MacArray(wiring.Component):
         return active
 
     def _products(self, m: Module, column: int, pixel: Signal, weights: Signal, enable: Signal) -> list[Signal]:
-        products = [Signal(signed(16), name=f"product{column}_{row}", reset_less=True) for row in range(self._rows)]
+        products = [self._product(column, row) for row in range(self._rows)]
         with m.If(enable):
             for row, product in enumerate(products):
                 m.d.sync += product.eq(pixel.word_select(row, 8).as_signed() * weights.word_select(row, 8).as_signed())
         return products
+
+    def _product(self, column: int, row: int) -> Signal:
+        """A product's register, marked when synthesis must not give it a DSP block."""
+        kept_out = column * self._rows + row < self._lut_products
+        attrs = {LUT_PRODUCT: 1} if kept_out else {}
+        return Signal(signed(16), name=f"product{column}_{row}", reset_less=True, attrs=attrs)
 
     def _tree(self, m: Module, column: int, terms: list[Signal], enables: list[Signal]) -> Value:
         for level, enable in enumerate(enables):
