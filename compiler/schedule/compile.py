@@ -10,7 +10,6 @@ from compiler.emit.emitter import Emitter
 from compiler.ir import IntGraph
 from compiler.program.memory import instruction_words
 from compiler.program.program import Layer, Place, Program, Role
-from hw.spec.errors import CapacityError
 from hw.spec.isa import Kind
 from hw.spec.params import HardwareParams
 
@@ -22,7 +21,7 @@ from .interleave import interleave
 from .lower import Lowering
 from .stage import Stage
 from .tasks import Task, make_tasks
-from .tiling import Space, choose_tiling, smallest_scratch_kib
+from .tiling import Space, choose_tiling, too_large
 
 Progress = Callable[[int, int], None]
 """Called with tasks emitted and tasks in all."""
@@ -94,11 +93,7 @@ def _cut(plan: _Plan) -> list[Task]:
     for stage in plan.stages:
         tiling = choose_tiling(stage, Space(plan.params.scratch_words, plan.params.weight_words))
         if tiling is None:
-            kib = smallest_scratch_kib(stage, plan.params)
-            raise CapacityError(
-                f"node {stage.origin.name!r} does not fit scratch_kib = {plan.params.scratch_kib} even in its "
-                f"smallest tile: use scratch_kib = {kib}"
-            )
+            raise too_large(stage)
         tasks += make_tasks(stage, tiling, plan.image)
     return interleave(tasks)
 

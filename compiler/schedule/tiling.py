@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from math import ceil
 
 from hw.spec.errors import CapacityError
-from hw.spec.params import HardwareParams
 
 from .conv_stage import ConvStage
 from .geometry import Rect
@@ -20,6 +19,9 @@ from .stage import Chunk, Stage
 
 GUARD_WORDS = 1
 """Words around a packed input, since the array looks at a neighbour word as well."""
+
+LARGEST_KIB = 1024
+"""No memory of legal hardware is larger."""
 
 _MOVE_PRICE = 0.3
 _TILE_PRICE = 60
@@ -165,28 +167,58 @@ def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
     if not fitting:
         fitting = [s for s in sizes if stage.weight_words(s) <= space.weight][:1]
     if not fitting:
-        least = stage.weight_words(sizes[-1])
-        kib = 1 << (-(-least * stage.params.word_bytes // 1024) - 1).bit_length()
-        raise CapacityError(
-            f"node {stage.origin.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
-            f"{stage.params.weight_kib} holds {space.weight}: use weight_kib = {kib}"
-        )
+        raise _too_wide(stage, space)
     return fitting[:_MOST_CHUNK_SIZES] + fitting[_MOST_CHUNK_SIZES:][-1:]
+
+
+def _advice(name: str, kib: int) -> str:
+    """What to do about a memory that is too small."""
+    if kib > LARGEST_KIB:
+        return f"no {name} up to {LARGEST_KIB} would do: split the node or run it on the host"
+    return f"use {name} = {kib}"
+
+
+def _too_wide(stage: Stage, space: Space) -> CapacityError:
+    p = stage.params
+    least = stage.weight_words(stage.chunk_sizes()[-1])
+    kib = 1 << (-(-least * p.word_bytes // 1024) - 1).bit_length()
+    return CapacityError(
+        f"node {stage.origin.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
+        f"{p.weight_kib} holds {space.weight}: {_advice('weight_kib', kib)}"
+    )
+
+
+def too_large(stage: Stage) -> CapacityError:
+    """The refusal of a stage of which not even the smallest tile fits the scratchpad."""
+    p = stage.params
+    kib = p.scratch_kib
+    while kib <= LARGEST_KIB and choose_tiling(stage, Space(kib * 1024 // p.word_bytes, p.weight_words)) is None:
+        kib *= 2
+    return CapacityError(
+        f"node {stage.origin.name!r} does not fit scratch_kib = {p.scratch_kib} even in its smallest tile: "
+        f"{_advice('scratch_kib', kib)}"
+    )
+
+
+def tile_words(stage: Stage, rect: Rect, chunk: Chunk) -> int:
+    """Scratch words that a task takes."""
+    operands = sum(operand_words(stage, k, rect, chunk) for k in range(len(stage.operands)))
+    return operands + work_words(stage, rect, chunk) + table_words(stage)
+
+
+def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
+    """Whether every single tile fits: samples may miss an odd one, which matters only where memory is tight."""
+    if 2 * tiling.scratch <= space.scratch:
+        return True
+    rects, chunks = tile_rects(stage, tiling.tile_h, tiling.tile_w), stage.layout(tiling.chunk)
+    return all(tile_words(stage, r, c) <= space.scratch for r in rects for c in chunks)
 
 
 def choose_tiling(stage: Stage, space: Space) -> Tiling | None:
     """The cheapest cut that fits, or None if even the smallest does not."""
     sizes = _fitting_sizes(stage, space)
     for width in _cuts(stage.extent[1], stage.row_step[1]):
-        best = min(_candidates(stage, space, sizes, width), key=lambda t: t.cost, default=None)
-        if best is not None:
-            return best
+        for tiling in sorted(_candidates(stage, space, sizes, width), key=lambda t: t.cost):
+            if _fits(stage, tiling, space):
+                return tiling
     return None
-
-
-def smallest_scratch_kib(stage: Stage, params: HardwareParams) -> int:
-    """The smallest legal `scratch_kib` with which the stage fits."""
-    kib = params.scratch_kib
-    while choose_tiling(stage, Space(kib * 1024 // params.word_bytes, params.weight_words)) is None:
-        kib *= 2
-    return kib

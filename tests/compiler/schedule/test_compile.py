@@ -148,6 +148,11 @@ def test_random_graph(index):
     check_random(int(os.environ["INTLOOM_SEED"]) % 1_000_000 + index)
 
 
+@pytest.mark.parametrize("seed", [1108, 1389])
+def test_tiles_at_the_edge_may_need_more_than_those_in_the_middle(seed):
+    check_random(seed)
+
+
 @pytest.mark.slow
 def test_many_random_graphs():
     first = int(os.environ["INTLOOM_SEED"]) % 1_000_000 + 1000
@@ -229,3 +234,10 @@ def test_strides_and_kernels_out_of_range_are_refused_by_name():
         graph = maker.graph(maker.conv(maker.input(16, 40, 40), 16, kernel, stride=stride))
         with pytest.raises(UnsupportedError, match=rf"'conv0'.*{field}"):
             compile_graph(graph, preset("base"))
+
+
+def test_what_no_memory_could_hold_is_refused_without_false_advice():
+    maker = GraphMaker(10)
+    graph = maker.graph(maker.conv(maker.input(4096, 5, 5), 16, 15, pads=(7, 7, 7, 7)))
+    with pytest.raises(CapacityError, match="no weight_kib up to 1024 would do"):
+        compile_graph(graph, preset("base"))
