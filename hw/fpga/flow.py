@@ -24,7 +24,11 @@ _LOG_LINES = 15
 _NEXTPNR = ("--out-of-context", "--package", _PACKAGE, "--speed", "6", "--seed", "1", "--timing-allow-fail")
 
 # Yosys makes one 18 x 18 multiplier of every product that it is allowed to; block RAM holds all memories.
-_SYNTHESIS = "read_verilog {top}.v; synth_ecp5 -top {top} -json {top}.json"
+# Products that the parameters keep out of multiplier blocks carry an attribute and become adders first.
+_SYNTHESIS = (
+    "read_verilog {top}.v; hierarchy -top {top}; proc; flatten; opt_clean; "
+    "booth a:lut_product %ci*:-$mul[A,B] t:$mul %i; synth_ecp5 -top {top} -json {top}.json"
+)
 
 
 @dataclass(frozen=True)
