@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError, UsageError
 
-from .fold import constants, custom_shapes, dead, merge_tables, movement, qoperator
+from .fold import constants, custom_shapes, dead, integer_chains, merge_tables, movement, qoperator
 from .fold.build import graph_of, lower_units
 from .fold.lowering import Lowering, Verdict
 from .fold.passes import Pass, run_passes
@@ -26,7 +26,13 @@ from .partition.warn import find_warnings
 
 _log = logging.getLogger(__name__)
 
-MODEL_PASSES: tuple[Pass[Model], ...] = (constants.PASS, custom_shapes.PASS, qoperator.PASS, movement.PASS)
+MODEL_PASSES: tuple[Pass[Model], ...] = (
+    constants.PASS,
+    custom_shapes.PASS,
+    qoperator.PASS,
+    integer_chains.PASS,
+    movement.PASS,
+)
 GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, merge_tables.PASS)
 
 

@@ -161,6 +161,28 @@ def test_every_opset_imports(opset: int, rng: random.Random) -> None:
         folded(m)
 
 
+@pytest.mark.parametrize("bias", ["integer", "float", "none"])
+def test_chains_of_conv_integer(bias: str, rng: random.Random) -> None:
+    """What training-aware exporters leave: sums, addition, cast, scale. onnxruntime rounds such chains in float."""
+    m = OnnxMaker(rng)
+    x = m.image(3, 8, 8, zero=7)
+    zero, stored = m.nodes[-1].input[2], m.nodes[-1].input[0]
+    weight = m.constant(np.random.default_rng(rng.getrandbits(32)).integers(-127, 127, (4, 3, 3, 3)).astype(np.int8))
+    (value,) = m.node("ConvInteger", [stored, weight, zero], kernel_shape=[3, 3])
+    if bias == "integer":
+        (value,) = m.node("Add", [value, m.constant(np.arange(4, dtype=np.int32).reshape(1, 4, 1, 1) * 900)])
+    (value,) = m.node("Cast", [value], to=1)
+    (value,) = m.node("Mul", [value, m.constant(np.full((1, 4, 1, 1), 0.005 * x.scale, np.float32))])
+    if bias == "float":
+        (value,) = m.node("Add", [value, m.constant(np.ones((1, 4, 1, 1), np.float32))])
+    m.output(m.pair(value, (1, 4, 6, 6), 0.03))
+    found = compare(m.model(), rng.getrandbits(32))
+    assert kinds(found) == [Conv]
+    assert found.folded.host_tail is None
+    assert found.largest <= 1
+    assert sum(found.different.values()) <= 1
+
+
 def test_every_pass_can_be_shown(rng: random.Random) -> None:
     m = OnnxMaker(rng)
     m.output(m.silu(m.conv(m.image(3, 8, 8), 4)))
