@@ -22,8 +22,9 @@ _LINKS = {
 _SCRIPT = """[options]
 mode {mode}
 depth {depth}
+{skip}
 [engines]
-smtbmc z3
+smtbmc z3 {options}
 [script]
 read_rtlil bench.il
 prep -top bench
@@ -50,13 +51,17 @@ def _tools(folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join((str(links), str(programs), os.environ["PATH"]))}
 
 
-def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = False) -> Verdict:
-    """Check a bench's assertions, from reset to `depth` cycles, or for ever by induction over `depth` cycles.
+def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = False, first: int = 0) -> Verdict:
+    """Check a bench's assertions from reset to `depth` cycles, or for ever by induction over `depth` cycles.
+
+    With `first`, cycles before it are not looked at, and the solver gets the question whole, which suits arithmetic.
 
     Anything but a clear pass or a clear failure of a property is an error, not a verdict.
     """
     (folder / "bench.il").write_text(rtlil.convert(bench, name="bench", ports=()), encoding="utf-8")
-    script = _SCRIPT.format(mode="prove" if induction else "bmc", depth=depth)
+    mode = "prove" if induction else "bmc"
+    skip, options = (f"skip {first}", "-- --noincr") if first else ("", "")
+    script = _SCRIPT.format(mode=mode, depth=depth, skip=skip, options=options)
     (folder / "bench.sby").write_text(script, encoding="utf-8")
     # Relative paths: the tools run in a sandbox that sees the current folder.
     command = [str(Path(sys.executable).parent / "yowasp-sby"), "-f", "bench.sby"]
