@@ -17,7 +17,8 @@ from hw.spec.errors import CapacityError, EnvironmentFault
 from hw.spec.params import HardwareParams
 
 TARGET_MHZ = 100
-_PACKAGE = "CABGA756"
+_PACKAGE = "CABGA381"
+"""The largest package that every member of the family comes in."""
 _LOG_LINES = 15
 
 # The accelerator is a part of a chip: its buses end inside, so no pins are placed.
