@@ -5,10 +5,21 @@ Requires `constants`. Ensures `custom_shapes`: a registered operation's result h
 
 from __future__ import annotations
 
-from ..custom import find
+from ..custom import AttributeValue, find
 from ..importer import Model, OnnxNode, ValueType, infer
 from .passes import Pass
 from .qparams import DEQUANTIZE
+
+
+def plain_attributes(node: OnnxNode) -> dict[str, AttributeValue]:
+    """The attributes that a custom operation is handed: numbers, texts and lists of integers."""
+    found: dict[str, AttributeValue] = {}
+    for name, value in node.attributes.items():
+        if isinstance(value, int | float | str):
+            found[name] = value
+        elif isinstance(value, tuple):
+            found[name] = node.integers(name, ())
+    return found
 
 
 def add_custom_shapes(model: Model) -> Model:
@@ -24,8 +35,7 @@ def _with_result(model: Model, node: OnnxNode) -> Model:
     shapes = [model.shape(v) for v in node.inputs]
     if operation is None or model.shape(node.outputs[0]) is not None or any(s is None for s in shapes):
         return model
-    attributes = {k: v for k, v in node.attributes.items() if isinstance(v, int | float | str | tuple)}
-    shape = operation.shape([s for s in shapes if s is not None], attributes)
+    shape = operation.shape([s for s in shapes if s is not None], plain_attributes(node))
     reader = next((n for n in model.users(node.outputs[0]) if n.op == DEQUANTIZE), None)
     dtype = model.dtype(reader.input(2)) if reader is not None else model.dtype(node.inputs[0])
     return infer(model.with_nodes(model.nodes, types={node.outputs[0]: ValueType(dtype, tuple(shape))}))

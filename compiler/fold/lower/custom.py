@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
-from ...custom import CustomOp, find
+from ...custom import AttributeValue, CustomOp, find
 from ...importer import OnnxNode
 from ...ir import Custom, Tensor
+from ..custom_shapes import plain_attributes
 from ..lowering import Lowering, Refusal, Verdict, as_image
 from ..qparams import DEQUANTIZE, read_qparams
 
@@ -29,7 +31,7 @@ def lower_custom(low: Lowering, node: OnnxNode) -> None:
         if stored not in low.views:
             raise Refusal(f"{stored!r} is not stored integers", "feed custom operations from a QuantizeLinear")
         operands.append(low.tensors[low.views[stored][0]])
-    attributes = {k: v for k, v in node.attributes.items() if isinstance(v, int | float | str | tuple)}
+    attributes = plain_attributes(node)
     result = _result(low, node, operation, attributes)
     custom = Custom(
         name=node.name,
@@ -38,7 +40,7 @@ def lower_custom(low: Lowering, node: OnnxNode) -> None:
         origin=node.origins,
         domain=node.domain,
         op=node.op,
-        attributes=attributes,  # type: ignore[arg-type]  # a tuple of floats or texts is the operation's own affair
+        attributes=attributes,
     )
     _emit(low, operation, custom, operands, result)
     note = (
@@ -49,7 +51,7 @@ def lower_custom(low: Lowering, node: OnnxNode) -> None:
     low.verdicts[node.name] = (Verdict.VECTOR, note)
 
 
-def _result(low: Lowering, node: OnnxNode, operation: CustomOp, attributes: object) -> Tensor:
+def _result(low: Lowering, node: OnnxNode, operation: CustomOp, attributes: Mapping[str, AttributeValue]) -> Tensor:
     stored = node.outputs[0]
     reader = next((n for n in low.model.users(stored) if n.op == DEQUANTIZE), None)
     if reader is None:
@@ -57,7 +59,7 @@ def _result(low: Lowering, node: OnnxNode, operation: CustomOp, attributes: obje
             f"nothing dequantises {stored!r}", "put a DequantizeLinear behind it, which says what its integers mean"
         )
     shapes = [low.views[name][1] for name in node.inputs]
-    shape = operation.shape(shapes, attributes)  # type: ignore[arg-type]  # as above
+    shape = operation.shape(shapes, attributes)
     low.views[stored] = (stored, shape)
     return low.tensor(stored, as_image(shape), read_qparams(low.model, reader))
 
