@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.program.footprint import Memory
 from compiler.program.program import Program
 from hw.spec.isa import Unit, disassemble
-from numpy.typing import NDArray
-
 from sim.result import Arrays
 from sim.rtl.backend import Observation, RtlBackend
 from sim.rtl.fast import FastBench
-from sim.rtl.job import MemorySettings
+from sim.rtl.job import MemorySettings, RunFiles
 from sim.rtl.writes import Writer
 
 from .locate import Spot, spot_in_memory, spot_in_scratch
@@ -77,27 +78,22 @@ def find_divergence(
     verilog: str | None = None,
     memory: MemorySettings | None = None,
     waves_in: Path | None = None,
+    plusargs: tuple[str, ...] = (),
 ) -> Divergence | None:
     """Run the RTL once more with its write ports tapped, and find the first wrong write; None when there is none.
 
-    The run need not end well: after a hang or an error the first missing write counts. With `waves_in` the cycles around
-    the wrong write are run once more and left as waves in that folder.
+    The run need not end well: after a hang or an error the first missing write counts. With `waves_in` the cycles
+    around the wrong write are run once more and left as waves in that folder.
     """
-    backend = RtlBackend(bench=FastBench(taps=True), verilog=verilog, memory=memory)
+    backend = RtlBackend(bench=FastBench(taps=True, plusargs=plusargs), verilog=verilog, memory=memory)
     seen = backend.observe(program, inputs, log_writes=True)
     found = first_wrong_write(program, inputs, seen)
     if found is None or waves_in is None or found.cycle is None:
         return found
     at = found.cycle + seen.raw.first_cycle
-    tracer = RtlBackend(bench=FastBench(waves=True), verilog=verilog, memory=memory, folder=waves_in)
+    tracer = RtlBackend(bench=FastBench(waves=True, plusargs=plusargs), verilog=verilog, memory=memory, folder=waves_in)
     tracer.observe(program, inputs, waves=(max(1, at - _WAVE_MARGIN), at + _WAVE_MARGIN))
-    return _with_waves(found, waves_in / "dump.fst")
-
-
-def _with_waves(found: Divergence, path: Path) -> Divergence:
-    import dataclasses
-
-    return dataclasses.replace(found, waves=path)
+    return dataclasses.replace(found, waves=RunFiles(waves_in).waves)
 
 
 def first_wrong_write(program: Program, inputs: Arrays, seen: Observation) -> Divergence | None:
@@ -161,7 +157,14 @@ def _describe_missing(program: Program, expected: Expected, written: NDArray[np.
 
 
 def _divergence(
-    program: Program, expected: Expected, word: int, byte: int, *, cycle: int | None, wanted: int | None, got: int | None
+    program: Program,
+    expected: Expected,
+    word: int,
+    byte: int,
+    *,
+    cycle: int | None,
+    wanted: int | None,
+    got: int | None,
 ) -> Divergence:
     source = program.provenance[expected.index]
     layer = program.layers[source.layer] if 0 <= source.layer < len(program.layers) else None

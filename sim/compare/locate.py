@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+
 from compiler.program.footprint import Memory, footprint
 from compiler.program.memory import PIXEL_CHANNELS
 from compiler.program.program import Layout, Place, Program

@@ -6,12 +6,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
+
 from compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
 from compiler.program.program import Program
 from hw.spec.isa import Instruction, Kind, Target
 from hw.spec.params import HardwareParams
-from numpy.typing import NDArray
-
 from sim.isa_sim import IsaSimulator
 from sim.result import Arrays
 from sim.rtl.writes import Writer

@@ -1,9 +1,9 @@
 """The fast bench: the clock runs in the simulator's own loop, memory is C++, Python sleeps until something happens.
 
 cocotb's own main program runs all of its callback phases in every half cycle. Ours (csrc/fast_main.cpp) runs whole
-cycles back to back and enters those phases only when the shell's `wake` changes or a timer falls due; the model then needs neither
-`--timing` nor visible signals beyond the shell's ports. `python -m sim.bench` measures what is left between it and
-the bare loop.
+cycles back to back and enters those phases only when the shell's `wake` changes or a timer falls due; the model then
+needs neither `--timing` nor visible signals beyond the shell's ports. `python -m sim.bench` measures what is left
+between it and the bare loop.
 """
 
 from __future__ import annotations
