@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -48,7 +49,9 @@ def run_simulator(
     then kills the whole group. Raises `SimulationError` with the end of the log when the simulator dies.
     """
     with log.open("wb") as out:
-        process = subprocess.Popen(command, cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True)
+        process = subprocess.Popen(
+            _mortal(command), cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True
+        )
     try:
         while process.poll() is None:
             if watch is not None:
@@ -60,6 +63,12 @@ def run_simulator(
         process.wait()
     if process.returncode:
         raise SimulationError(f"the simulator {_how_it_ended(process.returncode)}:\n{log_tail(log)}")
+
+
+def _mortal(command: list[str]) -> list[str]:
+    """The command, killed by the kernel when this process dies without a chance to do it; where util-linux is there."""
+    setpriv = shutil.which("setpriv")
+    return [setpriv, "--pdeathsig", "KILL", *command] if setpriv else command
 
 
 def _how_it_ended(code: int) -> str:
