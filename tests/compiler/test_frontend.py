@@ -161,6 +161,18 @@ def test_every_opset_imports(opset: int, rng: random.Random) -> None:
         folded(m)
 
 
+def test_a_resize_without_a_pair_is_warned_of(rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    x = m.image(3, 6, 6)
+    scales = m.constant(np.array([1, 1, 2, 2], np.float32))
+    modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+    (value,) = m.node("Resize", [x.name, "", scales], **modes)
+    m.output(m.conv(Value(value, (1, 3, 12, 12), x.scale), 8))
+    found = compare(m.model(), rng.getrandbits(32))
+    assert found.largest <= 1
+    assert any("in float" in w for w in found.folded.warnings)
+
+
 @pytest.mark.parametrize("bias", ["integer", "float", "none"])
 def test_chains_of_conv_integer(bias: str, rng: random.Random) -> None:
     """What training-aware exporters leave: sums, addition, cast, scale. onnxruntime rounds such chains in float."""

@@ -176,16 +176,11 @@ class OnnxMaker:
         )
 
     def resize(self, x: Value, factor: int = 2) -> Value:
-        """Nearest-neighbour enlargement, without a pair."""
+        """Nearest-neighbour enlargement with a pair, without which onnxruntime runs what follows in float."""
         scales = self.constant(np.array([1, 1, factor, factor], np.float32))
-        (value,) = self.node(
-            "Resize",
-            [x.name, "", scales],
-            mode="nearest",
-            coordinate_transformation_mode="asymmetric",
-            nearest_mode="floor",
-        )
-        return Value(value, (*x.shape[:2], x.shape[2] * factor, x.shape[3] * factor), x.scale)
+        modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
+        (value,) = self.node("Resize", [x.name, "", scales], **modes)
+        return self.pair(value, (*x.shape[:2], x.shape[2] * factor, x.shape[3] * factor), x.scale)
 
     def output(self, *values: Value) -> None:
         """Make values outputs of the model."""
