@@ -19,9 +19,7 @@ def main() -> int:
     """Run the flow for the preset on the command line; returns the process's exit code."""
     parser = argparse.ArgumentParser(prog="python -m hw.fpga", description=__doc__)
     parser.add_argument("preset", nargs="?", default="small", help="name of a preset")
-    parser.add_argument(
-        "--device", choices=DEVICES, help="ECP5 device; by default the one that the preset is meant for"
-    )
+    parser.add_argument("--device", choices=DEVICES, help="ECP5 device; each preset has a default")
     parser.add_argument("--output", type=Path, default=Path("out/fpga"), help="folder for netlists, logs and reports")
     options = parser.parse_args()
     try:

@@ -45,8 +45,8 @@ DEVICES = {
     "45F": Device("LFE5U-45F", "--45k"),
     "85F": Device("LFE5U-85F", "--85k"),
 }
-PRESET_DEVICES = {"nano": "25F", "small": "25F", "base": "85F", "large": "85F"}
-"""The smallest device that each preset is meant for."""
+PRESET_DEVICES = {"nano": "45F", "small": "85F", "base": "85F", "large": "85F"}
+"""Where each preset is placed unless the command line names another device."""
 
 
 @dataclass(frozen=True)
