@@ -102,7 +102,7 @@ def _float_kernels(low: Lowering) -> Iterator[str]:
     found = [n.name for n in low.model.nodes if _runs_in_float(low, n)]
     if found:
         yield (
-            f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no integer kernel there), "
+            f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no kernel there), "
             "so single results may differ by one: quantise to uint8 to compare byte for byte"
         )
 
