@@ -7,8 +7,6 @@ To scale one wide operand p of up to 18 bits with its sign, split it: x2 = p >> 
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -65,8 +63,9 @@ class AffineLane(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Multiply, add, shift, clamp."""
         m = Module()
-        stage = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, self.LATENCY + 1))]
-        m.d.sync += [after.eq(before) for before, after in pairwise(stage)]
+        under_way = Signal(self.LATENCY)
+        m.d.sync += under_way.eq(Cat(self.valid, under_way))
+        stage = [self.valid, *under_way]
         total = self._sum(m, stage)
         self._round(m, stage, total)
         m.d.comb += self.result_valid.eq(stage[self.LATENCY])
@@ -92,13 +91,16 @@ class AffineLane(wiring.Component):
         low = Signal(signed(OPERAND_BITS + _LOW_FACTOR_BITS + 1), name=f"low{number}", reset_less=True)
         high = Signal(signed(OPERAND_BITS + FACTOR_BITS - _LOW_FACTOR_BITS), name=f"high{number}", reset_less=True)
         product = Signal(signed(_PRODUCT_BITS), name=f"product{number}", reset_less=True)
+        # A signal of its own keeps the sign extension one operator in simulators.
+        moved = Signal(signed(_PRODUCT_BITS), name=f"moved{number}")
+        m.d.comb += moved.eq(high << _LOW_FACTOR_BITS)
         with m.If(stage[0]):
             m.d.sync += [
                 low.eq(x * factor[:_LOW_FACTOR_BITS]),
                 high.eq(x * factor[_LOW_FACTOR_BITS:].as_signed()),
             ]
         with m.If(stage[1]):
-            m.d.sync += product.eq(low + (high << _LOW_FACTOR_BITS))
+            m.d.sync += product.eq(low + moved)
         return product
 
     def _round(self, m: Module, stage: list[Signal], total: Signal) -> None:

@@ -7,8 +7,6 @@ place. After the clamp only nine positions of the binary point matter; any other
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -67,18 +65,17 @@ class RequantizerLane(wiring.Component):
         return requantize(wrap(acc + bias, _SUM_BITS), scale, zero_point, match)
 
     def elaborate(self, platform: object) -> Module:
-        """Ten stages; `negative` follows the magnitude through them."""
+        """Ten stages; the sign follows the magnitude through them."""
         m = Module()
-        negative = [Signal(name=f"negative{i}", reset_less=True) for i in range(2, self.ZERO_POINT_STAGE + 1)]
-        for i, (before, after) in enumerate(pairwise(negative), start=2):
-            with m.If(self.enable[i]):
-                m.d.sync += after.eq(before)
-        magnitude = self._magnitude(m, negative[0])
+        negative = Signal()
+        signs = Signal(self.ZERO_POINT_STAGE - 1, reset_less=True)
+        m.d.sync += signs.eq(Cat(negative, signs))
+        magnitude = self._magnitude(m, negative)
         normal, zeros = self._normalize(m, magnitude)
         significand, zeros = self._round_sum(m, normal, zeros)
         product, point = self._multiply(m, significand, zeros)
         top, lost, point = self._round_product(m, product, point)
-        self._finish(m, top, lost, point, negative[-1])
+        self._finish(m, top, lost, point, signs[-1])
         return m
 
     def _magnitude(self, m: Module, negative: Signal) -> Signal:
@@ -87,8 +84,9 @@ class RequantizerLane(wiring.Component):
         magnitude = Signal(_SUM_BITS, reset_less=True)
         with m.If(self.enable[0]):
             m.d.sync += total.eq(self.acc + self.bias)
+        m.d.comb += negative.eq(total < 0)
         with m.If(self.enable[1]):
-            m.d.sync += [negative.eq(total < 0), magnitude.eq(Mux(total < 0, -total, total))]
+            m.d.sync += magnitude.eq(Mux(negative, -total, total))
         return magnitude
 
     def _normalize(self, m: Module, magnitude: Signal) -> tuple[Signal, Signal]:
