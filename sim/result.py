@@ -43,6 +43,8 @@ class RunResult:
     mac_use: float = 0.0
     sim_hz: float = 0.0
     dram_bytes: int = 0
+    conditions: Mapping[str, int | float] = field(default_factory=dict)
+    """How the simulated memory behaved."""
     counters: Mapping[str, int] = field(default_factory=dict)
     layers: tuple[LayerResult, ...] = ()
     memory: NDArray[np.uint8] | None = None

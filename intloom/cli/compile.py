@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from compiler.program.footprint import Memory
+from compiler.program.memory_map import peak_words
 from compiler.program.program import Program
 from hw.spec.arith import Match
 from hw.spec.errors import UsageError
@@ -74,6 +76,7 @@ def summarise(compiled: Compiled) -> dict[str, Any]:
         "macs": macs,
         "predicted_mac_use": _use(macs, program.predicted_cycles, program),
         "dram_bytes": sum(layer.dram_words for layer in program.layers) * program.params.word_bytes,
+        "scratch_peak_bytes": peak_words(program, Memory.SCRATCH) * program.params.word_bytes,
         "constant_bytes": len(program.image),
         "memory_bytes": program.memory_words * program.params.word_bytes,
         "seconds": compiled.seconds,
@@ -106,5 +109,6 @@ def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
     terminal.say(
         f"{output}: {summary['instructions']:,} instructions for {summary['hardware']}, "
         f"{summary['predicted_cycles']:,} cycles predicted, array use {100 * summary['predicted_mac_use']:.1f} %, "
-        f"{summary['dram_bytes'] / 1e6:.2f} MB of memory traffic, compiled in {summary['seconds']:.2f} s"
+        f"{summary['dram_bytes'] / 1e6:.2f} MB of memory traffic, "
+        f"{summary['scratch_peak_bytes'] / 1024:.0f} KiB of scratchpad at most, compiled in {summary['seconds']:.2f} s"
     )

@@ -70,8 +70,10 @@ def _run(
         Path | None, typer.Option(metavar="MODEL.onnx", help="The model, if not beside the program.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="For the input and for memory stalls.")] = 0,
-    latency: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: read latency of the memory.")] = None,
-    bandwidth: Annotated[float, typer.Option(metavar="BEATS", help="RTL: beats a cycle; 0 is all.")] = 0.0,
+    latency: Annotated[int, typer.Option(metavar="CYCLES", help="RTL: read latency of the memory.")] = 100,
+    bandwidth: Annotated[
+        float, typer.Option(metavar="BEATS", help="RTL: beats a cycle, reads and writes together; 0 is all.")
+    ] = 1.0,
     stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0,
     limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None,
     verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None,
@@ -99,10 +101,8 @@ def _run(
         bundle.need_model("--check")
     host = open_host(bundle)
     feeds = read_inputs(inputs or [], input_shapes(bundle, host), seed)
-    settings: dict[str, Any] = {"bandwidth": bandwidth, "stall_permille": stalls, "seed": seed + 1}
-    if latency is not None:
-        settings["read_latency"] = latency
-    rtl = RtlOptions(memory=MemorySettings(**settings), limit=limit, verilog=verilog)
+    memory = MemorySettings(read_latency=latency, bandwidth=bandwidth, stall_permille=stalls, seed=seed + 1)
+    rtl = RtlOptions(memory=memory, limit=limit, verilog=verilog)
     if layers is not None:
         _run_layers(terminal, bundle, feeds, rtl, layers, jobs, as_json)
         return

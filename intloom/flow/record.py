@@ -60,6 +60,7 @@ def make_record(program: Program, result: RunResult, checks: Sequence[Check]) ->
         "wall_s": result.wall_s,
         "build_s": result.build_s,
         "dram_bytes": result.dram_bytes,
+        "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
         "units": _units(result),
         "layers": _layers(program, result, checks),

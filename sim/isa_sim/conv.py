@@ -82,20 +82,20 @@ def _valid(first: int, count: int, size: int) -> slice:
 
 
 def _window(machine: Machine, i: Instruction, base: int, blocks: int, columns: int) -> Words:
-    """Input words [block, y, x, lane] from (iy0, ix0) on, padding filled in; if packed, [0, y, pixel, channel]."""
+    """Input words [block, y, x, lane] from (iy0, ix0) on, padding filled in; if packed, [block, y, pixel, channel]."""
     rows = (i["out_h"] - 1) * i["stride_h"] + (i["kernel_h"] - 1) * i["dilation_h"] + 1
     inside_y, inside_x = _valid(i["iy0"], rows, i["in_h"]), _valid(i["ix0"], columns, i["in_w"])
     offsets = _row_addresses(i, rows)[inside_y]
     x = i["ix0"] + np.arange(columns)[inside_x]
+    planes = base + np.arange(blocks, dtype=np.int64)[:, None, None] * i["in_plane"]
     if i["packed"]:
         group = machine.params.pixels_per_word
-        words = (base + offsets[:, None] + x // group) % ADDRESS_SPACE
+        words = (planes + offsets[:, None] + x // group) % ADDRESS_SPACE
         pixels = machine.scratch.reshape(len(machine.scratch), group, PIXEL_CHANNELS)
-        window = np.full((1, rows, columns, PIXEL_CHANNELS), i["zp_in"], np.int8)
-        window[0, inside_y, inside_x] = pixels[words, x % group]
+        window = np.full((blocks, rows, columns, PIXEL_CHANNELS), i["zp_in"], np.int8)
+        window[:, inside_y, inside_x] = pixels[words, x % group]
         return window
-    planes = base + np.arange(blocks, dtype=np.int64) * i["in_plane"]
-    words = (planes[:, None, None] + offsets[:, None] + x) % ADDRESS_SPACE
+    words = (planes + offsets[:, None] + x) % ADDRESS_SPACE
     window = np.full((blocks, rows, columns, machine.params.rows), i["zp_in"], np.int8)
     window[:, inside_y, inside_x] = machine.scratch[words]
     return window

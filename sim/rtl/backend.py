@@ -104,7 +104,7 @@ class RtlBackend:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not end well."""
         seen = self.observe(program, inputs, progress=progress)
         check_run(program, seen.raw, self.limit(program))
-        return _result(program, seen)
+        return dataclasses.replace(_result(program, seen), conditions=self._memory.conditions())
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""

@@ -55,6 +55,11 @@ class MemorySettings:
     """Bursts that the memory holds in each direction before it stops taking addresses."""
     error: PlantedError | None = None
 
+    def conditions(self) -> dict[str, int | float]:
+        """What the cycles of a run depend on, by name."""
+        names = ("read_latency", "write_latency", "bandwidth", "stall_permille", "outstanding", "seed")
+        return {name: getattr(self, name) for name in names}
+
     def __post_init__(self) -> None:
         for name in ("read_latency", "write_latency", "seed", "bandwidth"):
             if getattr(self, name) < 0:

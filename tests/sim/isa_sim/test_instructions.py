@@ -82,7 +82,7 @@ def test_conv(index, seed):
         Kind.CONV, in_base=some(100, 120), in_row_off=some(0, row), in_ring=row * (in_h + 2) * some(0, 1), in_plane=50,
         in_row=row, in_block_step=step, in_h=in_h, in_w=in_w, iy0=some(-2, 2), ix0=some(-2, 2), packed=int(packed),
         kernel_h=some(1, 3), kernel_w=some(1, 2), stride_h=some(1, 3), stride_w=some(1, 3), dilation_h=some(1, 2),
-        dilation_w=some(1, 2), in_blocks=1 if packed else some(1, 2), out_blocks=some(1, 2), two_planes=some(0, 1),
+        dilation_w=some(1, 2), in_blocks=some(1, 2), out_blocks=some(1, 2), two_planes=some(0, 1),
         weights=some(0, params.weight_words - 1), zp_in=some(-128, 127), zp_out=some(-20, 20), table=some(0, 2),
         out_h=out_h, out_w=out_w, out_base=OUT, out_plane=64, out_row=out_w * 2 + 1, out_x=some(1, 2),
         out_lane=some(0, params.rows // lanes - 1) * lanes, residual=some(0, 1), res_base=some(500, 520), res_plane=40,
