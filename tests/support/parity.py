@@ -12,10 +12,14 @@ from numpy.typing import NDArray
 
 from compiler.frontend import FoldedModel, Quant, fold_model
 from compiler.importer import from_proto
+from compiler.ir import IntGraph
 from hw.spec.arith import Match
 from sim.golden import run_graph
 
 Array = NDArray[Any]
+
+ONE_IN = 10_000
+"""Where onnxruntime computes a layer in float, at most one value in so many may differ."""
 
 
 @dataclass(frozen=True)
@@ -117,15 +121,57 @@ def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Pari
     return Parity(folded, len(names), sum(ours[n].size for n in names), different, largest)
 
 
+def behind_float_kernels(model: onnx.ModelProto) -> set[str]:
+    """Values that depend on a ConvTranspose, which onnxruntime has no integer kernel for and computes in float."""
+    behind: set[str] = set()
+    for node in model.graph.node:
+        if node.op_type == "ConvTranspose" or behind & set(node.input):
+            behind.update(node.output)
+    return behind
+
+
 def assert_equal(model: onnx.ModelProto, seed: int) -> Parity:
-    """Every integer tensor equals onnxruntime's, and every output of the untouched model equals ours."""
+    """Every integer tensor equals onnxruntime's, and every output of the untouched model equals ours.
+
+    What depends on a layer that onnxruntime computes in float is judged layer by layer instead.
+    """
     found = compare(model, seed)
     assert found.tensors > 0
-    assert not found.different, f"{found.different} of {found.elements} bytes differ, by up to {found.largest}"
+    behind = behind_float_kernels(model)
+    wrong = {name: count for name, count in found.different.items() if name not in behind}
+    assert not wrong, f"{wrong} of {found.elements} bytes differ, by up to {found.largest}"
+    if behind:
+        assert assert_layers_close(model, seed) > 0
     feeds = random_feeds(model, seed)
-    names = [o.name for o in model.graph.output]
+    names = [o.name for o in model.graph.output if o.name not in behind]
     expected = run_onnxruntime(model.SerializeToString(), feeds, names)
     ours = run_folded(found.folded, feeds)
     for name in names:
         np.testing.assert_array_equal(ours[name], expected[name], err_msg=f"output {name}")
     return found
+
+
+def assert_layers_close(model: onnx.ModelProto, seed: int) -> int:
+    """Each layer alone, on onnxruntime's own inputs, differs by one at most and hardly ever; gives their number."""
+    folded = fold_model(from_proto(onnx.ModelProto.FromString(model.SerializeToString()), name="m"))
+    made = {o for n in model.graph.node for o in n.output}
+    names = [n for n in folded.graph.tensors if n in made]
+    shown = onnx.ModelProto.FromString(model.SerializeToString())
+    present = {o.name for o in model.graph.output}
+    shown.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+    theirs = run_onnxruntime(shown.SerializeToString(), random_feeds(model, seed), names)
+    for name in names:
+        offset = 128 if theirs[name].dtype == np.uint8 else 0
+        shape = folded.graph.tensors[name].shape
+        theirs[name] = (theirs[name].astype(np.int16) - offset).astype(np.int8).reshape(shape)
+    layers = [n for n in folded.graph.nodes if set(n.inputs) <= set(names) and n.output in names]
+    for node in layers:
+        tensors = {n: folded.graph.tensors[n] for n in (*node.inputs, node.output)}
+        part = IntGraph("layer", tensors, (node,), tuple(dict.fromkeys(node.inputs)), (node.output,))
+        ours = run_graph(part, {n: theirs[n] for n in node.inputs}, match=Match.ORT)[node.output].astype(np.int32)
+        gap = np.abs(ours - theirs[node.output])
+        # A table behind the convolution may widen a difference of one.
+        limit = 1 if getattr(node, "table", None) is None else 3
+        assert gap.max() <= limit, node.name
+        assert np.count_nonzero(gap) <= gap.size // ONE_IN + 1, node.name
+    return len(layers)
