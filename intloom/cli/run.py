@@ -110,10 +110,13 @@ def _run(
     with terminal.progress() as tell:
         done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell))
     divergence = None
-    if done.mismatches and backend is BackendName.RTL:
+    if done.golden_differs and backend is BackendName.RTL:
         terminal.say("results differ: looking for the first instruction that went wrong")
         divergence = locate(done, rtl, waves)
     _finish(terminal, done, output, divergence, as_json)
+    if done.mismatches:
+        _explain(terminal, bundle, done)
+        raise typer.Exit(int(ExitCode.MISMATCH))
 
 
 def _run_layers(
@@ -171,8 +174,15 @@ def _finish(
         show_record(terminal, record)
         if output is not None:
             terminal.say(f"outputs and record are in {output}; see them with: intloom report {output}")
-    if done.mismatches:
-        raise typer.Exit(int(ExitCode.MISMATCH))
+
+
+def _explain(terminal: Terminal, bundle: Bundle, done: Execution) -> None:
+    """Only onnxruntime differs: say what is known about the model that may be the reason."""
+    if done.golden_differs or bundle.folded is None or not bundle.folded.warnings:
+        return
+    terminal.say("golden model and accelerator agree; reasons known for onnxruntime to differ:")
+    for warning in bundle.folded.warnings:
+        terminal.say(f"[yellow]warning[/yellow] {warning}")
 
 
 def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:

@@ -21,6 +21,9 @@ from sim.result import RunResult
 
 from .host import Array, Int8, open_session, stored_array
 
+GOLDEN = "golden"
+ONNXRUNTIME = "onnxruntime"
+
 
 @dataclass(frozen=True)
 class Check:
@@ -54,12 +57,12 @@ def check_golden(
 ) -> list[Check]:
     """The run against the golden model: all outputs, and with `every_tensor` all tensors that were kept in memory."""
     expected = run_graph(folded.graph, inputs, match=program.params.match, keep=every_tensor)
-    checks = [compare_tensor(n, "golden", got, expected[n]) for n, got in result.outputs.items()]
+    checks = [compare_tensor(n, GOLDEN, got, expected[n]) for n, got in result.outputs.items()]
     if every_tensor and result.memory is not None:
         for place in program.places:
             if place.role is Role.INTERMEDIATE and place.name in expected:
                 got = read_place(program, result.memory, place)
-                checks.append(compare_tensor(place.name, "golden", got, expected[place.name]))
+                checks.append(compare_tensor(place.name, GOLDEN, got, expected[place.name]))
     return checks
 
 
@@ -77,7 +80,7 @@ def check_onnxruntime(
     checks = []
     for name, stored in names.items():
         got = stored_array(outputs[name], folded.output_quant[name])
-        checks.append(compare_tensor(name, "onnxruntime", got, reference[stored]))
+        checks.append(compare_tensor(name, ONNXRUNTIME, got, reference[stored]))
     return checks
 
 

@@ -19,7 +19,7 @@ from sim.rtl.fast import FastBench
 from sim.rtl.job import MemorySettings
 
 from .bundle import Bundle
-from .checking import Check, check_golden, check_onnxruntime
+from .checking import GOLDEN, Check, check_golden, check_onnxruntime
 from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from .record import make_record, make_timeline, trace_events, write_run
 
@@ -60,6 +60,11 @@ class Execution:
     def mismatches(self) -> int:
         """Bytes that differ in all comparisons."""
         return sum(c.mismatches for c in self.checks)
+
+    @property
+    def golden_differs(self) -> bool:
+        """Whether the run differs from the golden model, which onnxruntime's float kernels do not explain."""
+        return any(c.mismatches for c in self.checks if c.against == GOLDEN)
 
     def record(self) -> dict[str, Any]:
         """The run as plain values; see `intloom.flow.record`."""
