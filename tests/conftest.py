@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
+import shutil
+import subprocess
 import zlib
 
 import pytest
@@ -19,6 +22,25 @@ settings.load_profile("intloom")
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the run's seed once; worker processes inherit it."""
     os.environ.setdefault(SEED_VARIABLE, str(random.SystemRandom().randrange(1 << 32)))
+
+
+@functools.cache
+def _present(package: str) -> bool:
+    """Whether an optional package of the system is there."""
+    if package == "iverilog":
+        return shutil.which("iverilog") is not None
+    headers = "#include <lz4.h>\n#include <zlib.h>\n"
+    command = ["g++", "-x", "c++", "-fsyntax-only", "-"]
+    return subprocess.run(command, input=headers, text=True, capture_output=True, check=False).returncode == 0
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Without an optional package a test is skipped by name on a user's machine; CI must have it."""
+    for marker in item.iter_markers("needs"):
+        package = marker.args[0]
+        if not _present(package):
+            reason = f"{package} is missing: apt-get install {package}"
+            (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
 
 
 def pytest_report_header() -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from pathlib import Path
 
@@ -62,11 +61,9 @@ def test_no_waiver_is_idle(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.needs("iverilog")
 def test_icarus_reads_it(package: Path) -> None:
-    icarus = shutil.which("iverilog")
-    if icarus is None:
-        pytest.skip("iverilog is not installed")
-    command = [icarus, "-g2005", "-Wall", "-t", "null", "-s", TOP_NAME, "npu.v"]
+    command = ["iverilog", "-g2005", "-Wall", "-t", "null", "-s", TOP_NAME, "npu.v"]
     done = subprocess.run(command, cwd=package, capture_output=True, text=True, check=False)
     assert done.returncode == 0
     assert "error" not in done.stderr

@@ -80,6 +80,7 @@ def test_the_array_bug_is_named_to_the_column(case, verilog):
     assert "unit MAC" in str(found) and f"got {found.got}" in str(found)
 
 
+@pytest.mark.needs("liblz4-dev")
 def test_waves_of_the_window_are_left(case, verilog, tmp_path):
     _, program, inputs = case
     found = find_divergence(program, inputs, verilog=verilog, plusargs=("+planted=1",), waves_in=tmp_path)

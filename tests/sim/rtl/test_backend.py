@@ -14,6 +14,7 @@ from tests.support.graph_maker import GraphMaker
 NANO = preset("nano")
 
 
+@pytest.mark.needs("iverilog")
 @pytest.mark.slow
 def test_icarus_agrees_and_takes_the_cycles_that_verilator_takes():
     """The same bench on an independent simulator, with stalls and all protocol monitors."""

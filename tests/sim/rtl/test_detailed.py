@@ -20,7 +20,11 @@ def run(bench, files, verilog=VERILOG, **changes):
     return data, bench.run(bench.build(verilog), copy_job(WORDS, **changes), files)
 
 
-@pytest.mark.parametrize("bench", [DetailedBench(), IcarusBench()], ids=lambda b: b.name)
+@pytest.mark.parametrize(
+    "bench",
+    [DetailedBench(), pytest.param(IcarusBench(), marks=pytest.mark.needs("iverilog"))],
+    ids=lambda b: b.name,
+)
 @pytest.mark.parametrize("stall", [0, 300])
 def test_the_copy_is_whole_on_both_simulators(bench, files, stall):
     data, raw = run(bench, files, memory=MemorySettings(stall_permille=stall))
@@ -30,6 +34,7 @@ def test_the_copy_is_whole_on_both_simulators(bench, files, stall):
     assert len(raw.pulses.done[3]) == WORDS // BEATS
 
 
+@pytest.mark.needs("iverilog")
 def test_both_simulators_take_the_same_cycles(files):
     cycles = {run(b, files)[1].counters["CYCLES"] for b in (DetailedBench(), IcarusBench())}
     assert len(cycles) == 1
@@ -67,6 +72,7 @@ BROKEN = {
 
 
 @pytest.mark.slow
+@pytest.mark.needs("iverilog")
 @pytest.mark.parametrize("name", BROKEN)
 def test_monitors_name_the_broken_rule(files, name):
     correct, wrong, message = BROKEN[name]
@@ -79,6 +85,7 @@ def test_monitors_name_the_broken_rule(files, name):
 
 
 @pytest.mark.slow
+@pytest.mark.needs("liblz4-dev")
 def test_waves_are_left_in_the_run_folder(files):
     _, raw = run(DetailedBench(waves=True), files)
     assert raw.ended == "interrupt"
