@@ -222,7 +222,7 @@ PRESETS: dict[str, HardwareParams] = {
         rows=8, cols=8, lanes=2, strip=32, scratch_kib=64, weight_kib=32, axi_data_bits=64, lut_products=48
     ),
     "base": HardwareParams(
-        rows=16, cols=16, lanes=16, strip=64, scratch_kib=256, weight_kib=128, axi_data_bits=128, lut_products=228
+        rows=16, cols=16, lanes=8, strip=64, scratch_kib=128, weight_kib=128, axi_data_bits=128, lut_products=228
     ),
     "large": HardwareParams(rows=32, cols=32, lanes=32, strip=64, scratch_kib=1024, weight_kib=256, axi_data_bits=256),
 }
