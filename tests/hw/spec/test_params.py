@@ -50,9 +50,9 @@ def test_toml_files_give_all_fields_or_a_preset_and_changes(tmp_path: Path):
         ('preset = "base"\nrow = 8', ParameterError, "unknown hardware parameter 'row'"),
         ("rows = 8", ParameterError, "hardware parameter 'axi_data_bits' is missing"),
         (
-            'preset = "base"\nrows = 8',
+            'preset = "base"\nrows = 4',
             ParameterError,
-            "lanes must divide rows and cols, but 16 does not divide 8 and 16",
+            "lanes must divide rows and cols, but 8 does not divide 4 and 16",
         ),
         ('preset = "base"\nrows = "8"', ParameterError, "rows must be an integer, not '8'"),
     ],
