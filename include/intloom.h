@@ -15,10 +15,10 @@
 #define INTLOOM_REGISTER_VERSION 1u
 #define INTLOOM_ISA_VERSION 1u
 #define INTLOOM_INSTRUCTION_BYTES 64u
-#define INTLOOM_FINGERPRINT_NANO 0x140a3485u
-#define INTLOOM_FINGERPRINT_SMALL 0x7edf10afu
-#define INTLOOM_FINGERPRINT_BASE 0x8d1f48adu
-#define INTLOOM_FINGERPRINT_LARGE 0x11ecc819u
+#define INTLOOM_FINGERPRINT_NANO 0x8f0445c9u
+#define INTLOOM_FINGERPRINT_SMALL 0xb4db2fa2u
+#define INTLOOM_FINGERPRINT_BASE 0xad9b3d9fu
+#define INTLOOM_FINGERPRINT_LARGE 0x5cbcf927u
 
 /* Parameters of hardware 'base'; software for any hardware reads the CAP registers instead. */
 #define INTLOOM_PARAM_ROWS 16u
@@ -38,9 +38,10 @@
 #define INTLOOM_PARAM_QUEUE_DEPTH 8u
 #define INTLOOM_PARAM_VECTOR_MULTIPLY 1u
 #define INTLOOM_PARAM_VECTOR_AVERAGE 1u
+#define INTLOOM_PARAM_VECTOR_LANES 16u
 #define INTLOOM_PARAM_LUT_PRODUCTS 228u
 #define INTLOOM_PARAM_TRACE 1u
-#define INTLOOM_PARAM_FINGERPRINT 0x8d1f48adu
+#define INTLOOM_PARAM_FINGERPRINT 0xad9b3d9fu
 
 enum intloom_opcode {
     INTLOOM_OPCODE_BEGIN = 1,
@@ -151,8 +152,9 @@ enum intloom_table_use {
 #define INTLOOM_REG_CAP_QUEUE_DEPTH 0x0b8u /* ro: Parameter queue_depth. Instructions each unit's queue holds. A power of two, 2 to 64. */
 #define INTLOOM_REG_CAP_VECTOR_MULTIPLY 0x0bcu /* ro: Parameter vector_multiply. The vector unit can multiply two tensors. */
 #define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0c0u /* ro: Parameter vector_average. The vector unit can average windows. */
-#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0c4u /* ro: Parameter lut_products. Array products kept out of DSP blocks when synthesised for an FPGA, 0 to rows*cols. */
-#define INTLOOM_REG_CAP_TRACE 0x0c8u /* ro: Parameter trace. The accelerator has a trace port: instruction start and finish of every unit. */
+#define INTLOOM_REG_CAP_VECTOR_LANES 0x0c4u /* ro: Parameter vector_lanes. Bytes of a word that the vector unit works on in a cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 stands for rows. */
+#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0c8u /* ro: Parameter lut_products. Array products kept out of DSP blocks when synthesised for an FPGA, 0 to rows*cols. */
+#define INTLOOM_REG_CAP_TRACE 0x0ccu /* ro: Parameter trace. The accelerator has a trace port: instruction start and finish of every unit. */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x104u /* ro: Words read over AXI, instructions included. */
 #define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: Words written over AXI. */

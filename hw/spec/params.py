@@ -57,12 +57,18 @@ class HardwareParams:
     queue_depth: int = _doc("Instructions each unit's queue holds. A power of two, 2 to 64.", 8)
     vector_multiply: bool = _doc("The vector unit can multiply two tensors.", True)
     vector_average: bool = _doc("The vector unit can average windows.", True)
+    vector_lanes: int = _doc(
+        "Bytes of a word that the vector unit works on in a cycle; a word takes rows/vector_lanes cycles. Divides "
+        "rows; 0 stands for rows.",
+        0,
+    )
     lut_products: int = _doc("Array products kept out of DSP blocks when synthesised for an FPGA, 0 to rows*cols.", 0)
     trace: bool = _doc("The accelerator has a trace port: instruction start and finish of every unit.", True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", _as_match(self.match))
         _check_types(self)
+        object.__setattr__(self, "vector_lanes", self.vector_lanes or self.rows)
         _check_ranges(self)
         _check_agreement(self)
 
@@ -105,6 +111,11 @@ class HardwareParams:
     def residual_words(self) -> int:
         """Words of the residual adder's constants: m1 and m2 as int32, c as int64, padded to whole words."""
         return max(1, 16 // self.word_bytes)
+
+    @property
+    def vector_slices(self) -> int:
+        """Cycles in which the vector unit works on a word."""
+        return self.word_bytes // self.vector_lanes
 
     @property
     def pixels_per_word(self) -> int:
@@ -167,6 +178,7 @@ _POWERS = {
     "axi_burst": (4, 256),
     "axi_outstanding": (1, 32),
     "queue_depth": (2, 64),
+    "vector_lanes": (1, 32),
 }
 _RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
 
@@ -185,6 +197,8 @@ def _check_ranges(p: HardwareParams) -> None:
 def _check_agreement(p: HardwareParams) -> None:
     if gcd(p.rows, p.cols) % p.lanes:
         raise ParameterError(f"lanes must divide rows and cols, but {p.lanes} does not divide {p.rows} and {p.cols}")
+    if p.vector_lanes > p.rows:
+        raise ParameterError(f"vector_lanes must divide rows, but {p.vector_lanes} does not divide {p.rows}")
     if p.axi_data_bits != 8 * p.rows:
         raise ParameterError(f"axi_data_bits must be 8*rows = {8 * p.rows}, not {p.axi_data_bits}")
     if p.axi_burst * p.word_bytes > 4096:

@@ -53,6 +53,7 @@ def hardware(draw: st.DrawFn) -> HardwareParams:
         queue_depth=draw(powers(2, 64)),
         vector_multiply=draw(st.booleans()),
         vector_average=draw(st.booleans()),
+        vector_lanes=draw(powers(1, rows)),
         lut_products=draw(st.integers(0, rows * cols)),
         trace=draw(st.booleans()),
     )

@@ -77,6 +77,8 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path):
     ("changes", "message"),
     [
         ({"lanes": 32}, "lanes must divide rows and cols, but 32 does not divide 16 and 16"),
+        ({"vector_lanes": 32}, "vector_lanes must divide rows, but 32 does not divide 16"),
+        ({"vector_lanes": 3}, "vector_lanes must be a power of two from 1 to 32, not 3"),
         ({"axi_data_bits": 64}, "axi_data_bits must be 8*rows = 128, not 64"),
         (
             {"axi_burst": 256, "rows": 32, "axi_data_bits": 256},
@@ -129,6 +131,11 @@ def test_the_documented_ranges_are_the_checked_ones():
         text = HardwareParams.__dataclass_fields__[name].metadata["doc"]
         # The lanes' range follows from rows and cols, which they must divide.
         assert f"{low} to {high}" in text or name == "lanes", name
+
+
+def test_vector_lanes_left_out_are_as_many_as_rows():
+    assert BASE.replace(vector_lanes=0) == BASE.replace(vector_lanes=16)
+    assert BASE.replace(vector_lanes=4).vector_slices == 4
 
 
 def test_every_field_is_documented():
