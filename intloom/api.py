@@ -162,7 +162,7 @@ class Session:
         self._program = program if isinstance(program, Program) else Program.load(program)
         if backend not in list(BackendName):
             raise UsageError(f"backend must be one of {', '.join(BackendName)}, not {backend!r}")
-        self._backend = open_backend(BackendName(backend), self._program.bundle, rtl)
+        self._backend = open_backend(BackendName(backend), self._program.bundle, rtl, keep_tensors=check)
         self._host = open_host(self._program.bundle)
         self._check = check
         self.last: Run | None = None

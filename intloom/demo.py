@@ -57,6 +57,6 @@ def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str,
     bundle = load_bundle(program)
     host = open_host(bundle)
     feeds = read_inputs([], input_shapes(bundle, host), seed=0)
-    backend = open_backend(BackendName.RTL, bundle)
+    backend = open_backend(BackendName.RTL, bundle, keep_tensors=True)
     done = execute(bundle, backend, feeds, host=host, check=True, progress=watch)
     return done.save(folder)

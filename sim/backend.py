@@ -6,11 +6,13 @@ import time
 from typing import Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
 from compiler.ir import IntGraph
 from compiler.program.program import Program
 from sim.result import Arrays, Progress, ProgressCallback, RunResult
 from sim.rtl.backend import RtlBackend
+from sim.stored import completed_tensors
 
 __all__ = ["Backend", "GoldenBackend", "IsaBackend", "RtlBackend"]
 
@@ -55,12 +57,15 @@ class IsaBackend:
     ----------
     check
         Also prove that no instruction races with another, reads what nobody wrote, or leaves its memory.
+    keep_tensors
+        Keep every tensor that passes through memory, not only the outputs.
     """
 
     name = "isa"
 
-    def __init__(self, check: bool = False) -> None:
+    def __init__(self, check: bool = False, *, keep_tensors: bool = False) -> None:
         self._check = check
+        self._keep_tensors = keep_tensors
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Outputs of the program; `progress` counts instructions as cycles."""
@@ -69,14 +74,24 @@ class IsaBackend:
         start = time.monotonic()
         simulator = IsaSimulator(program, check=self._check)
         simulator.reset(inputs)
+        completed = completed_tensors(program) if self._keep_tensors else {}
+        tensors: dict[str, NDArray[np.int8]] = {}
         while not simulator.finished:
             index = simulator.step()
+            tensors |= {p.name: simulator.tensor(p.name) for p in completed.get(index, ())}
             if progress is not None and index % _REPORT_EVERY == 0:
                 progress(_progress(program, index, time.monotonic() - start))
         wall_s = time.monotonic() - start
         memory = simulator.machine.dram.reshape(-1).view(np.uint8)
         macs = sum(layer.macs for layer in program.layers)
-        return RunResult(backend=self.name, outputs=simulator.outputs(), wall_s=wall_s, macs=macs, memory=memory)
+        return RunResult(
+            backend=self.name,
+            outputs=simulator.outputs(),
+            wall_s=wall_s,
+            macs=macs,
+            tensors=tensors,
+            memory=memory,
+        )
 
 
 _REPORT_EVERY = 16

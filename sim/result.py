@@ -47,6 +47,8 @@ class RunResult:
     """How the simulated memory behaved."""
     counters: Mapping[str, int] = field(default_factory=dict)
     layers: tuple[LayerResult, ...] = ()
+    tensors: Arrays = field(default_factory=dict)
+    """Every tensor that passed through memory, as it stood when it was complete; where the backend keeps them."""
     memory: NDArray[np.uint8] | None = None
     """The whole memory after the run."""
     pulses: Pulses | None = None

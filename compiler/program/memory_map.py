@@ -9,7 +9,7 @@ from hw.spec.isa import Kind, Target
 
 from .footprint import Access, Memory, footprint
 from .memory import instruction_words
-from .program import Program
+from .program import Program, Role
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ def _dram(program: Program) -> Iterator[Extent]:
     regions = [
         (program.image_at, -(-len(program.image) // word), "constants"),
         (program.instructions_at, instruction_words(end, program.params), "instructions"),
-        *((p.address, p.words, p.name) for p in program.places),
+        *((p.address, p.words, p.name) for p in program.places if p.role is not Role.SHARED),
     ]
     for start, words, label in regions:
         yield Extent(Memory.DRAM, start, start + words, 0, end, label)

@@ -24,6 +24,8 @@ class Role(StrEnum):
     INPUT = "input"
     OUTPUT = "output"
     INTERMEDIATE = "intermediate"
+    SHARED = "shared"
+    """An intermediate whose memory others use too: it is whole when `first_instruction` ends, and may be gone later."""
 
 
 @dataclass(frozen=True, kw_only=True)

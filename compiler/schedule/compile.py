@@ -115,11 +115,13 @@ def _place_tensors(plan: _Plan, first: int) -> int:
 
 
 def _places(plan: _Plan, driver: Driver) -> tuple[Place, ...]:
-    names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs]
+    shared = [] if plan.keep else [n for n in plan.graph.tensors if _is_stored(plan, driver, n)]
+    names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
     places = []
     for name in dict.fromkeys(names):
         view, tensor = plan.lowering.placement.view(name), plan.graph.tensors[name]
-        role = Role.OUTPUT if name in plan.graph.outputs else Role.INTERMEDIATE
+        role = Role.INTERMEDIATE if plan.keep else Role.SHARED
+        role = Role.OUTPUT if name in plan.graph.outputs else role
         role = Role.INPUT if name in plan.graph.inputs else role
         buffer = view.buffer
         places.append(
@@ -137,6 +139,11 @@ def _places(plan: _Plan, driver: Driver) -> tuple[Place, ...]:
             )
         )
     return tuple(places)
+
+
+def _is_stored(plan: _Plan, driver: Driver, tensor: str) -> bool:
+    buffer = plan.lowering.placement.view(tensor).buffer
+    return buffer.home is None and id(buffer) in driver.last_store
 
 
 def _dram_words(emitter: Emitter, count: int) -> list[int]:

@@ -106,7 +106,7 @@ def _run(
     if layers is not None:
         _run_layers(terminal, bundle, feeds, rtl, layers, jobs, as_json)
         return
-    runner = open_backend(backend, bundle, rtl)
+    runner = open_backend(backend, bundle, rtl, keep_tensors=check)
     with terminal.progress() as tell:
         done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell))
     divergence = None

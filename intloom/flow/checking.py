@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -12,8 +12,8 @@ import onnx
 from numpy.typing import NDArray
 
 from compiler.frontend import FoldedModel
-from compiler.program.memory import read_place
-from compiler.program.program import Program, Role
+from compiler.ir import IntGraph
+from compiler.program.program import Program
 from hw.spec.arith import Match
 from intloom.models import load_onnx
 from sim.golden import run_graph
@@ -30,6 +30,8 @@ class Check:
     """One tensor against one reference."""
 
     tensor: str
+    layer: str
+    """The layer that makes the tensor; empty for a tensor that only passes through."""
     against: str
     bytes: int
     mismatches: int
@@ -41,7 +43,7 @@ class Check:
         return asdict(self)
 
 
-def compare_tensor(tensor: str, against: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
+def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
     """Compares two arrays of one shape element by element."""
     different = got != expected
     count = int(np.count_nonzero(different))
@@ -49,21 +51,15 @@ def compare_tensor(tensor: str, against: str, got: NDArray[Any], expected: NDArr
     if count:
         at = tuple(int(i) for i in np.argwhere(different)[0])
         first = f"at {list(at)}: expected {int(expected[at])}, got {int(got[at])}"
-    return Check(tensor, against, got.size, count, first)
+    return Check(tensor, layer, against, got.size, count, first)
 
 
-def check_golden(
-    program: Program, folded: FoldedModel, inputs: Mapping[str, Int8], result: RunResult, *, every_tensor: bool
-) -> list[Check]:
-    """The run against the golden model: all outputs, and with `every_tensor` all tensors that were kept in memory."""
-    expected = run_graph(folded.graph, inputs, match=program.params.match, keep=every_tensor)
-    checks = [compare_tensor(n, GOLDEN, got, expected[n]) for n, got in result.outputs.items()]
-    if every_tensor and result.memory is not None:
-        for place in program.places:
-            if place.role is Role.INTERMEDIATE and place.name in expected:
-                got = read_place(program, result.memory, place)
-                checks.append(compare_tensor(place.name, GOLDEN, got, expected[place.name]))
-    return checks
+def check_golden(program: Program, folded: FoldedModel, inputs: Mapping[str, Int8], result: RunResult) -> list[Check]:
+    """The run against the golden model: every tensor that the backend kept, and all outputs."""
+    expected = run_graph(folded.graph, inputs, match=program.params.match, keep=bool(result.tensors))
+    makers = _makers(folded.graph)
+    seen = {**result.tensors, **result.outputs}
+    return [compare_tensor(n, makers.get(n, ""), GOLDEN, seen[n], expected[n]) for n in seen if n in expected]
 
 
 def check_onnxruntime(
@@ -77,11 +73,28 @@ def check_onnxruntime(
         return []
     names = {name: quant.stored for name, quant in folded.output_quant.items()}
     reference = _run_with_outputs(load_onnx(model), list(names.values()), feeds)
+    makers = _makers(folded.graph)
     checks = []
     for name, stored in names.items():
         got = stored_array(outputs[name], folded.output_quant[name])
-        checks.append(compare_tensor(name, ONNXRUNTIME, got, reference[stored]))
+        checks.append(compare_tensor(name, makers.get(name, ""), ONNXRUNTIME, got, reference[stored]))
     return checks
+
+
+def seen_through(graph: IntGraph, checks: Sequence[Check]) -> dict[str, str]:
+    """For each layer whose result is compared nowhere by itself: the layer behind it where it is, fused or moved."""
+    compared = {c.layer for c in checks if c.against == GOLDEN}
+    found: dict[str, str] = {}
+    for node in reversed(graph.nodes):
+        if node.name not in compared:
+            users = [n.name if n.name in compared else found.get(n.name, "") for n in graph.consumers(node.output)]
+            if first := next((u for u in users if u), ""):
+                found[node.name] = first
+    return found
+
+
+def _makers(graph: IntGraph) -> dict[str, str]:
+    return {node.output: node.name for node in graph.nodes}
 
 
 def _run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:

@@ -40,8 +40,10 @@ def hardware_name(program: Program) -> str:
     return "custom"
 
 
-def make_record(program: Program, result: RunResult, checks: Sequence[Check]) -> dict[str, Any]:
-    """Everything about a run as plain values."""
+def make_record(
+    program: Program, result: RunResult, checks: Sequence[Check], within: Mapping[str, str]
+) -> dict[str, Any]:
+    """Everything about a run as plain values; `within` names the layer whose comparison covers a fused one."""
     macs = sum(layer.macs for layer in program.layers)
     return {
         "name": program.name,
@@ -63,7 +65,7 @@ def make_record(program: Program, result: RunResult, checks: Sequence[Check]) ->
         "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
         "units": _units(result),
-        "layers": _layers(program, result, checks),
+        "layers": _layers(program, result, checks, within),
         "checks": [c.to_dict() for c in checks],
     }
 
@@ -81,16 +83,16 @@ def _units(result: RunResult) -> list[dict[str, Any]]:
     ]
 
 
-def _layers(program: Program, result: RunResult, checks: Sequence[Check]) -> list[dict[str, Any]]:
+def _layers(
+    program: Program, result: RunResult, checks: Sequence[Check], within: Mapping[str, str]
+) -> list[dict[str, Any]]:
     counts = [0] * len(program.layers)
     for source in program.provenance:
         if 0 <= source.layer < len(counts):
             counts[source.layer] += 1
-    compared: dict[int, list[Check]] = defaultdict(list)
-    makers = _makers(program)
+    compared: dict[str, list[Check]] = defaultdict(list)
     for check in checks:
-        if check.tensor in makers:
-            compared[makers[check.tensor]].append(check)
+        compared[check.layer].append(check)
     rows = []
     for index, layer in enumerate(program.layers):
         cost = result.layers[index] if index < len(result.layers) else None
@@ -109,20 +111,12 @@ def _layers(program: Program, result: RunResult, checks: Sequence[Check]) -> lis
                 "dram_bytes": layer.dram_words * program.params.word_bytes,
                 "predicted_cycles": layer.predicted_cycles,
                 "instructions": counts[index],
-                "compared_bytes": sum(c.bytes for c in compared[index]),
-                "mismatches": sum(c.mismatches for c in compared[index]),
+                "compared_bytes": sum(c.bytes for c in compared[layer.name]),
+                "mismatches": sum(c.mismatches for c in compared[layer.name]),
+                "compared_in": within.get(layer.name, ""),
             }
         )
     return rows
-
-
-def _makers(program: Program) -> dict[str, int]:
-    """The layer that completes each tensor in memory."""
-    result = {}
-    for place in program.places:
-        if place.first_instruction is not None and place.first_instruction < len(program.provenance):
-            result[place.name] = program.provenance[place.first_instruction].layer
-    return result
 
 
 def make_timeline(program: Program, result: RunResult) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from compiler.program.program import Program, Role
+from compiler.program.program import Program
 from hw.spec.errors import UsageError
 from intloom.files import read_bytes
 from sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
@@ -19,7 +19,7 @@ from sim.rtl.fast import FastBench
 from sim.rtl.job import MemorySettings
 
 from .bundle import Bundle
-from .checking import GOLDEN, Check, check_golden, check_onnxruntime
+from .checking import GOLDEN, Check, check_golden, check_onnxruntime, seen_through
 from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from .record import make_record, make_timeline, trace_events, write_run
 
@@ -55,6 +55,8 @@ class Execution:
     checks: tuple[Check, ...]
     inputs: Mapping[str, Int8]
     """What the accelerator was given."""
+    within: Mapping[str, str] = field(default_factory=dict)
+    """For layers that are fused into another: the layer in whose comparison theirs is contained."""
 
     @property
     def mismatches(self) -> int:
@@ -68,7 +70,7 @@ class Execution:
 
     def record(self) -> dict[str, Any]:
         """The run as plain values; see `intloom.flow.record`."""
-        return make_record(self.program, self.result, self.checks)
+        return make_record(self.program, self.result, self.checks, self.within)
 
     def timeline(self) -> dict[str, Any]:
         """All instructions with their cycles."""
@@ -81,20 +83,27 @@ class Execution:
         return record
 
 
-def open_backend(name: BackendName, bundle: Bundle, rtl: RtlOptions | None = None) -> Backend:
-    """The backend called `name`, ready to run the bundle's program."""
+def open_backend(
+    name: BackendName, bundle: Bundle, rtl: RtlOptions | None = None, *, keep_tensors: bool = False
+) -> Backend:
+    """The backend called `name`, ready to run the bundle's program; with `keep_tensors` for checks layer by layer."""
     if name is BackendName.GOLDEN:
         return GoldenBackend(bundle.need_model("the golden model").graph)
     if name is BackendName.ISA:
-        return IsaBackend()
-    return open_rtl(rtl or RtlOptions())
+        return IsaBackend(keep_tensors=keep_tensors)
+    return open_rtl(rtl or RtlOptions(), keep_tensors=keep_tensors)
 
 
-def open_rtl(options: RtlOptions) -> RtlBackend:
+def open_rtl(options: RtlOptions, *, keep_tensors: bool = False) -> RtlBackend:
     """The RTL backend as `options` ask for it."""
     text = None if options.verilog is None else read_bytes(options.verilog, "Verilog").decode("utf-8", "replace")
     return RtlBackend(
-        bench=options.bench, memory=options.memory, limit=options.limit, verilog=text, folder=options.folder
+        bench=options.bench,
+        memory=options.memory,
+        limit=options.limit,
+        verilog=text,
+        folder=options.folder,
+        keep_tensors=keep_tensors,
     )
 
 
@@ -131,14 +140,16 @@ def execute(
     inputs = _accelerator_inputs(bundle, host, feeds)
     result = backend.run(bundle.program, inputs, progress=progress)
     checks: list[Check] = []
+    within: Mapping[str, str] = {}
     if check:
         folded = bundle.need_model("--check")
-        every = _keeps_intermediates(bundle.program) and result.memory is not None
         if backend.name != BackendName.GOLDEN:
-            checks += check_golden(bundle.program, folded, inputs, result, every_tensor=every)
+            checks += check_golden(bundle.program, folded, inputs, result)
+            within = seen_through(folded.graph, checks)
         if bundle.model is not None:
             checks += check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
-    return Execution(bundle.program, result, _model_outputs(bundle, host, feeds, result), tuple(checks), inputs)
+    outputs = _model_outputs(bundle, host, feeds, result)
+    return Execution(bundle.program, result, outputs, tuple(checks), inputs, within)
 
 
 def _accelerator_inputs(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array]) -> dict[str, Int8]:
@@ -169,7 +180,3 @@ def locate(execution: Execution, rtl: RtlOptions, waves_in: Path | None = None) 
     """The first instruction of an RTL run that wrote anything wrong; with `waves_in` the waves around it go there."""
     text = None if rtl.verilog is None else read_bytes(rtl.verilog, "Verilog").decode("utf-8", "replace")
     return find_divergence(execution.program, execution.inputs, verilog=text, memory=rtl.memory, waves_in=waves_in)
-
-
-def _keeps_intermediates(program: Program) -> bool:
-    return any(p.role is Role.INTERMEDIATE for p in program.places)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from compiler.program.memory import initial_memory, read_outputs
 from compiler.program.program import Program
 from sim.result import Arrays, Progress, ProgressCallback, RunResult
+from sim.stored import stored_tensors
 
 from .bench import Bench, RawResult, Watch
 from .build import sources_hash
@@ -79,6 +80,8 @@ class RtlBackend:
         The accelerator's Verilog, when it is not what the program's parameters generate.
     folder
         Where the run's files (log, trace, waves) are kept; by default they are removed.
+    keep_tensors
+        Keep every tensor that passes through memory, not only the outputs; for benches that record writes.
     """
 
     name = "rtl"
@@ -92,6 +95,7 @@ class RtlBackend:
         watchdog: int = 1 << 20,
         verilog: str | None = None,
         folder: Path | None = None,
+        keep_tensors: bool = False,
     ) -> None:
         self._bench: Bench = bench if bench is not None else FastBench()
         self._memory = memory if memory is not None else MemorySettings()
@@ -99,12 +103,14 @@ class RtlBackend:
         self._watchdog = watchdog
         self._verilog = verilog
         self._folder = folder
+        self._keep_tensors = keep_tensors
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not end well."""
-        seen = self.observe(program, inputs, progress=progress)
+        seen = self.observe(program, inputs, progress=progress, log_writes=self._keep_tensors)
         check_run(program, seen.raw, self.limit(program))
-        return dataclasses.replace(_result(program, seen), conditions=self._memory.conditions())
+        tensors = {} if seen.writes is None else stored_tensors(program, seen.writes)
+        return dataclasses.replace(_result(program, seen), conditions=self._memory.conditions(), tensors=tensors)
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
@@ -125,8 +131,8 @@ class RtlBackend:
     ) -> Observation:
         """Run `program` and judge nothing: what happened, whether it ended well or not.
 
-        With `log_writes` on a bench with taps, also every word that was written; `waves` are the first and last cycle
-        to record on a bench that can.
+        With `log_writes` also every word that was stored and, on a bench with taps, written into local memories;
+        `waves` are the first and last cycle to record on a bench that can.
         """
         image = initial_memory(program, inputs)
         verilog = self._verilog if self._verilog is not None else verilog_of(program.params)

@@ -5,7 +5,7 @@ import pytest
 
 from compiler.program.footprint import Memory
 from compiler.program.memory_map import memory_map, peak_words
-from compiler.program.program import Program
+from compiler.program.program import Program, Role
 from compiler.schedule import compile_graph
 from hw.spec.params import preset
 from tests.support.yolo_graph import yolo_graph
@@ -31,7 +31,7 @@ def test_no_word_holds_two_things_at_once(program, memory):
 
 def test_dram_holds_constants_instructions_and_places(program):
     labels = {e.label for e in memory_map(program) if e.memory is Memory.DRAM}
-    assert labels == {"constants", "instructions", *(p.name for p in program.places)}
+    assert labels == {"constants", "instructions", *(p.name for p in program.places if p.role is not Role.SHARED)}
 
 
 def test_peak_is_between_the_largest_extent_and_the_memory(program):

@@ -1,0 +1,47 @@
+"""Tensors as they were stored in memory during an RTL run, though others may have taken their place since."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.program.memory import read_place
+from compiler.program.program import Place, Program
+from hw.spec.isa import Kind
+from sim.rtl.writes import Writer
+
+
+def completed_tensors(program: Program) -> dict[int, list[Place]]:
+    """The tensors that each instruction completes."""
+    found: dict[int, list[Place]] = defaultdict(list)
+    for place in program.places:
+        if place.first_instruction is not None:
+            found[place.first_instruction].append(place)
+    return found
+
+
+def stored_tensors(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:
+    """Every tensor that the program stores, as it stood when it was complete; `writes` is the run's record."""
+    stores = writes[writes["writer"] == Writer.STORE]
+    memory = np.zeros((program.memory_words, program.params.word_bytes), np.uint8)
+    completed = completed_tensors(program)
+    tensors: dict[str, NDArray[np.int8]] = {}
+    position = 0
+    for index, instruction in enumerate(program.instructions):
+        if instruction.kind is not Kind.STORE:
+            continue
+        count = instruction["n0"] * instruction["n1"] * instruction["n2"]
+        _apply(memory, stores[position : position + count])
+        position += count
+        for place in completed[index]:
+            tensors[place.name] = read_place(program, memory.reshape(-1), place)
+    return tensors
+
+
+def _apply(memory: NDArray[np.uint8], records: NDArray[np.void]) -> None:
+    lanes = np.arange(memory.shape[1], dtype=np.uint32)
+    mask = (records["mask"][:, None] >> lanes & 1).astype(bool)
+    words = records["word"]
+    memory[words] = np.where(mask, records["data"], memory[words])

@@ -1,0 +1,54 @@
+"""Tensors that pass through memory are seen whole, whatever takes their place later."""
+
+import numpy as np
+import pytest
+
+from compiler.program.program import Role
+from compiler.schedule import compile_graph
+from hw.spec.params import preset
+from sim.backend import IsaBackend, RtlBackend
+from sim.golden import run_graph
+from sim.rtl.writes import Writer
+from sim.stored import completed_tensors, stored_tensors
+from tests.support.yolo_graph import yolo_graph
+
+
+@pytest.fixture(scope="module")
+def case():
+    graph, maker = yolo_graph(32)
+    inputs = maker.random_inputs()
+    program = compile_graph(graph, preset("nano"))
+    expected = run_graph(graph, inputs, match=program.params.match, keep=True)
+    return program, inputs, expected
+
+
+def test_most_tensors_share_their_memory(case):
+    program, _, _ = case
+    shared = [p for p in program.places if p.role is Role.SHARED]
+    assert len(shared) >= 10
+    assert len({p.address for p in shared}) < len(shared)
+
+
+def same(got, expected):
+    assert len(got) >= 10
+    for name, array in got.items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
+
+
+def test_the_instruction_simulator_keeps_what_golden_has(case):
+    program, inputs, expected = case
+    same(IsaBackend(keep_tensors=True).run(program, inputs).tensors, expected)
+    assert not IsaBackend().run(program, inputs).tensors
+
+
+@pytest.mark.slow
+def test_rtl_keeps_what_golden_has_and_one_wrong_byte_shows(case):
+    program, inputs, expected = case
+    same(RtlBackend(keep_tensors=True).run(program, inputs).tensors, expected)
+    writes = RtlBackend().observe(program, inputs, log_writes=True).writes.copy()
+    stores = np.flatnonzero(writes["writer"] == Writer.STORE)
+    tensors = [p.name for places in completed_tensors(program).values() for p in places]
+    assert set(stored_tensors(program, writes)) == set(tensors)
+    writes["data"][stores[0], 0] ^= 1
+    spoiled = stored_tensors(program, writes)
+    assert sum(not np.array_equal(spoiled[n], expected[n]) for n in tensors) == 1
