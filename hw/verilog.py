@@ -22,7 +22,7 @@ PASSES = (
     "opt_clean -purge",
     "delete t:$meminit*",
     "memory_collect",
-    "write_verilog -norename -noattr",
+    "write_verilog -norename",
 )
 """Processes become multiplexers, and registers that keep their value get an enable.
 
@@ -31,6 +31,11 @@ simulator ever runs; and registers with enables simulate 1.6 times as fast. No m
 the thousands of lines that would zero each word are left out: a build takes a third of the time.
 """
 
+KEPT_ATTRIBUTES = ("lut_product", "no_rw_check")
+"""What synthesis is told: products to keep out of DSP blocks, and memories of which no word is read while written."""
+
+_ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
+_ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")
 _CHOICE = re.compile(r"\\\$(procmux)\$(\d+) ")
 _DONT_CARE = re.compile(r"(\d+)'hx+")
 
@@ -38,9 +43,18 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; same parameters, same bytes."""
     design: str = rtlil.convert(Npu(params), name=TOP_NAME, emit_src=False)
-    verilog = _yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""]))
+    verilog = _without_attributes(_yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""])))
     # A function whose name starts with a dollar sign is a system function to Icarus; no choice ever takes its default.
     return _DONT_CARE.sub(r"\1'h0", _CHOICE.sub(r"\1_\2 ", verilog))
+
+
+def _without_attributes(verilog: str) -> str:
+    """The text without the attributes that only Yosys itself has a use for."""
+
+    def kept(match: re.Match[str]) -> str:
+        return match[0] if match[1] in KEPT_ATTRIBUTES else ""
+
+    return _ATTRIBUTE.sub(kept, _ATTRIBUTE_LINE.sub(kept, verilog))
 
 
 def _yosys(script: str) -> str:

@@ -9,10 +9,15 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 
+NO_COLLISIONS = {"no_rw_check": 1}
+"""Attribute of memories whose users never read a word while it is written: it takes synthesis no gates to say what
+they would read."""
+
+
 class Bank(wiring.Component):
     """`depth` words of `word_bytes` bytes in block RAM; read data comes `LATENCY` cycles after `read_en` and stays.
 
-    A read in the cycle of a write to the same word gives the old data.
+    A read in the cycle of a write to the same word gives undefined data.
 
     Parameters
     ----------
@@ -42,7 +47,8 @@ class Bank(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A memory with byte enables."""
         m = Module()
-        m.submodules.memory = memory = Memory(shape=unsigned(8 * self._word_bytes), depth=self._depth, init=[])
+        shape = unsigned(8 * self._word_bytes)
+        m.submodules.memory = memory = Memory(shape=shape, depth=self._depth, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port(granularity=8)
         read = memory.read_port(domain="sync")
         m.d.comb += [

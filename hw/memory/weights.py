@@ -11,11 +11,14 @@ from amaranth.utils import exact_log2
 from hw.ports import WeightReadPort, WeightWritePort
 from hw.spec.params import HardwareParams
 
+from .bank import NO_COLLISIONS
+
 
 class WeightMemory(wiring.Component):
     """`weight_words` words; addresses wrap at the end, neither port is ever refused.
 
-    Read data comes `READ_LATENCY` cycles after `valid`, for one cycle. A read sees writes of earlier cycles.
+    Read data comes `READ_LATENCY` cycles after `valid`, for one cycle. A read sees writes of earlier cycles; what it
+    gives of a word that is written in the same cycle is undefined.
 
     Parameters
     ----------
@@ -34,7 +37,8 @@ class WeightMemory(wiring.Component):
         m = Module()
         words = self._params.weight_words
         bits = exact_log2(words)
-        m.submodules.memory = memory = Memory(shape=unsigned(8 * self._params.word_bytes), depth=words, init=[])
+        shape = unsigned(8 * self._params.word_bytes)
+        m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port()
         read = memory.read_port(domain="sync")
         taken = Signal()
