@@ -86,6 +86,8 @@ def _say(terminal: Terminal, result: CaseResult) -> None:
     if result.outcome is Outcome.PASS:
         if terminal.verbosity > 0:
             terminal.say(f"[green]pass[/green] {result.name}: {result.cycles:,} cycles, {result.seconds:.1f} s")
+        if result.remark:
+            terminal.say(f"[yellow]explained[/yellow] {result.name}: {result.remark}")
         return
     terminal.say(f"[red]{result.outcome}[/red] {result.name} (seed {result.seed}): {result.message}")
     terminal.say(f"  run it alone: {result.reproduce}")

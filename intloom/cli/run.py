@@ -177,10 +177,10 @@ def _finish(
 
 
 def _explain(terminal: Terminal, bundle: Bundle, done: Execution) -> None:
-    """Only onnxruntime differs: say what is known about the model that may be the reason."""
-    if done.golden_differs or bundle.folded is None or not bundle.folded.warnings:
+    """Only onnxruntime differs, and not for its float kernels alone: say all that is known about the model."""
+    if done.explanation is None or bundle.folded is None:
         return
-    terminal.say("golden model and accelerator agree; reasons known for onnxruntime to differ:")
+    terminal.say(f"golden model and accelerator agree; {done.explanation.text}")
     for warning in bundle.folded.warnings:
         terminal.say(f"[yellow]warning[/yellow] {warning}")
 
@@ -203,9 +203,11 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
         terminal.say(f"{record['backend']}: {record['wall_s']:.2f} s")
     against = {c["against"]: 0 for c in record["checks"]}
     for check in record["checks"]:
-        against[check["against"]] += check["bytes"]
+        against[check["against"]] += check["bytes"] - check["explained"]
         if check["mismatches"]:
             what = f"{check['tensor']} from {check['against']}"
             terminal.say(f"[red]differs[/red] {what}: {check['mismatches']:,} bytes, {check['first']}")
+    if record["explained"]:
+        terminal.say(f"[yellow]explained[/yellow] {record['explained']:,} bytes differ: {record['explanation']}")
     if record["checks"] and not record["mismatches"]:
         terminal.say("[green]equal[/green] " + ", ".join(f"{n:,} bytes against {name}" for name, n in against.items()))

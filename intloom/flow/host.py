@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
+import onnx
 import onnxruntime as ort
 from numpy.typing import NDArray
 
@@ -25,6 +27,18 @@ def open_session(model: bytes) -> ort.InferenceSession:
     except Exception as error:
         # onnxruntime's own exceptions share no documented base.
         raise ModelError(f"onnxruntime cannot load the model: {' '.join(str(error).split())}") from error
+
+
+def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+    """Some values of a model by onnxruntime with its default optimisation."""
+    shown = onnx.ModelProto()
+    shown.CopyFrom(model)
+    present = {o.name for o in shown.graph.output}
+    shown.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+    session = open_session(shown.SerializeToString())
+    wanted = {i.name for i in session.get_inputs()}
+    values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
+    return dict(zip(names, values, strict=True))
 
 
 def quantize_array(values: Array, quant: Quant, shape: tuple[int, ...]) -> Int8:

@@ -7,15 +7,17 @@ from pathlib import Path
 
 from compiler.frontend import fold_model
 from compiler.importer import load_model
-from compiler.ir import IntGraph
 from hw.spec.arith import Match
 from intloom.cache import Cache, Recipe
 from intloom.files import write_bytes
 from intloom.preprocess import tool_versions
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.zoo import build
+from sim.regress.case import Judgement, Network
 from sim.result import Arrays
 
+from .checking import check_onnxruntime
+from .explaining import explain
 from .feeding import seeded_input
 from .host import HostSide
 
@@ -23,12 +25,26 @@ _SAMPLES = 2
 _STEP = "zoo"
 
 
-def load_network(name: str, imgsz: int, match: Match = Match.ORT, seed: int = 0) -> tuple[IntGraph, Arrays]:
-    """The integer graph of a zoo network, and seeded inputs for it."""
-    folded = fold_model(load_model(quantized_network(name, imgsz)), match=match)
+def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
+    """The integer graph of a zoo network with seeded inputs, judged by onnxruntime."""
+    path = quantized_network(name, imgsz)
+    folded = fold_model(load_model(path), match=Match.ORT)
     host = HostSide(folded)
     feeds = {n: seeded_input(shape, seed) for n, shape in host.input_shapes().items()}
-    return folded.graph, host.before(feeds)
+    inputs = host.before(feeds)
+
+    def judge(outputs: Arrays) -> Judgement:
+        checks = check_onnxruntime(folded, path, feeds, outputs, Match.ORT)
+        compared = sum(c.bytes for c in checks)
+        wrong = [f"{c.tensor} differs from onnxruntime in {c.mismatches} bytes" for c in checks if c.mismatches]
+        if not wrong:
+            return Judgement(compared)
+        found = explain(folded, path, feeds, inputs)
+        if found.holds:
+            return Judgement(compared, remark=f"{'; '.join(wrong)}: {found.text}")
+        return Judgement(compared, (*wrong, found.text))
+
+    return Network(folded.graph, inputs, judge)
 
 
 def quantized_network(name: str, imgsz: int, cache: Cache | None = None) -> Path:

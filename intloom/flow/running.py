@@ -19,7 +19,8 @@ from sim.rtl.fast import FastBench
 from sim.rtl.job import MemorySettings
 
 from .bundle import Bundle
-from .checking import GOLDEN, Check, check_golden, check_onnxruntime, seen_through
+from .checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, seen_through
+from .explaining import Explanation, explain
 from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from .record import make_record, make_timeline, trace_events, write_run
 
@@ -57,10 +58,12 @@ class Execution:
     """What the accelerator was given."""
     within: Mapping[str, str] = field(default_factory=dict)
     """For layers that are fused into another: the layer in whose comparison theirs is contained."""
+    explanation: Explanation | None = None
+    """Why onnxruntime alone differs, where it does."""
 
     @property
     def mismatches(self) -> int:
-        """Bytes that differ in all comparisons."""
+        """Bytes that differ in all comparisons without an explanation."""
         return sum(c.mismatches for c in self.checks)
 
     @property
@@ -70,7 +73,8 @@ class Execution:
 
     def record(self) -> dict[str, Any]:
         """The run as plain values; see `intloom.flow.record`."""
-        return make_record(self.program, self.result, self.checks, self.within)
+        record = make_record(self.program, self.result, self.checks, self.within)
+        return {**record, "explanation": self.explanation.text if self.explanation else ""}
 
     def timeline(self) -> dict[str, Any]:
         """All instructions with their cycles."""
@@ -139,17 +143,22 @@ def execute(
     """
     inputs = _accelerator_inputs(bundle, host, feeds)
     result = backend.run(bundle.program, inputs, progress=progress)
-    checks: list[Check] = []
-    within: Mapping[str, str] = {}
-    if check:
-        folded = bundle.need_model("--check")
-        if backend.name != BackendName.GOLDEN:
-            checks += check_golden(bundle.program, folded, inputs, result)
-            within = seen_through(folded.graph, checks)
-        if bundle.model is not None:
-            checks += check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
     outputs = _model_outputs(bundle, host, feeds, result)
-    return Execution(bundle.program, result, outputs, tuple(checks), inputs, within)
+    if not check:
+        return Execution(bundle.program, result, outputs, (), inputs)
+    folded = bundle.need_model("--check")
+    checks: list[Check] = []
+    if backend.name != BackendName.GOLDEN:
+        checks += check_golden(bundle.program, folded, inputs, result)
+    within = seen_through(folded.graph, checks) if checks else {}
+    wrong = any(c.mismatches for c in checks)
+    explanation = None
+    if bundle.model is not None:
+        theirs = check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
+        if not wrong and any(c.mismatches for c in theirs):
+            explanation = explain(folded, bundle.model, feeds, inputs)
+        checks += excused(theirs) if explanation is not None and explanation.holds else theirs
+    return Execution(bundle.program, result, outputs, tuple(checks), inputs, within, explanation)
 
 
 def _accelerator_inputs(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array]) -> dict[str, Int8]:

@@ -67,11 +67,34 @@ class CaseResult:
     compared_bytes: int = 0
     seed: int = 0
     reproduce: str = ""
+    remark: str = ""
+    """What is worth knowing about a case that passed."""
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """Results against a reference outside the project."""
+
+    compared_bytes: int
+    problems: tuple[str, ...] = ()
+    """Differences; none in a case that passes."""
+    remark: str = ""
+    """Why the reference alone differs, where it does."""
+
+
+@dataclass(frozen=True, eq=False)
+class Network:
+    """A network with inputs, and what it must give."""
+
+    graph: IntGraph
+    inputs: Arrays
+    judge: Callable[[Arrays], Judgement]
+    """Compares the graph's outputs with the original network's."""
 
 
 Compile = Callable[[IntGraph, HardwareParams], Program]
-LoadNetwork = Callable[[str, int], tuple[IntGraph, Arrays]]
-"""Gives a named network at an input size, with inputs."""
+LoadNetwork = Callable[[str, int], Network]
+"""Gives a named network at an input size, for a case's rounding `ort`."""
 
 
 @dataclass(frozen=True)

@@ -4,83 +4,101 @@ from __future__ import annotations
 
 import time
 import tomllib
+from dataclasses import dataclass
 from typing import Any
 
-from compiler.ir import IntGraph
 from compiler.program.program import Program
 from hw.spec.errors import IntloomError, SimulationError, UsageError
 from hw.spec.params import HardwareParams, from_dict
 from sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from sim.compare import compare
 from sim.compare.divergence import find_divergence
-from sim.result import Arrays, RunResult
+from sim.result import Arrays
 from sim.rtl.job import MemorySettings
 
-from .case import Case, CaseResult, Outcome, Tools
+from .case import Case, CaseResult, Judgement, Network, Outcome, Tools
 from .faults import fault
 from .graphs import make_graph
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Finding:
+    """What a case came to."""
+
+    message: str = ""
+    """Why it failed; empty: it passed."""
+    remark: str = ""
+    cycles: int = 0
+    compared_bytes: int = 0
 
 
 def execute(case: Case, tools: Tools) -> CaseResult:
     """Run `case`. Never raises for what the case itself may do wrong; only an interrupt passes through."""
     start = time.monotonic()
-    result: RunResult | None = None
-    compared = 0
     try:
         hardware = from_dict(tomllib.loads(case.hardware))
-        graph, inputs = _graph(case, tools)
-        program = tools.compile(graph, hardware)
-        if case.fault:
-            outcome, message = _fault_case(case, program, inputs)
-        else:
-            result, compared, message = _equal_case(case, hardware, graph, program, inputs)
-            outcome = Outcome.FAIL if message else Outcome.PASS
+        network = _network(case, tools)
+        program = tools.compile(network.graph, hardware)
+        found = (
+            _Finding(message=_fault_case(case, program, network.inputs))
+            if case.fault
+            else _equal_case(case, hardware, network, program)
+        )
+        outcome = Outcome.FAIL if found.message else Outcome.PASS
     except IntloomError as error:
-        outcome, message = Outcome.ERROR, f"{type(error).__name__}: {error}"
+        outcome, found = Outcome.ERROR, _Finding(message=f"{type(error).__name__}: {error}")
     return CaseResult(
         suite=case.suite,
         name=case.name,
         key=case.key,
         outcome=outcome,
         seconds=time.monotonic() - start,
-        message=message,
-        cycles=result.cycles if result else 0,
-        compared_bytes=compared,
+        message=found.message,
+        cycles=found.cycles,
+        compared_bytes=found.compared_bytes,
         seed=case.seed,
         reproduce=case.reproduce,
+        remark=found.remark,
     )
 
 
-def _graph(case: Case, tools: Tools) -> tuple[IntGraph, Arrays]:
+def _network(case: Case, tools: Tools) -> Network:
     arguments: dict[str, Any] = dict(case.arguments)
     if case.graph != "network":
-        return make_graph(case.graph, case.seed, arguments)
+        graph, inputs = make_graph(case.graph, case.seed, arguments)
+        return Network(graph, inputs, lambda _outputs: Judgement(0))
     if tools.load_network is None:
         raise UsageError(f"case {case.name!r} needs a network, but the caller gave no way to load one")
     return tools.load_network(arguments["name"], arguments["size"])
 
 
-def _equal_case(
-    case: Case, hardware: HardwareParams, graph: IntGraph, program: Program, inputs: Arrays
-) -> tuple[RunResult, int, str]:
-    """Golden, instruction simulator and RTL must agree; gives the RTL's result, bytes compared and what differs."""
-    golden = GoldenBackend(graph).run(program, inputs)
+def _equal_case(case: Case, hardware: HardwareParams, network: Network, program: Program) -> _Finding:
+    """The original network where there is one, golden model, instruction simulator and RTL must agree."""
+    inputs = network.inputs
+    golden = GoldenBackend(network.graph).run(program, inputs)
+    judged = network.judge(golden.outputs)
     isa = IsaBackend(check=hardware.macs < _CHECKED_MACS).run(program, inputs)
     memory = MemorySettings(stall_permille=case.stall_permille, seed=case.seed + 1)
     rtl = RtlBackend(memory=memory).run(program, inputs)
     against_isa = compare(golden.outputs, isa.outputs, got_name="isa")
     against_rtl = compare(golden.outputs, rtl.outputs)
-    messages = [str(m) for c in (against_isa, against_rtl) for m in c.mismatches]
+    messages = [*judged.problems, *(str(m) for c in (against_isa, against_rtl) for m in c.mismatches)]
     if not against_rtl.equal and against_isa.equal:
         messages.append(str(find_divergence(program, inputs, memory=memory)))
-    return rtl, against_isa.compared_bytes + against_rtl.compared_bytes, "\n".join(messages)
+    return _Finding(
+        message="\n".join(messages),
+        remark=judged.remark,
+        cycles=rtl.cycles,
+        compared_bytes=judged.compared_bytes + against_isa.compared_bytes + against_rtl.compared_bytes,
+    )
 
 
 _CHECKED_MACS = 256
 """Below this many MACs programs are small enough to prove free of races in every case."""
 
 
-def _fault_case(case: Case, program: Program, inputs: Arrays) -> tuple[Outcome, str]:
+def _fault_case(case: Case, program: Program, inputs: Arrays) -> str:
+    """What is wrong with the way in which a planted fault ended; nothing when it ended in its own error."""
     planted = fault(case.fault)
     spoiled = planted.spoil(program)
     backend = RtlBackend(memory=planted.settings(spoiled), watchdog=planted.watchdog)
@@ -88,6 +106,6 @@ def _fault_case(case: Case, program: Program, inputs: Arrays) -> tuple[Outcome, 
         backend.run(spoiled, inputs)
     except SimulationError as error:
         if planted.cause.name in str(error):
-            return Outcome.PASS, ""
-        return Outcome.FAIL, f"fault {case.fault!r} must end with cause {planted.cause.name}, but ended with: {error}"
-    return Outcome.FAIL, f"fault {case.fault!r} must end with cause {planted.cause.name}, but the run ended well"
+            return ""
+        return f"fault {case.fault!r} must end with cause {planted.cause.name}, but ended with: {error}"
+    return f"fault {case.fault!r} must end with cause {planted.cause.name}, but the run ended well"

@@ -31,9 +31,26 @@ _YOLOV8N_CONVOLUTIONS = (
     *((64, 64, 3, 1, 32), (80, 80, 3, 1, 32), (64, 64, 1, 1, 32), (80, 80, 1, 1, 32), (64, 64, 1, 1, 16)),
 )
 """Every distinct convolution of YOLOv8n."""
+_YOLOV8N_OTHERS = (
+    # recipe, its arguments, reduction of the input image at the layer's input
+    *(("residual", {"channels": c}, r) for c, r in ((16, 4), (32, 8), (64, 16), (128, 32))),
+    ("maxpool", {"channels": 128, "kernel": 5, "stride": 1, "pad": 2}, 32),
+    *(("resize", {"channels": c, "factor": 2}, r) for c, r in ((256, 32), (128, 16))),
+    *(("concat", {"first": a, "second": b}, r) for a, b, r in ((256, 128, 16), (128, 64, 8), (64, 128, 16))),
+    *(("concat", {"first": 128, "second": 256}, 32),),
+    *(("slice", {"channels": 2 * c, "start": c, "stop": 2 * c}, r) for c, r in ((16, 4), (32, 8), (64, 16), (128, 32))),
+    *(("table", {"channels": c}, r) for c, r in ((16, 4), (32, 8), (64, 8), (64, 16), (128, 16), (128, 32))),
+)
+"""Every other distinct layer of YOLOv8n but the concatenations in its blocks, which move nothing."""
 _LAYER_IMAGE = 96
 """Image size at which the layers run: their channels and kernels are whole, their areas small."""
-_NETWORKS = (("yolov8n", 160), ("yolov8n", 320), ("resnet18", 64), ("mobilenetv2", 64))
+_NETWORKS = (
+    *(("tiny", 16), ("c2f", 32), ("sppf", 32), ("residual", 32), ("mini_yolo", 64)),
+    *(("yolov8n-cls", 64), ("yolov8n-pose", 64), ("yolov8n-seg", 64), ("yolov8s", 64), ("yolov8m", 64)),
+    *(("resnet18", 64), ("mobilenet_v2", 64)),
+    *(("yolov8n", 160), ("yolov8n", 320), ("yolov8n", 416), ("yolov8n", 640)),
+)
+"""Every network of the zoo at a small size, and YOLOv8n as it is used; the long ones last."""
 
 
 def _case(suite: str, name: str, graph: str, seed: int = 0, hardware: HardwareParams = _NANO, **extra: Any) -> Case:
@@ -82,7 +99,7 @@ def ops() -> list[Case]:
 
 
 def layers() -> list[Case]:
-    """Every distinct convolution of YOLOv8n, on preset base."""
+    """Every distinct layer of YOLOv8n, on preset base."""
     base = preset("base")
     cases = []
     for number, (inputs, outputs, kernel, stride, reduction) in enumerate(_YOLOV8N_CONVOLUTIONS):
@@ -90,6 +107,9 @@ def layers() -> list[Case]:
         shape: dict[str, Argument] = {"inputs": inputs, "outputs": outputs, "height": side, "width": side}
         window: dict[str, Argument] = {"kernel": kernel, "stride": stride, "pad": kernel // 2}
         cases.append(_named("layers", "conv", number, base, {**shape, **window}))
+    for number, (recipe, arguments, reduction) in enumerate(_YOLOV8N_OTHERS, start=len(cases)):
+        side = _LAYER_IMAGE // reduction
+        cases.append(_named("layers", recipe, number, base, {**arguments, "height": side, "width": side}))
     return cases
 
 

@@ -1,0 +1,144 @@
+"""Only roundings of onnxruntime's float kernels excuse a difference from it; any other is told by its layer."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from compiler.frontend import fold_model
+from compiler.importer import load_model
+from compiler.ir import Conv, IntGraph
+from hw.spec.arith import Match
+from intloom.flow.checking import check_onnxruntime
+from intloom.flow.explaining import Explanation, LayerVerdict, explain, float_nodes, visible_parts
+from intloom.flow.feeding import seeded_input
+from intloom.flow.host import HostSide
+from intloom.models import load_onnx
+from intloom.quantization import ActivationType
+from sim.golden import run_graph
+
+SEEDS = 60
+"""Which input rounds differently in float is chance; among so many, one does."""
+
+
+class Case:
+    def __init__(self, path):
+        self.path = path
+        self.folded = fold_model(load_model(path), match=Match.ORT)
+        self.host = HostSide(self.folded)
+
+    def feed(self, seed):
+        feeds = {n: seeded_input(shape, seed) for n, shape in self.host.input_shapes().items()}
+        return feeds, self.host.before(feeds)
+
+    def differing(self, feeds, inputs):
+        outputs = run_graph(self.folded.graph, inputs, match=Match.ORT)
+        return sum(c.mismatches for c in check_onnxruntime(self.folded, self.path, feeds, outputs, Match.ORT))
+
+    def with_node(self, place, **fields):
+        graph = self.folded.graph
+        nodes = list(graph.nodes)
+        nodes[place] = replace(nodes[place], **fields)
+        changed = IntGraph(graph.name, graph.tensors, tuple(nodes), graph.inputs, graph.outputs)
+        return replace(self.folded, regions=(changed,))
+
+
+@pytest.fixture(scope="module")
+def in_float(quantized_models):
+    """A network whose convolutions onnxruntime computes in float."""
+    return Case(quantized_models("mini_yolo", activations=ActivationType.INT8))
+
+
+@pytest.fixture(scope="module")
+def in_integers(quantized_models):
+    return Case(quantized_models("mini_yolo"))
+
+
+def first_convolution(case):
+    return next(n for n, node in enumerate(case.folded.graph.nodes) if isinstance(node, Conv))
+
+
+def test_float_kernels_explain_end_results_that_differ(in_float):
+    runs = (in_float.feed(seed) for seed in range(SEEDS))
+    feeds, inputs = next((f, i) for f, i in runs if in_float.differing(f, i))
+    found = explain(in_float.folded, in_float.path, feeds, inputs)
+    assert found.holds, found.text
+    assert "computes in float" in found.text
+    rounded = [v for v in found.layers if v.different]
+    assert all(v.in_float and v.one_step for v in rounded)
+
+
+def test_every_layer_is_judged(in_float, in_integers):
+    for case in (in_float, in_integers):
+        feeds, inputs = case.feed(0)
+        graph = case.folded.graph
+        found = explain(case.folded, case.path, feeds, inputs)
+        visible = {v.tensor for v in found.layers} | set(graph.inputs)
+        assert set(graph.outputs) <= visible
+        judged = {n.name for part in visible_parts(graph, visible) for n in part.nodes}
+        assert judged == {n.name for n in graph.nodes}
+
+
+def test_onnxruntime_itself_says_what_it_computes_in_float(in_float, in_integers):
+    convolutions = {
+        o for n in in_float.folded.graph.nodes if isinstance(n, Conv) for o in n.origin if o.endswith("Conv")
+    }
+    assert convolutions & float_nodes(load_onnx(in_float.path))
+    assert not convolutions & float_nodes(load_onnx(in_integers.path))
+
+
+def test_a_wrong_table_is_not_excused(in_integers):
+    place = first_convolution(in_integers)
+    table = bytearray(in_integers.folded.graph.nodes[place].table)
+    feeds, inputs = in_integers.feed(0)
+    # One entry of 256, one step off.
+    common = int(
+        np.bincount(
+            run_graph(in_integers.folded.graph, inputs, match=Match.ORT, keep=True)[
+                in_integers.folded.graph.nodes[place].output
+            ]
+            .view(np.uint8)
+            .ravel()
+        ).argmax()
+    )
+    at = table.index(common)
+    table[at] = (common + 1) & 0xFF
+    wrong = in_integers.with_node(place, table=bytes(table))
+    found = explain(wrong, in_integers.path, feeds, inputs)
+    assert not found.holds
+    assert in_integers.folded.graph.nodes[place].name in found.text
+
+
+def test_a_wrong_bias_of_a_float_layer_is_not_excused(in_float):
+    place = first_convolution(in_float)
+    bias = in_float.folded.graph.nodes[place].bias.copy()
+    bias[0] += 1 << 12
+    feeds, inputs = in_float.feed(0)
+    found = explain(in_float.with_node(place, bias=bias), in_float.path, feeds, inputs)
+    assert not found.holds
+    assert found.text.startswith("not explained")
+
+
+def verdict(**changes):
+    given = {"layer": "l", "tensor": "t", "values": 30_000, "different": 3, "in_float": True, "one_step": True}
+    return LayerVerdict(**{**given, **changes})
+
+
+@pytest.mark.parametrize(
+    ("changes", "holds"),
+    [
+        ({}, True),
+        ({"different": 4}, False),
+        ({"in_float": False}, False),
+        ({"in_float": False, "different": 0}, True),
+        ({"one_step": False}, False),
+        ({"values": 100, "different": 1}, True),
+        ({"values": 100, "different": 2}, False),
+    ],
+)
+def test_the_allowance(changes, holds):
+    assert verdict(**changes).holds is holds
+
+
+def test_equal_layers_explain_nothing():
+    assert not Explanation((verdict(different=0),)).holds
