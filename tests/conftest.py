@@ -27,8 +27,8 @@ def pytest_configure(config: pytest.Config) -> None:
 @functools.cache
 def _present(package: str) -> bool:
     """Whether an optional package of the system is there."""
-    if package == "iverilog":
-        return shutil.which("iverilog") is not None
+    if package in ("iverilog", "chromium"):
+        return shutil.which(package) is not None
     headers = "#include <lz4.h>\n#include <zlib.h>\n"
     command = ["g++", "-x", "c++", "-fsyntax-only", "-"]
     return subprocess.run(command, input=headers, text=True, capture_output=True, check=False).returncode == 0
@@ -48,8 +48,11 @@ def pytest_report_header() -> str:
     return f"replay random cases with {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Quick tests first: a plain mistake shows in seconds."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Quick tests first: a plain mistake shows in seconds. Evidence only where it is asked for: it takes an hour."""
+    if "evidence" not in str(config.option.markexpr):
+        config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker("evidence")])
+        items[:] = [i for i in items if not i.get_closest_marker("evidence")]
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 

@@ -13,6 +13,7 @@ import jinja2
 from markupsafe import Markup
 
 from hw.spec.errors import FileFormatError
+from hw.spec.isa import Kind, Target, assemble
 from intloom.files import read_bytes, write_text
 
 RECORD = "run.json"
@@ -60,12 +61,19 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         run=record,
         tiles=_tiles(record),
         verdict=_verdict(record),
+        totals=_totals(record["checks"]),
         cycles=f"{record['cycles'] or 0:,}",
         files=links,
         version=version("intloom"),
         css=Markup((here / "report.css").read_text("utf-8")),  # our own file
         js=Markup((here / "report.js").read_text("utf-8")),  # our own file
-        data=_embedded({**record, **timeline}),
+        data=_embedded(
+            {
+                **record,
+                **timeline,
+                "layers": _with_traffic(record["layers"], timeline["timeline"], record["params"]["rows"]),
+            }
+        ),
     )
 
 
@@ -95,6 +103,36 @@ def _verdict(record: dict[str, Any]) -> dict[str, Any]:
     compared = record["compared_bytes"]
     ok = None if not compared else record["mismatches"] == 0
     return {"ok": ok, "compared": _bytes(compared), "mismatches": f"{record['mismatches']:,}"}
+
+
+def _totals(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """What was compared with each reference, in one line."""
+    lines = []
+    for against in dict.fromkeys(c["against"] for c in checks):
+        chosen = [c for c in checks if c["against"] == against]
+        differ = sum(c["mismatches"] for c in chosen)
+        lines.append(
+            {
+                "against": against,
+                "tensors": len(chosen),
+                "bytes": f"{sum(c['bytes'] for c in chosen):,}",
+                "differ": f"{differ:,} differ" if differ else "",
+            }
+        )
+    return lines
+
+
+def _with_traffic(layers: list[dict[str, Any]], timeline: list[list[Any]], word_bytes: int) -> list[dict[str, Any]]:
+    """The layers with the bytes that their loads and stores move: weights, tensors read, tensors written."""
+    moved = [dict.fromkeys(("weights", "read", "written"), 0) for _ in layers]
+    for _, layer, _, _, _, text in timeline:
+        if not 0 <= layer < len(layers) or not text.startswith((Kind.LOAD.name, Kind.STORE.name)):
+            continue
+        move = assemble(text)
+        inward = "weights" if move.kind is Kind.LOAD and move["target"] == Target.WEIGHT else "read"
+        flow = inward if move.kind is Kind.LOAD else "written"
+        moved[layer][flow] += move["n0"] * move["n1"] * move["n2"] * word_bytes
+    return [{**layer, "traffic": traffic} for layer, traffic in zip(layers, moved, strict=True)]
 
 
 def _tiles(record: dict[str, Any]) -> list[_Tile]:

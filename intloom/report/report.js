@@ -6,7 +6,7 @@ const short = (n) => n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e
 const percent = (x) => (100 * x).toFixed(1) + " %";
 const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-const spoken = { work: "at work", no_instruction: "nothing to do", wait: "waits for another unit", memory: "waits for memory", weights: "waits for weights", drain: "waits for draining", other: "idle" };
+const spoken = { work: "at work", partial: "array partly filled", no_instruction: "nothing to do", wait: "waits for another unit", memory: "waits for memory", weights: "waits for weights", drain: "waits for draining", other: "starting and ending" };
 const peak = run.params.rows * run.params.cols;
 let chosen = -1;
 
@@ -27,11 +27,17 @@ const bars = (list, total, tag) => list.map(([k, v]) => `<${tag} style="width:${
 
 function drawUnits() {
   if (!$("units")) return;
-  const causes = new Set(["work"]);
+  const causes = new Set(["work", "partial"]);
   const rows = run.units.map((u) => {
-    const list = parts(u.busy, u.stalls, run.cycles);
+    let list = parts(u.busy, u.stalls, run.cycles), said = `${percent(u.busy / run.cycles)} at work`;
+    if (u.name === "mac") {
+      // What the array did in its busy cycles: multiply, or stand idle in rows and columns without a channel.
+      const ideal = Math.min(u.busy, run.macs / peak);
+      list = [["work", ideal], ["partial", u.busy - ideal], ...list.slice(1)].filter(([, v]) => v > 0);
+      said = `${percent(ideal / run.cycles)} useful`;
+    }
     list.forEach(([k]) => causes.add(k));
-    return `<div class="unit"><b>${u.name}</b><div class="bar">${bars(list, run.cycles, "div")}</div><span class="num">${percent(u.busy / run.cycles)} at work</span></div>`;
+    return `<div class="unit"><b>${u.name}</b><div class="bar">${bars(list, run.cycles, "div")}</div><span class="num">${said}</span></div>`;
   });
   const legend = [...causes].map((k) => `<span><i style="background:var(--${k})"></i>${spoken[k] || k}</span>`).join("");
   $("units").innerHTML = rows.join("") + `<div class="legend">${legend}</div>`;
@@ -39,7 +45,7 @@ function drawUnits() {
 
 function drawSkyline() {
   if (!$("skyline")) return;
-  const width = 1180, height = 180, total = run.layers.reduce((s, l) => s + l.cycles, 0) || 1;
+  const width = $("skyline").clientWidth - 46, height = 180, total = run.layers.reduce((s, l) => s + l.cycles, 0) || 1;
   let x = 0;
   const grid = [0, 0.5, 1].map((g) => `<line class="grid" x1="0" x2="${width}" y1="${height * (1 - g)}" y2="${height * (1 - g)}"/><text x="${width + 6}" y="${height * (1 - g) + 4}">${100 * g} %</text>`).join("");
   const layers = run.layers.map((l, i) => {
@@ -48,19 +54,47 @@ function drawSkyline() {
     const gap = w > 3 ? 1 : 0;
     return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.cycles)} cycles, ${percent(l.mac_use)} of the array</title><rect class="lost" x="${at}" y="0" width="${Math.max(0.2, w - gap)}" height="${height}"/><rect class="done" x="${at}" y="${height - h}" width="${Math.max(0.2, w - gap)}" height="${h}"/></g>`;
   }).join("");
-  $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 44} ${height + 26}">${grid}${layers}${axis(width, height + 16, total)}</svg>`;
+  $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 46} ${height + 26}">${grid}${layers}${axis(width, height + 16, total)}</svg>`;
 }
 function axis(width, y, total) {
-  return [0, 0.25, 0.5, 0.75, 1].map((f) => `<text x="${f * width}" y="${y}" text-anchor="${f === 0 ? "start" : f === 1 ? "end" : "middle"}">${short(f * total)} cycles</text>`).join("");
+  return ticks(width).map((f) => `<text x="${f * width}" y="${y}" text-anchor="${f === 0 ? "start" : f === 1 ? "end" : "middle"}">${short(f * total)} cycles</text>`).join("");
 }
 
+// Fractions of an axis that have room for a label.
+function ticks(width) { return width < 500 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]; }
+
+const flows = [["weights", "weights read"], ["read", "tensors read"], ["written", "tensors written"]];
 function drawTraffic() {
-  const width = 1180, height = 90, most = Math.max(1, ...run.layers.map((l) => l.dram_bytes)), step = width / run.layers.length;
+  const width = $("traffic").clientWidth, height = 110, most = Math.max(1, ...run.layers.map((l) => l.dram_bytes)), step = width / run.layers.length;
   const columns = run.layers.map((l, i) => {
-    const h = height * l.dram_bytes / most;
-    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.dram_bytes)} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/><rect style="fill:var(--load)" x="${i * step}" y="${height - h}" width="${Math.max(0.5, Math.min(40, step - 1.5))}" height="${h}" rx="1.5"/></g>`;
+    let y = height;
+    const stack = flows.map(([k]) => {
+      const h = height * l.traffic[k] / most;
+      y -= h;
+      return `<rect style="fill:var(--flow-${k})" x="${i * step}" y="${y}" width="${Math.max(0.5, Math.min(40, step - 1.5))}" height="${h}"/>`;
+    }).join("");
+    const said = flows.map(([k, name]) => `${name} ${number(l.traffic[k])}`).join(", ");
+    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${said} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/>${stack}</g>`;
   }).join("");
-  $("traffic").innerHTML = `<svg viewBox="0 -6 ${width + 44} ${height + 22}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}<text x="0" y="${height + 14}">${run.layers.length} layers in order of execution; the highest moves ${short(most)}B</text></svg>`;
+  const legend = flows.map(([k, name]) => `<span><i style="background:var(--flow-${k})"></i>${name}: ${short(run.layers.reduce((s, l) => s + l.traffic[k], 0))}B</span>`).join("");
+  $("traffic").innerHTML = `<svg viewBox="0 -6 ${width} ${height + 10}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}</svg><div class="legend">${legend}<span>highest column: ${short(most)}B</span></div>`;
+}
+
+// Each layer's verdict: compared by itself, as part of the layer that it is fused into, or not at all.
+function verdict(l) {
+  if (l.compared_bytes) return l.mismatches ? ["differs", `${number(l.mismatches)} of ${number(l.compared_bytes)} bytes differ`] : ["equal", `${number(l.compared_bytes)} bytes equal`];
+  return l.compared_in ? ["inside", `compared inside ${l.compared_in}`] : ["unseen", "not compared"];
+}
+function drawParity() {
+  const counts = {};
+  const cells = run.layers.map((l, i) => {
+    const [kind, said] = verdict(l);
+    counts[kind] = (counts[kind] ?? 0) + 1;
+    return `<i class="${kind}" data-layer="${i}" title="${escape(l.name)}: ${escape(said)}"></i>`;
+  }).join("");
+  const names = { equal: "equal", inside: "equal inside the layer that they are fused into", differs: "different", unseen: "not compared" };
+  const legend = Object.keys(names).filter((k) => counts[k]).map((k) => `<span><i class="${k}"></i>${counts[k]} ${counts[k] === 1 ? "layer" : "layers"} ${names[k]}</span>`).join("");
+  $("parity").innerHTML = `<div class="cells">${cells}</div><div class="legend">${legend}</div>`;
 }
 
 const columns = [
@@ -74,8 +108,10 @@ const columns = [
   ["array use", (l) => l.mac_use, (l) => l.macs ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
   ["unit's time", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false],
   ["memory B", (l) => l.dram_bytes, (l) => l.dram_bytes ? short(l.dram_bytes) : "", true],
-  ["parity", (l) => l.mismatches ?? -1, (l) => l.compared_bytes ? (l.mismatches ? `<span class="badtext">${number(l.mismatches)} differ</span>` : '<span class="goodtext">✓ equal</span>') : '<span class="dim">–</span>', false],
-  ["instructions", (l) => l.instructions, (l) => l.instructions ? number(l.instructions) : '<span class="dim" title="fused into a neighbour, or a matter of placement">free</span>', true],
+  ["parity", (l) => ["unseen", "inside", "equal", "differs"].indexOf(verdict(l)[0]), (l) => ({
+    equal: '<span class="goodtext">✓ equal</span>', differs: `<span class="badtext">✗ ${number(l.mismatches)} differ</span>`,
+    inside: `<span class="goodtext" title="${escape(verdict(l)[1])}">✓ fused</span>`, unseen: '<span class="dim">–</span>' })[verdict(l)[0]], false],
+  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into a neighbour, or a matter of placement">free</span>', true],
 ];
 let order = 0, up = true;
 function drawTable() {
@@ -83,7 +119,7 @@ function drawTable() {
   const rows = run.layers.filter((l) => words.every((w) => `${l.name} ${l.op} ${l.origin.join(" ")}`.toLowerCase().includes(w)));
   const key = columns[order][1];
   rows.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.index - b.index) * (up ? 1 : -1));
-  const head = columns.map(([n, , , right], i) => `<th data-column="${i}" class="${right ? "num" : ""}${i === order ? " sorted" + (up ? " up" : "") : ""}">${n}</th>`).join("");
+  const head = columns.map(([n, , , right], i) => `<th data-column="${i}" aria-sort="${i === order ? (up ? "ascending" : "descending") : "none"}" class="${right ? "num" : ""}${i === order ? " sorted" + (up ? " up" : "") : ""}">${n}</th>`).join("");
   $("layers").tHead.innerHTML = `<tr>${head}</tr>`;
   $("layers").tBodies[0].innerHTML = rows.map((l) => `<tr data-layer="${l.index}"${l.index === chosen ? ' class="chosen"' : ""} title="${escape(l.origin.join(", "))}">${columns.map(([n, , cell, right]) => `<td class="${right ? "num" : n === "layer" ? "name" : ""}">${cell(l)}</td>`).join("")}</tr>`).join("");
   $("count").textContent = `${rows.length} of ${run.layers.length}`;
@@ -92,11 +128,12 @@ function drawTable() {
 function choose(index, scroll) {
   chosen = index;
   const layer = run.layers[index];
-  document.querySelectorAll("g.layer").forEach((g) => g.classList.toggle("chosen", +g.dataset.layer === index));
-  document.querySelectorAll("#layers tbody tr").forEach((r) => r.classList.toggle("chosen", +r.dataset.layer === index));
+  mark();
   $("listing-name").textContent = layer.name;
   const lines = run.timeline.map((t, i) => [t, i]).filter(([t]) => t[1] === index);
   $("listing").innerHTML = lines.map(([t, i]) => `<span class="i">${String(i).padStart(6)} tile ${String(t[2]).padStart(3)}${t[3] === null ? "" : ` @${String(t[3]).padStart(9)}`}</span>  <span class="${run.unit_names[t[0]] || ""}">${escape(t[5])}</span>`).join("\n");
+  const count = lines.length;
+  $("listing-count").textContent = count ? `${number(count)} ${count === 1 ? "line" : "lines"}` : "none: fused into a neighbour, or only a matter of placement";
   if (scroll) document.querySelector(`#layers tr[data-layer="${index}"]`)?.scrollIntoView({ block: "nearest" });
   drawTimeline();
 }
@@ -127,9 +164,9 @@ function drawTimeline() {
     pen.fillRect(x, 6 + unit * (lane + 4), Math.max(0.6, end - x - (end - x > 4 ? 1 : 0)), lane);
   }
   pen.globalAlpha = 1; pen.fillStyle = colour("dim");
-  for (let i = 0; i <= 5; i++) {
-    pen.textAlign = i === 0 ? "left" : i === 5 ? "right" : "center";
-    pen.fillText(number(view[0] + (view[1] - view[0]) * i / 5), left + (width - left) * i / 5, height - 6);
+  for (const f of ticks(width)) {
+    pen.textAlign = f === 0 ? "left" : f === 1 ? "right" : "center";
+    pen.fillText(number(view[0] + (view[1] - view[0]) * f), left + (width - left) * f, height - 6);
   }
   pen.textAlign = "left";
 }
@@ -166,12 +203,19 @@ function wireTimeline() {
 
 function paint() {
   colour2 = run.unit_names.map((n) => colour(n));
-  drawUnits(); drawSkyline(); drawTraffic(); drawTable(); drawTimeline();
+  drawUnits(); drawParity(); drawTable(); resize();
+}
+function resize() {
+  drawSkyline(); drawTraffic(); drawTimeline();
+  mark();
+}
+function mark() {
+  document.querySelectorAll("[data-layer]").forEach((e) => e.classList.toggle("chosen", +e.dataset.layer === chosen));
 }
 document.addEventListener("click", (e) => {
   const column = e.target.closest("th[data-column]"), layer = e.target.closest("[data-layer]");
   if (column) { const c = +column.dataset.column; up = c === order ? !up : c < 3; order = c; drawTable(); }
-  else if (layer) choose(+layer.dataset.layer, layer.tagName === "g");
+  else if (layer) choose(+layer.dataset.layer, layer.tagName !== "TR");
 });
 $("search").addEventListener("input", drawTable);
 $("theme").addEventListener("click", () => {
@@ -179,7 +223,20 @@ $("theme").addEventListener("click", () => {
   document.documentElement.dataset.theme = dark ? "light" : "dark";
   paint();
 });
-window.addEventListener("resize", drawTimeline);
+document.querySelectorAll("#zoom button").forEach((b) => b.addEventListener("click", () => {
+  if (b.dataset.zoom === "0") view = [0, run.cycles];
+  zoom(+b.dataset.zoom || 1, (view[0] + view[1]) / 2);
+}));
+// A link to #layer-7 chooses that layer and shows its instructions.
+function follow() {
+  const wanted = Number(/^#layer-(\d+)$/.exec(location.hash)?.[1] ?? NaN);
+  if (!(wanted in run.layers)) return false;
+  choose(wanted, false);
+  $("listing-section").scrollIntoView();
+  return true;
+}
+window.addEventListener("hashchange", follow);
+window.addEventListener("resize", resize);
 wireTimeline();
 paint();
-if (run.layers.length) choose(run.layers.reduce((best, l, i) => (l.cycles > run.layers[best].cycles ? i : best), 0), false);
+if (!follow() && run.layers.length) choose(run.layers.reduce((best, l, i) => (l.cycles > run.layers[best].cycles ? i : best), 0), false);

@@ -33,7 +33,7 @@ def test_the_page_needs_no_network(run_folder):
 def test_the_page_holds_the_run(run_folder):
     page = write_report(run_folder).read_text()
     record, data = json.loads((run_folder / "run.json").read_text()), embedded(page)
-    assert data["layers"] == record["layers"]
+    assert [{k: v for k, v in layer.items() if k != "traffic"} for layer in data["layers"]] == record["layers"]
     assert len(data["timeline"]) == sum(layer["instructions"] for layer in record["layers"]) + sum(
         1 for row in data["timeline"] if not 0 <= row[1] < len(record["layers"])
     )
@@ -65,3 +65,16 @@ def test_a_broken_record_is_refused(tmp_path, content):
     with pytest.raises(FileFormatError, match=r"run\.json"):
         write_report(tmp_path)
     assert not (tmp_path / "report.html").exists()
+
+
+def test_traffic_is_split_by_what_the_instructions_move(run_folder):
+    for layer in embedded(write_report(run_folder).read_text())["layers"]:
+        assert sum(layer["traffic"].values()) == layer["dram_bytes"], layer["name"]
+
+
+def test_every_layer_has_a_verdict(run_folder):
+    layers = json.loads((run_folder / "run.json").read_text())["layers"]
+    names = {layer["name"] for layer in layers}
+    for layer in layers:
+        assert layer["compared_bytes"] or layer["compared_in"] in names, layer["name"]
+    assert sum(layer["compared_bytes"] > 0 for layer in layers) > len(layers) / 2

@@ -1,0 +1,77 @@
+"""The report in a real browser: it draws, sorts, searches, links layers to instructions, and changes its colours."""
+
+import json
+import re
+import subprocess
+
+import pytest
+
+from intloom.cli import main
+from intloom.report import write_report
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+SCRIPT = """
+const seen = {}, all = (s) => [...document.querySelectorAll(s)], one = (s) => document.querySelector(s);
+const failed = [];
+window.addEventListener("error", (e) => failed.push(e.message));
+seen.rows = all("#layers tbody tr").length;
+seen.units = all("#units .unit").length;
+seen.skyline = all("#skyline g.layer").length;
+seen.traffic = all("#traffic g.layer").length;
+seen.parity = all("#parity .cells i.equal, #parity .cells i.inside").length;
+one('th[data-column="4"]').click();
+const cycles = all("#layers tbody tr td:nth-child(5)").map((e) => +e.textContent.replace(/,/g, "") || 0);
+seen.sorted = cycles.every((v, i) => i === 0 || cycles[i - 1] >= v) && cycles[0] > cycles[cycles.length - 1];
+one("#search").value = "concat";
+one("#search").dispatchEvent(new Event("input"));
+seen.found = all("#layers tbody tr td:nth-child(2)").map((e) => e.textContent);
+all("#parity .cells i")[0].click();
+seen.listing = one("#listing").textContent.split("\\n").length;
+seen.chosen = one("#listing-name").textContent;
+one("#theme").click();
+const first = getComputedStyle(document.body).backgroundColor;
+one("#theme").click();
+seen.colours = first !== getComputedStyle(document.body).backgroundColor;
+seen.wide = document.documentElement.scrollWidth <= window.innerWidth;
+location.hash = "#layer-1";
+setTimeout(() => {
+  seen.linked = one("#listing-name").textContent;
+  seen.failed = failed;
+  document.title = "SEEN" + JSON.stringify(seen);
+}, 300);
+"""
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory, quantized_models):
+    folder = tmp_path_factory.mktemp("browser")
+    loom = folder / "net.loom"
+    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(loom), "-q"]) == 0
+    assert main(["run", str(loom), "--backend", "rtl", "--check", "-o", str(folder / "run"), "-q"]) == 0
+    return folder / "run"
+
+
+def drive(page, folder, width):
+    """What the script saw in a window of this width."""
+    (folder / "drive.html").write_text(page.read_text().replace("</body>", f"<script>{SCRIPT}</script></body>"))
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=4000"]
+    command += [f"--window-size={width},900", "--dump-dom", f"file://{folder / 'drive.html'}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(re.search(r"<title>SEEN(.*?)</title>", done.stdout).group(1))
+
+
+@pytest.mark.parametrize("width", [1400, 500])
+def test_everything_on_the_page_works(run_folder, width):
+    page = write_report(run_folder)
+    record = json.loads((run_folder / "run.json").read_text())
+    layers = record["layers"]
+    seen = drive(page, run_folder, width)
+    assert not seen["failed"]
+    assert seen["rows"] == seen["skyline"] == seen["traffic"] == seen["parity"] == len(layers)
+    assert seen["units"] == 4
+    assert seen["sorted"]
+    assert seen["found"] and all("oncat" in name for name in seen["found"])
+    assert seen["listing"] == layers[0]["instructions"]
+    assert (seen["chosen"], seen["linked"]) == (layers[0]["name"], layers[1]["name"])
+    assert seen["colours"]
+    assert seen["wide"], "the page must not be wider than its window"
