@@ -43,8 +43,6 @@ class Engine(wiring.Component):
         Configuration: memory base in words, the program's place and length, the watchdog's limit.
     launch, running, halt
         From the sequencer.
-    counts
-        Finished instructions of each unit in this program.
     units
         What units and queues did in this cycle.
     started, done
@@ -69,7 +67,6 @@ class Engine(wiring.Component):
                 "launch": In(1),
                 "running": In(1),
                 "halt": In(1),
-                "counts": In(COUNTS_LAYOUT),
                 "units": Out(data.ArrayLayout(UNIT_EVENTS_LAYOUT, len(QUEUED_UNITS))),
                 "started": Out(len(QUEUED_UNITS)),
                 "done": Out(len(QUEUED_UNITS)),
@@ -98,6 +95,7 @@ class Engine(wiring.Component):
             m.submodules[f"{unit.name.lower()}_queue"] = queues[unit]
             wiring.connect(m, dispatch.queues[unit], queues[unit].i)
             self._join_unit(m, unit, queues[unit], ports[unit])
+        self._count(m, dispatch, queues)
         self._watch(m, dispatch, queues, ports)
         m.d.comb += [
             dispatch.quiet.eq(Cat(q.empty & port.idle for q, port in zip(queues, ports, strict=True)).all()),
@@ -150,13 +148,11 @@ class Engine(wiring.Component):
             dispatch.running.eq(self.running),
             dispatch.instruction_error.eq(fetch.instruction_error),
             dispatch.exhausted.eq(fetch.exhausted),
-            dispatch.counts.eq(self.counts),
         ]
 
     def _join_unit(self, m: Module, unit: Unit, queue: UnitQueue, port: UnitPort) -> None:
         events = self.units[unit]
         m.d.comb += [
-            queue.counts.eq(self.counts),
             port.valid.eq(queue.o.valid),
             port.instruction.eq(queue.o.payload.instruction),
             port.index.eq(queue.o.payload.index),
@@ -170,6 +166,14 @@ class Engine(wiring.Component):
             events.empty.eq(queue.empty),
             events.done.eq(port.done),
         ]
+
+    def _count(self, m: Module, dispatch: Dispatch, queues: list[UnitQueue]) -> None:
+        """Finished instructions of each unit in this program."""
+        counts = Signal(COUNTS_LAYOUT)
+        for unit in QUEUED_UNITS:
+            with m.If(self.done[unit]):
+                m.d.sync += counts[unit].eq(counts[unit] + 1)
+        m.d.comb += [dispatch.counts.eq(counts), *(queue.counts.eq(counts) for queue in queues)]
 
     def _watch(self, m: Module, dispatch: Dispatch, queues: list[UnitQueue], ports: list[UnitPort]) -> None:
         """Gather faults, and tell the watchdog what each unit is at."""

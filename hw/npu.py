@@ -10,7 +10,7 @@ from amaranth.lib.wiring import Out
 
 from hw.spec.isa import QUEUED_UNITS
 from hw.spec.params import HardwareParams
-from hw.spec.regs import ADDRESS_BITS, COUNTERS, register
+from hw.spec.regs import ADDRESS_BITS, register
 
 from .bus import axi4, axi4_lite
 from .control.counters import Counters
@@ -117,11 +117,9 @@ class Npu(wiring.Component):
             counters.read_beat.eq(bus.r.valid & bus.r.ready),
             counters.write_beat.eq(bus.w.valid & bus.w.ready),
             counters.units.eq(engine.units),
+            registers.turn.eq(counters.turn),
+            registers.count.eq(counters.value),
         ]
-        position = {r.name: i for i, r in enumerate(COUNTERS)}
-        m.d.comb += [getattr(registers, name.lower()).eq(counters.values[i]) for name, i in position.items()]
-        done = Cat(counters.values[position[f"{u.name}_DONE"]][: len(engine.counts[u])] for u in QUEUED_UNITS)
-        m.d.comb += engine.counts.eq(done)
 
 
 def _field(register_name: str, field_name: str, value: Value) -> Value:

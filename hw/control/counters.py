@@ -1,15 +1,20 @@
-"""Performance counters, one for every counter register."""
+"""Performance counters: a short count for every event, and one memory for their upper bits."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from hw.spec.isa import QUEUED_UNITS
 from hw.spec.regs import COUNTERS, Stall, stall_counter
 
 COUNTER_BITS = 32
+TURN_BITS = ceil_log2(len(COUNTERS))
+SHORT_BITS = TURN_BITS + 1
+"""Bits of a short count: between two of its turns it grows by less than half of its range, or by just half."""
 
 UNIT_EVENTS_LAYOUT = data.StructLayout({"busy": 1, "stall": len(Stall), "waiting": 1, "empty": 1, "done": 1})
 """What a unit and its queue did in a cycle; see `UnitPort` and `UnitQueue`."""
@@ -21,6 +26,9 @@ class Counters(wiring.Component):
     A unit is either busy, or stalled for its own reason, or waits for other units, or has no instruction; at most
     one of these counts in a cycle.
 
+    Each event has a short count of its own, which wraps. A memory holds the upper bits of all counters; they take
+    turns to be brought up to date, each every `TURNS` cycles, which is sooner than its short count can wrap twice.
+
     Members
     -------
     launch
@@ -31,9 +39,12 @@ class Counters(wiring.Component):
         A word passed on the bus.
     units
         Events of the units, in the order of `QUEUED_UNITS`.
-    values
-        The counters, in the order of `COUNTERS`.
+    turn, value
+        A counter, by its place in `COUNTERS`, and what it was `LATENCY` cycles ago. Turns without a counter give 0.
     """
+
+    TURNS = 1 << ceil_log2(len(COUNTERS))
+    LATENCY = 1
 
     def __init__(self) -> None:
         super().__init__(
@@ -43,20 +54,64 @@ class Counters(wiring.Component):
                 "read_beat": In(1),
                 "write_beat": In(1),
                 "units": In(data.ArrayLayout(UNIT_EVENTS_LAYOUT, len(QUEUED_UNITS))),
-                "values": Out(data.ArrayLayout(COUNTER_BITS, len(COUNTERS))),
+                "turn": Out(TURN_BITS),
+                "value": Out(COUNTER_BITS),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """One incrementer a counter."""
+        """In one cycle a counter's short count and upper bits are read, in the next they make its value."""
         m = Module()
-        events = self._events(m)
-        for i, register in enumerate(COUNTERS):
-            with m.If(self.launch):
-                m.d.sync += self.values[i].eq(0)
-            with m.Elif(events[register.name]):
-                m.d.sync += self.values[i].eq(self.values[i] + 1)
+        at = Signal(TURN_BITS)
+        first_round = Signal(init=1)
+        with m.If(self.launch):
+            m.d.sync += [at.eq(0), first_round.eq(1)]
+        with m.Else():
+            m.d.sync += at.eq(at + 1)
+            with m.If(at == self.TURNS - 1):
+                m.d.sync += first_round.eq(0)
+        low = Signal(SHORT_BITS)
+        m.d.sync += [self.turn.eq(at), low.eq(self._short_count(m, at))]
+        self._extend(m, at, first_round, low)
         return m
+
+    def _short_count(self, m: Module, at: Signal) -> Signal:
+        """The short count whose turn it is."""
+        chosen = Signal(SHORT_BITS)
+        events = self._events(m)
+        shorts = [Signal(SHORT_BITS, name=f"short_{register.name.lower()}") for register in COUNTERS]
+        for short, register in zip(shorts, COUNTERS, strict=True):
+            with m.If(self.launch):
+                m.d.sync += short.eq(0)
+            with m.Elif(events[register.name]):
+                m.d.sync += short.eq(short + 1)
+        with m.Switch(at):
+            for i, short in enumerate(shorts):
+                with m.Case(i):
+                    m.d.comb += chosen.eq(short)
+        return chosen
+
+    def _extend(self, m: Module, at: Signal, first_round: Signal, low: Signal) -> None:
+        """Upper bits, and the short count's top bit at its last turn: when that has fallen, the count has wrapped."""
+        shape = data.StructLayout({"high": COUNTER_BITS - SHORT_BITS, "top": 1})
+        m.submodules.memory = memory = Memory(shape=shape, depth=self.TURNS, init=[])
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        old = Signal(shape)
+        high = Signal(COUNTER_BITS - SHORT_BITS)
+        m.d.comb += [
+            read.addr.eq(at),
+            high.eq(old.high + (old.top & ~low[-1])),
+            self.value.eq(Cat(low, high)),
+            write.addr.eq(self.turn),
+            write.data.high.eq(high),
+            write.data.top.eq(low[-1]),
+            write.en.eq(1),
+        ]
+        # What the memory holds is of an earlier program, or nothing yet.
+        with m.If(first_round):
+            m.d.sync += old.eq(0)
+        with m.Else():
+            m.d.sync += old.eq(read.data)
 
     def _events(self, m: Module) -> dict[str, Signal]:
         events = {register.name: Signal(name=register.name.lower()) for register in COUNTERS}

@@ -7,11 +7,25 @@ from typing import Any
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from hw.bus.axi4 import Resp
 from hw.bus.axi4_lite import DATA_BITS, Axi4Lite
 from hw.spec.params import HardwareParams
-from hw.spec.regs import ADDRESS_BITS, CAPABILITIES, REGISTER_BYTES, REGISTERS, Access, Register, capability_values
+from hw.spec.regs import (
+    ADDRESS_BITS,
+    CAPABILITIES,
+    COUNTERS,
+    REGISTER_BYTES,
+    REGISTERS,
+    Access,
+    Register,
+    capability_values,
+)
+
+from .counters import COUNTER_BITS, TURN_BITS
+
+_PLAIN_REGISTERS = tuple(r for r in REGISTERS if r not in COUNTERS)
 
 
 def constants(params: HardwareParams) -> dict[str, int]:
@@ -33,23 +47,31 @@ def writable_mask(register: Register, params: HardwareParams) -> int:
 
 
 class Registers(wiring.Component):
-    """The registers behind an AXI4-Lite port; a read answers after `READ_LATENCY` cycles.
+    """The registers behind an AXI4-Lite port.
 
+    A read answers `READ_LATENCY` cycles after its address was taken; that of a counter waits for the counter's turn.
     Addresses without a register read as 0, writes to them and to read-only registers do nothing; all are answered OKAY.
     Byte strobes are obeyed.
 
     Members, besides `bus`: for each register by its name in lower case,
-    read-write: its value; read-only and not constant: the value to read; write-1-to-clear: a mask of flags to set, and
-    `<name>_value`; write-only: a mask of pulses.
+    read-write: its value; read-only, not constant and no counter: the value to read; write-1-to-clear: a mask of flags
+    to set, and `<name>_value`; write-only: a mask of pulses.
+
+    turn, count:
+        A counter, by its place in `COUNTERS`, and its value.
     """
 
-    READ_LATENCY = 1
+    READ_LATENCY = 2
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._constants = constants(params)
-        members: dict[str, Any] = {"bus": In(Axi4Lite(ADDRESS_BITS))}
-        for r in REGISTERS:
+        members: dict[str, Any] = {
+            "bus": In(Axi4Lite(ADDRESS_BITS)),
+            "turn": In(TURN_BITS),
+            "count": In(COUNTER_BITS),
+        }
+        for r in _PLAIN_REGISTERS:
             name = r.name.lower()
             if r.access is Access.RW:
                 members[name] = Out(DATA_BITS, init=r.reset)
@@ -78,16 +100,26 @@ class Registers(wiring.Component):
         return value
 
     def _serve_reads(self, m: Module) -> None:
+        """Take an address; answer as soon as what stands there is at hand."""
         bus = self.bus
-        m.d.comb += [bus.ar.ready.eq(~bus.r.valid | bus.r.ready), bus.r.payload.resp.eq(Resp.OKAY)]
-        with m.If(bus.ar.ready):
-            m.d.sync += bus.r.valid.eq(bus.ar.valid)
-        with m.If(bus.ar.ready & bus.ar.valid):
-            m.d.sync += bus.r.payload.data.eq(0)
-            with m.Switch(bus.ar.payload.addr // REGISTER_BYTES):
-                for register in REGISTERS:
-                    with m.Case(register.offset // REGISTER_BYTES):
-                        m.d.sync += bus.r.payload.data.eq(self._readable(register))
+        asked = Signal()
+        word = Signal(ADDRESS_BITS - exact_log2(REGISTER_BYTES))
+        of_counters = word[TURN_BITS:] == COUNTERS[0].offset // REGISTER_BYTES >> TURN_BITS
+        known = Signal()
+        plain = Signal(DATA_BITS)
+        m.d.comb += [
+            bus.ar.ready.eq(~asked & (~bus.r.valid | bus.r.ready)),
+            bus.r.payload.resp.eq(Resp.OKAY),
+            known.eq(asked & (~of_counters | (word[:TURN_BITS] == self.turn))),
+        ]
+        with m.Switch(word):
+            for register in _PLAIN_REGISTERS:
+                with m.Case(register.offset // REGISTER_BYTES):
+                    m.d.comb += plain.eq(self._readable(register))
+        with m.If(known):
+            m.d.sync += [bus.r.valid.eq(1), asked.eq(0), bus.r.payload.data.eq(Mux(of_counters, self.count, plain))]
+        with m.Elif(bus.ar.ready):
+            m.d.sync += [bus.r.valid.eq(0), asked.eq(bus.ar.valid), word.eq(bus.ar.payload.addr // REGISTER_BYTES)]
 
     def _serve_writes(self, m: Module) -> None:
         """Take address and data together."""
@@ -101,19 +133,20 @@ class Registers(wiring.Component):
         ]
         with m.If(take | bus.b.ready):
             m.d.sync += bus.b.valid.eq(take)
-        mask = Cat(strobe.replicate(8) for strobe in bus.w.payload.strb)
         word = bus.aw.payload.addr // REGISTER_BYTES
-        for register in REGISTERS:
-            here = take & (word == register.offset // REGISTER_BYTES)
-            self._write(m, register, here, mask)
+        for register in _PLAIN_REGISTERS:
+            self._write(m, register, take & (word == register.offset // REGISTER_BYTES))
 
-    def _write(self, m: Module, register: Register, here: Value, mask: Value) -> None:
-        data = self.bus.w.payload.data
+    def _write(self, m: Module, register: Register, here: Value) -> None:
+        """Byte by byte, so that a byte's strobe enables its registers."""
+        data, strobes = self.bus.w.payload.data, self.bus.w.payload.strb
+        mask = Cat(strobe.replicate(8) for strobe in strobes)
         name = register.name.lower()
         if register.access is Access.RW:
-            value = getattr(self, name)
-            with m.If(here):
-                m.d.sync += value.eq(((value & ~mask) | (data & mask)) & writable_mask(register, self._params))
+            value, writable = getattr(self, name), writable_mask(register, self._params)
+            for lsb in range(0, DATA_BITS, 8):
+                with m.If(here & strobes[lsb // 8]):
+                    m.d.sync += value[lsb : lsb + 8].eq(data[lsb : lsb + 8] & (writable >> lsb & 0xFF))
         elif register.access is Access.WO:
             m.d.comb += getattr(self, name).eq(Mux(here, data & mask, 0))
         elif register.access is Access.W1C:

@@ -6,11 +6,14 @@ import random
 from collections import Counter
 from typing import Any
 
+import pytest
 from amaranth.sim import Simulator
 
 from hw.control.counters import Counters
 from hw.spec.isa import QUEUED_UNITS
 from hw.spec.regs import COUNTERS, Stall
+
+CYCLES = [register.name for register in COUNTERS].index("CYCLES")
 
 
 def _expected(unit: str, event: dict[str, int]) -> list[str]:
@@ -24,43 +27,96 @@ def _expected(unit: str, event: dict[str, int]) -> list[str]:
     return [*names, f"{unit}_STALL_NO_INSTRUCTION"] if event["empty"] else names
 
 
-def test_each_cycle_counts_once(seed: int) -> None:
-    rng = random.Random(seed)
-    bench = Counters()
-    expected: Counter[str] = Counter()
-
-    async def body(ctx: Any) -> None:
-        ctx.set(bench.launch, 1)
+async def _values(ctx: Any, bench: Counters) -> list[int]:
+    """All counters, each read at its turn; nothing may count meanwhile."""
+    for _ in range(2 * Counters.TURNS + Counters.LATENCY):
         await ctx.tick()
-        ctx.set(bench.launch, 0)
-        ctx.set(bench.running, 1)
-        for _ in range(200):
-            expected["CYCLES"] += 1
-            for name in ("read_beat", "write_beat"):
-                value = rng.randint(0, 1)
-                ctx.set(getattr(bench, name), value)
-                expected[f"{name.upper()}S"] += value
-            for unit in QUEUED_UNITS:
-                waiting = rng.randint(0, 1)
-                event = {"busy": rng.randint(0, 1), "stall": rng.choice([0, 0, 4, 8, 16]), "waiting": waiting}
-                event |= {"empty": 0 if waiting else rng.randint(0, 1), "done": rng.randint(0, 1)}
-                for name, value in event.items():
-                    ctx.set(bench.units[unit][name], value)
-                expected.update(_expected(unit.name, event))
-            await ctx.tick()
-        ctx.set(bench.running, 0)
-        for unit in QUEUED_UNITS:
-            ctx.set(bench.units[unit].done, 0)
-        for _ in range(5):
-            await ctx.tick()
-        for i, register in enumerate(COUNTERS):
-            assert ctx.get(bench.values[i]) == expected[register.name], register.name
-        ctx.set(bench.launch, 1)
+    values = [0] * Counters.TURNS
+    for _ in range(Counters.TURNS):
+        values[ctx.get(bench.turn)] = ctx.get(bench.value)
         await ctx.tick()
-        assert not any(ctx.get(bench.values[i]) for i in range(len(COUNTERS)))
+    assert not any(values[len(COUNTERS) :]), "turns without a counter must give 0"
+    return values[: len(COUNTERS)]
 
+
+async def _launch(ctx: Any, bench: Counters) -> None:
+    ctx.set(bench.launch, 1)
+    await ctx.tick()
+    ctx.set(bench.launch, 0)
+
+
+def _simulate(bench: Counters, body: Any) -> None:
     simulator = Simulator(bench)
     simulator.add_clock(1e-8)
     simulator.add_testbench(body)
     simulator.run()
-    assert all(expected[r.name] for r in COUNTERS), "every counter must have been tried"
+
+
+def _idle(ctx: Any, bench: Counters) -> None:
+    ctx.set(bench.running, 0)
+    for unit in QUEUED_UNITS:
+        ctx.set(bench.units[unit].done, 0)
+
+
+@pytest.mark.parametrize("change", [1.0, 0.02], ids=["restless", "steady"])
+def test_each_cycle_counts_once(change: float, seed: int) -> None:
+    """Events that change in every cycle, and events that last, for two programs one after the other."""
+    rng = random.Random(seed)
+    bench = Counters()
+    seen: set[str] = set()
+
+    def new_events(ctx: Any) -> list[str]:
+        names = ["CYCLES"]
+        for name in ("read_beat", "write_beat"):
+            value = rng.randint(0, 1)
+            ctx.set(getattr(bench, name), value)
+            names += [f"{name.upper()}S"] * value
+        for unit in QUEUED_UNITS:
+            waiting = rng.randint(0, 1)
+            event = {"busy": rng.randint(0, 1), "stall": rng.choice([0, 0, 4, 8, 16]), "waiting": waiting}
+            event |= {"empty": 0 if waiting else rng.randint(0, 1), "done": rng.randint(0, 1)}
+            for name, value in event.items():
+                ctx.set(bench.units[unit][name], value)
+            names += _expected(unit.name, event)
+        return names
+
+    async def body(ctx: Any) -> None:
+        assert not any(await _values(ctx, bench)), "counters must read 0 before any program"
+        for cycles in (rng.randint(900, 1300), rng.randint(1, 60)):
+            expected: Counter[str] = Counter()
+            await _launch(ctx, bench)
+            ctx.set(bench.running, 1)
+            names: list[str] = []
+            for cycle in range(cycles):
+                if not cycle or rng.random() < change:
+                    names = new_events(ctx)
+                expected.update(names)
+                await ctx.tick()
+            _idle(ctx, bench)
+            found = await _values(ctx, bench)
+            assert found == [expected[register.name] for register in COUNTERS]
+            seen.update(name for name, count in expected.items() if count > Counters.TURNS)
+        await _launch(ctx, bench)
+        assert not any(await _values(ctx, bench)), "launch must clear"
+
+    _simulate(bench, body)
+    if change == 1.0:
+        assert seen == {r.name for r in COUNTERS}, "every counter must have grown past its short count"
+
+
+def test_a_value_is_exact_at_its_turn() -> None:
+    """While a program runs, too: what is read is the count `LATENCY` cycles ago, carried beyond the short count."""
+    bench = Counters()
+    readings: list[tuple[int, int]] = []
+
+    async def body(ctx: Any) -> None:
+        await _launch(ctx, bench)
+        ctx.set(bench.running, 1)
+        for cycle in range(40 * Counters.TURNS):
+            if ctx.get(bench.turn) == CYCLES and cycle > Counters.TURNS:
+                readings.append((cycle, ctx.get(bench.value)))
+            await ctx.tick()
+
+    _simulate(bench, body)
+    assert len(readings) >= 38
+    assert all(value == cycle - Counters.LATENCY for cycle, value in readings)
