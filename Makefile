@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast lint format types generated docs bench fpga formal mutate wheel lock clean
+.PHONY: help demo test test-fast evidence lint format types generated docs bench fpga formal mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -29,6 +29,9 @@ test: $(READY)  ## all tests, quick ones first
 
 test-fast: $(READY)  ## tests of at most a few seconds each
 	$(PYTEST) -n $(JOBS) -m "not slow"
+
+evidence: $(READY)  ## every network of the zoo at full size against onnxruntime; about an hour
+	$(PYTEST) -m evidence --durations 0 -rA
 
 lint: $(READY)  ## style, import layering, docstrings
 	$(BIN)/ruff check .

@@ -20,7 +20,8 @@ from .importer.text import model_text
 from .ir import IntGraph
 from .ir.serialise import to_text
 from .ir.verify import verify
-from .partition.host import border_value, head_part, tail_part
+from .partition.host import border_value, entry_source, part_before, tail_part
+from .partition.regions import return_thin_regions, split, tensor_levels
 from .partition.verdicts import NodeVerdict, judge
 from .partition.warn import find_warnings
 
@@ -58,11 +59,16 @@ class Quant:
 class FoldedModel:
     """What folding gives."""
 
+    whole: IntGraph
+    """All integer operations. Its inputs that `late` names are made by the host between two regions."""
     regions: tuple[IntGraph, ...]
-    host_head: bytes | None
-    """ONNX model of the float part before the graph; None where the inputs only need quantising."""
+    """The graph in parts that run one after the other, each a program; none where nothing can be accelerated."""
+    host_parts: tuple[bytes | None, ...]
+    """What the host runs before each region, as ONNX models; None where the inputs only need quantising."""
     host_tail: bytes | None
-    """ONNX model of the part after the graph, fed by the dequantised outputs; None where nothing is left."""
+    """ONNX model of the part after the last region, fed by the dequantised outputs; None where nothing is left."""
+    inputs: Mapping[str, tuple[int, ...]]
+    """The model's inputs and their shapes."""
     verdicts: tuple[NodeVerdict, ...]
     warnings: tuple[str, ...]
     input_quant: Mapping[str, Quant]
@@ -72,19 +78,24 @@ class FoldedModel:
 
     @property
     def graph(self) -> IntGraph:
-        """The one region.
+        """All integer operations.
 
         Raises
         ------
         UnsupportedError
             Nothing of the model can run on the accelerator.
         """
-        if len(self.regions) != 1:
+        if not self.regions:
             reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.verdicts if v.reason)[:400]
             raise UnsupportedError(
                 f"no part of the model can run on the accelerator: {reasons or 'it is not quantised'}"
             )
-        return self.regions[0]
+        return self.whole
+
+    @property
+    def late(self) -> frozenset[str]:
+        """Inputs of the graph that the host makes from other integers."""
+        return frozenset(n for n, q in self.input_quant.items() if q.source not in self.inputs and q.source == q.stored)
 
 
 def pass_names() -> tuple[str, ...]:
@@ -106,13 +117,20 @@ def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     prepared = run_passes(model, MODEL_PASSES, check_model)
     low = lower_units(prepared, match)
+    return_thin_regions(low)
     graph, leaving = graph_of(low, model)
     verify(graph)
     graph = run_passes(graph, GRAPH_PASSES, verify)
+    regions = split(graph, tensor_levels(low))
+    parts = [part_before(low, r, leaving, first=r is regions[0]) for r in regions]
+    for region in regions:
+        verify(region)
     return FoldedModel(
-        regions=(graph,) if graph.nodes else (),
-        host_head=_serialised(head_part(low, graph)),
+        whole=graph,
+        regions=regions,
+        host_parts=tuple(_serialised(p) for p in parts),
         host_tail=_serialised(tail_part(low, leaving)),
+        inputs={v: model.shape(v) or () for v in model.inputs},
         verdicts=judge(model, low),
         warnings=find_warnings(low),
         input_quant={name: _quant(low, name, name) for name in graph.inputs},
@@ -134,7 +152,9 @@ def dump_pass(model: Model, name: str, *, match: Match = Match.ORT) -> str:
     seen: dict[str, str] = {}
     prepared = run_passes(model, MODEL_PASSES, check_model, lambda step, m: seen.update({step: model_text(m)}))
     if name not in seen:
-        graph, _ = graph_of(lower_units(prepared, match), model)
+        low = lower_units(prepared, match)
+        return_thin_regions(low)
+        graph, _ = graph_of(low, model)
         run_passes(graph, GRAPH_PASSES, verify, lambda step, g: seen.update({step: to_text(g)}))
     return seen[name]
 
@@ -148,8 +168,7 @@ def _quant(low: Lowering, stored: str, tensor: str) -> Quant:
     model = low.model
     maker = model.producers.get(stored)
     readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
-    outside = stored if maker is None else maker.inputs[0]
-    source = outside if stored in low.entries else border_value(model, stored)
+    source = entry_source(low, stored) if stored in low.entries else border_value(model, stored)
     # What enters is quantised by its QuantizeLinear; what leaves as a float, by the DequantizeLinear that makes it.
     leaves_as_float = stored not in low.entries and source != stored
     pattern = model.producers[source] if leaves_as_float else maker or readers[0]

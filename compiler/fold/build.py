@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 
@@ -30,14 +31,16 @@ def lower_units(model: Model, match: Match) -> Lowering:
     for node in model.nodes:
         unit = units.get(node.name)
         if unit is not None and unit.output not in low.views:
-            _attempt(low, unit.nodes, partial(_lower, low, unit))
+            low.made_by[unit.output] = tuple(n.name for n in unit.nodes)
+            if not _attempt(low, unit.nodes, partial(_lower, low, unit)):
+                _enter_late(low, unit)
         elif node.domain and find(node.domain, node.op) is not None:
             _attempt(low, (node,), partial(lower_custom, low, node))
     return low
 
 
-def _attempt(low: Lowering, nodes: Sequence[OnnxNode], action: Callable[[], None]) -> None:
-    """Lower some nodes, or leave the graph as it was and say why."""
+def _attempt(low: Lowering, nodes: Sequence[OnnxNode], action: Callable[[], None]) -> bool:
+    """Lower some nodes, or leave the graph as it was and say why; tells whether they were lowered."""
     before, views = len(low.nodes), dict(low.views)
     try:
         action()
@@ -49,6 +52,8 @@ def _attempt(low: Lowering, nodes: Sequence[OnnxNode], action: Callable[[], None
         for made in nodes:
             low.verdicts.setdefault(made.name, (Verdict.HOST, str(error)))
             low.remedies.setdefault(made.name, error.remedy if isinstance(error, Refusal) else _ADVICE)
+        return False
+    return True
 
 
 def _lower(low: Lowering, unit: Unit) -> None:
@@ -105,12 +110,24 @@ def _enter(low: Lowering, stored: str) -> None:
     low.views[stored] = (stored, shape)
 
 
+def _enter_late(low: Lowering, unit: Unit) -> None:
+    """Make integers that the host computes an input of the graph, for what follows them."""
+    shape = low.model.shape(unit.output)
+    if shape is None:
+        return
+    with contextlib.suppress(UnsupportedError):  # then what follows runs on the host too
+        low.tensors[unit.output] = low.tensor(unit.output, as_image(shape), low.params(unit))
+        low.entries.append(unit.output)
+        low.late.append(unit.output)
+        low.views[unit.output] = (unit.output, shape)
+
+
 def graph_of(low: Lowering, file: Model) -> tuple[IntGraph, dict[str, str]]:
     """The integer graph, and for each of the model's stored integers that leave it the tensor that holds them.
 
     A view that a pass made leaves under its tensor's own name, which the model as it came in `file` knows.
     """
-    outside = [n for n in low.model.nodes if not _inside(low, n.name)]
+    outside = [n for n in low.model.nodes if not low.runs(n.name)]
     read = {v for n in outside if n.op != DEQUANTIZE for v in n.inputs} | set(low.model.outputs)
     leaving: dict[str, str] = {}
     for stored, (tensor, _) in low.views.items():
@@ -124,8 +141,3 @@ def graph_of(low: Lowering, file: Model) -> tuple[IntGraph, dict[str, str]]:
     outputs = tuple(dict.fromkeys(leaving.values()))
     graph = IntGraph(low.model.name, dict(low.tensors), tuple(low.nodes), tuple(low.entries), outputs)
     return graph, leaving
-
-
-def _inside(low: Lowering, name: str) -> bool:
-    verdict = low.verdicts.get(name)
-    return verdict is not None and verdict[0] not in (Verdict.HOST, Verdict.UNSUPPORTED)

@@ -99,12 +99,16 @@ class Lowering:
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     verdicts: dict[str, tuple[Verdict, str]] = field(default_factory=dict)
     remedies: dict[str, str] = field(default_factory=dict)
-    notes: list[str] = field(default_factory=list)
-    """Warnings of single lowerings."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """Warnings of single lowerings, by the node of the model."""
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimisation level."""
     entries: list[str] = field(default_factory=list)
     """Stored integers that are inputs of the graph."""
+    late: list[str] = field(default_factory=list)
+    """The entries that the host makes from other integers, in the model's order."""
+    made_by: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    """For stored integers the nodes of the unit that makes them."""
 
     def operand(self, value: str) -> Operand:
         """The integers behind a float value.
@@ -192,6 +196,11 @@ class Lowering:
         """Record where a unit's nodes went."""
         for n in unit.nodes:
             self.verdicts.setdefault(n.name, (verdict, note))
+
+    def runs(self, name: str) -> bool:
+        """Whether a node of the model went to the accelerator."""
+        verdict = self.verdicts.get(name)
+        return verdict is not None and verdict[0] not in (Verdict.HOST, Verdict.UNSUPPORTED)
 
     def function(self, tensor: str) -> ByteFunction:
         """A tensor as a function of one byte: of itself where nothing better is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .ops import Node
+from .ops import Conv, ConvTranspose, Node
 
 
 @dataclass(frozen=True)
@@ -55,3 +55,12 @@ class IntGraph:
     def consumers(self, tensor: str) -> tuple[Node, ...]:
         """The nodes that read `tensor`, in order."""
         return tuple(n for n in self.nodes if tensor in n.inputs)
+
+
+def macs(node: Node, tensors: Mapping[str, Tensor]) -> int:
+    """True multiply-accumulates of a node, without padding."""
+    if not isinstance(node, Conv):
+        return 0
+    # Each input pixel of a transposed convolution, each output pixel of another, meets the whole kernel.
+    place = tensors[node.inputs[0] if isinstance(node, ConvTranspose) else node.output]
+    return place.height * place.width * int(node.weights[0].size)

@@ -1,8 +1,8 @@
-"""Cuts out the parts that run on the host, through onnxruntime: the head before the integer graph, the tail after."""
+"""Cuts out the parts that run on the host, through onnxruntime: before, between and after the regions of the integer graph."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from ..fold.lowering import Lowering
@@ -11,15 +11,14 @@ from ..importer import Model, OnnxNode, cut
 from ..ir import IntGraph
 
 
-def head_part(low: Lowering, graph: IntGraph) -> Model | None:
-    """Float operators between the model's inputs and the values that the graph's inputs quantise."""
-    model = low.model
-    makers = [model.producers[v] for v in graph.inputs if v in model.producers]
-    wanted = [n.inputs[0] for n in makers if n.inputs[0] not in model.inputs]
-    if not wanted:
-        return None
-    nodes = before(model, wanted, ())
-    return cut(model, nodes, model.inputs, dict.fromkeys(wanted))
+def entry_source(low: Lowering, stored: str) -> str:
+    """The value under which the host knows stored integers that enter the graph.
+
+    A float of the model's input side, which only needs quantising; else the integers themselves, which the host makes
+    with the QuantizeLinear, so that onnxruntime finds the same kernels as in the whole model.
+    """
+    maker = low.model.producers.get(stored)
+    return stored if maker is None or stored in low.late else maker.inputs[0]
 
 
 def border_value(model: Model, stored: str) -> str:
@@ -34,25 +33,38 @@ def border_value(model: Model, stored: str) -> str:
     return next((v for v in floats if v in model.outputs), floats[0])
 
 
+def part_before(low: Lowering, region: IntGraph, leaving: Mapping[str, str], *, first: bool) -> Model | None:
+    """What the host runs before a region: from the model's inputs and what earlier regions gave to its inputs."""
+    sources = dict.fromkeys(entry_source(low, v) for v in region.inputs if v in low.entries)
+    wanted = [v for v in sources if v not in low.model.inputs]
+    if not first:
+        wanted = [v for v in wanted if v in low.late]
+    return _part(low, {} if first else leaving, wanted, low.model.inputs if first else ())
+
+
 def tail_part(low: Lowering, leaving: Mapping[str, str]) -> Model | None:
-    """Everything that the model's outputs still need once the graph's results are there, under their border values.
+    """Everything that the model's outputs still need once the graph's results are there, under their border values."""
+    borders = {border_value(low.model, stored) for stored in leaving}
+    return _part(low, leaving, [v for v in low.model.outputs if v not in borders], ())
+
+
+def _part(low: Lowering, leaving: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str]) -> Model | None:
+    """The nodes that `outputs` need, fed by the graph's results and, at least, by `inputs`.
 
     A dequantised result is quantised again before all else, which changes nothing but lets onnxruntime find the same
     integer kernels as in the whole model.
     """
     model = _with_kernels(low.model)
-    borders = {border_value(low.model, stored): stored for stored in leaving}
-    outputs = tuple(v for v in model.outputs if v not in borders)
     nodes = before(model, outputs, leaving)
-    made = {out for n in nodes for out in n.outputs}
-    read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
     if not nodes:
         return None
-    by_stored = {stored: border for border, stored in borders.items()}
+    made = {out for n in nodes for out in n.outputs}
+    read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
+    by_stored = {stored: border_value(low.model, stored) for stored in leaving}
     again = [_requantise(low.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
     renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
-    inputs = [by_stored.get(v, v) for v in read]
-    return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), inputs, outputs)
+    fed = dict.fromkeys((*inputs, *(by_stored.get(v, v) for v in read)))
+    return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), fed, outputs)
 
 
 def _with_kernels(model: Model) -> Model:

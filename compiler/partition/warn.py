@@ -19,7 +19,10 @@ _MOST_NAMES = 4
 def find_warnings(low: Lowering) -> tuple[str, ...]:
     """All warnings on a model, in the order of the checks below."""
     checks = (_mixed_concats, _one_sided_outputs, _missing_zero_points, _tie_prone, _mode_dependent, _float_kernels)
-    return (*low.notes, *(text for check in checks for text in check(low)))
+    return (
+        *(text for name, text in low.notes.items() if low.runs(name)),
+        *(text for check in checks for text in check(low)),
+    )
 
 
 def _names(names: list[str]) -> str:
@@ -90,9 +93,10 @@ def _tie_prone(low: Lowering) -> Iterator[str]:
 
 
 def _mode_dependent(low: Lowering) -> Iterator[str]:
-    if low.mode_dependent:
+    found = [name for name in low.mode_dependent if low.runs(name)]
+    if found:
         yield (
-            f"{_names(low.mode_dependent)}: onnxruntime adds the zero point before it rounds if it optimises, else "
+            f"{_names(found)}: onnxruntime adds the zero point before it rounds if it optimises, else "
             "after: name the level in every comparison"
         )
 

@@ -14,6 +14,7 @@ import numpy as np
 
 from compiler.emit.constants import ConstantImage
 from compiler.ir import Add, AvgPool, Concat, Conv, ConvTranspose, IntGraph, MaxPool, Mul, Node, Resize, Slice, Table
+from compiler.ir.graph import macs
 from compiler.program.program import Layout
 from hw.spec.arith import Affine
 from hw.spec.isa import BY_KIND, Kind
@@ -153,11 +154,7 @@ class Lowering:
 
     def macs(self, node: Node) -> int:
         """True multiply-accumulates of a node."""
-        if not isinstance(node, Conv):
-            return 0
-        place = node.inputs[0] if isinstance(node, ConvTranspose) else node.output
-        tensor = self.graph.tensors[place]
-        return tensor.height * tensor.width * int(np.prod(node.weights.shape[1:]))
+        return macs(node, self.graph.tensors)
 
     def _fused(self, node: Add, conv: Conv) -> None:
         other = node.inputs[1] if node.inputs[0] == conv.output else node.inputs[0]

@@ -81,8 +81,10 @@ def _as_dict(folded: FoldedModel) -> dict[str, Any]:
             for v in folded.verdicts
         ],
         "warnings": list(folded.warnings),
-        "regions": [{"nodes": len(g.nodes), "inputs": g.inputs, "outputs": g.outputs} for g in folded.regions],
-        "host_head": folded.host_head is not None,
+        "regions": [
+            {"nodes": len(g.nodes), "inputs": g.inputs, "outputs": g.outputs, "host_before": part is not None}
+            for g, part in zip(folded.regions, folded.host_parts, strict=True)
+        ],
         "host_tail": folded.host_tail is not None,
     }
 

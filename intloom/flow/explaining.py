@@ -26,7 +26,7 @@ from hw.spec.arith import Match
 from intloom.models import load_onnx
 from sim.golden import run_graph
 
-from .host import Array, Int8, run_with_outputs
+from .host import Array, Int8, run_with_outputs, with_outputs
 
 ONE_IN = 10_000
 """Of so many values of a layer that onnxruntime computes in float, one may differ."""
@@ -84,7 +84,8 @@ def explain(folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs
     """Judge every layer of `folded` on what onnxruntime computes for `feeds`; `inputs` are the graph's own."""
     proto, graph = load_onnx(model), folded.graph
     theirs = {**inputs, **_their_tensors(proto, folded, feeds)}
-    in_float = float_nodes(proto)
+    # What is shown decides which kernels onnxruntime finds, so they are read off the file that gave the tensors.
+    in_float = float_nodes(with_outputs(proto, dict.fromkeys(_visible_names(proto, folded).values())))
     return Explanation(tuple(_judge(graph, part, theirs, in_float) for part in visible_parts(graph, set(theirs))))
 
 
@@ -146,12 +147,17 @@ def _within_one_step(before: Int8, theirs: Int8, table: bytes | None) -> bool:
 
 def _their_tensors(proto: onnx.ModelProto, folded: FoldedModel, feeds: Mapping[str, Array]) -> dict[str, Int8]:
     """Every tensor of the graph that onnxruntime has too, as the accelerator's int8."""
+    wanted = _visible_names(proto, folded)
+    values = run_with_outputs(proto, list(dict.fromkeys(wanted.values())), feeds)
+    return {t: _as_int8(values[name], folded.graph.tensors[t].shape) for t, name in wanted.items()}
+
+
+def _visible_names(proto: onnx.ModelProto, folded: FoldedModel) -> dict[str, str]:
+    """For every tensor of the graph that onnxruntime has too, its name there."""
     made = {o for n in proto.graph.node for o in n.output}
     border = {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
     named = {t: border.get(t, t) for t in folded.graph.tensors}
-    wanted = {tensor: name for tensor, name in named.items() if name in made}
-    values = run_with_outputs(proto, list(dict.fromkeys(wanted.values())), feeds)
-    return {t: _as_int8(values[name], folded.graph.tensors[t].shape) for t, name in wanted.items()}
+    return {tensor: name for tensor, name in named.items() if name in made}
 
 
 def _as_int8(stored: NDArray[Any], shape: tuple[int, ...]) -> Int8:

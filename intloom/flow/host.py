@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -16,6 +16,7 @@ from hw.spec.errors import ModelError, UsageError
 
 Array = NDArray[np.generic]
 Int8 = NDArray[np.int8]
+Int8s = dict[str, Int8]
 
 
 def open_session(model: bytes) -> ort.InferenceSession:
@@ -31,14 +32,19 @@ def open_session(model: bytes) -> ort.InferenceSession:
 
 def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
     """Some values of a model by onnxruntime with its default optimisation."""
+    session = open_session(with_outputs(model, names).SerializeToString())
+    wanted = {i.name for i in session.get_inputs()}
+    values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
+    return dict(zip(names, values, strict=True))
+
+
+def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
+    """The model with some of its values as outputs."""
     shown = onnx.ModelProto()
     shown.CopyFrom(model)
     present = {o.name for o in shown.graph.output}
     shown.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
-    session = open_session(shown.SerializeToString())
-    wanted = {i.name for i in session.get_inputs()}
-    values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
-    return dict(zip(names, values, strict=True))
+    return shown
 
 
 def quantize_array(values: Array, quant: Quant, shape: tuple[int, ...]) -> Int8:
@@ -66,48 +72,50 @@ def stored_array(codes: Int8, quant: Quant) -> Array:
 
 
 class HostSide:
-    """Turns a model's inputs into the accelerator's, and the accelerator's outputs into the model's."""
+    """The host's turns: before the first region of a model, between regions, and after the last."""
 
     def __init__(self, folded: FoldedModel) -> None:
         self._folded = folded
-        self._head = None if folded.host_head is None else open_session(folded.host_head)
+        self._parts = [None if p is None else open_session(p) for p in folded.host_parts]
         self._tail = None if folded.host_tail is None else open_session(folded.host_tail)
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the model's inputs."""
-        if self._head is None:
-            return {q.source: q.shape for q in self._folded.input_quant.values()}
-        shapes = {i.name: tuple(i.shape) for i in self._head.get_inputs()}
-        made = {o.name for o in self._head.get_outputs()}
-        direct = {q.source: q.shape for q in self._folded.input_quant.values() if q.source not in made}
-        return {**shapes, **direct}
+        return dict(self._folded.inputs)
 
-    def before(self, feeds: Mapping[str, Array]) -> dict[str, Int8]:
-        """The accelerator's inputs for a model's inputs."""
-        values: dict[str, Array] = dict(feeds)
-        if self._head is not None:
-            values.update(_run(self._head, values))
+    def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
+        """What the host gives a region, for the model's inputs and what earlier regions `made`."""
+        folded, part = self._folded, self._parts[region]
+        values = {**feeds, **self._known(made or {})}
+        if part is not None:
+            values.update(_run(part, values))
         result = {}
-        for name, quant in self._folded.input_quant.items():
+        for name in folded.regions[region].inputs:
+            quant = folded.input_quant.get(name)
+            if quant is None or name in (made or {}):
+                continue
             if quant.source not in values:
                 raise UsageError(f"input {quant.source!r} is missing: given are {', '.join(feeds) or 'none'}")
-            result[name] = quantize_array(values[quant.source], quant, self._folded.graph.tensors[name].shape)
+            result[name] = quantize_array(values[quant.source], quant, folded.graph.tensors[name].shape)
         return result
 
     def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The model's outputs for the accelerator's outputs; a tail may also read `feeds`, the model's inputs."""
-        values: dict[str, Array] = dict(feeds)
-        leaving: dict[str, Array] = {}
-        for name, quant in self._folded.output_quant.items():
-            real = dequantize_array(outputs[name], quant)
-            stored = stored_array(outputs[name], quant)
-            values[quant.stored] = stored
-            leaving[quant.source] = values[quant.source] = stored if quant.source == quant.stored else real
+        """The model's outputs, and what else leaves the accelerator; a tail may also read `feeds`, the model's inputs."""
+        known = self._known(outputs)
+        leaving = {q.source: known[q.source] for q in self._folded.output_quant.values()}
         if self._tail is None:
             return leaving
-        results = _run(self._tail, values)
-        consumed = {i.name for i in self._tail.get_inputs()}
-        return {**{k: v for k, v in leaving.items() if k not in consumed}, **results}
+        return {**leaving, **_run(self._tail, {**feeds, **known})}
+
+    def _known(self, made: Mapping[str, Int8]) -> dict[str, Array]:
+        """What the accelerator made, under the names by which the model knows it."""
+        values: dict[str, Array] = {}
+        for name, quant in self._folded.output_quant.items():
+            if name in made:
+                values[quant.stored] = values[quant.source] = stored_array(made[name], quant)
+                if quant.source != quant.stored:
+                    values[quant.source] = dequantize_array(made[name], quant)
+        return values
 
 
 def _run(session: ort.InferenceSession, values: Mapping[str, Array]) -> dict[str, Array]:

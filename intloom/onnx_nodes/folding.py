@@ -35,7 +35,7 @@ def run_folded(
     part = Model("node", tuple(nodes), tuple(data), tuple(outputs), constants, {**types, **outputs}, model.opsets)
     folded = fold_model(part, match=Match.ORT)
     graph = folded.graph
-    if folded.host_head is not None or folded.host_tail is not None or set(graph.inputs) != set(data):
+    if any(folded.host_parts) or folded.host_tail is not None or set(graph.inputs) != set(data):
         reasons = "; ".join(v.reason for v in folded.verdicts if v.reason)
         raise UnsupportedError(f"node {nodes[-1].name!r} does not run in integers: {reasons}")
     inputs = {n: _internal(data[n].array, q).reshape(graph.tensors[n].shape) for n, q in folded.input_quant.items()}

@@ -37,7 +37,7 @@ def lower_average(low: Lowering, unit: Unit) -> None:
     if found is None:
         law, missing = closest(sums, zeros, truth, ratios, clamps)
         note = f"{np.count_nonzero(missing)} of {len(sums)} sums come out one off"
-        low.notes.append(f"{main.name!r}: {note}: change its scale a little")
+        low.notes[main.name] = f"{main.name!r}: {note}: change its scale a little"
         found = law, clamps
     law, table = found
     node = AvgPool(

@@ -40,7 +40,7 @@ class Case:
         nodes = list(graph.nodes)
         nodes[place] = replace(nodes[place], **fields)
         changed = IntGraph(graph.name, graph.tensors, tuple(nodes), graph.inputs, graph.outputs)
-        return replace(self.folded, regions=(changed,))
+        return replace(self.folded, whole=changed, regions=(changed,))
 
 
 @pytest.fixture(scope="module")

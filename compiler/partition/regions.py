@@ -1,0 +1,112 @@
+"""Cuts the integer graph into regions: what runs on the accelerator between two turns of the host.
+
+Every tensor has a level. What the model's inputs alone lead to has level 0; integers that the host makes from tensors
+of level k have level k + 1, and so has what follows from them. The nodes of one level are a region, which is a program
+of its own; before it the host runs the part that makes its inputs.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import prod
+
+from ..fold.lowering import Lowering, Verdict
+from ..ir import IntGraph
+from ..ir.graph import macs
+from .host import before
+
+PRODUCTS_A_BYTE = 16
+"""A region behind the host must multiply so often for each byte that enters or leaves it, or it is not worth the way."""
+
+_REMEDY = "make the nodes before it integer"
+
+
+def tensor_levels(low: Lowering) -> dict[str, int]:
+    """The level of every tensor of the graph."""
+    found: dict[str, int] = {}
+    given = {stored: tensor for stored, (tensor, _) in low.views.items() if tensor not in low.entries}
+    for stored in low.entries:
+        if stored not in low.late:
+            found[stored] = 0
+    pending = list(low.late)
+    for node in (*low.nodes, None):
+        # The host makes late entries from tensors of nodes before this one, since both stand in the model's order.
+        while pending and (node is None or any(v not in found for v in node.inputs)):
+            entry = pending.pop(0)
+            read = {v for n in before(low.model, (entry,), given) for v in n.inputs if v in given}
+            found[entry] = max((found[given[v]] + 1 for v in read), default=0)
+        if node is not None:
+            found[node.output] = max(found[v] for v in node.inputs)
+    return found
+
+
+def return_thin_regions(low: Lowering) -> None:
+    """Give back to the host what would be a region of little work, and forget entries that nothing reads."""
+    while True:
+        read = {v for n in low.nodes for v in n.inputs}
+        unread = [e for e in low.late if e not in read]
+        for entry in unread:
+            _return(low, {entry}, "its integers are made on the host, and nothing that multiplies reads them", _REMEDY)
+        levels = tensor_levels(low)
+        thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_thin(low, levels, k)), None)
+        if thin is None:
+            return
+        _return(
+            low,
+            {e for e in low.late if levels[e] == thin},
+            f"behind the host it would multiply less than {PRODUCTS_A_BYTE} times for each byte that comes or goes",
+            _REMEDY,
+        )
+
+
+def _is_thin(low: Lowering, levels: Mapping[str, int], level: int) -> bool:
+    nodes = [n for n in low.nodes if levels[n.output] == level]
+    made = {n.output for n in nodes}
+    read = {v for n in nodes for v in n.inputs} - made
+    inner = {v for n in nodes for v in n.inputs} & made
+    crossing = sum(prod(low.tensors[v].shape) for v in read | (made - inner))
+    return sum(macs(n, low.tensors) for n in nodes) < PRODUCTS_A_BYTE * crossing
+
+
+def _return(low: Lowering, entries: set[str], reason: str, remedy: str) -> None:
+    """Take entries, and all that follows from them, out of the graph."""
+    gone = set(entries)
+    kept = []
+    for node in low.nodes:
+        if gone & set(node.inputs):
+            gone.add(node.output)
+        else:
+            kept.append(node)
+    low.nodes[:] = kept
+    low.entries[:] = [e for e in low.entries if e not in gone]
+    low.late[:] = [e for e in low.late if e not in gone]
+    for stored in [s for s, (tensor, _) in low.views.items() if tensor in gone]:
+        del low.views[stored]
+        for name in low.made_by.get(stored, ()):
+            if low.verdicts.get(name, (Verdict.HOST,))[0] is not Verdict.HOST:
+                low.verdicts[name] = (Verdict.HOST, reason)
+                low.remedies[name] = remedy
+    for name in gone:
+        low.tensors.pop(name, None)
+
+
+def split(graph: IntGraph, levels: Mapping[str, int]) -> tuple[IntGraph, ...]:
+    """The regions in the order in which they run; none where the graph has no nodes.
+
+    Inputs of a region are made by the host or by regions before it.
+    """
+    regions = []
+    for level in range(max(levels.values(), default=0) + 1):
+        nodes = tuple(n for n in graph.nodes if levels[n.output] == level)
+        made = {n.output for n in nodes}
+        read = {v for n in nodes for v in n.inputs} - made
+        if level == 0:
+            read |= {v for v in graph.inputs if levels[v] == 0}
+        later = {v for n in graph.nodes if levels[n.output] > level for v in n.inputs}
+        inputs = tuple(v for v in graph.tensors if v in read)
+        outputs = tuple(n.output for n in nodes if n.output in later or n.output in graph.outputs)
+        tensors = {v: t for v, t in graph.tensors.items() if v in read or v in made}
+        if nodes:
+            name = graph.name if level == 0 else f"{graph.name}.{level}"
+            regions.append(IntGraph(name, tensors, nodes, inputs, outputs))
+    return tuple(regions)

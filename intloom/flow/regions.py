@@ -1,0 +1,36 @@
+"""Runs the regions of a model in order, with the host's turns between them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from compiler.frontend import FoldedModel
+from hw.spec.arith import Match
+from sim.golden import run_graph
+
+from .host import Array, HostSide, Int8, Int8s
+
+Runner = Callable[[int, Mapping[str, Int8]], Mapping[str, Int8]]
+"""Runs a region, given by its number, on its inputs."""
+
+
+def run_regions(
+    folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], run: Runner
+) -> tuple[Int8s, dict[str, Int8]]:
+    """All inputs of the integer graph, those included that the host makes on the way, and what every region gave."""
+    inputs: Int8s = {}
+    made: dict[str, Int8] = {}
+    for index, region in enumerate(folded.regions):
+        inputs |= host.before(feeds, index, made)
+        known = {**inputs, **made}
+        made |= run(index, {name: known[name] for name in region.inputs})
+    return inputs, made
+
+
+def all_inputs(folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], match: Match) -> Int8s:
+    """All inputs of the integer graph; where the host makes some from earlier results, by the golden model."""
+    if len(folded.regions) == 1:
+        return host.before(feeds)
+    return run_regions(
+        folded, host, feeds, lambda index, values: run_graph(folded.regions[index], values, match=match)
+    )[0]
