@@ -6,26 +6,26 @@ appear by one rename, so two processes that make the same one never see half of 
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import logging
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-import platformdirs
-
 from hw.spec.errors import DiskError
+from sim.held import hold, release
+from sim.rtl.build import cache_folder
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1
 """Part of every key: entries of another format are never met."""
 _RECORD = "record.json"
 _MODEL = "model.onnx"
-FOLDER_VARIABLE = "INTLOOM_CACHE"
+_MAKING = ".making-"
 
 
 @dataclass(frozen=True)
@@ -62,8 +62,7 @@ class Recipe:
 
 def default_folder() -> Path:
     """`models` in the folder named by `INTLOOM_CACHE`, or in the user's cache folder."""
-    named = os.environ.get(FOLDER_VARIABLE)
-    return (Path(named) if named else Path(platformdirs.user_cache_dir("intloom"))) / "models"
+    return cache_folder() / "models"
 
 
 class Cache:
@@ -75,11 +74,12 @@ class Cache:
     def get(self, recipe: Recipe) -> tuple[Path, Record] | None:
         """The model made by `recipe` and its record, or None; an entry that was altered is removed."""
         entry = self.folder / recipe.key
-        if not entry.is_dir():
+        if not entry.is_dir() or not hold(entry):
             return None
         record = _read_record(entry)
         if record is None or not _intact(entry / _MODEL, record):
             _log.warning("cache entry %s was altered; it is made anew", recipe.key[:12])
+            release(entry)
             shutil.rmtree(entry, ignore_errors=True)
             return None
         return entry / _MODEL, record
@@ -94,16 +94,18 @@ class Cache:
         temporary: Path | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(prefix=".making-", dir=self.folder))
+            temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
+            hold(temporary)
             (temporary / _MODEL).write_bytes(model)
             (temporary / _RECORD).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
-            _rename_once(temporary, entry)
+            _install(temporary, entry)
         except OSError as error:
             raise DiskError(
                 f"cannot write cache entry in {self.folder}: {error.strerror}; name another with --cache"
             ) from error
         finally:
             if temporary is not None:
+                release(temporary)
                 shutil.rmtree(temporary, ignore_errors=True)
         return entry / _MODEL
 
@@ -113,27 +115,21 @@ class Cache:
             if record := _read_record(entry):
                 yield record
 
-    def clear(self) -> tuple[int, int]:
-        """Removes all entries; gives their number and bytes. Nothing but the cache's own files is touched."""
-        count = size = 0
-        if not self.folder.is_dir():
-            return 0, 0
-        for entry in self.folder.iterdir():
-            if not (entry / _RECORD).exists() and not entry.name.startswith(".making-"):
-                continue
-            size += sum(f.stat().st_size for f in entry.iterdir())
-            count += not entry.name.startswith(".")
-            shutil.rmtree(entry, ignore_errors=True)
-        return count, size
+    def unfinished(self) -> Iterator[Path]:
+        """Folders of entries that are being made, or whose maker died."""
+        yield from self.folder.glob(f"{_MAKING}*")
 
 
-def _rename_once(temporary: Path, entry: Path) -> None:
-    try:
-        temporary.rename(entry)
-    except OSError:
-        # A folder cannot be renamed onto one that holds files: another process was first, with the same content.
-        if not entry.is_dir():
-            raise
+def _install(temporary: Path, entry: Path) -> None:
+    """Puts a finished entry in its place and holds it there; another process's, with the same content, is as good."""
+    while True:
+        try:
+            temporary.rename(entry)
+        except OSError as error:
+            if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
+                raise
+        if hold(entry):
+            return
 
 
 def _read_record(entry: Path) -> Record | None:

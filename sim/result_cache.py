@@ -5,8 +5,12 @@ from __future__ import annotations
 import hashlib
 import io
 import json
+import logging
+import zipfile
+import zlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -20,6 +24,7 @@ from sim.rtl.backend import RtlBackend
 from sim.rtl.build import cache_folder
 from sim.rtl.verilog import verilog_of
 
+_log = logging.getLogger(__name__)
 _FIGURES = "figures"
 
 
@@ -45,10 +50,8 @@ def run_key(program: Program, inputs: Arrays, backend: RtlBackend) -> str:
 def run_cached(program: Program, inputs: Arrays, backend: RtlBackend) -> CachedRun:
     """The run's outputs and figures, from the cache when nothing that matters has changed. Failed runs are not kept."""
     path = cache_folder() / "results" / f"{run_key(program, inputs, backend)}.npz"
-    if path.exists():
-        with np.load(path) as stored:
-            figures = json.loads(bytes(stored[_FIGURES]).decode())
-            return CachedRun({n[2:]: stored[n] for n in stored.files if n != _FIGURES}, figures, True)
+    if (kept := _read(path)) is not None:
+        return kept
     result = backend.run(program, inputs)
     figures = result.to_dict()
     content = io.BytesIO()
@@ -58,3 +61,16 @@ def run_cached(program: Program, inputs: Arrays, backend: RtlBackend) -> CachedR
     np.savez_compressed(content, **arrays)
     write_bytes(path, content.getvalue())
     return CachedRun(result.outputs, figures, False)
+
+
+def _read(path: Path) -> CachedRun | None:
+    """A kept run; None where there is none, or one that was altered, which the archive's own checksums tell."""
+    try:
+        with np.load(path) as stored:
+            figures = json.loads(bytes(stored[_FIGURES]).decode())
+            return CachedRun({n[2:]: stored[n] for n in stored.files if n != _FIGURES}, figures, True)
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
+        _log.warning("kept result %s was altered; it is simulated anew", path.name)
+        return None

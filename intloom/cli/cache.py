@@ -2,44 +2,75 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections import Counter
+from datetime import UTC, datetime
+from typing import Annotated, Any
 
 import typer
 
-from .console import new_table
-from .options import AsJson, CacheFolder, cache_at, terminal_of
+from intloom.housekeeping import Item, Kind, clear, items
+from sim.rtl.build import cache_folder
+
+from .console import Terminal, new_table
+from .options import AsJson, CacheFolder, terminal_of
+
+_CLEAR_HELP = """Remove entries; those that another process makes or uses stay.
+
+Examples:
+
+[bold]intloom cache clear[/bold]
+
+[bold]intloom cache clear --kind simulator --kind result[/bold]
+"""
+_Kinds = Annotated[list[Kind] | None, typer.Option("--kind", help="Only entries of this kind; repeat.")]
 
 
 def register(app: typer.Typer) -> None:
     """Adds the subcommand."""
-    cache = typer.Typer(help="The cache of preprocessed models.")
+    cache = typer.Typer(help="The cache: prepared models, Verilog, simulators, results.")
     cache.command("list", help="List the entries.\n\nExample: [bold]intloom cache list --json[/bold]")(_list)
     cache.command("path", help="Print the cache's folder.\n\nExample: [bold]du -sh $(intloom cache path)[/bold]")(_path)
-    cache.command("clear", help="Remove all entries.\n\nExample: [bold]intloom cache clear[/bold]")(_clear)
+    cache.command("clear", help=_CLEAR_HELP)(_clear)
     app.add_typer(cache, name="cache")
 
 
-def _list(context: typer.Context, cache: CacheFolder = None, as_json: AsJson = False) -> None:
+def _list(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
-    records = list(cache_at(cache).records())
+    found = [i for i in items(cache or cache_folder()) if not kind or i.kind in kind]
     if as_json:
-        terminal.json([asdict(r) for r in records])
+        terminal.json([_as_dict(i) for i in found])
         return
-    table = new_table("entry", "step", "options", ">MB", ">s to make", "source")
-    for r in records:
-        options = " ".join(f"{k}={v}" for k, v in r.options.items())
-        table.add_row(r.key[:12], r.step, options, f"{r.size / 1e6:.1f}", f"{r.seconds:.2f}", r.source[:12])
+    table = new_table("kind", "entry", ">MB", "last used", "what")
+    for i in found:
+        table.add_row(i.kind, i.name, f"{i.size / 1e6:.2f}", _time(i), i.detail)
     terminal.table(table)
+    _sum_up(terminal, found)
+
+
+def _sum_up(terminal: Terminal, found: list[Item]) -> None:
+    counts = Counter(i.kind for i in found)
+    sizes = {k: sum(i.size for i in found if i.kind is k) for k in counts}
+    parts = [f"{n} {k}{'' if n == 1 or k is Kind.VERILOG else 's'} {sizes[k] / 1e6:.1f} MB" for k, n in counts.items()]
+    terminal.say(f"{', '.join(parts) or 'nothing'}; {sum(sizes.values()) / 1e6:.1f} MB in all")
+
+
+def _time(item: Item) -> str:
+    return datetime.fromtimestamp(item.used, UTC).astimezone().strftime("%Y-%m-%d %H:%M")
+
+
+def _as_dict(item: Item) -> dict[str, Any]:
+    return {**vars(item), "path": str(item.path)}
 
 
 def _path(context: typer.Context, cache: CacheFolder = None) -> None:
-    terminal_of(context).result(str(cache_at(cache).folder))
+    terminal_of(context).result(str(cache or cache_folder()))
 
 
-def _clear(context: typer.Context, cache: CacheFolder = None, as_json: AsJson = False) -> None:
+def _clear(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
-    count, size = cache_at(cache).clear()
+    done = clear(cache or cache_folder(), frozenset(kind or Kind))
     if as_json:
-        terminal.json({"entries": count, "bytes": size})
-    else:
-        terminal.say(f"{count} entries removed, {size / 1e6:.1f} MB freed")
+        terminal.json({"entries": done.entries, "bytes": done.bytes, "in_use": done.in_use})
+        return
+    kept = f"; {done.in_use} in use by another process stay" if done.in_use else ""
+    terminal.say(f"{done.entries} entries removed, {done.bytes / 1e6:.1f} MB freed{kept}")

@@ -28,5 +28,5 @@ def terminal_of(context: typer.Context) -> Terminal:
 
 
 def cache_at(folder: Path | None) -> Cache:
-    """The cache in `folder`, or the default one."""
-    return Cache(folder)
+    """The cache of models in the cache folder `folder`, or in the default one."""
+    return Cache(None if folder is None else folder / "models")

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import shutil
 import signal
@@ -24,10 +25,13 @@ import filelock
 import platformdirs
 
 from hw.spec.errors import DiskError, EnvironmentFault, SimulationError
+from sim.held import hold, release, remove_unused
 
 from .toolchain import Toolchain, toolchain
 
+_log = logging.getLogger(__name__)
 BINARY = "simulator"
+_CHECKSUM = "simulator.sha256"
 SOURCES = Path(__file__).parent / "csrc"
 MAKE_JOBS = 2
 FASTEST = "-O3 -march=native"
@@ -117,7 +121,7 @@ def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
     folder = home / key
     start = time.monotonic()
     with filelock.FileLock(home / f"{key}.lock"):
-        if (folder / BINARY).exists():
+        if _intact(folder) and hold(folder):
             os.utime(folder)
             return Build(folder / BINARY, 0.0, True, key)
         with tempfile.TemporaryDirectory(prefix=f".{key}.", dir=home) as name:
@@ -125,9 +129,31 @@ def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
             ready = work / "ready"
             ready.mkdir()
             shutil.move(make(work, ready / "build.log"), ready / BINARY)
+            (ready / _CHECKSUM).write_text(_checksum(ready / BINARY), encoding="utf-8")
             ready.rename(folder)
+        hold(folder)
     _prune(home)
     return Build(folder / BINARY, time.monotonic() - start, False, key)
+
+
+def _intact(folder: Path) -> bool:
+    """Whether the build is there as it was made; one that was altered or cut off is removed."""
+    if not folder.exists():
+        return False
+    try:
+        if (folder / _CHECKSUM).read_text(encoding="utf-8") == _checksum(folder / BINARY):
+            return True
+    except (OSError, UnicodeDecodeError):
+        pass
+    _log.warning("simulator %s was altered; it is built anew", folder.name)
+    release(folder)
+    shutil.rmtree(folder)
+    return False
+
+
+def _checksum(binary: Path) -> str:
+    with binary.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path) -> Path:
@@ -203,5 +229,4 @@ def run_logged(command: list[str], work: Path, env: Mapping[str, str], log: Path
 def _prune(home: Path) -> None:
     builds = sorted((p for p in home.iterdir() if (p / BINARY).exists()), key=lambda p: p.stat().st_mtime, reverse=True)
     for old in builds[_KEEP_BUILDS:]:
-        shutil.rmtree(old, ignore_errors=True)
-        (home / f"{old.name}.lock").unlink(missing_ok=True)
+        remove_unused(old)

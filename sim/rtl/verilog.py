@@ -35,8 +35,17 @@ def verilog_of(params: HardwareParams) -> str:
     key = hashlib.sha256((_generator() + params.to_toml()).encode()).hexdigest()[:24]
     home = cache_folder() / "verilog"
     home.mkdir(exist_ok=True)
-    path = home / f"{key}.v"
     with filelock.FileLock(home / f"{key}.lock"):
-        if not path.exists():
-            write_text(path, generate_verilog(params))
-        return path.read_text(encoding="utf-8")
+        for path in home.glob(f"{key}-*.v"):
+            text = path.read_text(encoding="utf-8", errors="replace")
+            if path.name == _file_name(key, text):
+                return text
+            path.unlink()
+        text = generate_verilog(params)
+        write_text(home / _file_name(key, text), text)
+        return text
+
+
+def _file_name(key: str, text: str) -> str:
+    """The name tells what the file must hold, so that an altered one is noticed."""
+    return f"{key}-{hashlib.sha256(text.encode()).hexdigest()[:16]}.v"

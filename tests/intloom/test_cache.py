@@ -73,15 +73,6 @@ def test_two_processes_write_the_same_entry_at_once(tmp_path):
     assert [p.name for p in tmp_path.iterdir()] == [RECIPE.key]
 
 
-def test_clear_removes_entries_and_nothing_else(tmp_path):
-    cache = Cache(tmp_path)
-    cache.put(RECIPE, b"model", 1.0)
-    (tmp_path / "mine").mkdir()
-    (tmp_path / "mine" / "file").write_text("keep")
-    assert cache.clear()[0] == 1
-    assert [p.name for p in tmp_path.iterdir()] == ["mine"]
-
-
 def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     file = tmp_path / "file"
     file.write_text("")

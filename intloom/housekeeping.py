@@ -1,0 +1,142 @@
+"""All that is kept in the cache folder: models, Verilog, simulators, results; to be listed and cleared.
+
+Entries that another process is making or using stay.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+
+import filelock
+
+from sim.held import remove_unused
+
+from .cache import Cache
+
+_STALE_SECONDS = 3600
+"""A temporary file of this age has lost its writer: writing one takes a moment."""
+
+
+class Kind(StrEnum):
+    """What an entry is."""
+
+    MODEL = "model"
+    VERILOG = "verilog"
+    SIMULATOR = "simulator"
+    RESULT = "result"
+
+
+@dataclass(frozen=True)
+class Item:
+    """One entry, or what a killed process left of one."""
+
+    kind: Kind
+    name: str
+    detail: str
+    path: Path
+    size: int
+    used: float
+    """When it was made or last used, in seconds since 1970."""
+    finished: bool = True
+
+
+@dataclass(frozen=True)
+class Cleared:
+    """What `clear` did."""
+
+    entries: int
+    bytes: int
+    in_use: int
+    """Entries that stay because another process makes or uses them."""
+
+
+def items(home: Path) -> list[Item]:
+    """Everything in the cache folder `home`, kind by kind."""
+    return [*_models(Cache(home / "models")), *_verilog(home), *_simulators(home), *_results(home)]
+
+
+def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
+    """Removes all entries of these kinds that nobody uses; nothing but the cache's own files is touched."""
+    count = freed = in_use = 0
+    for item in items(home):
+        if item.kind not in kinds:
+            continue
+        if _REMOVERS[item.kind](item):
+            count += item.finished
+            freed += item.size
+        else:
+            in_use += 1
+    return Cleared(count, freed, in_use)
+
+
+def _models(cache: Cache) -> Iterator[Item]:
+    for r in cache.records():
+        options = " ".join(f"{k}={v}" for k, v in r.options.items())
+        detail = f"{r.step} {options}, {r.seconds:.1f} s to make"
+        yield _item(Kind.MODEL, r.key[:12], detail, cache.folder / r.key)
+    for path in cache.unfinished():
+        yield _item(Kind.MODEL, path.name, "unfinished", path, finished=False)
+
+
+def _verilog(home: Path) -> Iterator[Item]:
+    for path in sorted((home / "verilog").glob("*.v")):
+        yield _item(Kind.VERILOG, path.stem[:12], "an accelerator", path)
+
+
+def _simulators(home: Path) -> Iterator[Item]:
+    for path in sorted((home / "builds").glob("*")):
+        if path.is_dir():
+            bench, _, key = _build_key(path).partition("-")
+            finished = not path.name.startswith(".")
+            detail = f"{bench} bench" if finished else "unfinished"
+            yield _item(Kind.SIMULATOR, key[:12], detail, path, finished=finished)
+
+
+def _build_key(path: Path) -> str:
+    """A build's key; work goes on in a folder `.key.random`."""
+    return path.name[1:].rpartition(".")[0] if path.name.startswith(".") else path.name
+
+
+def _results(home: Path) -> Iterator[Item]:
+    for path in sorted((home / "results").glob("*")):
+        finished = path.suffix == ".npz"
+        detail = "a simulated block of layers" if finished else "unfinished"
+        yield _item(Kind.RESULT, path.name[:12], detail, path, finished=finished)
+
+
+def _item(kind: Kind, name: str, detail: str, path: Path, *, finished: bool = True) -> Item:
+    size = used = 0.0
+    # Files may vanish while they are counted.
+    with contextlib.suppress(OSError):
+        used = path.stat().st_mtime
+        for file in [path] if path.is_file() else path.rglob("*"):
+            size += file.stat().st_size if file.is_file() else 0
+    return Item(kind, name, detail, path, int(size), used, finished)
+
+
+def _remove_locked(item: Item, key: str) -> bool:
+    """Removes what is made under a lock file, unless that lock is taken."""
+    try:
+        with filelock.FileLock(item.path.parent / f"{key}.lock", timeout=0):
+            return remove_unused(item.path)
+    except filelock.Timeout:
+        return False
+
+
+def _remove_result(item: Item) -> bool:
+    if not item.finished and time.time() - item.used < _STALE_SECONDS:
+        return False
+    return remove_unused(item.path)
+
+
+_REMOVERS: dict[Kind, Callable[[Item], bool]] = {
+    Kind.MODEL: lambda item: remove_unused(item.path),
+    Kind.VERILOG: lambda item: _remove_locked(item, item.path.stem.partition("-")[0]),
+    Kind.SIMULATOR: lambda item: _remove_locked(item, _build_key(item.path)),
+    Kind.RESULT: _remove_result,
+}

@@ -1,0 +1,59 @@
+"""Cache entries in use.
+
+A process that uses an entry holds a shared lock on it until it ends, however it ends; who empties the cache passes over
+entries that another process holds.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import shutil
+from pathlib import Path
+
+_held: dict[Path, int] = {}
+
+
+def hold(path: Path) -> bool:
+    """Keeps a file or folder from being removed by `remove_unused` while this process lives; False if it is gone."""
+    if path in _held and path.exists():
+        return True
+    release(path)
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    fcntl.flock(handle, fcntl.LOCK_SH)
+    if not path.exists():
+        # It was being removed while we waited for the lock.
+        os.close(handle)
+        return False
+    _held[path] = handle
+    return True
+
+
+def release(path: Path) -> None:
+    """Gives up what `hold` took."""
+    handle = _held.pop(path, None)
+    if handle is not None:
+        os.close(handle)
+
+
+def remove_unused(path: Path) -> bool:
+    """Removes a file or folder that no other process holds; says whether it is gone."""
+    release(path)
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return True
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    except BlockingIOError:
+        return False
+    finally:
+        os.close(handle)
+    return not path.exists()

@@ -1,0 +1,120 @@
+"""The whole cache: everything in it is listed with its size, and clearing disturbs nobody who uses it."""
+
+import json
+import multiprocessing
+import os
+
+import pytest
+
+from intloom.cache import Cache, Recipe
+from intloom.cli import main
+from intloom.housekeeping import Kind, clear, items
+from sim.files import write_bytes
+from sim.rtl.build import cached
+
+
+def recipe(number):
+    return Recipe(f"{number:064x}", "preprocess", {"optimizer": "onnxslim"}, {"onnx": "1"})
+
+
+def make_binary(work, log):
+    log.write_text("built")
+    (work / "out").write_bytes(b"binary" * 100)
+    return work / "out"
+
+
+@pytest.fixture
+def home(cache_folder):
+    """A cache with one entry of each kind, and what killed processes left."""
+    cache_folder.mkdir()
+    Cache().put(recipe(1), b"model" * 1000, 1.5)
+    write_bytes(cache_folder / "verilog" / "0123456789ab-cd.v", b"module" * 50)
+    write_bytes(cache_folder / "results" / "ab.npz", b"result")
+    cached("fast-0123", make_binary)
+    (cache_folder / "builds" / ".fast-4567.random" / "obj").mkdir(parents=True)
+    (cache_folder / "builds" / ".fast-4567.random" / "obj" / "x.o").write_bytes(b"half")
+    (cache_folder / "models" / ".making-x").mkdir()
+    return cache_folder
+
+
+def test_every_kind_is_listed_with_its_size(home, capsys):
+    found = {(i.kind, i.finished): i for i in items(home)}
+    assert set(found) == {(k, True) for k in Kind} | {(Kind.SIMULATOR, False), (Kind.MODEL, False)}
+    assert found[Kind.SIMULATOR, True].size > 600
+    assert found[Kind.VERILOG, True].size == 300
+    assert main(["cache", "list", "--json"]) == 0
+    listed = json.loads(capsys.readouterr().out)
+    assert sum(i["size"] for i in listed) == sum(p.stat().st_size for p in home.rglob("*") if p.is_file())
+    assert main(["cache", "list", "--kind", "result"]) == 0
+    assert capsys.readouterr().err.strip() == "1 result 0.0 MB; 0.0 MB in all"
+
+
+def test_clear_removes_everything_but_what_is_not_the_caches(home, capsys):
+    (home / "mine").write_text("keep")
+    (home / "models" / "mine").mkdir()
+    assert main(["cache", "clear"]) == 0
+    assert "4 entries removed" in capsys.readouterr().err
+    assert not items(home)
+    left = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.suffix != ".lock"}
+    assert left == {"mine", "models", "models/mine", "builds", "verilog", "results"}
+
+
+def test_one_kind_alone(home):
+    assert clear(home, frozenset({Kind.SIMULATOR})).entries == 1
+    assert {i.kind for i in items(home)} == {Kind.MODEL, Kind.VERILOG, Kind.RESULT}
+
+
+def use(home, ready, finish):
+    os.environ["INTLOOM_CACHE"] = str(home)
+    assert Cache().get(recipe(1)) is not None
+    assert cached("fast-0123", make_binary).cached
+    ready.set()
+    assert finish.wait(60)
+
+
+def test_what_another_process_uses_stays(home):
+    context = multiprocessing.get_context("spawn")
+    ready, finish = context.Event(), context.Event()
+    user = context.Process(target=use, args=(home, ready, finish))
+    user.start()
+    try:
+        assert ready.wait(60)
+        done = clear(home)
+        assert (done.entries, done.in_use) == (2, 2)
+        assert {i.kind for i in items(home)} == {Kind.MODEL, Kind.SIMULATOR}
+    finally:
+        finish.set()
+        user.join(60)
+    assert clear(home).entries == 2
+    assert not items(home)
+
+
+def work(home, number):
+    os.environ["INTLOOM_CACHE"] = str(home)
+    for k in range(40):
+        path = Cache().put(recipe(k % 4), b"model" * 1000, 1.0)
+        assert path.read_bytes() == b"model" * 1000
+        made = cached(f"fast-{k % 3}", make_binary)
+        assert made.binary.read_bytes() == b"binary" * 100
+        if number:
+            clear(home)
+
+
+def test_writers_and_clearers_do_not_disturb_each_other(cache_folder):
+    context = multiprocessing.get_context("spawn")
+    workers = [context.Process(target=work, args=(cache_folder, n)) for n in range(3)]
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(120)
+    assert [w.exitcode for w in workers] == [0, 0, 0]
+
+
+def test_an_altered_simulator_is_built_anew(home, caplog):
+    made = cached("fast-0123", make_binary)
+    assert made.cached
+    made.binary.write_bytes(b"binarY" * 100)
+    again = cached("fast-0123", make_binary)
+    assert not again.cached
+    assert again.binary.read_bytes() == b"binary" * 100
+    assert "altered" in caplog.text
