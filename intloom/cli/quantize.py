@@ -17,6 +17,7 @@ from intloom.quantization import (
     Head,
     Quantized,
     QuantizeOptions,
+    TensorNoise,
     WeightScales,
     quantize,
 )
@@ -105,11 +106,17 @@ def _show(terminal: Terminal, done: Quantized) -> None:
     worst = sorted(done.noise, key=lambda n: n.snr_db)
     shown = worst if terminal.verbosity > 0 else worst[:8]
     if terminal.verbosity >= 0:
-        table = new_table("tensor", "made by", ">SNR dB", ">saturated", ">codes", title=_title(len(shown), len(worst)))
+        table = new_table(
+            "tensor", "made by", ">SNR dB", ">clipped", ">at the ends", ">codes", title=_title(len(shown), len(worst))
+        )
         for n in shown:
-            table.add_row(n.tensor, n.op, f"{n.snr_db:.1f}", f"{100 * n.saturated:.2f} %", str(n.distinct))
+            table.add_row(n.tensor, n.op, f"{n.snr_db:.1f}", *_shares(n), str(n.distinct))
         terminal.err.print(table)
     terminal.say(f"{done.path}: {len(worst)} tensors quantised in {done.seconds:.1f} s")
+
+
+def _shares(noise: TensorNoise) -> tuple[str, str]:
+    return f"{100 * noise.saturated:.2f} %", f"{100 * noise.at_ends:.2f} %"
 
 
 def _title(shown: int, every: int) -> str:

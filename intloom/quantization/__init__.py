@@ -1,6 +1,7 @@
 """Post-training quantisation of float models, on onnxruntime's quantiser."""
 
 from .options import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales
+from .snr import TensorNoise, measure_noise
 from .static import Quantized, quantize
 
 __all__ = [
@@ -10,6 +11,8 @@ __all__ = [
     "Head",
     "QuantizeOptions",
     "Quantized",
+    "TensorNoise",
     "WeightScales",
+    "measure_noise",
     "quantize",
 ]

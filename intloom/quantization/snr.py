@@ -24,8 +24,11 @@ class TensorNoise:
     snr_db: float
     saturated: float
     """Fraction of float values more than half a step beyond the representable range."""
+    at_ends: float
+    """Fraction of codes at either end of the range, the larger of the two: clipped there, or a ReLU's zeros."""
     distinct: int
     """How many of the 256 codes occur; 1 would mean a tensor stuck on one value."""
+    values: int
 
 
 @dataclass(frozen=True)
@@ -64,7 +67,9 @@ def _compare(tensor: str, op: str, code: _Codes, real: NDArray[np.float32], whol
     snr = float("inf") if noise == 0.0 else 10.0 * float(np.log10(max(signal, 1e-30) / noise))
     low, high = code.bounds()
     saturated = float(np.mean((real < low) | (real > high)))
-    return TensorNoise(tensor, op, snr, saturated, int(np.unique(whole).size))
+    bottom = 0 if code.unsigned else -128
+    ends = max(float(np.mean(whole == bottom)), float(np.mean(whole == bottom + 255)))
+    return TensorNoise(tensor, op, snr, saturated, ends, int(np.unique(whole).size), whole.size)
 
 
 def _find_codes(reference: onnx.ModelProto, quantized: onnx.ModelProto) -> dict[str, _Codes]:

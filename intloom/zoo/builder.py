@@ -90,7 +90,7 @@ class Builder:
         stride: int = 1,
         group: int = 1,
         *,
-        mean: float = 1.2,
+        mean: float = 1.4,
         spread: float = 1.0,
         slope: float = 0.0,
         period: int = 1,

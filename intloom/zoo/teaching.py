@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from .builder import Builder
-from .classifiers import basic_block
+from .classifiers import ABOVE_ZERO, basic_block
 from .yolo_blocks import c2f as c2f_block
 from .yolo_blocks import concat, conv_silu, upsample
 from .yolo_blocks import sppf as sppf_block
@@ -32,7 +32,8 @@ def sppf(b: Builder, imgsz: int) -> None:
 
 def residual(b: Builder, imgsz: int) -> None:
     """A stem and two residual blocks with ReLU, the second one with a stride."""
-    x = b.op("/relu/Relu", "Relu", [b.conv("/conv1", b.input("images", imgsz, imgsz), 16, 3, 2)], 16)
+    stem = b.conv("/conv1", b.input("images", imgsz, imgsz), 16, 3, 2, mean=ABOVE_ZERO)
+    x = b.op("/relu/Relu", "Relu", [stem], 16)
     x = basic_block(b, "/layer1/layer1.0", x, 16, 1)
     x = basic_block(b, "/layer2/layer2.0", x, 32, 2)
     b.output(x, "output0", [1, 32, imgsz // 4, imgsz // 4])

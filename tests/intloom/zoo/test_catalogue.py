@@ -64,16 +64,6 @@ def test_every_model_is_valid_and_alive(name):
         assert np.unique(value).size >= min(LEAST_CODES, value.size), f"{tensor} is stuck"
 
 
-def test_silu_rarely_rests_on_its_floor():
-    model = build("yolov8n", 160, seed=0)
-    values = run_all(model, synthetic_batch(1, 160, 160, 9))
-    for name, value in values.items():
-        if name.endswith("act/Mul_output_0"):
-            step = (value.max() - value.min()) / 255
-            codes = np.rint((value - value.min()) / step)
-            assert max(np.mean(codes == 0), np.mean(codes == 255)) <= 0.05, name
-
-
 def test_same_seed_same_bytes_and_other_seed_other_weights():
     first, again, other = build("c2f", seed=1), build("c2f", seed=1), build("c2f", seed=2)
     assert first.SerializeToString(deterministic=True) == again.SerializeToString(deterministic=True)
