@@ -52,8 +52,8 @@ generated: $(READY)  ## rewrite the files derived from hw/spec: C header, System
 docs: $(READY)  ## documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(READY)  ## cycles and host time of the zoo's models, in out/bench
-	$(BIN)/python -m sim.bench
+bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall time, in out/bench
+	$(BIN)/intloom bench
 
 fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figures go into docs/fpga.md
 	$(BIN)/python -m hw.fpga $(PRESET)

@@ -2,7 +2,7 @@
 
 cocotb's own main program runs all of its callback phases in every half cycle. Ours (csrc/fast_main.cpp) runs whole
 cycles back to back and enters those phases only when the shell's `wake` changes or a timer falls due; the model then
-needs neither `--timing` nor visible signals beyond the shell's ports. `python -m sim.bench` measures what is left
+needs neither `--timing` nor visible signals beyond the shell's ports. `intloom bench` measures what is left
 between it and the bare loop.
 """
 
@@ -34,15 +34,19 @@ def cocotb_link_flags() -> tuple[str, ...]:
     return (f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator")
 
 
-def fast_plan(verilog: str, threads: int = 1, taps: bool = False, waves: bool = False) -> BuildPlan:
+def fast_plan(
+    verilog: str, threads: int = 1, taps: bool = False, waves: bool = False, hdl_clock: bool = False
+) -> BuildPlan:
     """The fast bench around the accelerator in `verilog`, with `taps` on the local memories' write ports."""
-    shell = bench_shell(verilog, taps)
+    shell = bench_shell(verilog, taps, hdl_clock=hdl_clock)
+    timing = "--timing" if hdl_clock else "--no-timing"
     return BuildPlan(
         name="fast",
         top=SHELL_TOP,
         generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
         cpp=("fast_main.cpp", "dpi.cpp", *WORLD_SOURCES),
-        verilator_flags=("--vpi", "--no-timing", *thread_flags(threads), *(("--trace-fst",) if waves else ())),
+        verilator_flags=("--vpi", timing, *thread_flags(threads), *(("--trace-fst",) if waves else ())),
+        cxx_flags=("-DHDL_CLOCK=1",) if hdl_clock else (),
         link_flags=cocotb_link_flags(),
         # Diagnosis builds a simulator for one run: there compiling costs more than running.
         optimise="-O1" if taps or waves else FASTEST,
@@ -62,21 +66,30 @@ class FastBench:
         Able to record waves, for jobs with a window of cycles.
     plusargs
         Arguments that the Verilog itself reads, such as `+planted=3`.
+    hdl_clock
+        Make the clock in HDL instead of in the simulator's loop, which costs Verilator's scheduling of delays.
     """
 
     name = "fast"
 
     def __init__(
-        self, threads: int = 1, *, taps: bool = False, waves: bool = False, plusargs: tuple[str, ...] = ()
+        self,
+        threads: int = 1,
+        *,
+        taps: bool = False,
+        waves: bool = False,
+        plusargs: tuple[str, ...] = (),
+        hdl_clock: bool = False,
     ) -> None:
         self._threads = threads
+        self._hdl_clock = hdl_clock
         self._plusargs = plusargs
         self._taps = taps
         self._waves = waves
 
     def build(self, verilog: str) -> Build:
         """The simulator of this Verilog, built or from the cache."""
-        return build(fast_plan(verilog, self._threads, self._taps, self._waves))
+        return build(fast_plan(verilog, self._threads, self._taps, self._waves, self._hdl_clock))
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""

@@ -56,7 +56,7 @@ def _ports(verilog: str) -> dict[str, Port]:
     return ports
 
 
-def _render(template: str, verilog: str, taps: tuple[Tap, ...] = ()) -> str:
+def _render(template: str, verilog: str, taps: tuple[Tap, ...] = (), *, hdl_clock: bool = False) -> str:
     ports = _ports(verilog)
     return (
         _environment()
@@ -67,17 +67,18 @@ def _render(template: str, verilog: str, taps: tuple[Tap, ...] = ()) -> str:
             widths={p.name: p.width for p in ports.values()},
             resets=_RESETS,
             taps=taps,
+            hdl_clock=hdl_clock,
             data_bits=ports["m_axi_wdata"].width,
         )
     )
 
 
-def bench_shell(verilog: str, taps: bool = False) -> str:
+def bench_shell(verilog: str, taps: bool = False, *, hdl_clock: bool = False) -> str:
     """SystemVerilog of the fast bench's top module around the accelerator in `verilog`.
 
-    With `taps` it also reports every write into the local memories.
+    With `taps` it also reports every write into the local memories; with `hdl_clock` it makes its own clock.
     """
-    return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else ())
+    return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else (), hdl_clock=hdl_clock)
 
 
 def bare_ports(verilog: str) -> str:

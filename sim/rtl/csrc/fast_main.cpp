@@ -1,5 +1,6 @@
 // The fast bench's main loop: runs whole clock cycles back to back and turns to Python only when the shell's `wake` output
-// changes or a timer of cocotb's falls due. One unit of simulation time is half a cycle.
+// changes or a timer of cocotb's falls due. One unit of simulation time is half a cycle. The clock is made here, or, in
+// builds with HDL_CLOCK, in the shell.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <verilated.h>
@@ -76,7 +77,23 @@ class Waves {
 #endif
 };
 
+// One cycle from `time` on.
+void cycle([[maybe_unused]] VerilatedContext& context, Vtop& top, Waves& waves, uint64_t time) {
+    for (unsigned half = 0; half < 2; ++half) {
+#if HDL_CLOCK
+        context.time(top.nextTimeSlot());
+#else
+        top.clk = half == 0;
+#endif
+        top.eval();
+        waves.sample(time + half);
+    }
+}
+
 void run(VerilatedContext& context, Vtop& top, Waves& waves) {
+#if HDL_CLOCK
+    top.eval();  // starts the clock
+#endif
     VerilatedVpi::callCbs(cbStartOfSimulation);
     turn_to_python(top);
     while (!context.gotFinish()) {
@@ -84,12 +101,7 @@ void run(VerilatedContext& context, Vtop& top, Waves& waves) {
         const auto wake = top.wake;
         uint64_t time = context.time();
         while (top.wake == wake && time < deadline && !context.gotFinish()) {
-            top.clk = 1;
-            top.eval();
-            waves.sample(time);
-            top.clk = 0;
-            top.eval();
-            waves.sample(time + 1);
+            cycle(context, top, waves, time);
             time += 2;
             if ((time & kPublishMask) == 0) bench::world->publish(time / 2);
         }

@@ -127,6 +127,15 @@ def test_an_interrupt_leaves_no_process_behind(simulator, files):
     assert {p.pid for p in psutil.Process().children(recursive=True)} == before
 
 
+def test_a_clock_made_in_hdl_takes_the_same_cycles(simulator, files):
+    bench = FastBench(hdl_clock=True)
+    data = fill(files, WORDS)
+    raw = bench.run(bench.build(VERILOG), copy_job(WORDS), files)
+    assert raw.ended == "interrupt"
+    assert (copied(files, WORDS) == data).all()
+    assert raw.counters == run(simulator, files)[1].counters
+
+
 @pytest.mark.parametrize("seed", range(2))
 def test_the_bare_loop_takes_as_many_cycles_as_the_fast_bench(simulator, files, seed):
     job = copy_job(WORDS, memory=dataclasses.replace(slow_memory(seed), stall_permille=0, bandwidth=0.0))

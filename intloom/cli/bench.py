@@ -1,0 +1,134 @@
+"""`intloom bench`: how fast the benches simulate, and how long networks take."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from compiler.schedule import compile_graph
+from hw.spec.errors import UsageError
+from hw.spec.params import HardwareParams, preset
+from intloom.files import write_text
+from intloom.flow.compiling import DEFAULT_PRESET
+from intloom.flow.networks import load_network
+from sim.backend import GoldenBackend, RtlBackend
+from sim.bench.compare import compare_benches
+from sim.bench.measure import Speed
+from sim.compare import compare
+from sim.regress.case import Network
+
+from .console import Terminal, new_table
+from .options import AsJson, terminal_of
+
+_HELP = """Measure the benches: simulated cycles a second of the bare C++ loop, the fast bench with one and two threads
+and with its clock in HDL, cocotb's default flow and the detailed bench; then networks from start bit to checked result.
+
+Examples:
+
+[bold]intloom bench[/bold]
+
+[bold]intloom bench --network yolov8n@640 --fresh -o out/bench/speed.json[/bold]
+"""
+_NETWORKS = ("mobilenet_v2@64", "yolov8n@160", "yolov8n@320", "yolov8n@640")
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("bench", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    network: Annotated[
+        list[str] | None, typer.Option(metavar="NAME@SIZE", help="A network of the zoo. Repeat; else four of them.")
+    ] = None,
+    preset_name: Annotated[str, typer.Option("--preset", metavar="P", help="Hardware.")] = DEFAULT_PRESET,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Build all simulators anew, and time that.")] = False,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where the figures go, as JSON.")] = (
+        Path("out/bench/speed.json")
+    ),
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    params = preset(preset_name)
+    networks = [(word, _load(word)) for word in network or _NETWORKS]
+    with _simulators(fresh):
+        speeds = []
+        for speed in compare_benches(params):
+            speeds.append(speed)
+            terminal.say(f"{speed.bench}: {speed.hertz:,.0f} cycles/s")
+        timed = [_time(terminal, word, found, params) for word, found in networks]
+    record = {"preset": preset_name, "benches": _rows(speeds), "networks": timed}
+    write_text(output, json.dumps(record, indent=1))
+    if as_json:
+        terminal.json(record)
+        return
+    _show(terminal, record)
+
+
+def _load(word: str) -> Network:
+    name, _, size = word.partition("@")
+    if not size.isdecimal():
+        raise UsageError(f"network must be NAME@SIZE such as yolov8n@320, not {word!r}")
+    return load_network(name, int(size))
+
+
+@contextmanager
+def _simulators(fresh: bool) -> Iterator[None]:
+    """The kept simulators, or with `fresh` a cache that starts empty and is thrown away."""
+    if not fresh:
+        yield
+        return
+    before = os.environ.get("INTLOOM_CACHE")
+    with tempfile.TemporaryDirectory(prefix="intloom-bench-") as folder:
+        os.environ["INTLOOM_CACHE"] = folder
+        try:
+            yield
+        finally:
+            if before is None:
+                del os.environ["INTLOOM_CACHE"]
+            else:
+                os.environ["INTLOOM_CACHE"] = before
+
+
+def _time(terminal: Terminal, word: str, network: Network, params: HardwareParams) -> dict[str, Any]:
+    """One network on the fast bench: from the start bit to outputs that are compared with the golden model's."""
+    program = compile_graph(network.graph, params)
+    golden = GoldenBackend(network.graph).run(program, network.inputs)
+    result = RtlBackend().run(program, network.inputs)
+    started = time.monotonic()
+    found = compare(golden.outputs, result.outputs)
+    found.require_equal()
+    wall_s = result.wall_s + time.monotonic() - started
+    terminal.say(f"{word}: {result.cycles:,} cycles in {wall_s:.1f} s")
+    figures = {"network": word, "cycles": result.cycles, "wall_s": wall_s, "sim_hz": result.sim_hz}
+    return {**figures, "compared_bytes": found.compared_bytes, "build_s": result.build_s}
+
+
+def _rows(speeds: list[Speed]) -> list[dict[str, Any]]:
+    bare = speeds[0].hertz
+    return [
+        {"bench": s.bench, "hertz": s.hertz, "of_bare": s.hertz / bare, "cycles": s.cycles, "build_s": s.build_s}
+        for s in speeds
+    ]
+
+
+def _show(terminal: Terminal, record: dict[str, Any]) -> None:
+    table = new_table("bench", ">cycles/s", ">of bare", ">build")
+    for row in record["benches"]:
+        built = f"{row['build_s']:.0f} s" if row["build_s"] else "kept"
+        table.add_row(row["bench"], f"{row['hertz']:,.0f}", f"{row['of_bare']:.3f}", built)
+    terminal.table(table)
+    table = new_table("network", ">cycles", ">seconds", ">cycles/s", ">bytes equal")
+    for row in record["networks"]:
+        figures = (f"{row['cycles']:,}", f"{row['wall_s']:.1f}", f"{row['sim_hz']:,.0f}", f"{row['compared_bytes']:,}")
+        table.add_row(row["network"], *figures)
+    terminal.table(table)

@@ -1,0 +1,32 @@
+"""All benches on workloads of one hardware, in one run: how fast each simulates, against the bare loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from hw.spec.params import HardwareParams
+from sim.rtl.detailed import DetailedBench
+from sim.rtl.fast import FastBench
+
+from .measure import Speed, measure_bare, measure_bench
+from .workload import dense_program
+
+_LONG = {"side": 32, "repeats": 3}
+_SHORT = {"side": 8, "repeats": 1}
+"""The benches that Python clocks are too slow for the long workload."""
+_BLOCKS = 4
+_REPEATS = 3
+
+
+def compare_benches(params: HardwareParams) -> Iterator[Speed]:
+    """The bare loop first, then the fast bench in all its forms, cocotb's default flow and the detailed bench."""
+    long, inputs = dense_program(params, blocks=_BLOCKS, **_LONG)
+    short, _ = dense_program(params, blocks=_BLOCKS, **_SHORT)
+    yield measure_bare(long, inputs, 1, _REPEATS)
+    yield measure_bench("fast bench", FastBench(), long, inputs, _REPEATS)
+    yield measure_bench("fast bench, clock in HDL", FastBench(hdl_clock=True), long, inputs, _REPEATS)
+    # Two threads wait for each other in busy loops: on a machine with other work the long workload takes for ever.
+    yield measure_bench("fast bench, two threads", FastBench(2), short, inputs, _REPEATS)
+    default_flow = DetailedBench(monitors=False, everything_public=True)
+    yield measure_bench("cocotb default flow", default_flow, short, inputs, 1)
+    yield measure_bench("detailed bench", DetailedBench(), short, inputs, 1)

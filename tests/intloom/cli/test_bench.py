@@ -1,0 +1,29 @@
+"""`intloom bench`: a row for every bench and for every network, and the ratios that the fast bench is for."""
+
+import json
+
+import pytest
+
+from hw.spec.errors import ExitCode
+from intloom.cli import main
+
+
+@pytest.mark.slow
+def test_benches_and_networks_are_measured(tmp_path, capsys):
+    target = tmp_path / "speed.json"
+    words = ["bench", "--preset", "nano", "--network", "tiny@16", "-o", str(target), "--json", "-q"]
+    assert main(words) == ExitCode.OK
+    record = json.loads(capsys.readouterr().out)
+    assert record == json.loads(target.read_text())
+    speeds = {row["bench"]: row["hertz"] for row in record["benches"]}
+    names = ("bare loop", "fast bench", "fast bench, clock in HDL", "fast bench, two threads", "cocotb default flow")
+    assert list(speeds) == [*names, "detailed bench"]
+    assert speeds["fast bench"] > 2 * speeds["cocotb default flow"], "far below what an idle machine gives"
+    (network,) = record["networks"]
+    assert network["cycles"] > 0
+    assert network["compared_bytes"] == 16 * 16 * 16
+
+
+def test_a_network_needs_a_size(capsys):
+    assert main(["bench", "--network", "tiny"]) == ExitCode.USAGE
+    assert "network must be NAME@SIZE such as yolov8n@320, not 'tiny'" in capsys.readouterr().err
