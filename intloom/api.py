@@ -212,4 +212,4 @@ def compile(  # noqa: A001  # the name that everyone expects, as in torch.compil
     params = choose_params(preset, None if config is None else Path(config), chosen)
     source = Path(model)
     compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates)
-    return Program(Bundle(compiled.program, source, compiled.folded, compiled.output_names), compiled)
+    return Program(Bundle(compiled.programs, source, compiled.folded, compiled.output_names), compiled)

@@ -31,21 +31,21 @@ class GoldenBackend:
 
     Parameters
     ----------
-    graph
-        That graph.
+    graphs
+        That graph; for a model of several regions the graph of each.
     """
 
     name = "golden"
 
-    def __init__(self, graph: IntGraph) -> None:
-        self._graph = graph
+    def __init__(self, *graphs: IntGraph) -> None:
+        self._graphs = graphs
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Outputs of the graph, rounded as the program's hardware rounds."""
         from sim.golden import run_graph
 
         start = time.monotonic()
-        outputs = run_graph(self._graph, inputs, match=program.params.match)
+        outputs = run_graph(self._graphs[program.region], inputs, match=program.params.match)
         macs = sum(layer.macs for layer in program.layers)
         return RunResult(backend=self.name, outputs=outputs, wall_s=time.monotonic() - start, macs=macs)
 

@@ -1,4 +1,4 @@
-"""Cuts out the parts that run on the host, through onnxruntime: before, between and after the regions of the integer graph."""
+"""Cuts out the parts that run on the host, through onnxruntime: before, between and after the graph's regions."""
 
 from __future__ import annotations
 

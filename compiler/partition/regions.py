@@ -16,7 +16,7 @@ from ..ir.graph import macs
 from .host import before
 
 PRODUCTS_A_BYTE = 16
-"""A region behind the host must multiply so often for each byte that enters or leaves it, or it is not worth the way."""
+"""A region behind the host is worth the way if it multiplies so often for each byte that enters or leaves it."""
 
 _REMEDY = "make the nodes before it integer"
 

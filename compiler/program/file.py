@@ -1,8 +1,11 @@
 """The program file `.loom`: a fixed header, a JSON manifest, the instructions and the constant image.
 
+A model of several regions gives several programs, which stand one after the other, each with a header of its own.
+
 All numbers are little-endian. The header is `MAGIC`, format version (u32), four zero bytes, the lengths in bytes of
 manifest, instructions and image (u64 each) and the SHA-256 of everything else in the file. Each section starts at a
-multiple of `ALIGNMENT` bytes, so that a reader can map the image. Equal programs give equal bytes.
+multiple of `ALIGNMENT` bytes, and so does each program, so that a reader can map the image. Equal programs give equal
+bytes.
 """
 
 from __future__ import annotations
@@ -13,11 +16,12 @@ import mmap
 import os
 import struct
 import tempfile
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hw.spec.errors import DiskError, EncodingError, FileFormatError, HardwareMismatchError, ParameterError
+from hw.spec.errors import DiskError, EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
 from hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
 from hw.spec.params import HardwareParams, from_dict
 
@@ -25,7 +29,7 @@ from .memory import encode_all
 from .program import Layer, Layout, Place, Program, Provenance, Role
 
 MAGIC = b"INTLOOM\0"
-FORMAT_VERSION = 1
+FORMAT_VERSION = 2
 ALIGNMENT = 64
 _HEADER = struct.Struct("<8sI4xQQQ")
 _DIGEST_BYTES = 32
@@ -35,6 +39,8 @@ def _manifest(program: Program) -> dict[str, Any]:
     return {
         "name": program.name,
         "source": program.source,
+        "region": program.region,
+        "regions": program.regions,
         "isa_version": ISA_VERSION,
         "fingerprint": program.params.fingerprint(),
         "params": program.params.to_dict(),
@@ -64,12 +70,20 @@ def to_bytes(program: Program) -> bytes:
 
 def save(program: Program, path: Path) -> None:
     """Write the program's file; it appears complete or not at all."""
+    save_regions((program,), path)
+
+
+def save_regions(programs: Sequence[Program], path: Path) -> None:
+    """Write the programs of a model's regions, in order; the file appears complete or not at all."""
+    if [(p.region, p.regions) for p in programs] != [(i, len(programs)) for i in range(len(programs))]:
+        raise UsageError(f"the programs of all regions must be saved together, not {[p.region for p in programs]}")
     path = Path(path)
+    content = [to_bytes(p) for p in programs]
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
         try:
             with os.fdopen(handle, "wb") as stream:
-                stream.write(to_bytes(program))
+                stream.write(b"".join((*map(_padded, content[:-1]), content[-1])))
             Path(temporary).replace(path)
         except BaseException:
             Path(temporary).unlink(missing_ok=True)
@@ -87,7 +101,8 @@ def _read(path: Path) -> bytes | mmap.mmap:
         raise FileFormatError(f"cannot read program {path}: {error.strerror}") from None
 
 
-def _sections(data: memoryview, path: Path) -> tuple[bytes, bytes, bytes]:
+def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes], int]:
+    """Manifest, code and image of the program at the start of `data`, and where it ends."""
     start = _HEADER.size + _DIGEST_BYTES
     if len(data) < start or bytes(data[: len(MAGIC)]) != MAGIC:
         raise FileFormatError(f"{path} must be an Intloom program (.loom), but it does not start like one")
@@ -98,15 +113,16 @@ def _sections(data: memoryview, path: Path) -> tuple[bytes, bytes, bytes]:
     for length in lengths[:2]:
         offsets.append(offsets[-1] + length + -length % ALIGNMENT)
     end = offsets[2] + lengths[2]
-    if len(data) != end:
-        kind = "truncated" if len(data) < end else "longer than it says"
-        raise FileFormatError(f"{path} is {kind}: it must have {end} bytes, not {len(data)}; copy or compile it again")
+    if len(data) < end:
+        raise FileFormatError(
+            f"{path} is truncated: it must have {end} bytes, not {len(data)}; copy or compile it again"
+        )
     digest = hashlib.sha256(data[: _HEADER.size])
-    digest.update(data[offsets[0] :])
+    digest.update(data[offsets[0] : end])
     if digest.digest() != bytes(data[_HEADER.size : start]) or any(data[start : offsets[0]]):
         raise FileFormatError(f"{path} was altered: its checksum does not match; copy or compile it again")
     manifest, code, image = (bytes(data[o : o + n]) for o, n in zip(offsets, lengths, strict=True))
-    return manifest, code, image
+    return (manifest, code, image), end
 
 
 def _place(values: dict[str, Any]) -> Place:
@@ -129,6 +145,8 @@ def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
         layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
         predicted_cycles=manifest["predicted_cycles"],
         source=manifest["source"],
+        region=manifest["region"],
+        regions=manifest["regions"],
     )
 
 
@@ -144,19 +162,46 @@ def _check_hardware(manifest: dict[str, Any], expect: HardwareParams | None, pat
     raise HardwareMismatchError(f"{path} was made for other hardware: {differing}; compile it for this one")
 
 
-def from_bytes(data: bytes, path: Path, expect: HardwareParams | None = None) -> Program:
-    """The program in a file's content; `path` is for messages only."""
-    manifest_bytes, code, image = _sections(memoryview(data), path)
-    try:
-        manifest = json.loads(manifest_bytes)
-        _check_hardware(manifest, expect, path)
-        return _program(manifest, code, image)
-    except (ValueError, KeyError, TypeError, AttributeError, EncodingError, ParameterError) as error:
-        raise FileFormatError(f"{path} has a correct checksum but a broken manifest or program: {error}") from None
+def from_bytes(data: bytes, path: Path, expect: HardwareParams | None = None) -> tuple[Program, ...]:
+    """The programs in a file's content; `path` is for messages only."""
+    view, programs = memoryview(data), list[Program]()
+    start = 0
+    while True:
+        (manifest_bytes, code, image), size = _sections(view[start:], path)
+        try:
+            manifest = json.loads(manifest_bytes)
+            _check_hardware(manifest, expect, path)
+            programs.append(_program(manifest, code, image))
+        except (ValueError, KeyError, TypeError, AttributeError, EncodingError, ParameterError) as error:
+            raise FileFormatError(f"{path} has a correct checksum but a broken manifest or program: {error}") from None
+        end = start + size
+        if len(programs) == programs[0].regions:
+            break
+        start = end + -end % ALIGNMENT
+        if len(data) <= start:
+            wanted = programs[0].regions
+            raise FileFormatError(f"{path} is truncated: it must hold {wanted} programs, not {len(programs)}")
+        if any(data[end:start]):
+            raise FileFormatError(f"{path} was altered between its programs; copy or compile it again")
+    if len(data) != end:
+        raise FileFormatError(
+            f"{path} is longer than it says: it must have {end} bytes, not {len(data)}; copy it again"
+        )
+    if [(p.region, p.regions) for p in programs] != [(i, len(programs)) for i in range(len(programs))]:
+        raise FileFormatError(f"{path} must hold one program for each region of a model, in order; compile it again")
+    return tuple(programs)
 
 
 def load(path: Path, expect: HardwareParams | None = None) -> Program:
-    """The program in file `path`.
+    """The one program in file `path`; see `load_regions`."""
+    programs = load_regions(path, expect)
+    if len(programs) > 1:
+        raise FileFormatError(f"{path} must hold one program, not {len(programs)} regions with the host between them")
+    return programs[0]
+
+
+def load_regions(path: Path, expect: HardwareParams | None = None) -> tuple[Program, ...]:
+    """The programs in file `path`, one for each region of the model.
 
     Raises
     ------

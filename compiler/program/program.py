@@ -89,6 +89,10 @@ class Program:
     predicted_cycles: int
     source: str = ""
     """SHA-256 of the model that it was compiled from."""
+    region: int = 0
+    """Which of the model's regions it runs, counted from 0: the host has its turns between them."""
+    regions: int = 1
+    """How many regions the model has, each a program."""
 
     def place(self, name: str) -> Place:
         """The place of tensor `name`."""

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from compiler.program.file import load
+from compiler.program.file import load_regions
 from compiler.program.program import Program
 from hw.spec.isa import disassemble
 from intloom.files import write_text
@@ -33,11 +33,17 @@ def _run(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Text file; else standard output.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Without comments.")] = False,
 ) -> None:
-    text = listing(load(program), plain=plain)
+    programs = load_regions(program)
+    text = "".join(_heading(p, plain) + listing(p, plain=plain) for p in programs)
     if output is None:
         terminal_of(context).out.file.write(text)
     else:
         write_text(output, text)
+
+
+def _heading(program: Program, plain: bool) -> str:
+    """Tells the regions of a model apart; the program of a model that has only one needs no heading."""
+    return "" if plain or program.regions == 1 else f"# region {program.region} of {program.regions}: {program.name}\n"
 
 
 def listing(program: Program, *, plain: bool = False) -> str:

@@ -13,6 +13,7 @@ from hw.spec.errors import ExitCode, UsageError
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.feeding import read_inputs
 from intloom.flow.host import Array, HostSide
+from intloom.flow.regions import all_inputs
 from intloom.flow.running import (
     BackendName,
     Execution,
@@ -131,7 +132,8 @@ def _run_layers(
     """Chosen layers alone, each block against the golden model."""
     started = time.monotonic()
     folded = bundle.need_model("--layers")
-    inputs, params = HostSide(folded).before(feeds), bundle.program.params
+    params = bundle.program.params
+    inputs = all_inputs(folded, HostSide(folded), feeds, params.match)
     with terminal.progress() as tell:
         runs = run_slices(folded, params, inputs, pattern, lambda: open_rtl(rtl), jobs=jobs, tell=tell)
     record = slices_record(bundle.program.name, params, runs, started)

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from compiler.frontend import FoldedModel, fold_model
 from compiler.importer import load_model
-from compiler.program.file import load
+from compiler.program.file import load_regions
+from compiler.program.joined import joined
 from compiler.program.program import Program
 from hw.spec.errors import FileFormatError, UsageError
 
@@ -16,13 +18,18 @@ from .compiling import model_beside
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """A program; with its model at hand, also the folded model and the model's file."""
+    """The programs of a model's regions; with the model at hand, also the folded model and the model's file."""
 
-    program: Program
+    programs: tuple[Program, ...]
     model: Path | None = None
     folded: FoldedModel | None = None
     output_names: tuple[str, ...] = ()
     """The model's outputs, in its own order."""
+
+    @cached_property
+    def program(self) -> Program:
+        """All regions together, for counting and showing."""
+        return joined(self.programs)
 
     def need_model(self, purpose: str) -> FoldedModel:
         """The folded model; without one the error says what it is needed for."""
@@ -34,23 +41,23 @@ class Bundle:
 
 
 def load_bundle(program: Path, model: Path | None = None) -> Bundle:
-    """The program in a file, and its model: `model`, or the copy that `intloom compile` put beside the program.
+    """The programs in a file, and their model: `model`, or the copy that `intloom compile` put beside the program.
 
     Raises
     ------
     FileFormatError
         A file is missing or broken, or the model is not the one that the program was compiled from.
     """
-    loaded = load(program)
+    loaded = load_regions(program)
     beside = model_beside(program)
     chosen = model if model is not None else beside if beside.exists() else None
     if chosen is None:
         return Bundle(loaded)
     imported = load_model(chosen)
-    folded = fold_model(imported, match=loaded.params.match)
-    if loaded.source and folded.source != loaded.source:
+    folded = fold_model(imported, match=loaded[0].params.match)
+    if loaded[0].source and folded.source != loaded[0].source:
         raise FileFormatError(
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "
-            f"not {loaded.source[:12]}; compile again or name the right one with --model"
+            f"not {loaded[0].source[:12]}; compile again or name the right one with --model"
         )
     return Bundle(loaded, chosen, folded, tuple(imported.outputs))

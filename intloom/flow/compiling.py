@@ -6,11 +6,13 @@ import shutil
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 from compiler.frontend import FoldedModel, fold_model
 from compiler.importer import load_model
-from compiler.program.file import save
+from compiler.program.file import save_regions
+from compiler.program.joined import joined
 from compiler.program.program import Program
 from compiler.schedule import compile_graph
 from hw.spec.arith import Match
@@ -24,13 +26,18 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """A program, what its model was folded into, and what it took."""
+    """The programs of a model's regions, what the model was folded into, and what it took."""
 
-    program: Program
+    programs: tuple[Program, ...]
     folded: FoldedModel
     output_names: tuple[str, ...]
     """The model's outputs, in its own order."""
     seconds: float
+
+    @cached_property
+    def program(self) -> Program:
+        """All regions together, for counting and showing."""
+        return joined(self.programs)
 
 
 def choose_params(preset_name: str | None, config: Path | None, match: Match | None) -> HardwareParams:
@@ -66,14 +73,17 @@ def compile_model(
     if not folded.regions and not any("Quantize" in v.op or "QLinear" in v.op for v in folded.verdicts):
         raise UnsupportedError(f"{source} is not quantised: first run intloom quantize {source} -o QUANTISED.onnx")
     tell("fold", 1, 1)
-    program = compile_graph(
-        folded.graph,
-        params,
-        keep_intermediates=keep_intermediates,
-        progress=lambda done, every: tell("schedule", done, every),
-    )
-    program = replace(program, source=folded.source)
-    return Compiled(program, folded, tuple(model.outputs), time.perf_counter() - started)
+    _ = folded.graph  # refuses a model of which nothing can be accelerated
+    programs = []
+    for index, region in enumerate(folded.regions):
+        made = compile_graph(
+            region,
+            params,
+            keep_intermediates=keep_intermediates,
+            progress=lambda done, every: tell("schedule", done, every),
+        )
+        programs.append(replace(made, source=folded.source, region=index, regions=len(folded.regions)))
+    return Compiled(tuple(programs), folded, tuple(model.outputs), time.perf_counter() - started)
 
 
 def model_beside(program: Path) -> Path:
@@ -86,7 +96,7 @@ def store(compiled: Compiled, source: Path, target: Path) -> None:
     with atomic_path(model_beside(target)) as temporary:
         # External data is not copied along: the model is written anew in one piece.
         _copy_model(source, temporary)
-    save(compiled.program, target)
+    save_regions(compiled.programs, target)
 
 
 def _copy_model(source: Path, target: Path) -> None:

@@ -100,7 +100,7 @@ class HostSide:
         return result
 
     def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The model's outputs, and what else leaves the accelerator; a tail may also read `feeds`, the model's inputs."""
+        """The model's outputs, and whatever else leaves the accelerator; `feeds` are the model's inputs."""
         known = self._known(outputs)
         leaving = {q.source: known[q.source] for q in self._folded.output_quant.values()}
         if self._tail is None:

@@ -20,6 +20,7 @@ from .checking import check_onnxruntime
 from .explaining import explain
 from .feeding import seeded_input
 from .host import HostSide
+from .regions import all_inputs
 
 _SAMPLES = 2
 _STEP = "zoo"
@@ -31,7 +32,7 @@ def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
     folded = fold_model(load_model(path), match=Match.ORT)
     host = HostSide(folded)
     feeds = {n: seeded_input(shape, seed) for n, shape in host.input_shapes().items()}
-    inputs = host.before(feeds)
+    inputs = all_inputs(folded, host, feeds, Match.ORT)
 
     def judge(outputs: Arrays) -> Judgement:
         checks = check_onnxruntime(folded, path, feeds, outputs, Match.ORT)

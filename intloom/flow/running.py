@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -13,6 +13,7 @@ from hw.spec.errors import UsageError
 from intloom.files import read_bytes
 from sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
 from sim.compare.divergence import Divergence, find_divergence
+from sim.joined import joined_results
 from sim.result import ProgressCallback, RunResult
 from sim.rtl.bench import Bench
 from sim.rtl.fast import FastBench
@@ -23,6 +24,7 @@ from .checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, s
 from .explaining import Explanation, explain
 from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from .record import make_record, make_timeline, trace_events, write_run
+from .regions import Runner, run_regions
 
 
 class BackendName(StrEnum):
@@ -46,10 +48,20 @@ class RtlOptions:
 
 
 @dataclass(frozen=True, eq=False)
+class Turn:
+    """One region's run."""
+
+    program: Program
+    inputs: Mapping[str, Int8]
+    result: RunResult
+
+
+@dataclass(frozen=True, eq=False)
 class Execution:
     """A finished run."""
 
     program: Program
+    """The program; of a model of several regions all together."""
     result: RunResult
     outputs: Mapping[str, Array]
     """The model's outputs; without the model at hand the accelerator's own, dequantised."""
@@ -58,6 +70,8 @@ class Execution:
     """What the accelerator was given."""
     within: Mapping[str, str] = field(default_factory=dict)
     """For layers that are fused into another: the layer in whose comparison theirs is contained."""
+    turns: tuple[Turn, ...] = ()
+    """The runs of the regions."""
     explanation: Explanation | None = None
     """Why onnxruntime alone differs, where it does."""
 
@@ -92,7 +106,7 @@ def open_backend(
 ) -> Backend:
     """The backend called `name`, ready to run the bundle's program; with `keep_tensors` for checks layer by layer."""
     if name is BackendName.GOLDEN:
-        return GoldenBackend(bundle.need_model("the golden model").graph)
+        return GoldenBackend(*bundle.need_model("the golden model").regions)
     if name is BackendName.ISA:
         return IsaBackend(keep_tensors=keep_tensors)
     return open_rtl(rtl or RtlOptions(), keep_tensors=keep_tensors)
@@ -141,28 +155,42 @@ def execute(
     SimulationError
         The simulated hardware stopped, hung or died.
     """
-    inputs = _accelerator_inputs(bundle, host, feeds)
-    result = backend.run(bundle.program, inputs, progress=progress)
+    if len(bundle.programs) > 1:
+        bundle.need_model("a program of several regions")
+    _check_feeds(feeds, input_shapes(bundle, host))
+    turns: list[Turn] = []
+
+    def run(index: int, values: Mapping[str, Int8]) -> Mapping[str, Int8]:
+        program = bundle.programs[index]
+        turns.append(Turn(program, values, backend.run(program, values, progress=progress)))
+        return turns[-1].result.outputs
+
+    inputs = _run_all(bundle, host, feeds, run)
+    result = joined_results([t.result for t in turns])
     outputs = _model_outputs(bundle, host, feeds, result)
-    if not check:
-        return Execution(bundle.program, result, outputs, (), inputs)
+    done = Execution(bundle.program, result, outputs, (), inputs, turns=tuple(turns))
+    return _checked(done, bundle, backend.name, feeds) if check else done
+
+
+def _checked(done: Execution, bundle: Bundle, backend: str, feeds: Mapping[str, Array]) -> Execution:
+    """The run with its comparisons."""
+    result = done.result
     folded = bundle.need_model("--check")
     checks: list[Check] = []
-    if backend.name != BackendName.GOLDEN:
-        checks += check_golden(bundle.program, folded, inputs, result)
+    if backend != BackendName.GOLDEN:
+        checks += check_golden(bundle.program, folded, done.inputs, result)
     within = seen_through(folded.graph, checks) if checks else {}
     wrong = any(c.mismatches for c in checks)
     explanation = None
     if bundle.model is not None:
         theirs = check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
         if not wrong and any(c.mismatches for c in theirs):
-            explanation = explain(folded, bundle.model, feeds, inputs)
+            explanation = explain(folded, bundle.model, feeds, done.inputs)
         checks += excused(theirs) if explanation is not None and explanation.holds else theirs
-    return Execution(bundle.program, result, outputs, tuple(checks), inputs, within, explanation)
+    return replace(done, checks=tuple(checks), within=within, explanation=explanation)
 
 
-def _accelerator_inputs(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array]) -> dict[str, Int8]:
-    shapes = input_shapes(bundle, host)
+def _check_feeds(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
     if unknown := sorted(set(feeds) - set(shapes)):
         raise UsageError(f"input must be one of {', '.join(shapes)}, not {unknown[0]!r}")
     for name, shape in shapes.items():
@@ -170,10 +198,16 @@ def _accelerator_inputs(bundle: Bundle, host: HostSide | None, feeds: Mapping[st
             raise UsageError(f"input {name!r} of shape {list(shape)} is missing")
         if tuple(feeds[name].shape) != tuple(shape):
             raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(feeds[name].shape)}")
-    if host is not None:
-        return host.before(feeds)
+
+
+def _run_all(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:
+    """Run every region; gives what the accelerator got from the host."""
+    if host is not None and bundle.folded is not None:
+        return run_regions(bundle.folded, host, feeds, run)[0]
     program = bundle.program
-    return {n: quantize_array(feeds[n], q, program.place(n).shape) for n, q in plain_quant(program).items()}
+    inputs = {n: quantize_array(feeds[n], q, program.place(n).shape) for n, q in plain_quant(program).items()}
+    run(0, inputs)
+    return inputs
 
 
 def _model_outputs(
@@ -188,4 +222,8 @@ def _model_outputs(
 def locate(execution: Execution, rtl: RtlOptions, waves_in: Path | None = None) -> Divergence | None:
     """The first instruction of an RTL run that wrote anything wrong; with `waves_in` the waves around it go there."""
     text = None if rtl.verilog is None else read_bytes(rtl.verilog, "Verilog").decode("utf-8", "replace")
-    return find_divergence(execution.program, execution.inputs, verilog=text, memory=rtl.memory, waves_in=waves_in)
+    for turn in execution.turns:
+        found = find_divergence(turn.program, turn.inputs, verilog=text, memory=rtl.memory, waves_in=waves_in)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,62 @@
+"""The results of a model's regions, run one after the other, as one result."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from sim.result import RunResult
+from sim.rtl.status import Pulses
+
+
+def joined_results(results: Sequence[RunResult]) -> RunResult:
+    """One result as it is; of several the sum, with the regions' cycles one after the other.
+
+    What the host does between regions is not simulated and takes no cycles.
+    """
+    if len(results) == 1:
+        return results[0]
+    cycles = sum(r.cycles for r in results)
+    counters = sum((Counter(dict(r.counters)) for r in results), Counter[str]())
+    simulated = sum(r.cycles / r.sim_hz for r in results if r.sim_hz)
+    return replace(
+        results[0],
+        outputs={name: array for r in results for name, array in r.outputs.items()},
+        wall_s=sum(r.wall_s for r in results),
+        build_s=sum(r.build_s for r in results),
+        cycles=cycles,
+        macs=sum(r.macs for r in results),
+        mac_use=sum(r.mac_use * r.cycles for r in results) / cycles if cycles else 0.0,
+        sim_hz=cycles / simulated if simulated else 0.0,
+        dram_bytes=sum(r.dram_bytes for r in results),
+        counters=counters,
+        layers=tuple(layer for r in results for layer in r.layers),
+        tensors={name: array for r in results for name, array in r.tensors.items()},
+        memory=None,
+        pulses=_pulses(results),
+    )
+
+
+def _pulses(results: Sequence[RunResult]) -> Pulses | None:
+    """All pulses on one clock, which each region takes up where the one before it left off."""
+    known = [r.pulses for r in results if r.pulses is not None]
+    if len(known) < len(results):
+        return None
+    starts = np.cumsum([0, *(r.cycles for r in results[:-1])])
+    shifts = [int(start) - r.origin + results[0].origin for start, r in zip(starts, results, strict=True)]
+    started = _moved([p.started for p in known], shifts)
+    return Pulses(started, _moved([p.done for p in known], shifts))
+
+
+def _moved(sides: Sequence[Sequence[NDArray[np.uint64]]], shifts: Sequence[int]) -> tuple[NDArray[np.uint64], ...]:
+    """For each unit the cycles of all regions, each moved to where the region starts."""
+    return tuple(
+        np.concatenate(
+            [(cycles.astype(np.int64) + s).astype(np.uint64) for cycles, s in zip(unit, shifts, strict=True)]
+        )
+        for unit in zip(*sides, strict=True)
+    )

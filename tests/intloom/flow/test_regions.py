@@ -1,0 +1,133 @@
+"""Models with float operators in the middle: several regions, the host between them, every backend the same bytes."""
+
+import random
+
+import onnx
+import pytest
+
+import intloom
+from compiler.fold.lowering import Verdict
+from compiler.frontend import fold_model
+from compiler.importer import from_proto
+from compiler.program.file import load, load_regions, save_regions
+from hw.spec.errors import FileFormatError, UsageError
+from intloom.flow.bundle import load_bundle
+from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import assert_equal, random_feeds
+
+
+def interrupted(m: OnnxMaker, channels: int = 16) -> onnx.ModelProto:
+    """Convolutions with a Softmax between them, which only the host can compute, and a way round it."""
+    x = m.conv(m.image(3, 12, 12), channels)
+    (soft,) = m.node("Softmax", [x.name], axis=1)
+    weighted = m.pair(soft, x.shape, 1 / 255, 0)
+    y = m.conv(weighted, 24, 3)
+    z = m.conv(x, 24, 1)
+    m.output(m.conv(m.binary("Add", y, z), 8, 3), y)
+    return m.model()
+
+
+@pytest.fixture
+def model(rng: random.Random) -> onnx.ModelProto:
+    return interrupted(OnnxMaker(rng))
+
+
+def test_what_follows_the_host_is_a_region_of_its_own(model, seed):
+    found = assert_equal(model, seed)
+    first, second = found.folded.regions
+    assert len(second.inputs) == 2  # what the host made, and what went round it
+    assert found.folded.host_parts[0] is None
+    assert found.folded.host_parts[1] is not None
+    assert found.folded.host_tail is None
+    assert len(first.nodes) + len(second.nodes) == len(found.folded.graph.nodes)
+    verdicts = {v.name: v for v in found.folded.verdicts}
+    soft = next(v for v in verdicts.values() if v.op == "Softmax")
+    assert soft.verdict is Verdict.HOST
+    assert [v.verdict for v in verdicts.values() if v.op == "Conv"] == [Verdict.ARRAY] * 4
+
+
+def test_three_regions(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.image(8, 10, 10)
+    for _ in range(3):
+        x = m.conv(x, 32, 3)
+        (soft,) = m.node("Softmax", [x.name], axis=1)
+        x = m.pair(soft, x.shape, 1 / 64, 0)
+    m.output(m.conv(x, 32, 3))
+    found = assert_equal(m.model(), seed)
+    assert len(found.folded.regions) == 4
+
+
+def test_a_region_of_little_work_stays_with_the_host(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 12, 12), 16)
+    (soft,) = m.node("Softmax", [x.name], axis=1)
+    m.output(m.conv(m.pair(soft, x.shape, 1 / 255, 0), 1, 1))
+    found = assert_equal(m.model(), seed)
+    assert len(found.folded.regions) == 1
+    (_, last) = (v for v in found.folded.verdicts if v.op == "Conv")
+    assert last.verdict is Verdict.HOST
+    assert "for each byte" in last.reason
+
+
+@pytest.mark.parametrize("backend", ["golden", "isa", pytest.param("rtl", marks=pytest.mark.slow)])
+def test_every_backend_gives_onnxruntimes_bytes(backend, model, seed, tmp_path):
+    onnx.save(model, tmp_path / "m.onnx")
+    program = intloom.compile(tmp_path / "m.onnx", preset="nano")
+    session = intloom.Session(program, backend=backend, check=True)
+    feeds = random_feeds(model, seed)
+    outputs = session.run(None, feeds)
+    assert len(outputs) == 2
+    record = session.last.record
+    assert record["mismatches"] == 0
+    assert record["compared_bytes"] > 0
+    assert len(record["layers"]) == len(program.folded.graph.nodes)
+    if backend == "rtl":
+        assert record["cycles"] > 0
+        assert sum(layer["cycles"] for layer in record["layers"]) <= record["cycles"]
+
+
+def test_the_file_holds_all_regions(model, tmp_path):
+    onnx.save(model, tmp_path / "m.onnx")
+    program = intloom.compile(tmp_path / "m.onnx", preset="nano")
+    path = tmp_path / "m.loom"
+    program.save(path)
+    programs = load_regions(path)
+    assert [(p.region, p.regions) for p in programs] == [(0, 2), (1, 2)]
+    assert [p.instructions for p in programs] == [p.instructions for p in program.bundle.programs]
+    with pytest.raises(FileFormatError, match="one program, not 2"):
+        load(path)
+    data = path.read_bytes()
+    second = data.rindex(b"INTLOOM\0")
+    for broken in (data[:second], data[: second + 100], data[:-1], data + b"\0", data[:second]):
+        path.write_bytes(broken)
+        with pytest.raises(FileFormatError, match=r"truncated|longer"):
+            load_regions(path)
+    path.write_bytes(data[second:])
+    with pytest.raises(FileFormatError, match=r"each region|truncated"):
+        load_regions(path)
+    with pytest.raises(UsageError, match="saved together"):
+        save_regions(programs[:1], path)
+
+
+def test_several_regions_need_the_model(model, tmp_path, seed):
+    onnx.save(model, tmp_path / "m.onnx")
+    path = tmp_path / "m.loom"
+    intloom.compile(tmp_path / "m.onnx", preset="nano").save(path)
+    (tmp_path / "m.loom.onnx").unlink()
+    assert load_bundle(path).folded is None
+    with pytest.raises(UsageError, match="several regions needs the model"):
+        intloom.Session(path, backend="isa").run(None, random_feeds(model, seed))
+
+
+def test_the_host_may_read_inputs_of_the_model_late(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 8, 8), 16)
+    m.inputs.append(onnx.helper.make_tensor_value_info("gain", onnx.TensorProto.FLOAT, (1, 16, 8, 8)))
+    (scaled,) = m.node("Mul", [x.name, "gain"])
+    m.output(m.conv(m.pair(scaled, x.shape, 0.02), 32, 3))
+    model = m.model()
+    found = fold_model(from_proto(onnx.ModelProto.FromString(model.SerializeToString()), name="m"))
+    assert len(found.regions) == 2
+    assert set(found.inputs) == {v.name for v in model.graph.input}
+    assert_equal(model, seed)
