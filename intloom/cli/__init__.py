@@ -19,9 +19,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     from .entry import run
 
     code = run(arguments)
-    if arguments is None and code == _INTERRUPTED:
-        # Python would end by SIGINT, or crash, if the interrupt met a library that it must still tear down.
-        _leave(quietly=True)
+    if arguments is None:
+        # All is done and said; while Python tears its libraries down an interrupt could only spoil the exit code.
+        signal.signal(signal.SIGINT, signal.SIG_IGN)
+        if code == _INTERRUPTED:
+            # Python may crash if the interrupt met a library that it must still tear down.
+            _leave(quietly=True)
     return code
 
 

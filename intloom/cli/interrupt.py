@@ -13,7 +13,7 @@ from pathlib import Path
 
 from hw.spec.errors import ExitCode
 
-_PATIENCE = 1.5
+_PATIENCE = 1.2
 """Seconds that a command has to clean up by itself."""
 
 

@@ -1,16 +1,21 @@
 """Ctrl-C at any point ends a command within two seconds, with code 130, no child process and no half-written file."""
 
+import hashlib
+import json
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
 
 from hw.spec.errors import ExitCode
+from intloom.cache import Cache
 from intloom.cli import main
+from intloom.housekeeping import Kind, items
 
 PATIENCE = 2.0
 
@@ -27,14 +32,26 @@ def descendants(number):
     return found
 
 
-def interrupt(words, after, cwd, cache):
-    """Starts a command, interrupts it, and says how it ended and how long that took."""
+@dataclass(frozen=True)
+class Ending:
+    """How a command ended that was interrupted."""
+
+    code: int
+    seconds: float
+    said: str
+    left: list[int]
+    """Processes of its that live on."""
+
+
+def interrupt(words, after, folder):
+    """Starts a command with its cache and temporary files in `folder`, and interrupts it after some seconds."""
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
-    env = {**os.environ, "INTLOOM_TEST_MARK": mark, "INTLOOM_CACHE": str(cache)}
+    (folder / "tmp").mkdir(exist_ok=True)
+    env = {**os.environ, "INTLOOM_TEST_MARK": mark, "INTLOOM_CACHE": str(folder / "cache")}
+    env["TMPDIR"] = str(folder / "tmp")
     command = [sys.executable, "-m", "intloom", *map(str, words)]
-    process = subprocess.Popen(command, cwd=cwd, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+    process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     time.sleep(after)
-    alive = process.poll() is None
     process.send_signal(signal.SIGINT)
     started = time.monotonic()
     _, said = process.communicate(timeout=30)
@@ -42,7 +59,33 @@ def interrupt(words, after, cwd, cache):
     deadline = time.monotonic() + 1
     while descendants(mark) and time.monotonic() < deadline:
         time.sleep(0.05)
-    return alive, process.returncode, elapsed, said, descendants(mark)
+    return Ending(process.returncode, elapsed, said, descendants(mark))
+
+
+def check_clean(ending, folder):
+    """A prompt end with the right code and words, nobody left behind, and a cache whose every entry is whole."""
+    assert ending.seconds < PATIENCE
+    assert not ending.left
+    # A command that had just finished may end as if nothing had happened.
+    if ending.code != ExitCode.OK:
+        assert ending.code == ExitCode.INTERRUPTED, ending.said
+        assert ending.said.strip().splitlines()[-1] == "intloom: interrupted"
+    # onnxruntime makes a file `.ses` as soon as it is imported.
+    assert not [p for p in (folder / "tmp").iterdir() if p.name != ".ses"], "temporary files are left"
+    cache = Cache(folder / "cache" / "models")
+    for record in cache.records():
+        assert hashlib.sha256((cache.folder / record.key / "model.onnx").read_bytes()).hexdigest() == record.sha256
+    for item in items(folder / "cache"):
+        assert item.finished, f"{item.path} is left"
+        if item.kind is Kind.SIMULATOR:
+            binary = (item.path / "simulator").read_bytes()
+            assert hashlib.sha256(binary).hexdigest() == (item.path / "simulator.sha256").read_text()
+
+
+def moments(rng, first, last, count):
+    """Random times, one in each equal part of the span."""
+    step = (last - first) / count
+    return [first + step * (k + rng.random()) for k in range(count)]
 
 
 @pytest.fixture(scope="module")
@@ -53,30 +96,47 @@ def program(tmp_path_factory, quantized_models):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [0.05, 0.5, 1.5])
-def test_compile(after, tmp_path, quantized_models):
+def test_compile(tmp_path, quantized_models, rng):
     source = quantized_models("yolov8n", 320)
-    words = ["compile", source, "-o", tmp_path / "o.loom"]
-    alive, code, elapsed, said, left = interrupt(words, after, tmp_path, tmp_path / "cache")
-    assert elapsed < PATIENCE
-    assert not left
-    if alive and after >= 0.5:
-        assert code == ExitCode.INTERRUPTED, said
-        assert said.strip().splitlines()[-1] == "intloom: interrupted"
-        assert not list(tmp_path.glob("*loom*"))
-    assert not list(tmp_path.glob(".*"))
+    for after in moments(rng, 0.3, 3.5, 5):
+        print(f"interrupted after {after:.3f} s")
+        ending = interrupt(["compile", source, "-o", tmp_path / "o.loom"], after, tmp_path)
+        check_clean(ending, tmp_path)
+        made = sorted(p.name for p in tmp_path.glob("*loom*"))
+        assert made == ([] if ending.code else ["o.loom", "o.loom.onnx"])
+        for name in made:
+            (tmp_path / name).unlink()
+        assert not list(tmp_path.glob(".*"))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("after", [1.5, 6.0])
-def test_run_while_the_simulator_is_built(after, tmp_path, program):
-    words = ["run", program, "--backend", "rtl", "-o", tmp_path / "run"]
-    alive, code, elapsed, said, left = interrupt(words, after, tmp_path, tmp_path / "cache")
-    assert alive, said
-    assert code == ExitCode.INTERRUPTED, said
-    assert elapsed < PATIENCE
-    assert not left
-    assert not (tmp_path / "run").exists()
+def test_run(tmp_path, program, rng):
+    """First while Verilog is generated and the simulator is built, then, with that done, in the run itself."""
+    words = ["run", program, "--backend", "rtl", "--check", "-o", tmp_path / "run"]
+    for after in moments(rng, 0.3, 9.0, 4):
+        print(f"interrupted after {after:.3f} s")
+        ending = interrupt(words, after, tmp_path)
+        check_clean(ending, tmp_path)
+        assert (tmp_path / "run" / "run.json").exists() == (ending.code == ExitCode.OK)
+    env = {**os.environ, "INTLOOM_CACHE": str(tmp_path / "cache")}
+    subprocess.run([sys.executable, "-m", "intloom", *map(str, words), "-q"], check=True, env=env, cwd=tmp_path)
+    # A bus that pauses almost always: a run that would take minutes.
+    slow = [*words[:-1], tmp_path / "slow", "--stalls", "999", "--limit", "1000000000"]
+    for after in moments(rng, 0.5, 6.0, 3):
+        print(f"interrupted after {after:.3f} s")
+        check_clean(interrupt(slow, after, tmp_path), tmp_path)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_regress(tmp_path, rng, jobs):
+    words = ["regress", "smoke", "--jobs", str(jobs), "-o", tmp_path / "out"]
+    for after in moments(rng, 0.5, 12.0, 3):
+        print(f"interrupted after {after:.3f} s")
+        check_clean(interrupt(words, after, tmp_path), tmp_path)
+    results = tmp_path / "out" / "results.jsonl"
+    for line in results.read_text().splitlines() if results.exists() else ():
+        assert json.loads(line)["outcome"] == "pass"
 
 
 @pytest.mark.slow
@@ -98,13 +158,3 @@ def test_a_deaf_library_is_ended_from_outside(tmp_path):
     process.communicate(timeout=30)
     assert process.returncode in (1, ExitCode.INTERRUPTED, -signal.SIGINT)
     assert time.monotonic() - started < PATIENCE
-
-
-@pytest.mark.slow
-def test_regress(tmp_path):
-    words = ["regress", "smoke", "--jobs", "2", "-o", tmp_path / "out"]
-    alive, code, elapsed, said, left = interrupt(words, 5.0, tmp_path, tmp_path / "cache")
-    assert alive, said
-    assert code == ExitCode.INTERRUPTED, said
-    assert elapsed < PATIENCE
-    assert not left
