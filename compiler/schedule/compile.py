@@ -8,13 +8,13 @@ from dataclasses import dataclass
 from compiler.emit.constants import ConstantImage
 from compiler.emit.emitter import Emitter
 from compiler.ir import IntGraph
+from compiler.program.forecast import forecast
 from compiler.program.memory import instruction_words
 from compiler.program.program import Layer, Place, Program, Role
 from hw.spec.isa import Kind
 from hw.spec.params import HardwareParams
 
 from .alloc import first_fit
-from .cost import predict
 from .driver import Driver
 from .geometry import Buffer
 from .interleave import interleave
@@ -171,7 +171,7 @@ def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer
 
 def _program(plan: _Plan, emitter: Emitter, driver: Driver, code_at: int) -> Program:
     params = plan.params
-    prediction = predict(emitter.instructions, emitter.provenance, params, len(plan.graph.nodes))
+    expected = forecast(emitter.instructions, emitter.provenance, len(plan.graph.nodes), params)
     # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
     step = instruction_words(1, params)
     code_at += -code_at % step
@@ -185,6 +185,6 @@ def _program(plan: _Plan, emitter: Emitter, driver: Driver, code_at: int) -> Pro
         image=plan.image.to_bytes(),
         memory_words=code_at + instruction_words(len(emitter.instructions), params),
         places=_places(plan, driver),
-        layers=_layers(plan, emitter, prediction.layers),
-        predicted_cycles=prediction.cycles,
+        layers=_layers(plan, emitter, expected.layers),
+        predicted_cycles=expected.cycles,
     )

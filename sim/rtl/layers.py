@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from compiler.program.program import Program
+from compiler.program.spans import layer_spans
 from hw.spec import regs
 from hw.spec.isa import QUEUED_UNITS, Unit
 from sim.result import LayerResult
@@ -80,50 +81,9 @@ def layer_results(
 
 
 def spans(program: Program, pulses: Pulses, first: int, last: int) -> list[int]:
-    """Cycles of every layer; together all from `first` to `last`.
-
-    The array is the clock: the time from the end of one CONV to the end of the next belongs to the latter's layer,
-    but for what lies before its start and the end of vector instructions at work there. What comes after the last
-    CONV belongs to the layers that finish there.
-    """
-    cycles = [0] * len(program.layers)
-    vector = _Work(program, pulses, Unit.VEC)
-    at = first
-    for layer, start, done in _Work(program, pulses, Unit.MAC).items:
-        if start > at:
-            at = vector.charge(cycles, at, start)
-        cycles[layer] += done - at
-        at = done
-    at = vector.charge(cycles, at, last)
-    final = next((p.layer for p in reversed(program.provenance) if 0 <= p.layer < len(cycles)), None)
-    if final is not None:
-        cycles[final] += last - at
-    return cycles
-
-
-class _Work:
-    """The finished instructions of one unit as (layer, start, done), in order."""
-
-    def __init__(self, program: Program, pulses: Pulses, unit: Unit) -> None:
-        own = [p.layer for i, p in zip(program.instructions, program.provenance, strict=True) if i.unit is unit]
-        times = zip(own, pulses.started[unit].tolist(), pulses.done[unit].tolist(), strict=False)
-        self.items: list[tuple[int, int, int]] = list(times)
-        self._next = 0
-
-    def charge(self, cycles: list[int], first: int, last: int) -> int:
-        """Charge the layers at work between `first` and `last` with their time; gives the end of the last such time."""
-        at = first
-        while self._next < len(self.items) and self.items[self._next][1] < last:
-            layer, _, done = self.items[self._next]
-            if done > at:
-                stop = min(done, last)
-                # A pause before a vector instruction is that instruction's own wait.
-                cycles[layer] += stop - at
-                at = stop
-            if done > last:
-                break
-            self._next += 1
-        return at
+    """Cycles of every layer by `compiler.program.spans`, from the trace; together all from `first` to `last`."""
+    times = (tuple(a.tolist() for a in pulses.started), tuple(a.tolist() for a in pulses.done))
+    return layer_spans(program.instructions, program.provenance, len(program.layers), times, (first, last))
 
 
 def _layer(program: Program, index: int, cycles: int, spent: Mapping[str, int]) -> LayerResult:

@@ -51,7 +51,7 @@ def test_weight_accesses_wrap(tracker):
 
 
 def test_accesses_outside_a_memory_are_refused(tracker):
-    with pytest.raises(ProgramError, match="scratch word 16384 is outside its 16384 words"):
+    with pytest.raises(ProgramError, match="scratch word 16384 is outside its 8192 words"):
         tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 16380, 16385, write=False)])
 
 

@@ -1,0 +1,106 @@
+"""What single instructions take on the accelerator: the constants describe the hardware's pipelines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from hw.spec.isa import Instruction, Kind
+from hw.spec.params import TABLE_BYTES, HardwareParams
+
+from .footprint import conv_tiles
+
+FIRST_FETCH = 24
+"""Cycles from the start command to the first instruction's start, without the memory's latency."""
+START = 2
+"""Cycles from the last wait's fulfilment to the start of a load, store or vector instruction."""
+MAC_START = 13
+"""The same for a CONV whose predecessor has ended: its first weight tile must be read."""
+LOAD_LATENCY = 6
+"""Cycles that a load adds to the memory's latency."""
+STORE_LATENCY = 8
+"""Cycles that a store adds to the memory's latency."""
+MAC_LATENCY = 28
+"""Cycles from a CONV's last product to the visibility of its last word."""
+RESIDUAL_LATENCY = 5
+"""What the residual adds to that."""
+VECTOR_LATENCY = 22
+"""Cycles from a vector instruction's last word read to its end."""
+TABLE_LATENCY = 10
+"""What loading a vector table takes besides its bytes."""
+SLIDING_TAPS = 5
+"""The longest window of a maximum along one axis that slides."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What a computing instruction takes after its start.
+
+    `work` is the time until its last word or product is through, `tail` the time from then until its result is ready.
+    `occupancy` is the time until the next one of its unit may start.
+    """
+
+    work: int
+    tail: int
+    occupancy: int
+
+
+def move_words(i: Instruction) -> int:
+    """Words that a LOAD or STORE moves."""
+    return i["n0"] * i["n1"] * i["n2"]
+
+
+def move_bursts(i: Instruction, params: HardwareParams) -> int:
+    """Bursts of a LOAD or STORE; runs that follow each other in memory share them."""
+    run, runs = i["n0"], i["n1"] * i["n2"]
+    if i["n1"] == 1 or i["dram_s1"] == run:
+        run, runs = run * i["n1"], i["n2"]
+        if i["dram_s2"] == run:
+            run, runs = run * runs, 1
+    return runs * -(-run // params.axi_burst)
+
+
+def conv_busy(i: Instruction, params: HardwareParams) -> int:
+    """Cycles in which the array works on a CONV, its padding included."""
+    pixels = i["out_h"] * i["out_w"]
+    strips = -(-pixels // params.strip)
+    short, longer = divmod(pixels, strips)
+    tile = longer * max(short + 1, params.cols) + (strips - longer) * max(short, params.cols)
+    # A strip is not done before the previous one has drained.
+    drain = params.cols // params.lanes
+    least = longer * (short + 1) * drain + (strips - longer) * short * drain
+    return i["out_blocks"] * max(conv_tiles(i) * tile, least)
+
+
+def window_words(i: Instruction) -> int:
+    """Cycles in which a pool takes a word; maxima along one axis take each word of a line once."""
+    windows, taps = i["out_h"] * i["out_w"] * i["blocks"], i["kernel_h"] * i["kernel_w"]
+    if i.kind is Kind.VMAX and taps <= SLIDING_TAPS:
+        if i["kernel_h"] == 1 and i["stride_w"] == 1:
+            return i["blocks"] * i["out_h"] * (i["out_w"] + taps - 1)
+        if i["kernel_w"] == 1 and i["stride_h"] == 1:
+            return i["blocks"] * i["out_w"] * (i["out_h"] + taps - 1)
+    return windows * taps
+
+
+def _vector(words: int, params: HardwareParams) -> Cost:
+    cycles = words * params.vector_slices
+    return Cost(cycles, VECTOR_LATENCY, cycles + VECTOR_LATENCY)
+
+
+def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
+    """What one instruction of the array or the vector unit takes."""
+    match i.kind:
+        case Kind.CONV:
+            busy = conv_busy(i, params)
+            pixels = i["out_h"] * i["out_w"]
+            last = pixels // -(-pixels // params.strip)
+            drain = last * (params.cols // params.lanes - 1)
+            return Cost(busy, MAC_LATENCY + RESIDUAL_LATENCY * i["residual"] + drain, busy)
+        case Kind.VTABLE:
+            return Cost(TABLE_BYTES, TABLE_LATENCY, TABLE_BYTES + TABLE_LATENCY)
+        case Kind.VMAX | Kind.VAVG:
+            return _vector(window_words(i), params)
+        case Kind.VCOPY | Kind.VADD | Kind.VMUL:
+            return _vector(i["out_h"] * i["out_w"] * i["blocks"], params)
+        case _:
+            return Cost(0, 0, 0)

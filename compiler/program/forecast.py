@@ -1,0 +1,165 @@
+"""Forecasts a program's cycles: four units with queues and waits, and a memory port with latency and bandwidth.
+
+An event simulation: time jumps from one change to the next (an instruction arrives, a unit comes free, a move's data is
+due or through). What single instructions take stands in `cost`.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from heapq import heappop, heappush
+
+from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Unit
+from hw.spec.params import HardwareParams
+
+from .cost import FIRST_FETCH, MAC_START, START, Cost, instruction_cost
+from .hazards import waits_of
+from .port import MemoryPort, MemoryTiming
+from .program import Provenance
+from .spans import layer_spans
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """Predicted cycles: in all, and for each layer as `layer_spans` counts them; when instructions start and end."""
+
+    cycles: int
+    layers: tuple[int, ...]
+    started: tuple[tuple[int, ...], ...]
+    done: tuple[tuple[int, ...], ...]
+
+
+@dataclass
+class _Unit:
+    """A unit's queue, and the times of its instructions."""
+
+    queue: deque[int] = field(default_factory=deque)
+    started: list[int] = field(default_factory=list)
+    done: list[int] = field(default_factory=list)
+    finished: int = 0
+    """Instructions that are done by now."""
+    free: int = 0
+    """When the next instruction may start."""
+    passed: int = 0
+    """When the last word or product of all so far is through."""
+
+
+class _Simulation:
+    """One forecast under way."""
+
+    def __init__(self, instructions: Sequence[Instruction], params: HardwareParams, timing: MemoryTiming) -> None:
+        self.instructions = instructions
+        self.params = params
+        self.timing = timing
+        self.units = [_Unit() for _ in QUEUED_UNITS]
+        self.waits = [waits_of(i) for i in instructions]
+        self.port = MemoryPort(timing, params)
+        self.now = 0
+        self.next = 0
+        self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
+        self.fetched = timing.read_latency + FIRST_FETCH
+        self.events: list[tuple[int, int, int]] = []
+        """Time, unit, and how many of its instructions are done then; or a mere wake-up, with unit -1."""
+        self.last = 0
+
+    def run(self) -> None:
+        """Until every instruction is done."""
+        self._wake(self.fetched)
+        while True:
+            while self._dispatch() | self._start():
+                pass
+            ahead = self.port.next_change()
+            if self.events and (ahead is None or self.events[0][0] <= ahead):
+                self._event(*heappop(self.events))
+            elif ahead is not None:
+                self._move(ahead)
+            else:
+                return
+
+    def _wake(self, time: int) -> None:
+        heappush(self.events, (time, -1, 0))
+
+    def _event(self, time: int, unit: int, count: int) -> None:
+        self.now = max(self.now, time)
+        if unit >= 0:
+            self.units[unit].finished = max(self.units[unit].finished, count)
+            self.last = max(self.last, time)
+
+    def _move(self, time: int) -> None:
+        """Let the port work up to `time`; moves that are through then are done a little later."""
+        self.now = max(self.now, time)
+        for unit, tail in self.port.advance(time):
+            state = self.units[unit]
+            state.done.append(time + tail)
+            heappush(self.events, (time + tail, int(unit), len(state.done)))
+
+    def _dispatch(self) -> bool:
+        """Put the next instruction into its unit's queue if it has come and there is room."""
+        if self.next >= len(self.instructions) or self.fetched > self.now:
+            return False
+        unit = self.instructions[self.next].unit
+        if unit is not Unit.CONTROL:
+            queue = self.units[unit].queue
+            if len(queue) >= self.params.queue_depth:
+                return False
+            queue.append(self.next)
+        self.next += 1
+        self.fetched = self.now + self.fetch_step
+        self._wake(self.fetched)
+        return True
+
+    def _start(self) -> bool:
+        """Start every unit's next instruction whose time has come."""
+        begun = False
+        for unit in QUEUED_UNITS:
+            state = self.units[unit]
+            if not state.queue or state.free > self.now:
+                continue
+            waits = self.waits[state.queue[0]]
+            if all(self.units[u].finished >= n for u, n in zip(QUEUED_UNITS, waits, strict=True)):
+                self._begin(unit, self.instructions[state.queue.popleft()])
+                begun = True
+        return begun
+
+    def _begin(self, unit: Unit, instruction: Instruction) -> None:
+        state = self.units[unit]
+        if unit in (Unit.LOAD, Unit.STORE):
+            start = self.now + START
+            state.started.append(start)
+            state.free = start
+            self._wake(start)
+            self.port.request(unit, start, instruction)
+            return
+        self._compute(unit, state, instruction_cost(instruction, self.params))
+
+    def _compute(self, unit: Unit, state: _Unit, cost: Cost) -> None:
+        """The array prepares its next instruction while one is at work; the vector unit takes them in turn."""
+        start = self.now + START
+        if unit is Unit.MAC:
+            start = max(self.now + MAC_START, state.passed)
+        state.started.append(start)
+        state.passed = max(start, state.passed) + cost.work
+        state.free = start if unit is Unit.MAC else start + cost.occupancy
+        done = max(state.passed + cost.tail, state.done[-1] + 1 if state.done else 0)
+        state.done.append(done)
+        self._wake(state.free)
+        heappush(self.events, (done, int(unit), len(state.done)))
+
+
+def forecast(
+    instructions: Sequence[Instruction],
+    provenance: Sequence[Provenance],
+    layers: int,
+    params: HardwareParams,
+    timing: MemoryTiming | None = None,
+) -> Forecast:
+    """Forecast a program of `layers` layers; the default timing is that of a run's default memory."""
+    simulation = _Simulation(instructions, params, timing or MemoryTiming())
+    simulation.run()
+    started = tuple(tuple(u.started) for u in simulation.units)
+    done = tuple(tuple(u.done) for u in simulation.units)
+    cycles = simulation.last
+    spans = layer_spans(instructions, provenance, layers, (started, done), (0, cycles))
+    return Forecast(cycles, tuple(spans), started, done)

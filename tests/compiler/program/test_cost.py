@@ -1,0 +1,37 @@
+"""What single instructions take."""
+
+import pytest
+
+from compiler.program.cost import conv_busy, move_bursts, window_words
+from hw.spec.isa import Kind, make
+from hw.spec.params import preset
+
+BASE = preset("base")
+
+
+@pytest.mark.parametrize(("pixels", "expected"), [(1, 16), (16, 16), (64, 64), (65, 65), (130, 130), (20, 20)])
+def test_a_tile_takes_its_pixels_or_the_columns(pixels, expected):
+    conv = make(Kind.CONV, kernel_h=3, kernel_w=3, in_blocks=2, out_blocks=3, out_w=pixels)
+    assert conv_busy(conv, BASE) == 3 * 18 * expected
+
+
+def test_a_slow_drain_limits_short_sums():
+    params = preset("small")
+    conv = make(Kind.CONV, out_w=32)
+    assert conv_busy(conv, params) == 32 * params.cols // params.lanes
+
+
+def test_maxima_along_an_axis_read_each_word_once():
+    shape = {"out_h": 4, "out_w": 10, "blocks": 2, "in_h": 9, "in_w": 9}
+    assert window_words(make(Kind.VMAX, kernel_w=5, **shape)) == 2 * 4 * 14
+    assert window_words(make(Kind.VMAX, kernel_h=5, **shape)) == 2 * 10 * 8
+    assert window_words(make(Kind.VMAX, kernel_w=5, stride_w=2, **shape)) == 2 * 4 * 10 * 5
+    assert window_words(make(Kind.VAVG, kernel_w=5, **shape)) == 2 * 4 * 10 * 5
+
+
+def test_runs_that_touch_share_bursts():
+    shape = {"n0": 16, "n1": 8, "n2": 2}
+    assert move_bursts(make(Kind.LOAD, **shape, dram_s1=20, dram_s2=400), BASE) == 16
+    assert move_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=400), BASE) == 2 * 2
+    assert move_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=128), BASE) == 4
+    assert move_bursts(make(Kind.LOAD, n0=16, n1=8, dram_s1=20), BASE) == 8

@@ -1,0 +1,66 @@
+"""The forecast: in its parts, and against cycles measured on the RTL."""
+
+import pytest
+
+from compiler.program.forecast import forecast
+from compiler.program.port import MemoryTiming
+from compiler.program.program import Provenance
+from compiler.schedule import compile_graph
+from hw.spec.isa import Kind, make
+from hw.spec.params import preset
+from tests.support.graph_maker import GraphMaker
+
+BASE = preset("base").replace(lanes=16, vector_lanes=16)
+
+
+def test_units_overlap_unless_they_wait():
+    work = [make(Kind.VCOPY, out_w=1000), make(Kind.CONV, out_w=1000, in_blocks=2)]
+    origins = [Provenance(layer=0, tile=0)] * 2
+    beside = forecast(work, origins, 1, BASE).cycles
+    after = forecast([work[0], work[1].with_fields(wait_vec=1)], origins, 1, BASE).cycles
+    assert 2000 < beside < 2300
+    assert 3000 < after < 3300
+
+
+def test_a_full_queue_holds_the_fetcher_up():
+    loads = [make(Kind.LOAD, n0=1, wait_vec=1), *[make(Kind.LOAD, n0=1)] * 20]
+    slow = make(Kind.VCOPY, out_w=5000)
+    late = make(Kind.CONV, out_w=64)
+    origins = [Provenance(layer=0, tile=0)] * 23
+    assert forecast([slow, *loads, late], origins, 1, BASE).cycles > 5000 + 64
+    assert forecast([slow, late, *loads], origins, 1, BASE).layers[0] > 5000
+
+
+def test_layers_add_up_to_the_end_of_the_last():
+    maker = GraphMaker(0)
+    x = maker.conv(maker.input(16, 40, 40), 32, 3)
+    program = compile_graph(maker.graph(maker.conv(x, 16, 3)), BASE)
+    assert sum(layer.predicted_cycles for layer in program.layers) == program.predicted_cycles
+
+
+def test_a_slower_memory_makes_moves_slower_and_nothing_else():
+    moves = [make(Kind.LOAD, n0=4000), make(Kind.CONV, wait_load=1, out_w=64, in_blocks=2)]
+    origins = [Provenance(layer=0, tile=0)] * 2
+    full, half = (
+        forecast(moves, origins, 1, BASE, MemoryTiming(bandwidth=bandwidth)).cycles for bandwidth in (1.0, 0.5)
+    )
+    late = forecast(moves, origins, 1, BASE, MemoryTiming(read_latency=400)).cycles
+    assert half - full == 4000
+    # Fetch and load wait once each.
+    assert late - full == 2 * 300
+
+
+def test_writes_give_way_to_reads_only_where_they_share_beats():
+    moves = [make(Kind.LOAD, n0=3000), make(Kind.STORE, n0=1000)]
+    origins = [Provenance(layer=0, tile=0), Provenance(layer=1, tile=0)]
+    shared, apart = (forecast(moves, origins, 2, BASE, MemoryTiming(bandwidth=bandwidth)) for bandwidth in (1.0, 0.0))
+    assert shared.done[0] == apart.done[0]
+    assert shared.done[3][0] > shared.done[0][0] > apart.done[3][0]
+
+
+@pytest.mark.parametrize("bandwidth", [0.0, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0])
+def test_every_bandwidth_comes_to_an_end(bandwidth):
+    moves = [make(kind, n0=n) for n in (1, 7, 100) for kind in (Kind.LOAD, Kind.STORE)] * 5
+    origins = [Provenance(layer=0, tile=0)] * len(moves)
+    timing = MemoryTiming(bandwidth=bandwidth)
+    assert len(forecast(moves, origins, 1, BASE, timing).done[3]) == 15
