@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast evidence lint format types generated docs bench fpga formal mutate wheel lock clean
+.PHONY: help demo test test-fast evidence lint format types generated docs bench figures fpga formal mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -54,6 +54,9 @@ docs: $(READY)  ## documentation site, in site/
 
 bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall time, in out/bench
 	$(BIN)/intloom bench
+
+figures: $(READY)  ## run every network of README's table, checked, and write the table anew; about ten minutes
+	$(BIN)/python -m tools.figures
 
 fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figures go into docs/fpga.md
 	$(BIN)/python -m hw.fpga $(PRESET)

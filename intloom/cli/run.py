@@ -15,6 +15,7 @@ from intloom.flow.feeding import read_inputs
 from intloom.flow.host import Array, HostSide
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import (
+    USUAL_MEMORY,
     BackendName,
     Execution,
     RtlOptions,
@@ -71,10 +72,12 @@ def _run(
         Path | None, typer.Option(metavar="MODEL.onnx", help="The model, if not beside the program.")
     ] = None,
     seed: Annotated[int, typer.Option(metavar="S", help="For the input and for memory stalls.")] = 0,
-    latency: Annotated[int, typer.Option(metavar="CYCLES", help="RTL: read latency of the memory.")] = 100,
+    latency: Annotated[int, typer.Option(metavar="CYCLES", help="RTL: read latency of the memory.")] = (
+        USUAL_MEMORY.read_latency
+    ),
     bandwidth: Annotated[
         float, typer.Option(metavar="BEATS", help="RTL: beats a cycle, reads and writes together; 0 is all.")
-    ] = 1.0,
+    ] = USUAL_MEMORY.bandwidth,
     stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0,
     limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None,
     verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None,

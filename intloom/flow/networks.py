@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import tempfile
+from functools import lru_cache
 from pathlib import Path
 
+import intloom
 from compiler.frontend import fold_model
 from compiler.importer import load_model
 from hw.spec.arith import Match
@@ -48,11 +51,21 @@ def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
     return Network(folded.graph, inputs, judge)
 
 
+@lru_cache(maxsize=1)
+def _makers_hash() -> str:
+    """Hash of the code that builds and quantises networks: what it makes changes with it."""
+    digest = hashlib.sha256()
+    package = Path(intloom.__file__).parent
+    for source in sorted([*package.glob("zoo/*.py"), *package.glob("quantization/*.py"), package / "images.py"]):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
 def quantized_network(name: str, imgsz: int, cache: Cache | None = None) -> Path:
     """The quantised form of a zoo network, in the cache."""
     cache = cache or Cache()
     options = {"imgsz": str(imgsz), "samples": str(_SAMPLES)}
-    recipe = Recipe(source=f"zoo:{name}", step=_STEP, options=options, versions=tool_versions())
+    recipe = Recipe(source=f"zoo:{name}:{_makers_hash()}", step=_STEP, options=options, versions=tool_versions())
     found = cache.get(recipe)
     if found is not None:
         return found[0]

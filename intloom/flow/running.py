@@ -26,6 +26,9 @@ from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_q
 from .record import make_record, make_timeline, trace_events, write_run
 from .regions import Runner, run_regions
 
+USUAL_MEMORY = MemorySettings(read_latency=100, bandwidth=1.0, seed=1)
+"""How memory behaves unless asked otherwise: as far away as DRAM, one beat a cycle for reads and writes together."""
+
 
 class BackendName(StrEnum):
     """What runs a program."""
@@ -40,7 +43,7 @@ class RtlOptions:
     """How the RTL is simulated."""
 
     bench: Bench = field(default_factory=FastBench)
-    memory: MemorySettings = field(default_factory=MemorySettings)
+    memory: MemorySettings = USUAL_MEMORY
     limit: int | None = None
     verilog: Path | None = None
     """Another accelerator than the generated one."""

@@ -1,0 +1,89 @@
+"""The README's table of measured figures, made by running every row.
+
+`make figures` builds, quantises, compiles and simulates each network, checks every byte, and writes the table between
+the markers in README.md. Nothing in it is written by hand.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import intloom
+from hw.spec.params import preset
+from intloom.files import write_text
+from intloom.flow.feeding import seeded_input
+from intloom.flow.networks import quantized_network
+from intloom.flow.running import USUAL_MEMORY, RtlOptions
+from sim.rtl.job import MemorySettings
+
+README = Path(__file__).parents[1] / "README.md"
+START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
+_HEAD = """\
+| network | preset | array | cycles | use of the array | memory traffic | simulated in |
+|---|---|---|---|---|---|---|
+"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measurement."""
+
+    label: str
+    network: str
+    imgsz: int
+    preset: str
+    memory: MemorySettings = USUAL_MEMORY
+
+
+SLOW_MEMORY = MemorySettings(read_latency=400, bandwidth=0.5, seed=1)
+ROWS = (
+    Row("YOLOv8n, 640x640", "yolov8n", 640, "base"),
+    Row("the same, latency 400, half the bandwidth", "yolov8n", 640, "base", SLOW_MEMORY),
+    Row("YOLOv8n, 416x416", "yolov8n", 416, "base"),
+    Row("YOLOv8n, 320x320", "yolov8n", 320, "base"),
+    Row("YOLOv8n, 160x160", "yolov8n", 160, "base"),
+    Row("YOLOv8n, 96x96", "yolov8n", 96, "small"),
+    Row("YOLOv8m, 96x96", "yolov8m", 96, "base"),
+    Row("ResNet-18, 128x128", "resnet18", 128, "base"),
+    Row("MobileNetV2, 96x96", "mobilenet_v2", 96, "base"),
+)
+
+
+def measure(row: Row) -> dict[str, Any]:
+    """The record of a checked run; a byte that differs raises."""
+    program = intloom.compile(quantized_network(row.network, row.imgsz), row.preset)
+    session = intloom.Session(program, check=True, rtl=RtlOptions(memory=row.memory))
+    session.run(None, {name: seeded_input(shape, 0) for name, shape in session.inputs.items()})
+    assert session.last is not None  # run has set it
+    return dict(session.last.record)
+
+
+def line(row: Row, record: dict[str, Any]) -> str:
+    """The row as Markdown."""
+    p = preset(row.preset)
+    use = f"{100 * record['mac_use']:.1f} %"
+    shown = f"**{use}**" if record["mac_use"] >= _GOOD else use
+    traffic = f"{record['dram_bytes'] / 1e6:.1f} MB"
+    cells = (row.label, f"`{row.preset}`", f"{p.rows}x{p.cols}", f"{record['cycles']:,}", shown, traffic)
+    return f"| {' | '.join(cells)} | {record['wall_s']:.0f} s |\n"
+
+
+_GOOD = 0.93
+"""What the design promises for large pictures; printed bold."""
+
+
+def main() -> None:
+    """Measures all rows and rewrites the table."""
+    lines = []
+    for row in ROWS:
+        lines.append(line(row, measure(row)))
+        print(lines[-1], end="", flush=True)
+    before, rest = README.read_text(encoding="utf-8").split(START)
+    after = rest.split(END)[1]
+    write_text(README, f"{before}{START}{_HEAD}{''.join(lines)}{END}{after}")
+
+
+if __name__ == "__main__":
+    main()
