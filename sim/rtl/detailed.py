@@ -6,8 +6,6 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from hw.spec.errors import UsageError
-
 from .bench import RawResult, Watch, prepare, read_raw
 from .build import Build, BuildPlan, build, cached, run_logged
 from .fast import cocotb_link_flags
@@ -119,8 +117,6 @@ class IcarusBench:
 
 
 def _run(command: list[str], job: Job, files: RunFiles, watch: Watch | None, verilator: bool = True) -> RawResult:
-    if job.log_writes:
-        raise UsageError("only the fast bench records writes: leave out log_writes")
     prepare(job, files)
     env = cocotb_environment(TOP, _TEST_MODULE, files.folder, verilator)
     env[SETTINGS_VARIABLE] = str(files.settings)

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import array
-import itertools
 import mmap
-import random
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import cocotb
 from cocotb.clock import Clock
+from cocotb.queue import Queue
 from cocotb.triggers import ClockCycles, First, RisingEdge, Timer
-from cocotbext.axi import AddressSpace, AxiBus, AxiLiteBus, AxiLiteMaster, AxiResp, AxiSlave, MemoryRegion
+from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from hw.spec import regs
 from sim.rtl.fast_test import BenchFault, read_settings, write_result
@@ -22,43 +20,12 @@ from sim.rtl.monitors.axi4 import Axi4Monitor
 from sim.rtl.monitors.axi_lite import AxiLiteMonitor
 from sim.rtl.monitors.rule import RuleBroken
 from sim.rtl.monitors.trace import TraceMonitor
+from sim.rtl.partners import MemoryPartner
 from sim.rtl.status import Status, write_status
 
 _CYCLE_NS = 2
 _RESET_CYCLES = 4
-_LONG_STALL = 40
-"""Now and then a channel refuses for this long, so that a valid that waits for ready would hang."""
-
-
-def stalls(seed: int, permille: int) -> Iterator[bool]:
-    """Random pauses: mostly of single cycles, seldom a long one."""
-    dice = random.Random(seed)
-    while True:
-        if dice.randrange(1000) < permille:
-            yield from itertools.repeat(True, _LONG_STALL if dice.randrange(64) == 0 else 1)
-        else:
-            yield False
-
-
-class FaultyRegion(MemoryRegion):
-    """A memory with one word that cannot be accessed."""
-
-    def __init__(self, memory: mmap.mmap, word: range, directions: int) -> None:
-        super().__init__(len(memory), mem=memory)
-        self._word = word
-        self._directions = directions
-
-    def _check(self, address: int, direction: int) -> None:
-        if self._directions & direction and address in self._word:
-            raise ValueError("planted error")
-
-    async def _read(self, address: int, length: int, **kwargs: Any) -> bytes:
-        self._check(address, 1)
-        return bytes(await super()._read(address, length, **kwargs))
-
-    async def _write(self, address: int, data: bytes, **kwargs: Any) -> None:
-        self._check(address, 2)
-        await super()._write(address, data, **kwargs)
+_STATUS_CYCLES = 1024
 
 
 class Registers:
@@ -84,6 +51,48 @@ class Registers:
             raise BenchFault(f"access to register {name} must be answered OKAY, not {response!r}")
 
 
+class LayerSnapshots:
+    """Reads all counters at the end of every layer, as the fast bench's recorder does.
+
+    Parameters
+    ----------
+    registers
+        The register port.
+    boundaries
+        For every layer, the unit and its count of finished instructions at which the layer is done.
+    """
+
+    def __init__(self, registers: Registers, boundaries: list[list[int]]) -> None:
+        self._registers = registers
+        self._boundaries = boundaries
+        self._ended: Queue[int] = Queue()
+        self.rows = array.array("Q")
+        """Cycle and all counters of every layer's end."""
+        self.layers = 0
+        """Layers that are done."""
+        cocotb.start_soon(self._read())
+
+    def clock(self, cycle: int, done: list[int]) -> None:
+        """See which layers end in this cycle."""
+        while self.layers < len(self._boundaries):
+            unit, count = self._boundaries[self.layers]
+            if done[unit] < count:
+                return
+            self.layers += 1
+            self._ended.put_nowait(cycle)
+
+    async def _read(self) -> None:
+        while True:
+            row = [await self._ended.get()]
+            row += [await self._registers.read(c.name) for c in regs.COUNTERS]
+            self.rows.extend(row)
+
+    async def finish(self, clock: Any) -> None:
+        """Wait until all rows are there."""
+        while len(self.rows) < self.layers * (1 + len(regs.COUNTERS)):
+            await RisingEdge(clock)
+
+
 class Testbench:
     """Clock, memory, register port and monitors around the accelerator."""
 
@@ -92,27 +101,17 @@ class Testbench:
         self.cycle = 0
         self.broken: str = ""
         self._settings = settings
+        self._folder = Path(settings["result"]).parent
         cocotb.start_soon(Clock(dut.clk, _CYCLE_NS, unit="ns").start(start_high=False))
         dut.rst.value = 1
-        self._attach_memory(Path(settings["memory"]))
+        with Path(settings["memory"]).open("r+b") as file:
+            store = mmap.mmap(file.fileno(), 0)
+        self._memory = MemoryPartner(dut, store, settings, lambda: self.cycle)
         self.registers = Registers(dut)
         self.trace = TraceMonitor(dut) if hasattr(dut, "trace_started") else None
+        self.snapshots = LayerSnapshots(self.registers, settings["boundaries"])
         self._axi = Axi4Monitor(dut, "m_axi") if settings["monitors"] else None
         self._lite = AxiLiteMonitor(dut, "s_axi") if settings["monitors"] else None
-
-    def _attach_memory(self, path: Path) -> None:
-        settings = self._settings
-        with path.open("r+b") as file:
-            memory = mmap.mmap(file.fileno(), 0)
-        word = range(settings["error_byte"], settings["error_byte"] + settings["word_bytes"])
-        space = AddressSpace(1 << 64)
-        space.register_region(FaultyRegion(memory, word, settings["error_directions"]), settings["base"])
-        slave = AxiSlave(AxiBus.from_prefix(self.dut, "m_axi"), self.dut.clk, self.dut.rst, space)
-        read, write = slave.read_if, slave.write_if
-        channels = (read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel)
-        if settings["stall_permille"]:
-            for number, channel in enumerate(channels):
-                channel.set_pause_generator(stalls(settings["seed"] * 8 + number, settings["stall_permille"]))
 
     async def reset(self) -> None:
         """Reset, then watch every cycle from there on."""
@@ -132,6 +131,9 @@ class Testbench:
                     self._lite.clock()
                 if self.trace is not None:
                     self.trace.clock(self.cycle)
+                    self.snapshots.clock(self.cycle, self.trace.done)
+                if self.cycle % _STATUS_CYCLES == 0:
+                    self._publish()
         except RuleBroken as error:
             self.broken = str(error)
 
@@ -157,14 +159,19 @@ class Testbench:
             self.broken = str(error)
 
     def leave_files(self) -> None:
-        """Write trace and status where the fast bench's C++ would have put them."""
-        folder = Path(self._settings["result"]).parent
+        """Write trace, snapshots and status where the fast bench's C++ would have put them."""
         records = self.trace.records if self.trace is not None else []
-        (folder / "trace.bin").write_bytes(array.array("Q", records).tobytes())
-        (folder / "snapshots.bin").write_bytes(b"")
+        (self._folder / "trace.bin").write_bytes(array.array("Q", records).tobytes())
+        (self._folder / "snapshots.bin").write_bytes(self.snapshots.rows.tobytes())
+        if self._settings["log_writes"]:
+            (self._folder / "writes.bin").write_bytes(self._memory.writes)
+        self._publish()
+
+    def _publish(self) -> None:
         started = tuple(self.trace.started) if self.trace is not None else (0,) * 4
         done = tuple(self.trace.done) if self.trace is not None else (0,) * 4
-        write_status(folder / "status.bin", Status(self.cycle, started, done, 0, 0, 0, self.broken))
+        status = Status(self.cycle, started, done, self.snapshots.layers, 0, 0, self.broken)
+        write_status(self._folder / "status.bin", status)
 
 
 @cocotb.test()
@@ -185,6 +192,7 @@ async def run_program(dut: Any) -> None:
     if ended == "interrupt" and status["done"]:
         bench.finish()
         ended = "violation" if bench.broken else ended
+        await bench.snapshots.finish(dut.clk)
     result = {
         "ended": ended,
         "fingerprint": fingerprint,

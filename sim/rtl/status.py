@@ -42,7 +42,9 @@ def write_status(path: Path, status: Status) -> None:
     """Write a status block; benches in Python do what csrc/recorder.cpp does in C++."""
     text = status.violation.encode()[:_TEXT_BYTES]
     counts = (status.layers, status.read_beats, status.write_beats)
-    path.write_bytes(_LAYOUT.pack(status.cycle, *status.started, *status.done, *counts, text))
+    # In place: whoever watches must never meet an empty file.
+    with path.open("r+b") as file:
+        file.write(_LAYOUT.pack(status.cycle, *status.started, *status.done, *counts, text))
 
 
 @dataclass(frozen=True)

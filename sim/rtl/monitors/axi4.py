@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from .handshake import HandshakeMonitor
+from .channels import watch_channels
 from .rule import RuleBroken
 
 _PAYLOADS = {
@@ -43,15 +43,7 @@ class Axi4Monitor:
         self._name = prefix
         self._bytes = len(getattr(dut, f"{prefix}_wdata")) // 8
         self._max_burst = max_burst
-        self._channels = {
-            channel: HandshakeMonitor(
-                f"{prefix} {channel.upper()}",
-                getattr(dut, f"{prefix}_{channel}valid"),
-                getattr(dut, f"{prefix}_{channel}ready"),
-                {n: getattr(dut, f"{prefix}_{channel}{n}") for n in names},
-            )
-            for channel, names in _PAYLOADS.items()
-        }
+        self._channels = watch_channels(dut, prefix, _PAYLOADS)
         self._writes: deque[int] = deque()
         self._reads: deque[int] = deque()
         self._beat = 0

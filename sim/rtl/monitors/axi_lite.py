@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .handshake import HandshakeMonitor
+from .channels import watch_channels
 from .rule import RuleBroken
 
 _PAYLOADS = {"aw": ("addr",), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr",), "r": ("data", "resp")}
@@ -27,15 +27,7 @@ class AxiLiteMonitor:
 
     def __init__(self, dut: Any, prefix: str) -> None:
         self._name = prefix
-        self._channels = {
-            channel: HandshakeMonitor(
-                f"{prefix} {channel.upper()}",
-                getattr(dut, f"{prefix}_{channel}valid"),
-                getattr(dut, f"{prefix}_{channel}ready"),
-                {n: getattr(dut, f"{prefix}_{channel}{n}") for n in names},
-            )
-            for channel, names in _PAYLOADS.items()
-        }
+        self._channels = watch_channels(dut, prefix, _PAYLOADS)
 
     def clock(self) -> None:
         """Check this edge; raises `RuleBroken`."""

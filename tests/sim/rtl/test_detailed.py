@@ -4,8 +4,9 @@ import pytest
 
 from sim.rtl.detailed import WAVES, DetailedBench, IcarusBench
 from sim.rtl.fast import FastBench
-from sim.rtl.job import Direction, MemorySettings, PlantedError, RunFiles
-from tests.sim.rtl.standin import BEATS, VERILOG, copied, copy_job, fill
+from sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
+from sim.rtl.writes import read_writes
+from tests.sim.rtl.standin import BEATS, VERILOG, WORD_BYTES, copied, copy_job, fill
 
 WORDS = 64
 
@@ -38,12 +39,6 @@ def test_the_copy_is_whole_on_both_simulators(bench, files, stall):
 def test_both_simulators_take_the_same_cycles(files):
     cycles = {run(b, files)[1].counters["CYCLES"] for b in (DetailedBench(), IcarusBench())}
     assert len(cycles) == 1
-
-
-def test_a_planted_bus_error_reaches_the_accelerator(files):
-    error = PlantedError(word=8, direction=Direction.READ)
-    _, raw = run(DetailedBench(), files, memory=MemorySettings(error=error))
-    assert (raw.status["error"], raw.status["cause"]) == (1, 5)
 
 
 BROKEN = {
@@ -92,8 +87,69 @@ def test_waves_are_left_in_the_run_folder(files):
     assert (files.folder / WAVES).stat().st_size > 1000
 
 
-def test_the_fast_bench_takes_about_as_many_cycles(files):
-    """Both memories answer at once here; the models differ by a few cycles a burst."""
-    slow = run(DetailedBench(), files)[1].counters["CYCLES"]
-    fast = run(FastBench(), files, memory=MemorySettings(read_latency=0, write_latency=0))[1].counters["CYCLES"]
-    assert fast / 2 < slow < fast * 2
+@pytest.mark.parametrize(
+    "memory",
+    [
+        MemorySettings(read_latency=0, write_latency=0),
+        MemorySettings(read_latency=60, write_latency=30),
+        MemorySettings(read_latency=5, write_latency=5, bandwidth=0.25),
+    ],
+    ids=["at-once", "latency", "bandwidth"],
+)
+def test_the_fast_bench_takes_about_as_many_cycles(files, memory):
+    """Two memories of separate makings: they differ by a few cycles a burst."""
+    slow = run(DetailedBench(), files, memory=memory)[1].counters["CYCLES"]
+    fast = run(FastBench(), files, memory=memory)[1].counters["CYCLES"]
+    assert abs(slow - fast) <= 8 * WORDS // BEATS
+
+
+def test_latency_costs_its_cycles_in_every_burst(files):
+    """The stand-in waits for every burst before it asks for the next."""
+
+    def cycles(**settings):
+        return run(DetailedBench(), files, memory=MemorySettings(**settings))[1].counters["CYCLES"]
+
+    bursts = WORDS // BEATS
+    near = cycles(read_latency=20, write_latency=20)
+    assert cycles(read_latency=30, write_latency=20) == near + 10 * bursts
+    assert cycles(read_latency=20, write_latency=27) == near + 7 * bursts
+
+
+@pytest.mark.parametrize(
+    ("response", "direction", "cause"),
+    [
+        (Response.SLVERR, Direction.READ, 5),
+        (Response.DECERR, Direction.READ, 6),
+        (Response.SLVERR, Direction.WRITE, 7),
+        (Response.DECERR, Direction.WRITE, 8),
+    ],
+)
+def test_planted_bus_errors_reach_the_accelerator(files, response, direction, cause):
+    word = 8 if direction is Direction.READ else WORDS + 8
+    error = PlantedError(word=word, response=response, direction=direction)
+    _, raw = run(DetailedBench(), files, memory=MemorySettings(error=error))
+    assert (raw.status["error"], raw.status["cause"]) == (1, cause)
+
+
+def test_an_access_outside_the_memory_is_answered_with_decerr(files):
+    _, raw = run(DetailedBench(), files, memory_words=2 * WORDS - 8)
+    assert raw.status["cause"] == 8
+
+
+def test_counters_are_read_at_the_end_of_every_layer(files):
+    _, raw = run(DetailedBench(), files, boundaries=[(3, 4), (3, 12)])
+    assert [s.cycle for s in raw.snapshots] == [int(raw.pulses.done[3][n]) for n in (3, 11)]
+    # The register with this name counts words copied in the stand-in; it is read a little after the boundary.
+    counts = [s.counters["READ_BEATS"] for s in raw.snapshots]
+    assert 4 * BEATS <= counts[0] < 12 * BEATS <= counts[1] <= WORDS
+    assert raw.progress.layers == 2
+
+
+def test_every_stored_word_is_recorded_as_on_the_fast_bench(files):
+    records = []
+    for bench in (DetailedBench(), FastBench()):
+        run(bench, files, log_writes=True)
+        writes = read_writes(files.writes, WORD_BYTES)
+        records.append([(int(w["writer"]), int(w["word"]), int(w["mask"]), w["data"].tobytes()) for w in writes])
+    assert records[0] == records[1]
+    assert len(records[0]) == WORDS

@@ -1,0 +1,297 @@
+"""What stands around cocotbext-axi's slave in the detailed bench, so that it behaves as the fast bench's memory does.
+
+The slave itself answers at once, as fast as the bus goes, and knows one error response. Here are a memory that says
+which error an access meets, and channels that delay and pace what passes through them.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import mmap
+import random
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import cocotb
+from cocotb.queue import Queue
+from cocotb.triggers import ClockCycles, Event
+from cocotbext.axi import AxiBus, AxiResp, AxiSlave
+
+from .job import Direction
+from .writes import Writer, pack_write
+
+_LONG_STALL = 40
+"""Now and then a channel refuses for this long, so that a valid that waits for ready would hang."""
+Count = Callable[[], int]
+"""Gives the number of the present cycle."""
+
+
+class SharedMemory:
+    """The mapped file as the slave's target.
+
+    Parameters
+    ----------
+    store
+        The file.
+    settings
+        The run's settings: base address, word size and the planted error.
+    """
+
+    def __init__(self, store: mmap.mmap, settings: dict[str, Any]) -> None:
+        self._store = store
+        self._base: int = settings["base"]
+        self._end = self._base + settings["memory_bytes"]
+        first = self._base + settings["error_byte"]
+        self._planted = range(first, first + settings["word_bytes"])
+        self._response = AxiResp(settings["error_response"])
+        self._directions: int = settings["error_directions"]
+        self._refusals = dict.fromkeys(Direction, AxiResp.OKAY)
+
+    def judge(self, address: int, length: int, direction: Direction) -> AxiResp:
+        """The response that an access meets: DECERR outside of the memory, the planted one at its word."""
+        if not self._base <= address <= self._end - length:
+            return AxiResp.DECERR
+        return self._response if self._directions & direction and address in self._planted else AxiResp.OKAY
+
+    async def read(self, address: int, length: int) -> bytes:
+        """What stands there; an error makes the slave answer with one."""
+        self._refuse(address, length, Direction.READ)
+        return self._store[address - self._base : address - self._base + length]
+
+    async def write(self, address: int, data: bytes) -> None:
+        """Change it; an error makes the slave answer with one."""
+        self._refuse(address, len(data), Direction.WRITE)
+        self._store[address - self._base : address - self._base + len(data)] = data
+
+    def _refuse(self, address: int, length: int, direction: Direction) -> None:
+        response = self.judge(address, length, direction)
+        if response != AxiResp.OKAY:
+            self._refusals[direction] = max(self._refusals[direction], response)
+            raise PermissionError(f"{direction.name} at {address:#x}")
+
+    def take_refusal(self, direction: Direction) -> AxiResp:
+        """The worst response since the last call, for the item that the slave is about to send."""
+        worst, self._refusals[direction] = self._refusals[direction], AxiResp.OKAY
+        return worst
+
+
+class Pacer:
+    """Shares out the memory's beats a cycle among reads and writes, first come first served; 0 is all of them."""
+
+    def __init__(self, clock: Any, count: Count, bandwidth: float) -> None:
+        self._clock = clock
+        self._count = count
+        self._bandwidth = bandwidth
+        self._free = 0.0
+
+    async def take(self) -> None:
+        """Wait for the next beat."""
+        if not self._bandwidth:
+            return
+        now = self._count()
+        at = max(float(now), self._free)
+        self._free = at + 1 / self._bandwidth
+        if (wait := math.ceil(at) - now) > 0:
+            await ClockCycles(self._clock, wait)
+
+
+class DelayedResponses:
+    """Stands before a response channel: bursts come out some cycles after they were sent, in order.
+
+    Parameters
+    ----------
+    channel
+        The slave's channel.
+    clock
+        The bus's clock.
+    count
+        Number of the present cycle.
+    latency
+        Cycles from the first item of a burst to its way out.
+    depth
+        Bursts that may wait here before the slave has to.
+    is_last
+        Whether an item is its burst's last one.
+    correct
+        Puts the right response into an item whose access was refused.
+    pace
+        Waits for the memory's next beat, for channels with data.
+    """
+
+    def __init__(
+        self,
+        channel: Any,
+        clock: Any,
+        count: Count,
+        *,
+        latency: int,
+        depth: int,
+        is_last: Callable[[Any], bool],
+        correct: Callable[[Any], None],
+        pace: Pacer | None = None,
+    ) -> None:
+        self._channel = channel
+        self._clock = clock
+        self._count = count
+        self._latency = latency
+        self._depth = depth
+        self._is_last = is_last
+        self._correct = correct
+        self._pace = pace
+        self._waiting: Queue[tuple[int, Any]] = Queue()
+        self._bursts = 0
+        self._opens = True
+        self._due = 0
+        self._room = Event()
+        cocotb.start_soon(self._move())
+
+    def __getattr__(self, name: str) -> Any:
+        """All else is the channel's own."""
+        return getattr(self._channel, name)
+
+    async def send(self, item: Any) -> None:
+        """Take an item from the slave."""
+        if self._opens:
+            while self._bursts >= self._depth:
+                self._room.clear()
+                await self._room.wait()
+            self._bursts += 1
+            self._due = self._count() + self._latency
+        self._opens = self._is_last(item)
+        self._correct(item)
+        self._waiting.put_nowait((self._due, item))
+
+    async def _move(self) -> None:
+        while True:
+            due, item = await self._waiting.get()
+            if (wait := due - self._count()) > 0:
+                await ClockCycles(self._clock, wait)
+            if self._pace is not None:
+                await self._pace.take()
+            await self._channel.send(item)
+            if self._is_last(item):
+                self._bursts -= 1
+                self._room.set()
+
+
+class WriteSide:
+    """Stands behind the slave's address and data channels for writes: knows each beat's address, paces and reports it.
+
+    Parameters
+    ----------
+    slave
+        cocotbext-axi's slave for writes; its channels are replaced.
+    word_bytes
+        Bytes a beat.
+    pace
+        Waits for the memory's next beat.
+    report
+        Called with address, strobe and data of every beat.
+    """
+
+    def __init__(self, slave: Any, word_bytes: int, pace: Pacer, report: Callable[[int, int, int], None]) -> None:
+        self._address_channel, self._data_channel = slave.aw_channel, slave.w_channel
+        self._word_bytes = word_bytes
+        self._pace = pace
+        self._report = report
+        self._bursts: deque[int] = deque()
+        slave.aw_channel = _Receiver(self._address_channel, self._receive_address)
+        slave.w_channel = _Receiver(self._data_channel, self._receive_data)
+
+    async def _receive_address(self) -> Any:
+        item = await self._address_channel.recv()
+        self._bursts.append(int(item.awaddr))
+        return item
+
+    async def _receive_data(self) -> Any:
+        item = await self._data_channel.recv()
+        await self._pace.take()
+        self._report(self._bursts[0], int(item.wstrb), int(item.wdata))
+        self._bursts[0] += self._word_bytes
+        if int(item.wlast):
+            self._bursts.popleft()
+        return item
+
+
+class _Receiver:
+    """A channel with another way to receive."""
+
+    def __init__(self, channel: Any, receive: Callable[[], Any]) -> None:
+        self._channel = channel
+        self.recv = receive
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._channel, name)
+
+
+class MemoryPartner:
+    """The memory at the accelerator's bus: cocotbext-axi's slave with everything above around it.
+
+    Parameters
+    ----------
+    dut
+        The accelerator.
+    store
+        The mapped memory file.
+    settings
+        The run's settings.
+    count
+        Number of the present cycle.
+    """
+
+    def __init__(self, dut: Any, store: mmap.mmap, settings: dict[str, Any], count: Count) -> None:
+        self._settings = settings
+        self._count = count
+        self._clock = dut.clk
+        self._memory = SharedMemory(store, settings)
+        self.writes = bytearray()
+        """A record of every word that was written, when the settings ask for it."""
+        slave = AxiSlave(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, self._memory)
+        read, write = slave.read_if, slave.write_if
+        self._stall((read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel))
+        pace = Pacer(dut.clk, count, settings["bandwidth"])
+        read.r_channel = self._delayed(read.r_channel, Direction.READ, pace)
+        write.b_channel = self._delayed(write.b_channel, Direction.WRITE, None)
+        WriteSide(write, settings["word_bytes"], pace, self._record)
+
+    def _stall(self, channels: tuple[Any, ...]) -> None:
+        permille = self._settings["stall_permille"]
+        for number, channel in enumerate(channels if permille else ()):
+            channel.set_pause_generator(stalls(self._settings["seed"] * 8 + number, permille))
+
+    def _delayed(self, channel: Any, direction: Direction, pace: Pacer | None) -> DelayedResponses:
+        reads = direction is Direction.READ
+        field = "rresp" if reads else "bresp"
+
+        def correct(item: Any) -> None:
+            if getattr(item, field) != AxiResp.OKAY:
+                setattr(item, field, self._memory.take_refusal(direction))
+
+        return DelayedResponses(
+            channel,
+            self._clock,
+            self._count,
+            latency=self._settings["read_latency" if reads else "write_latency"],
+            depth=self._settings["outstanding"],
+            is_last=(lambda item: bool(item.rlast)) if reads else (lambda _item: True),
+            correct=correct,
+            pace=pace,
+        )
+
+    def _record(self, address: int, strobe: int, data: int) -> None:
+        width = self._settings["word_bytes"]
+        if self._settings["log_writes"] and self._memory.judge(address, width, Direction.WRITE) == AxiResp.OKAY:
+            word = (address - self._settings["base"]) // width
+            self.writes += pack_write(self._count(), Writer.STORE, word, strobe, data.to_bytes(width, "little"))
+
+
+def stalls(seed: int, permille: int) -> Iterator[bool]:
+    """Random pauses: mostly of single cycles, seldom a long one."""
+    dice = random.Random(seed)
+    while True:
+        if dice.randrange(1000) < permille:
+            yield from itertools.repeat(True, _LONG_STALL if dice.randrange(64) == 0 else 1)
+        else:
+            yield False
