@@ -31,8 +31,9 @@ def correct(low: Lowering, unit: Unit, node: Add | Mul, result: Tensor, missing:
     codes = _codes(missing)
     if codes is None:
         raise Refusal(
-            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs come out wrong",
-            "change one of the three scales a little (for example by recalibrating)",
+            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs lie next to a tie, which "
+            "onnxruntime's float arithmetic breaks by no rule",
+            "change one of the three scales a little (by recalibrating), or use scales that are powers of two",
         )
     rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
     low.emit(rough, Tensor(rough.output, result.shape, result.scale, result.zero_point, result.unsigned))

@@ -1,8 +1,9 @@
 """Fits the constants of the vector law to a function that is known at every point, and proves them at every point.
 
 The law is linear before it rounds, so every point bounds its three constants from two sides, and the room left
-between all bounds is a concave function of the two factors. Three searches, cheap ones first:
+between all bounds is a concave function of the two factors. Four searches, cheap ones first:
 
+0. ratios next to simple binary fractions, taken as these: then many points are ties, which only exact factors see;
 1. the rounded ratios and their neighbours;
 2. a search that zooms in on the largest room, looking only at points next to a tie, since no other can be the tightest;
 3. where the best room is exactly nothing, some points are ties that fp32 rounded to even: factors that make these
@@ -31,6 +32,9 @@ _NEIGHBOURS = (0, 1, -1)
 _FACTOR_BITS = 30
 _CONSTANT_BITS = 47
 _FINEST_SHIFT = 36
+_SIMPLE_SHIFTS = range(9)
+_SIMPLE = 2.0**-21
+"""So near, relative to itself, must a ratio of fp32 scales be to a binary fraction to be meant as one."""
 _NEAR_TIE = 2e-3
 """Points farther than this from a tie never bound the room: the search moves no point by as much."""
 _ZOOM_RADIUS = 2.0**-19
@@ -99,6 +103,7 @@ def closest(
 
 
 def _proposals(goal: Wanted, ratios: tuple[float, float], *, force: bool = False) -> Iterator[Affine | None]:
+    yield from _simple(goal, ratios, force=force)
     for shift in _FIRST_SHIFTS:
         base = [round(r * (1 << shift)) for r in ratios]
         if max(abs(b) for b in base) >= 1 << _FACTOR_BITS:
@@ -108,6 +113,18 @@ def _proposals(goal: Wanted, ratios: tuple[float, float], *, force: bool = False
         yield _with_constant(goal, base[0], base[1], shift, even=True, force=force)
         if shift == _FIRST_SHIFTS[0]:
             yield from _zoomed(goal, ratios, force=force)
+
+
+def _simple(goal: Wanted, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
+    """Proposals for ratios that are meant to be binary fractions."""
+    for shift in _SIMPLE_SHIFTS:
+        exact = [r * (1 << shift) for r in ratios]
+        if all(abs(e - round(e)) <= _SIMPLE * abs(e) for e in exact):
+            # One more place holds half a unit, which a constant between ties may need.
+            for even in (True, False):
+                m1, m2 = (round(2 * e) for e in exact)
+                yield _with_constant(goal, m1, m2, shift + 1, even=even, force=force)
+            return
 
 
 def _with_constant(goal: Wanted, m1: int, m2: int, shift: int, *, even: bool, force: bool) -> Affine | None:

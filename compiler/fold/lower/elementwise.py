@@ -9,7 +9,8 @@ from hw.spec.arith import Affine, Match
 from ...ir import Add, Mul, Tensor
 from ..bytewise import Int8s, clamp_table, is_elementwise, tabulate, tensor_leaves
 from ..correction import correct
-from ..law import Points, closest, fit_with_table
+from ..either import emit_frame, fit_frame
+from ..law import Points, Wanted, closest, fit_with_table
 from ..lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers, unit_name
 from ..oracle import every_byte
 from ..units import Unit
@@ -100,6 +101,12 @@ def _lower_pair(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> None
     found = fit_with_table(x1, x2, truth, ratios, clamps)
     if found is not None:
         low.finish(unit, _pair_node(unit, (a, b), result, *found), result, Verdict.VECTOR, "proved over 65,536 pairs")
+        return
+    frame = fit_frame(Wanted(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
+    if frame is not None:
+        rough = _pair_node(unit, (a, b), result, frame.low, None)
+        assert isinstance(rough, Mul)
+        emit_frame(low, unit, rough, result, frame, clamps)
         return
     law, missing = closest(x1, x2, truth, ratios, clamps)
     correct(low, unit, _pair_node(unit, (a, b), result, law, clamps), result, missing.reshape(256, 256))
