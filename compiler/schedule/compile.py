@@ -142,8 +142,13 @@ def _places(plan: _Plan, driver: Driver) -> tuple[Place, ...]:
 
 
 def _is_stored(plan: _Plan, driver: Driver, tensor: str) -> bool:
-    buffer = plan.lowering.placement.view(tensor).buffer
-    return buffer.home is None and id(buffer) in driver.last_store
+    view = plan.lowering.placement.view(tensor)
+    buffer = view.buffer
+    # Of a tensor that is partly stored, the rest was never in memory.
+    whole = buffer.needed.issuperset(
+        range(view.first_block, (view.channel + view.channels - 1) // plan.params.rows + 1)
+    )
+    return buffer.home is None and id(buffer) in driver.last_store and whole
 
 
 def _dram_words(emitter: Emitter, count: int) -> list[int]:

@@ -7,7 +7,8 @@ been emitted; the emitter's waits keep the hardware from reusing it too early.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 
 from compiler.emit.emitter import Emitter
 from compiler.program.footprint import Memory
@@ -112,7 +113,6 @@ class Driver:
         operands = [self._operand(task, k) for k in range(len(stage.operands))]
         at = self._scratch.address[task.work.key] if task.work is not None else 0
         stores: list[tuple[Region, Tile]] = []
-        writes = iter(task.writes)
         if stage.in_place:
             result = operands[0]
         elif stage.out.buffer.home is not None:
@@ -120,9 +120,9 @@ class Driver:
         else:
             result = Tile(at, rect.area, rect.width, rect.y0, rect.x0)
             at += rect.area * chunk.out_blocks
-            if stage.keep_result:
-                stores.append((next(writes), result))
-        copies, at = self._copy_tiles(task, at, writes, stores)
+            first = stage.out.first_block + chunk.out_first
+            stores += [(r, replace(result, base=result.word(r.first - first))) for r in task.kept]
+        copies, at = self._copy_tiles(task, at, stores)
         context = TileContext(
             emitter=self._emitter,
             node=stage.origin.name,
@@ -148,9 +148,8 @@ class Driver:
         return tile_of(need.region, self._scratch.address[need.key] + need.guard)
 
     @staticmethod
-    def _copy_tiles(
-        task: Task, at: int, writes: Iterator[Region], stores: list[tuple[Region, Tile]]
-    ) -> tuple[list[Tile | None], int]:
+    def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:
+        writes = iter(task.copied)
         made = task.stage.result_channels(task.chunk)
         tiles: list[Tile | None] = []
         for copy in task.stage.copies:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from compiler.program.footprint import ADDRESS_SPACE
 from compiler.program.memory import channel_blocks, row_words
@@ -48,7 +48,8 @@ class Buffer:
     """Storage of a tensor, or of several that lie side by side along channels.
 
     `width` counts pixels, `columns` words of a row. `stored` says that it needs a place in DRAM, `pinned` that the
-    place must keep its content to the program's end, `home` is its address in the scratchpad if it lives there.
+    place must keep its content to the program's end, `needed` the blocks that anyone reads there, `home` its address in
+    the scratchpad if it lives there.
     """
 
     name: str
@@ -63,6 +64,7 @@ class Buffer:
     home: int | None = None
     first_stage: int = 1 << 30
     last_stage: int = -1
+    needed: set[int] = field(default_factory=set)
 
     @property
     def blocks(self) -> int:
@@ -84,6 +86,16 @@ class Buffer:
         """Words in all."""
         return self.blocks * self.plane
 
+    def needed_runs(self, first: int, blocks: int) -> list[tuple[int, int]]:
+        """Which of `blocks` blocks from `first` on are needed, as (first, count) of neighbours."""
+        runs: list[tuple[int, int]] = []
+        for block in sorted(self.needed.intersection(range(first, first + blocks))):
+            if runs and sum(runs[-1]) == block:
+                runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+            else:
+                runs.append((block, 1))
+        return runs
+
 
 @dataclass(frozen=True)
 class View:
@@ -102,6 +114,11 @@ class View:
     def blocks(self) -> int:
         """Blocks, when the view starts at a block's first byte."""
         return -(-self.channels // self.buffer.params.rows)
+
+    @property
+    def block_range(self) -> range:
+        """The buffer's blocks that the view covers, when it starts at a block's first byte."""
+        return range(self.first_block, self.first_block + self.blocks)
 
     @property
     def aligned(self) -> bool:

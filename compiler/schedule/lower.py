@@ -217,20 +217,21 @@ class Lowering:
 
     def _drop_unneeded(self) -> None:
         """Work backwards from the outputs: keep what a kept stage reads."""
-        for name in self.graph.outputs if not self.keep else self.graph.tensors:
+        pinned = (*self.graph.inputs, *(self.graph.tensors if self.keep else self.graph.outputs))
+        for name in pinned:
             buffer = self.placement.view(name).buffer
             buffer.stored = buffer.pinned = True
-        for name in self.graph.inputs:
-            buffer = self.placement.view(name).buffer
-            buffer.stored = buffer.pinned = True
+            buffer.needed.update(range(buffer.blocks))
         kept: list[Stage] = []
         for stage in reversed(self.stages):
+            out = stage.out
             stage.copies = [c for c in stage.copies if c.target.buffer.stored]
-            stage.keep_result = stage.out.buffer.stored and not stage.in_place
+            stage.keep_result = not stage.in_place and not out.buffer.needed.isdisjoint(out.block_range)
             if not stage.keep_result and not stage.copies:
                 continue
             for view in stage.operands:
                 view.buffer.stored = True
+                view.buffer.needed.update(view.block_range)
             kept.append(stage)
         self.stages = kept[::-1]
         for index, stage in enumerate(self.stages):

@@ -73,7 +73,15 @@ class Task:
     weights: Need | None
     work: Need | None
     reads: list[Region] = field(default_factory=list)
-    writes: list[Region] = field(default_factory=list)
+    kept: list[Region] = field(default_factory=list)
+    """Parts of the result that are stored."""
+    copied: list[Region] = field(default_factory=list)
+    """Copies that are stored."""
+
+    @property
+    def writes(self) -> list[Region]:
+        """Everything that is stored."""
+        return [*self.kept, *self.copied]
 
     def needs(self, memory: Memory) -> list[Need]:
         """Everything that the task needs in a memory; in the scratchpad tables come first."""
@@ -111,12 +119,18 @@ def _operand_need(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> Need 
     )
 
 
-def _written(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
-    """What a task's stores write, result first."""
+def _kept(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
+    """What a task stores of its result: the blocks that someone reads."""
+    if not stage.keep_result or stage.out.buffer.home is not None:
+        return []
+    first, blocks = stage.result_blocks(chunk)
+    buffer = stage.out.buffer
+    return [Region(buffer, f, n, rect) for f, n in buffer.needed_runs(stage.out.first_block + first, blocks)]
+
+
+def _copied(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
+    """What a task stores of its copies."""
     regions = []
-    if stage.keep_result and stage.out.buffer.home is None:
-        first, blocks = stage.result_blocks(chunk)
-        regions.append(Region(stage.out.buffer, stage.out.first_block + first, blocks, rect))
     made = stage.result_channels(chunk)
     for copy in stage.copies:
         first, blocks = copy.target_blocks(made)
@@ -155,7 +169,8 @@ def _task(stage: Stage, number: int, rect: Rect, chunk: Chunk, visit: int, table
     work = Need(("work", stage.index, number), Memory.SCRATCH, words) if words else None
     operands = [_operand_need(stage, k, rect, chunk) for k in range(len(stage.operands))]
     reads = [n.region for n in operands if n is not None and n.region is not None]
-    return Task(stage, number, rect, chunk, operands, tables, weights, work, reads, _written(stage, rect, chunk))
+    kept, copied = _kept(stage, rect, chunk), _copied(stage, rect, chunk)
+    return Task(stage, number, rect, chunk, operands, tables, weights, work, reads, kept, copied)
 
 
 def tile_of(region: Region, address: int) -> Tile:

@@ -18,10 +18,10 @@ SHORT = 2000
 @pytest.fixture(scope="module")
 def case():
     maker = GraphMaker(1)
-    x = maker.conv(maker.input(3, 64, 80), 16, 3, stride=2, pad=1)
-    x = maker.add(maker.conv(x, 16, 3, pad=1), x)
+    x = maker.conv(maker.input(3, 64, 80), 16, 3, stride=2)
+    x = maker.add(maker.conv(x, 16, 3), x)
     x = maker.conv(maker.max_pool(x, 5, pad=2), 64, 1)
-    graph = maker.graph(maker.conv(x, 96, 3, stride=2, pad=1))
+    graph = maker.graph(maker.conv(x, 96, 3, stride=2))
     return compile_graph(graph, preset("base")), maker.random_inputs()
 
 
