@@ -78,6 +78,10 @@ def test_names_are_taken_once(thinning: CustomOp) -> None:
         register(CustomOp("", "Conv", halve))
 
 
-def test_the_example_runs(capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize("arguments", [["--no-rtl"], pytest.param([], marks=pytest.mark.slow)])
+def test_the_example_runs(
+    arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("sys.argv", [str(EXAMPLE), *arguments])
     runpy.run_path(str(EXAMPLE), run_name="__main__")
-    assert "the same bytes" in capsys.readouterr().out
+    assert capsys.readouterr().out.count("the same bytes") == (2 if arguments else 3)
