@@ -22,7 +22,6 @@ from sim.files import write_bytes
 from sim.result import Arrays
 from sim.rtl.backend import RtlBackend
 from sim.rtl.build import cache_folder
-from sim.rtl.verilog import verilog_of
 
 _log = logging.getLogger(__name__)
 _FIGURES = "figures"
@@ -39,7 +38,7 @@ class CachedRun:
 
 def run_key(program: Program, inputs: Arrays, backend: RtlBackend) -> str:
     """Hash of everything that a run's result depends on."""
-    digest = hashlib.sha256(verilog_of(program.params).encode())
+    digest = hashlib.sha256(backend.verilog(program).encode())
     digest.update(to_bytes(program))
     for name in sorted(inputs):
         digest.update(name.encode() + b"\0" + np.ascontiguousarray(inputs[name]).tobytes())

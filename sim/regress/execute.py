@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 import tomllib
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from compiler.program.program import Program
@@ -101,7 +102,8 @@ def _fault_case(case: Case, program: Program, inputs: Arrays) -> str:
     """What is wrong with the way in which a planted fault ended; nothing when it ended in its own error."""
     planted = fault(case.fault)
     spoiled = planted.spoil(program)
-    backend = RtlBackend(memory=planted.settings(spoiled), watchdog=planted.watchdog)
+    disturb = None if planted.disturb is None else partial(planted.disturb, spoiled)
+    backend = RtlBackend(memory=planted.settings(spoiled), watchdog=planted.watchdog, disturb=disturb)
     try:
         backend.run(spoiled, inputs)
     except SimulationError as error:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+import numpy as np
+from numpy.typing import NDArray
+
 from compiler.program.program import Program
 from hw.spec.errors import UsageError
-from hw.spec.isa import Instruction, Kind
+from hw.spec.isa import INSTRUCTION_BYTES, Instruction, Kind
 from hw.spec.regs import Cause
 from sim.rtl.job import Direction, MemorySettings, PlantedError, Response
 
@@ -22,6 +25,8 @@ class Fault:
     memory: Callable[[Program], PlantedError | None]
     cause: Cause
     watchdog: int = _QUICK_WATCHDOG
+    disturb: Callable[[Program, NDArray[np.uint8]], None] | None = None
+    """Changes bytes of the memory in which the program stands."""
 
     def settings(self, program: Program) -> MemorySettings:
         """The memory with the fault."""
@@ -78,6 +83,21 @@ def _no_end(program: Program) -> Program:
     return replace(program, instructions=program.instructions[:-1], provenance=program.provenance[:-1])
 
 
+def _alter_first(kind: Kind, byte: int, value: int) -> Callable[[Program, NDArray[np.uint8]], None]:
+    """One byte of the first instruction of a kind, as a bad memory or a torn file would leave it."""
+
+    def alter(program: Program, memory: NDArray[np.uint8]) -> None:
+        index, _ = _first(program, kind)
+        at = program.instructions_at * program.params.word_bytes + index * INSTRUCTION_BYTES
+        memory[at + byte] = value
+
+    return alter
+
+
+def _on_program(program: Program) -> PlantedError:
+    return PlantedError(word=program.instructions_at, response=Response.SLVERR, direction=Direction.READ)
+
+
 FAULTS: dict[str, Fault] = {
     "read-slverr": Fault(_as_is, _on_first(Kind.LOAD, Response.SLVERR, Direction.READ), Cause.READ_SLVERR),
     "read-decerr": Fault(_as_is, _on_first(Kind.LOAD, Response.DECERR, Direction.READ), Cause.READ_DECERR),
@@ -87,6 +107,12 @@ FAULTS: dict[str, Fault] = {
     "scratch-range": Fault(_convolve_outside, _no_error, Cause.SCRATCH_RANGE),
     "deadlock": Fault(_deadlock, _no_error, Cause.WATCHDOG),
     "no-end": Fault(_no_end, _no_error, Cause.NO_END),
+    "fetch-slverr": Fault(_as_is, _on_program, Cause.FETCH_ERROR),
+    "bad-opcode": Fault(_as_is, _no_error, Cause.BAD_OPCODE, disturb=_alter_first(Kind.CONV, 0, 0xEE)),
+    "bad-field": Fault(
+        _as_is, _no_error, Cause.BAD_FIELD, disturb=_alter_first(Kind.CONV, INSTRUCTION_BYTES - 1, 0x80)
+    ),
+    "bad-program": Fault(_as_is, _no_error, Cause.WRONG_PROGRAM, disturb=_alter_first(Kind.BEGIN, 0, 0x00)),
 }
 
 

@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -15,18 +15,22 @@ from numpy.typing import NDArray
 
 from compiler.program.memory import initial_memory, read_outputs
 from compiler.program.program import Program
+from hw.spec.errors import SimulationError
 from sim.result import Arrays, Progress, ProgressCallback, RunResult
 from sim.stored import stored_tensors
 
 from .bench import Bench, RawResult, Watch
-from .build import sources_hash
+from .build import Build, BuildWatch, sources_hash
 from .fast import FastBench
 from .job import Job, MemorySettings, RunFiles
 from .judge import check_run
 from .layers import Boundary, boundaries, layer_results
-from .status import Status
+from .state import describe_state
+from .status import Status, read_status
 from .verilog import verilog_of
 from .writes import read_writes
+
+Disturb = Callable[[NDArray[np.uint8]], None]
 
 _LIMIT_FACTOR = 8
 _LIMIT_FLOOR = 2_000_000
@@ -81,7 +85,11 @@ class RtlBackend:
     folder
         Where the run's files (log, trace, waves) are kept; by default they are removed.
     keep_tensors
-        Keep every tensor that passes through memory, not only the outputs; for benches that record writes.
+        Keep every tensor that passes through memory, not only the outputs.
+    on_build
+        Told how far the build of a simulator is, when one has to be built.
+    disturb
+        Changes the memory before the run, to see what corrupt programs and images do.
     """
 
     name = "rtl"
@@ -96,6 +104,8 @@ class RtlBackend:
         verilog: str | None = None,
         folder: Path | None = None,
         keep_tensors: bool = False,
+        on_build: BuildWatch | None = None,
+        disturb: Disturb | None = None,
     ) -> None:
         self._bench: Bench = bench if bench is not None else FastBench()
         self._memory = memory if memory is not None else MemorySettings()
@@ -104,6 +114,8 @@ class RtlBackend:
         self._verilog = verilog
         self._folder = folder
         self._keep_tensors = keep_tensors
+        self._on_build = on_build
+        self._disturb = disturb
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not end well."""
@@ -115,6 +127,10 @@ class RtlBackend:
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
         return f"{self._bench.name} {self._memory!r} {self._watchdog} {sources_hash()}"
+
+    def verilog(self, program: Program) -> str:
+        """The Verilog that is simulated for `program`."""
+        return self._verilog if self._verilog is not None else verilog_of(program.params)
 
     def limit(self, program: Program) -> int:
         """Cycles after which a run of `program` is given up."""
@@ -135,8 +151,9 @@ class RtlBackend:
         `waves` are the first and last cycle to record on a bench that can.
         """
         image = initial_memory(program, inputs)
-        verilog = self._verilog if self._verilog is not None else verilog_of(program.params)
-        simulator = self._bench.build(verilog)
+        if self._disturb is not None:
+            self._disturb(image)
+        simulator = self._bench.build(self.verilog(program), self._on_build)
         ends = boundaries(program)
         job = make_job(program, ends, self._memory, self.limit(program), self._watchdog)
         job = dataclasses.replace(job, log_writes=log_writes, waves=waves)
@@ -144,7 +161,7 @@ class RtlBackend:
             image.tofile(files.memory)
             start = time.monotonic()
             watch = None if progress is None else _reporter(program, ends, progress)
-            raw = self._bench.run(simulator, job, files, watch)
+            raw = self._simulate(program, simulator, job, files, watch)
             return Observation(
                 raw=raw,
                 memory=np.fromfile(files.memory, np.uint8),
@@ -152,6 +169,17 @@ class RtlBackend:
                 wall_s=time.monotonic() - start,
                 build_s=simulator.seconds,
             )
+
+    def _simulate(
+        self, program: Program, simulator: Build, job: Job, files: RunFiles, watch: Watch | None
+    ) -> RawResult:
+        """One run; when the simulator itself dies, the error tells how far the accelerator had come."""
+        try:
+            return self._bench.run(simulator, job, files, watch)
+        except SimulationError as error:
+            status = read_status(files.status)
+            state = describe_state(program, status.started, status.done)
+            raise SimulationError(f"{error}\nnot before cycle {status.cycle}, with these units:\n{state}") from None
 
     @contextlib.contextmanager
     def _files(self) -> Iterator[RunFiles]:

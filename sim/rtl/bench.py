@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from hw.spec.errors import SimulationError
 
-from .build import Build
+from .build import Build, BuildWatch
 from .job import Job, RunFiles, write_job
 from .process import log_tail
 from .status import STATUS_BYTES, Pulses, Snapshot, Status, read_pulses, read_snapshots, read_status
@@ -41,8 +41,8 @@ class Bench(Protocol):
 
     name: str
 
-    def build(self, verilog: str) -> Build:
-        """The simulator of this Verilog, built or from the cache."""
+    def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
+        """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""

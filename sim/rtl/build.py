@@ -11,6 +11,7 @@ import hashlib
 import json
 import logging
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -37,6 +38,7 @@ MAKE_JOBS = 2
 FASTEST = "-O3 -march=native"
 """Compiler flags for simulators that run long."""
 _LOG_LINES = 12
+_WATCH_SECONDS = 0.3
 _KEEP_BUILDS = 64
 """Least recently used builds beyond this number are removed."""
 
@@ -100,8 +102,12 @@ def cache_folder() -> Path:
     return folder
 
 
-def build(plan: BuildPlan) -> Build:
-    """The simulator of `plan`, from the cache or built now.
+BuildWatch = Callable[[int, int], None]
+"""Called with steps done and steps in all while a simulator is built."""
+
+
+def build(plan: BuildPlan, watch: BuildWatch | None = None) -> Build:
+    """The simulator of `plan`, from the cache or built now, when `watch` is told how far that is.
 
     Raises
     ------
@@ -111,7 +117,7 @@ def build(plan: BuildPlan) -> Build:
         Verilator or the compiler refused the sources; the message ends with the log's last lines.
     """
     tools = toolchain()
-    return cached(f"{plan.name}-{plan.key(tools)}", lambda work, log: _verilate(plan, tools, work, log))
+    return cached(f"{plan.name}-{plan.key(tools)}", lambda work, log: _verilate(plan, tools, work, log, watch))
 
 
 def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
@@ -156,15 +162,27 @@ def _checksum(binary: Path) -> str:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
-def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path) -> Path:
+def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: BuildWatch | None) -> Path:
     for file, text in plan.generated.items():
         (work / file).write_text(text, encoding="utf-8")
     env = tools.verilator.environment()
     # Without these ccache refuses files that use the precompiled header, and misses in every new build folder.
     env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
+    tell = watch or (lambda _done, _all: None)
+    tell(0, 1)
     run_logged(_verilate_command(work, plan, tools), work, env, log)
-    run_logged(_make_command(work, plan, tools), work, env, log)
-    return work / "obj" / "Vtop"
+    command, objects = _make_command(work, plan, tools), work / "obj"
+    # Verilation and linking are a step each, like every file that is compiled between them.
+    steps = 2 + _compilations(command, work, env)
+    run_logged(command, work, env, log, lambda: tell(1 + sum(1 for _ in objects.glob("*.o")), steps))
+    tell(steps, steps)
+    return objects / "Vtop"
+
+
+def _compilations(make: list[str], work: Path, env: Mapping[str, str]) -> int:
+    """How many files make is going to compile."""
+    planned = subprocess.run([*make, "-n"], cwd=work, env=dict(env), capture_output=True, text=True, check=False)
+    return len(re.findall(r" -c -o \S+\.o ", planned.stdout))
 
 
 def _verilate_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
@@ -208,15 +226,20 @@ def _make_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
     return command + [f"{name}={value}" for name, value in variables.items()]
 
 
-def run_logged(command: list[str], work: Path, env: Mapping[str, str], log: Path) -> None:
-    """Run one step of a build; `SimulationError` with the end of its log when it fails."""
+def run_logged(
+    command: list[str], work: Path, env: Mapping[str, str], log: Path, watch: Callable[[], None] | None = None
+) -> None:
+    """Run one step of a build; `watch` is called a few times a second.
+
+    Raises `SimulationError` with the end of its log when it fails.
+    """
     with log.open("ab") as out:
         try:
             process = subprocess.Popen(command, stdout=out, stderr=out, cwd=work, env=dict(env), start_new_session=True)
         except OSError as error:
             raise EnvironmentFault(f"cannot run {command[0]}: {error.strerror}; see `intloom doctor`") from None
         try:
-            code = process.wait()
+            code = _wait(process, watch)
         except BaseException:
             os.killpg(process.pid, signal.SIGKILL)
             process.wait()
@@ -224,6 +247,15 @@ def run_logged(command: list[str], work: Path, env: Mapping[str, str], log: Path
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
         raise SimulationError(f"building the simulator failed ({Path(command[0]).name} ended with {code}):\n{tail}")
+
+
+def _wait(process: subprocess.Popen[bytes], watch: Callable[[], None] | None) -> int:
+    while True:
+        try:
+            return process.wait(None if watch is None else _WATCH_SECONDS)
+        except subprocess.TimeoutExpired:
+            if watch is not None:
+                watch()
 
 
 def _prune(home: Path) -> None:

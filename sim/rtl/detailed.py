@@ -7,7 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from .bench import RawResult, Watch, prepare, read_raw
-from .build import Build, BuildPlan, build, cached, run_logged
+from .build import Build, BuildPlan, BuildWatch, build, cached, run_logged
 from .fast import cocotb_link_flags
 from .fast_test import SETTINGS_VARIABLE
 from .job import Job, RunFiles
@@ -74,9 +74,9 @@ class DetailedBench:
         self._monitors = monitors
         self._everything_public = everything_public
 
-    def build(self, verilog: str) -> Build:
-        """The simulator of this Verilog, built or from the cache."""
-        return build(detailed_plan(verilog, self._waves, self._everything_public))
+    def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
+        """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
+        return build(detailed_plan(verilog, self._waves, self._everything_public), watch)
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
@@ -89,8 +89,8 @@ class IcarusBench:
 
     name = "icarus"
 
-    def build(self, verilog: str) -> Build:
-        """The compiled design, built or from the cache."""
+    def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
+        """The compiled design, from the cache or compiled now in seconds, of which `watch` is not told."""
         compiler = icarus()
         key = hashlib.sha256(verilog.encode()).hexdigest()[:24]
 

@@ -9,7 +9,7 @@ between it and the bare loop.
 from __future__ import annotations
 
 from .bench import RawResult, Watch, prepare, read_raw
-from .build import FASTEST, Build, BuildPlan, build
+from .build import FASTEST, Build, BuildPlan, BuildWatch, build
 from .fast_test import SETTINGS_VARIABLE
 from .job import Job, RunFiles
 from .process import cocotb_environment, run_simulator
@@ -87,9 +87,9 @@ class FastBench:
         self._taps = taps
         self._waves = waves
 
-    def build(self, verilog: str) -> Build:
-        """The simulator of this Verilog, built or from the cache."""
-        return build(fast_plan(verilog, self._threads, self._taps, self._waves, self._hdl_clock))
+    def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
+        """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
+        return build(fast_plan(verilog, self._threads, self._taps, self._waves, self._hdl_clock), watch)
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""

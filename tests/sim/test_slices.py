@@ -1,9 +1,11 @@
 """Parts of a network run alone with golden inputs, and together give the whole network's bytes."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
-from compiler.ir import IntGraph
+from compiler.ir import Add, IntGraph
 from compiler.schedule import compile_graph
 from hw.spec.arith import Match
 from hw.spec.errors import UsageError
@@ -13,10 +15,16 @@ from sim.compare import compare
 from sim.golden import run_graph
 from sim.result_cache import run_cached, run_key
 from sim.rtl.job import MemorySettings
-from sim.slices import blocks, golden_tensors, is_trivial, make_slice, select
+from sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
 from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    """A place of its own for results; simulators stay where they are."""
+    monkeypatch.setattr("sim.result_cache.cache_folder", lambda: tmp_path)
 
 
 @pytest.fixture
@@ -58,7 +66,7 @@ def test_slices_chained_give_the_whole_networks_bytes(network):
 
 
 @pytest.mark.slow
-def test_every_block_runs_alone_on_the_rtl_and_the_second_time_from_the_cache(network, tmp_path, monkeypatch):
+def test_every_block_runs_alone_on_the_rtl_and_the_second_time_from_the_cache(network, cache):
     graph, inputs = network
     tensors = golden_tensors(graph, inputs, NANO.match)
     backend = RtlBackend()
@@ -71,6 +79,53 @@ def test_every_block_runs_alone_on_the_rtl_and_the_second_time_from_the_cache(ne
         assert first.figures == again.figures
         for run in (first, again):
             compare(part.expected, run.outputs).require_equal()
+
+
+def run_blocks(graph, tensors, backend):
+    """Every block alone, in order: its name, its outputs and whether they were kept from before."""
+    for name, nodes in blocks(graph).items():
+        part = make_slice(graph, nodes, name, tensors)
+        given = {t: tensors[t] for t in part.graph.inputs}
+        run = run_cached(compile_graph(part.graph, NANO), given, backend)
+        yield name, run
+
+
+@pytest.mark.slow
+def test_a_network_by_slices_and_in_one_run_gives_the_same_bytes(network, cache):
+    """Each slice is fed with what the slices before it gave in RTL."""
+    graph, inputs = network
+    whole = RtlBackend().run(compile_graph(graph, NANO), inputs).outputs
+    made = dict(inputs)
+    for name, nodes in blocks(graph).items():
+        part = extract(graph, nodes, name)
+        made |= run_cached(compile_graph(part, NANO), {t: made[t] for t in part.inputs}, RtlBackend()).outputs
+    compare(whole, {t: made[t] for t in graph.outputs}, expected_name="one run", got_name="slices").require_equal()
+
+
+@pytest.mark.slow
+def test_only_slices_that_changed_run_again(network, cache):
+    graph, inputs = network
+    backend = RtlBackend()
+    first = dict(run_blocks(graph, golden_tensors(graph, inputs, NANO.match), backend))
+    assert not any(run.cached for run in first.values())
+    for changed, kept in (("/model.3/conv", ["model.0", "model.1", "model.2"]), ("/model.1/add", ["model.0"])):
+        nodes = tuple(altered(n) if n.origin == (changed,) else n for n in graph.nodes)
+        other = IntGraph(graph.name, graph.tensors, nodes, graph.inputs, graph.outputs)
+        again = dict(run_blocks(other, golden_tensors(other, inputs, NANO.match), backend))
+        assert [name for name, run in again.items() if run.cached] == kept
+
+
+def altered(node):
+    if isinstance(node, Add):
+        return replace(node, law=replace(node.law, c=node.law.c + (1 << node.law.shift + 3)))
+    return replace(node, bias=node.bias + 1)
+
+
+def test_another_accelerator_has_another_key(network):
+    graph, inputs = network
+    program = compile_graph(graph, NANO)
+    other = RtlBackend(verilog=RtlBackend().verilog(program) + "// changed")
+    assert run_key(program, inputs, other) != run_key(program, inputs, RtlBackend())
 
 
 def test_the_key_of_a_result_follows_program_inputs_and_memory(network):

@@ -39,6 +39,18 @@ def test_equal_sources_are_built_once_and_others_anew(cache):
     assert not leftovers(cache)
 
 
+def test_a_build_tells_how_far_it_is_and_a_kept_one_says_nothing(cache):
+    told = []
+    plan = tiny("module t(input d); endmodule\n")
+    build(plan, lambda done, steps: told.append((done, steps)))
+    assert told[0] == (0, 1)
+    steps = told[-1][1]
+    assert told[-1] == (steps, steps)
+    assert steps >= 2 + 3, "Verilator's own file, the library and main.cpp are compiled"
+    assert told == sorted(told)
+    assert not build(plan, lambda *_: pytest.fail("nothing is built")).seconds
+
+
 def test_every_part_of_a_plan_changes_its_key():
     tools = toolchain()
     plan = bare_plan(VERILOG)

@@ -1,7 +1,10 @@
 """What stops a run is said in full: cause, instruction, state of every unit; other programs are refused."""
 
 import dataclasses
+import tempfile
+from pathlib import Path
 
+import psutil
 import pytest
 
 from compiler.schedule import compile_graph
@@ -57,3 +60,27 @@ def test_a_program_for_other_hardware_is_refused(case):
     other = dataclasses.replace(program, params=NANO.replace(axi_burst=16))
     with pytest.raises(HardwareMismatchError, match="compile it for these parameters"):
         RtlBackend(verilog=verilog_of(NANO)).run(other, inputs)
+
+
+def test_a_simulator_that_is_killed_midway_tells_how_far_it_was_and_leaves_nothing(case, tmp_path):
+    program, inputs = case
+    victims = []
+
+    def kill(progress):
+        if progress.layers_done or progress.cycle > 500:
+            victims.extend(p for p in psutil.Process().children(recursive=True) if p.is_running())
+            for victim in victims:
+                victim.kill()
+
+    endless = FAULTS["deadlock"].spoil(program)
+    before = set(Path(tempfile.gettempdir()).glob("intloom-rtl-*"))
+    with pytest.raises(SimulationError) as caught:
+        RtlBackend(watchdog=0, limit=1 << 40).run(endless, inputs, progress=kill)
+    text = str(caught.value)
+    assert "the simulator was killed by SIGKILL" in text
+    assert "which waits for STORE 0/1" in text
+    for unit in ("LOAD", "MAC", "VEC", "STORE"):
+        assert f"\n  {unit}: " in text
+    assert victims
+    assert not psutil.wait_procs(victims, timeout=5)[1]
+    assert set(Path(tempfile.gettempdir()).glob("intloom-rtl-*")) <= before
