@@ -5,6 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Const, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
+from .spec.errors import EncodingError
 from .spec.isa import BY_KIND, INSTRUCTION_BITS, Field, Kind
 
 PAST_END = "past_end"
@@ -26,6 +27,18 @@ def instruction_layout(kind: Kind | str) -> data.StructLayout:
     return data.StructLayout(members)
 
 
+def _above(value: Value, limit: int) -> Value:
+    """Whether an unsigned value exceeds a constant: gates that shrink to almost nothing, where `>` takes a carry chain.
+
+    From bit 0 upwards: where the limit has a 0, a 1 exceeds it; where it has a 1, a 0 stays below it.
+    """
+    above: Value = Const(0, 1)
+    for number in range(len(value)):
+        bit = value[number]
+        above = bit & above if limit >> number & 1 else bit | above
+    return above
+
+
 def bad_fields(kind: Kind | str, instruction: data.View[data.StructLayout]) -> Value:
     """A bit that is high when some field of the instruction lies outside the limits of the table.
 
@@ -33,12 +46,15 @@ def bad_fields(kind: Kind | str, instruction: data.View[data.StructLayout]) -> V
     """
     bad: Value = Const(0, 1)
     for f in BY_KIND[Kind(kind)].fields[1:]:
-        shape = field_shape(f)
-        value = instruction[f.name]
-        if f.minimum > min(-(1 << (shape.width - 1)) if f.signed else 0, 0):
-            bad = bad | (value < f.minimum)
-        if f.maximum < (1 << (shape.width - f.signed)) - 1:
-            bad = bad | (value > f.maximum)
+        if f.low is None and f.high is None:
+            continue
+        if f.signed:
+            raise EncodingError(f"{kind}.{f.name} must be unsigned to have limits in hardware, not signed")
+        value = Value.cast(instruction[f.name])
+        if f.minimum > 0:
+            bad = bad | ~_above(value, f.minimum - 1)
+        if f.maximum < (1 << f.width) - 1:
+            bad = bad | _above(value, f.maximum)
     if PAST_END in instruction.shape().members:
         bad = bad | instruction[PAST_END].any()
     return bad

@@ -15,7 +15,8 @@ from .control.counters import UNIT_EVENTS_LAYOUT
 from .control.dispatch import Dispatch
 from .control.faults import FaultLatch, FaultPort
 from .control.fetch import LENGTH_REGISTER_BITS, Fetch
-from .control.queue import COUNTS_LAYOUT, UnitQueue
+from .control.queue import InstructionQueues
+from .control.waits import WaitBoard
 from .control.watchdog import LIMIT_BITS, Watchdog
 from .dma.bursts import word_address_bits
 from .dma.load import LoadUnit
@@ -89,16 +90,15 @@ class Engine(wiring.Component):
         self._join_bus(m, fetch, load, store)
         m.submodules.dispatch = dispatch = Dispatch(p)
         self._join_fetch(m, fetch, dispatch)
-        queues = [UnitQueue(p, unit) for unit in QUEUED_UNITS]
+        m.submodules.queues = queues = InstructionQueues(p)
+        wiring.connect(m, dispatch.queues, queues.write)
+        self._join_waits(m, dispatch, queues)
         ports = [load.unit, mac.unit, vec.unit, store.unit]
         for unit in QUEUED_UNITS:
-            m.submodules[f"{unit.name.lower()}_queue"] = queues[unit]
-            wiring.connect(m, dispatch.queues[unit], queues[unit].i)
-            self._join_unit(m, unit, queues[unit], ports[unit])
-        self._count(m, dispatch, queues)
+            self._join_unit(m, unit, queues, ports[unit])
         self._watch(m, dispatch, queues, ports)
         m.d.comb += [
-            dispatch.quiet.eq(Cat(q.empty & port.idle for q, port in zip(queues, ports, strict=True)).all()),
+            dispatch.quiet.eq(queues.empty.all() & Cat(port.idle for port in ports).all()),
             self.ended.eq(dispatch.ended),
             self.bus_idle.eq(fetch.idle & load.unit.idle & store.unit.idle),
         ]
@@ -139,55 +139,61 @@ class Engine(wiring.Component):
         m.d.comb += [unit.base.eq(self.base) for unit in (fetch, load, store)]
 
     def _join_fetch(self, m: Module, fetch: Fetch, dispatch: Dispatch) -> None:
-        wiring.connect(m, fetch.instruction, dispatch.instruction)
+        wiring.connect(m, fetch.words, dispatch.words)
         m.d.comb += [
             fetch.start.eq(self.launch),
             fetch.program.eq(self.program),
             fetch.length.eq(self.length),
             fetch.halt.eq(self.halt),
             dispatch.running.eq(self.running),
-            dispatch.instruction_error.eq(fetch.instruction_error),
             dispatch.exhausted.eq(fetch.exhausted),
         ]
 
-    def _join_unit(self, m: Module, unit: Unit, queue: UnitQueue, port: UnitPort) -> None:
+    def _join_waits(self, m: Module, dispatch: Dispatch, queues: InstructionQueues) -> None:
+        m.submodules.waits = waits = WaitBoard()
+        m.d.comb += [
+            waits.done.eq(self.done),
+            waits.write.eq(queues.wait),
+            waits.write_row.eq(queues.wait_row),
+            waits.write_unit.eq(queues.wait_unit),
+            waits.write_wait.eq(queues.wait_value),
+            waits.end_wait.eq(dispatch.end_wait),
+            dispatch.end_unit.eq(waits.end_unit),
+            waits.ready.eq(Cat(queues.waits_known, dispatch.end_waits)),
+            Cat(queues.met, dispatch.end_met).eq(waits.met),
+        ]
+
+    def _join_unit(self, m: Module, unit: Unit, queues: InstructionQueues, port: UnitPort) -> None:
+        offered = queues.o[unit]
         events = self.units[unit]
         m.d.comb += [
-            port.valid.eq(queue.o.valid),
-            port.instruction.eq(queue.o.payload.instruction),
-            port.index.eq(queue.o.payload.index),
-            queue.o.ready.eq(port.ready),
+            port.valid.eq(offered.valid),
+            port.instruction.eq(offered.payload.instruction),
+            port.index.eq(offered.payload.index),
+            offered.ready.eq(port.ready),
             port.halt.eq(self.halt),
             self.started[unit].eq(port.started),
             self.done[unit].eq(port.done),
             events.busy.eq(port.busy),
             events.stall.eq(port.stall),
-            events.waiting.eq(queue.waiting),
-            events.empty.eq(queue.empty),
+            events.waiting.eq(queues.waiting[unit]),
+            events.empty.eq(queues.empty[unit]),
             events.done.eq(port.done),
         ]
 
-    def _count(self, m: Module, dispatch: Dispatch, queues: list[UnitQueue]) -> None:
-        """Finished instructions of each unit in this program."""
-        counts = Signal(COUNTS_LAYOUT)
-        for unit in QUEUED_UNITS:
-            with m.If(self.done[unit]):
-                m.d.sync += counts[unit].eq(counts[unit] + 1)
-        m.d.comb += [dispatch.counts.eq(counts), *(queue.counts.eq(counts) for queue in queues)]
-
-    def _watch(self, m: Module, dispatch: Dispatch, queues: list[UnitQueue], ports: list[UnitPort]) -> None:
+    def _watch(self, m: Module, dispatch: Dispatch, queues: InstructionQueues, ports: list[UnitPort]) -> None:
         """Gather faults, and tell the watchdog what each unit is at."""
         m.submodules.watchdog = watchdog = Watchdog()
         m.submodules.faults = faults = FaultLatch()
         for unit in QUEUED_UNITS:
-            queue, port, source = queues[unit], ports[unit], faults.sources[unit]
+            port, source = ports[unit], faults.sources[unit]
             m.d.comb += [
                 source.valid.eq(port.fault),
                 source.fault.cause.eq(port.cause),
                 source.fault.unit.eq(unit),
                 source.fault.index.eq(port.fault_index),
             ]
-            self._suspect(m, watchdog.suspects[unit], queue, port)
+            self._suspect(m, watchdog.suspects[unit], queues.o[unit].payload.index, ~queues.empty[unit], port)
         decoding, silence = faults.sources[len(QUEUED_UNITS)], faults.sources[len(QUEUED_UNITS) + 1]
         m.d.comb += [
             decoding.valid.eq(dispatch.fault_valid),
@@ -200,14 +206,16 @@ class Engine(wiring.Component):
         wiring.connect(m, watchdog.port, silence)
         wiring.connect(m, faults.latched, wiring.flipped(self.fault))
 
-    def _suspect(self, m: Module, suspect: data.View[data.StructLayout], queue: UnitQueue, port: UnitPort) -> None:
+    def _suspect(
+        self, m: Module, suspect: data.View[data.StructLayout], first: Value, queued: Value, port: UnitPort
+    ) -> None:
         """The instruction that a unit took last if it is at work, else the first in its queue."""
         last = Signal(COUNT_BITS)
         with m.If(port.valid & port.ready):
             m.d.sync += last.eq(port.index)
-        m.d.comb += suspect.valid.eq(~port.idle | ~queue.empty)
+        m.d.comb += suspect.valid.eq(~port.idle | queued)
         with m.If(port.idle):
-            m.d.comb += suspect.index.eq(queue.o.payload.index)
+            m.d.comb += suspect.index.eq(first)
         with m.Else():
             m.d.comb += suspect.index.eq(last)
 

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
-from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
+from amaranth.utils import ceil_log2, exact_log2
 
 from hw.bus.axi4 import read_layout
-from hw.bus.buffer import StreamBuffer
-from hw.dma.bursts import BurstSplitter, burst_layout, word_address_bits
-from hw.spec.isa import DRAM_BITS, INSTRUCTION_BITS, INSTRUCTION_BYTES
+from hw.dma.bursts import burst_layout, word_address_bits
+from hw.memory.bank import NO_COLLISIONS
+from hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BYTES
 from hw.spec.params import HardwareParams
 
 LENGTH_REGISTER_BITS = 32
@@ -24,10 +24,17 @@ def beats_per_instruction(params: HardwareParams) -> int:
     return INSTRUCTION_BYTES // params.word_bytes
 
 
-class Fetch(wiring.Component):
-    """Reads a program from `start` on and hands out its instructions in order.
+def program_word_layout(params: HardwareParams) -> data.StructLayout:
+    """A word of the program, and whether memory answered it with an error."""
+    return data.StructLayout({"data": params.axi_data_bits, "error": 1})
 
-    It asks only for what its queue has room for, so its data never stands in the way of other data on the bus.
+
+class Fetch(wiring.Component):
+    """Reads a program and hands out its words in order.
+
+    Memory is asked by blocks of `axi_burst` words, each at a multiple of its size, so that none crosses 4 KiB. A block
+    has its place in the queue before it is asked for: its data never stands in the way of other data on the bus.
+    Programs longer than instructions can be numbered end at the last number.
 
     Parameters
     ----------
@@ -42,8 +49,8 @@ class Fetch(wiring.Component):
         Begin; the program's first word (from the base) and its length in instructions are read in this cycle.
     halt
         Ask for nothing more, and drop what comes.
-    instruction
-        Instructions; `instruction_error` says that memory answered with an error.
+    words
+        The program.
     exhausted
         The whole program has been handed out.
     idle
@@ -52,6 +59,7 @@ class Fetch(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
+        self._block_bits = exact_log2(params.axi_burst)
         super().__init__(
             {
                 "base": In(word_address_bits(params)),
@@ -61,8 +69,7 @@ class Fetch(wiring.Component):
                 "halt": In(1),
                 "bursts": Out(stream.Signature(burst_layout(params))),
                 "r": In(stream.Signature(read_layout(params.axi_data_bits))),
-                "instruction": Out(stream.Signature(INSTRUCTION_BITS)),
-                "instruction_error": Out(1),
+                "words": Out(stream.Signature(program_word_layout(params))),
                 "exhausted": Out(1),
                 "idle": Out(1),
             }
@@ -70,73 +77,87 @@ class Fetch(wiring.Component):
 
     @property
     def ahead_words(self) -> int:
-        """Words that the queue holds: two bursts, so that one is under way while another is used up."""
+        """Words that the queue holds: two blocks, so that one is under way while another is used up."""
         return max(2 * self._params.axi_burst, AHEAD_INSTRUCTIONS * beats_per_instruction(self._params))
 
     def elaborate(self, platform: object) -> Module:
-        """Bursts as room allows, words into the queue, words into instructions."""
+        """Bursts as room allows, words into the queue and out of it."""
         m = Module()
-        m.submodules.words = words = SyncFIFOBuffered(width=self._params.axi_data_bits + 1, depth=self.ahead_words)
-        m.d.comb += [
-            words.w_data.eq(Cat(self.r.payload.data, self.r.payload.resp[1])),
-            words.w_en.eq(self.r.valid),
-            # There is always room for what was asked for.
-            self.r.ready.eq(1),
-        ]
-        self._ask(m, words)
-        self._assemble(m, words)
+        # The queue's places are the low bits of the words' addresses, and one bit that tells full from empty.
+        first = Signal(word_address_bits(self._params))
+        m.d.comb += first.eq(self.base + self.program)
+        stored, block_freed = self._store(m, first)
+        asked_all = self._ask(m, first, block_freed)
+        m.d.comb += self.exhausted.eq(asked_all & self.idle & ~stored & ~self.words.valid)
         return m
 
-    def _ask(self, m: Module, words: SyncFIFOBuffered) -> None:
-        length_bits = LENGTH_REGISTER_BITS + exact_log2(beats_per_instruction(self._params))
-        m.submodules.splitter = splitter = BurstSplitter(self._params, length_bits)
-        m.submodules.buffer = buffer = StreamBuffer(burst_layout(self._params))
-        wiring.connect(m, buffer.o, wiring.flipped(self.bursts))
-        room = Signal(range(self.ahead_words + 1), init=self.ahead_words)
-        beats = splitter.o.payload.beats_less_one + 1
-        may = Signal()
-        issued = Signal()
-        under_way = Signal(range(self._params.axi_outstanding + 4))
-        m.d.comb += [
-            splitter.base.eq(self.base),
-            splitter.i.valid.eq(self.start & (self.length != 0)),
-            splitter.i.payload.offset.eq(self.program),
-            splitter.i.payload.words.eq(self.length << exact_log2(beats_per_instruction(self._params))),
-            splitter.i.payload.last.eq(1),
-            may.eq((room >= beats) & ~self.halt),
-            buffer.i.payload.eq(splitter.o.payload),
-            buffer.i.valid.eq(splitter.o.valid & may),
-            splitter.o.ready.eq(buffer.i.ready & may),
-            issued.eq(splitter.o.valid & splitter.o.ready),
-            self.idle.eq(under_way == 0),
-        ]
-        m.d.sync += [
-            room.eq(room - Mux(issued, beats, 0) + (words.r_en & words.r_rdy)),
-            under_way.eq(under_way + issued - (self.r.valid & self.r.payload.last)),
-        ]
+    def _store(self, m: Module, first: Value) -> tuple[Value, Value]:
+        """The queue's memory, whose output register offers the word.
 
-    def _assemble(self, m: Module, words: SyncFIFOBuffered) -> None:
-        """Shift words together; the first word ends up lowest."""
-        beats = beats_per_instruction(self._params)
-        shift = Signal(INSTRUCTION_BITS)
-        error = Signal()
-        have = Signal(range(beats + 1))
-        left = Signal(LENGTH_REGISTER_BITS)
-        taken = self.instruction.valid & self.instruction.ready
+        Whether words stand in it, and whether a block's last word leaves it.
+        """
+        place_bits = ceil_log2(self.ahead_words)
+        shape = unsigned(program_word_layout(self._params).size)
+        m.submodules.memory = memory = Memory(shape=shape, depth=self.ahead_words, init=[], attrs=NO_COLLISIONS)
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        tail, head = Signal(place_bits + 1), Signal(place_bits + 1)
+        stored, moves = Signal(), Signal()
         m.d.comb += [
-            self.instruction.payload.eq(shift),
-            self.instruction.valid.eq(have == beats),
-            self.instruction_error.eq(error),
-            words.r_en.eq(have != beats),
-            self.exhausted.eq(left == 0),
+            self.r.ready.eq(1),
+            write.en.eq(self.r.valid),
+            write.addr.eq(tail[:place_bits]),
+            write.data.eq(Cat(self.r.payload.data, self.r.payload.resp[1])),
+            stored.eq(head != tail),
+            moves.eq(stored & (~self.words.valid | self.words.ready)),
+            read.en.eq(moves),
+            read.addr.eq(head[:place_bits]),
+            Value.cast(self.words.payload).eq(read.data),
         ]
         with m.If(self.start):
-            m.d.sync += left.eq(self.length)
-        with m.If(words.r_en & words.r_rdy):
+            m.d.sync += [tail.eq(first[:place_bits]), head.eq(first[:place_bits])]
+        with m.Else():
+            m.d.sync += [tail.eq(tail + self.r.valid), head.eq(head + moves)]
+        with m.If(~self.words.valid | self.words.ready):
+            m.d.sync += self.words.valid.eq(moves)
+        return stored, moves & head[: self._block_bits].all()
+
+    def _ask(self, m: Module, first: Value, block_freed: Value) -> Value:
+        """A burst into the offer's register, while there are words to ask for and room for a block."""
+        beats_bits = exact_log2(beats_per_instruction(self._params))
+        block = self._params.axi_burst
+        blocks = self.ahead_words // block
+        next_word = Signal(word_address_bits(self._params))
+        left = Signal(COUNT_BITS + beats_bits)
+        room = Signal(range(blocks + 1), init=blocks)
+        under_way = Signal(range(blocks + 1))
+        rest_of_block = Signal(self._block_bits + 1)
+        whole, ask = Signal(), Signal()
+        m.d.comb += [
+            rest_of_block.eq(block - next_word[: self._block_bits]),
+            whole.eq(left[self._block_bits :].any() | (left[: self._block_bits] >= rest_of_block)),
+            ask.eq((left != 0) & (room != 0) & ~self.halt & (~self.bursts.valid | self.bursts.ready)),
+            self.idle.eq(under_way == 0),
+        ]
+        with m.If(self.start):
+            count = Mux(self.length[COUNT_BITS:].any(), Const(-1, COUNT_BITS), self.length[:COUNT_BITS])
+            m.d.sync += [next_word.eq(first), left.eq(count << beats_bits)]
+        with m.Elif(ask):
             m.d.sync += [
-                shift.eq(Cat(shift[self._params.axi_data_bits :], words.r_data[:-1])),
-                error.eq(error | words.r_data[-1]),
-                have.eq(have + 1),
+                next_word.eq(Cat(Const(0, self._block_bits), next_word[self._block_bits :] + 1)),
+                left.eq(Mux(whole, left - rest_of_block, 0)),
             ]
-        with m.Elif(taken):
-            m.d.sync += [have.eq(0), error.eq(0), left.eq(left - 1)]
+        with m.If(ask):
+            m.d.sync += [
+                self.bursts.payload.addr.eq(next_word),
+                self.bursts.payload.beats_less_one.eq(Mux(whole, rest_of_block, left[: self._block_bits]) - 1),
+                self.bursts.payload.last.eq(~whole),
+            ]
+        with m.If(ask):
+            m.d.sync += self.bursts.valid.eq(1)
+        with m.Elif(self.bursts.ready):
+            m.d.sync += self.bursts.valid.eq(0)
+        m.d.sync += [
+            room.eq(room - ask + block_freed),
+            under_way.eq(under_way + ask - (self.r.valid & self.r.payload.last)),
+        ]
+        return left == 0

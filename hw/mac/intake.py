@@ -1,12 +1,11 @@
-"""The intake: takes an instruction, checks it, and gives each part of the unit its job."""
+"""The intake: checks an instruction, and gives each part of the unit its job."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.hdl import Module, Signal, Value
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
 from hw.decode import bad_fields
 from hw.mac.jobs import (
     CONV,
@@ -26,7 +25,9 @@ _JOBS = {"fetch": FETCH_JOB, "pixel": PIXEL_JOB, "drain": DRAIN_JOB, "write": WR
 
 
 class Intake(wiring.Component):
-    """Jobs stand two deep in every queue, so that parts may run ahead of each other.
+    """Each part has its next job put down beside the one at work, so that parts may run ahead of each other.
+
+    The instruction stays with control until its jobs are handed out.
 
     Members
     -------
@@ -37,9 +38,7 @@ class Intake(wiring.Component):
     fetch, pixel, drain, write:
         The jobs.
     bad, bad_index:
-        The instruction taken two cycles ago has an illegal field; it makes no jobs.
-    empty:
-        No instruction on its way to the queues, nor in them.
+        The instruction on offer has an illegal field; it makes no jobs and is not taken.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -58,25 +57,24 @@ class Intake(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Three stages: hold the instruction; check it and multiply; hand out."""
+        """Two stages: check the instruction on offer and multiply; take it and hand out the jobs."""
         m = Module()
-        held, checked = Signal(), Signal()
-        conv = Signal(CONV)
-        index, pixels, words = Signal(COUNT_BITS), Signal(PIXELS_BITS), Signal(SCRATCH_BITS)
-        illegal = Signal()
-        m.d.comb += self.ready.eq(self.run & ~held)
-        with m.If(self.valid & self.ready):
-            m.d.sync += [conv.eq(self.instruction), index.eq(self.index), held.eq(1), checked.eq(0)]
-        with m.If(held & ~checked):
+        checked, illegal = Signal(), Signal()
+        pixels, words = Signal(PIXELS_BITS), Signal(SCRATCH_BITS)
+        conv = data.View(CONV, self.instruction)
+        at_hand = self.valid & self.run
+        with m.If(self.ready | ~at_hand):
+            m.d.sync += checked.eq(0)
+        with m.Else():
             m.d.sync += [
                 checked.eq(1),
                 pixels.eq(conv.out_h * conv.out_w),
                 words.eq(conv.weights + constant_words(self._params, conv)),
                 illegal.eq(bad_fields(Kind.CONV, conv) | self._bad_lane(conv.out_lane)),
             ]
-        m.d.comb += [self.bad.eq(held & checked & illegal), self.bad_index.eq(index)]
+        m.d.comb += [self.bad.eq(at_hand & checked & illegal), self.bad_index.eq(self.index)]
         extra = {
-            "index": index,
+            "index": self.index,
             "pixels": pixels,
             "strips": strip_count(self._params, pixels),
             "address": conv.weights,
@@ -84,30 +82,21 @@ class Intake(wiring.Component):
             "load_table": conv.table == TableUse.LOAD,
             "load_residual": conv.residual,
         }
-        self._hand_out(m, conv, extra, held, checked & ~illegal)
+        self._hand_out(m, conv, extra, at_hand & checked & ~illegal)
         return m
 
-    def _bad_lane(self, lane: Signal) -> Signal:
+    def _bad_lane(self, lane: Value) -> Value:
         return (lane >= self._params.rows) | (lane & (self._params.lanes - 1)).any()
 
-    def _hand_out(self, m: Module, conv: Signal, extra: dict[str, Signal], held: Signal, legal: Signal) -> None:
-        """All four queues take their job in the same cycle."""
-        buffers = []
-        for name, layout in _JOBS.items():
-            buffer = StreamBuffer(layout)
-            m.submodules[name] = buffer
-            wiring.connect(m, buffer.o, wiring.flipped(getattr(self, name)))
+    def _hand_out(self, m: Module, conv: data.View[data.StructLayout], extra: dict[str, Value], legal: Value) -> None:
+        """All four parts have their job put down in the same cycle, when the last ones have been taken."""
+        room = Signal(len(_JOBS))
+        m.d.comb += self.ready.eq(legal & room.all())
+        for number, (name, layout) in enumerate(_JOBS.items()):
+            port = getattr(self, name)
             used = {key: value for key, value in extra.items() if key in layout.members}
-            m.d.comb += buffer.i.payload.eq(job(layout, conv, **used))
-            buffers.append(buffer)
-        room = Signal()
-        m.d.comb += room.eq(1)
-        for buffer in buffers:
-            with m.If(~buffer.i.ready):
-                m.d.comb += room.eq(0)
-        give = Signal()
-        m.d.comb += give.eq(held & legal & room)
-        for buffer in buffers:
-            m.d.comb += buffer.i.valid.eq(give)
-        with m.If(give):
-            m.d.sync += held.eq(0)
+            m.d.comb += room[number].eq(~port.valid | port.ready)
+            with m.If(self.ready):
+                m.d.sync += [port.valid.eq(1), port.payload.eq(job(layout, conv, **used))]
+            with m.Elif(port.ready):
+                m.d.sync += port.valid.eq(0)

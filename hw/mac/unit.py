@@ -225,7 +225,6 @@ class MacUnit(wiring.Component):
             unit.done.eq(self._writer.done),
             unit.busy.eq(sequencer.pixel_valid),
             unit.idle.eq(Mux(run, under_way == 0, ~pending)),
-            unit.stall[Stall.NO_INSTRUCTION].eq(~sequencer.active),
             unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
             unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
         ]

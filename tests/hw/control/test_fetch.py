@@ -8,22 +8,16 @@ from typing import Any
 import pytest
 
 from hw.control.fetch import Fetch, beats_per_instruction
-from hw.spec.params import HardwareParams, preset
+from hw.spec.params import preset
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.streams import run
 
 BASE, PROGRAM = 0x777, 0x3F
 
 
-def _instruction(number: int, params: HardwareParams) -> int:
-    beats = beats_per_instruction(params)
-    first = BASE + PROGRAM + number * beats
-    return sum(content(first + i, params) << i * params.axi_data_bits for i in range(beats))
-
-
-async def _launch(ctx: Any, fetch: Fetch, length: int) -> None:
+async def _launch(ctx: Any, fetch: Fetch, length: int, program: int = PROGRAM) -> None:
     ctx.set(fetch.base, BASE)
-    ctx.set(fetch.program, PROGRAM)
+    ctx.set(fetch.program, program)
     ctx.set(fetch.length, length)
     ctx.set(fetch.start, 1)
     await ctx.tick()
@@ -31,32 +25,46 @@ async def _launch(ctx: Any, fetch: Fetch, length: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["nano", "base", "large"])
-def test_instructions_come_in_order(name: str, seed: int) -> None:
+@pytest.mark.parametrize("length", [1, 60])
+def test_words_come_in_order(name: str, length: int, seed: int) -> None:
+    """From any address, with bursts and queues of any size."""
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=rng.choice([4, 64]))
     fetch = Fetch(params)
-    length = 60
+    program = rng.randrange(1000)
     taken: list[int] = []
+    words = length * beats_per_instruction(params)
 
     async def take(ctx: Any) -> None:
-        await _launch(ctx, fetch, length)
-        while len(taken) < length:
+        await _launch(ctx, fetch, length, program)
+        while len(taken) < words:
             assert not ctx.get(fetch.exhausted)
-            ctx.set(fetch.instruction.ready, rng.random() < 0.3)
-            *_, valid, ready, word = await ctx.tick().sample(
-                fetch.instruction.valid, fetch.instruction.ready, fetch.instruction.payload
-            )
+            ctx.set(fetch.words.ready, rng.random() < 0.7)
+            *_, valid, ready, word = await ctx.tick().sample(fetch.words.valid, fetch.words.ready, fetch.words.payload)
             if valid and ready:
-                taken.append(word)
-        ctx.set(fetch.instruction.ready, 0)
-        await ctx.tick()
+                assert not word.error
+                taken.append(word.data)
         assert ctx.get(fetch.exhausted)
         assert ctx.get(fetch.idle)
-        assert not ctx.get(fetch.instruction.valid)
+        assert not ctx.get(fetch.words.valid)
 
     memory = read_memory(fetch.bursts, fetch.r, params, rng, 9, 0.7, params.axi_outstanding)
-    run(fetch, take, background=[memory], monitors=[(fetch.bursts, "bursts"), (fetch.instruction, "instructions")])
-    assert taken == [_instruction(i, params) for i in range(length)]
+    run(fetch, take, background=[memory], monitors=[(fetch.bursts, "bursts"), (fetch.words, "words")])
+    assert taken == [content(BASE + program + i, params) for i in range(words)]
+
+
+def test_an_empty_program_is_exhausted_at_once() -> None:
+    fetch = Fetch(preset("nano"))
+
+    async def look(ctx: Any) -> None:
+        await _launch(ctx, fetch, 0)
+        for _ in range(20):
+            assert ctx.get(fetch.exhausted)
+            assert ctx.get(fetch.idle)
+            assert not ctx.get(fetch.bursts.valid)
+            await ctx.tick()
+
+    run(fetch, look)
 
 
 def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
@@ -73,20 +81,20 @@ def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
         await _launch(ctx, fetch, 1000)
         for _ in range(600):
             await ctx.tick()
-        assert fetch.ahead_words - params.axi_burst < words <= fetch.ahead_words + beats_per_instruction(params)
+        assert fetch.ahead_words - params.axi_burst < words <= fetch.ahead_words
         assert ctx.get(fetch.idle)
         ctx.set(fetch.halt, 1)
-        ctx.set(fetch.instruction.ready, 1)
+        ctx.set(fetch.words.ready, 1)
         for _ in range(600):
             await ctx.tick()
         assert ctx.get(fetch.idle)
 
     memory = read_memory(fetch.bursts, fetch.r, params, random.Random(1), 3, 1.0, 8)
     run(fetch, never_take, background=[memory, count])
-    assert words <= fetch.ahead_words + beats_per_instruction(params)
+    assert words <= fetch.ahead_words
 
 
-def test_a_bus_error_marks_its_instruction_only() -> None:
+def test_a_bus_error_marks_its_word_only() -> None:
     params = preset("base")
     fetch = Fetch(params)
     bad = BASE + PROGRAM + 4 * beats_per_instruction(params) + 1
@@ -112,11 +120,11 @@ def test_a_bus_error_marks_its_instruction_only() -> None:
 
     async def take(ctx: Any) -> None:
         await _launch(ctx, fetch, 8)
-        ctx.set(fetch.instruction.ready, 1)
-        while len(marks) < 8:
-            *_, valid, error = await ctx.tick().sample(fetch.instruction.valid, fetch.instruction_error)
+        ctx.set(fetch.words.ready, 1)
+        while len(marks) < 8 * beats_per_instruction(params):
+            *_, valid, error = await ctx.tick().sample(fetch.words.valid, fetch.words.payload.error)
             if valid:
                 marks.append(error)
 
     run(fetch, take, background=[memory])
-    assert marks == [0, 0, 0, 0, 1, 0, 0, 0]
+    assert [i for i, mark in enumerate(marks) if mark] == [bad - BASE - PROGRAM]

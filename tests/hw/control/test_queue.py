@@ -1,4 +1,4 @@
-"""Queues and semaphores: instructions in order, each no sooner than its waits allow."""
+"""The queues with their wait board: each unit's instructions in order, whole, and no sooner than their waits allow."""
 
 from __future__ import annotations
 
@@ -6,53 +6,154 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.hdl import Const
+from amaranth.hdl import Cat, Module
+from amaranth.lib import wiring
 
-from hw.control.queue import COUNTS_LAYOUT, UnitQueue, used_bits
+from hw.control.queue import INDEX_PART_BITS, EntryPlaces, InstructionQueues, kept_bits, used_bits
+from hw.control.waits import UNITS, WaitBoard
 from hw.spec import isa
-from hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Unit
-from hw.spec.params import preset
-from tests.hw.streams import run, source
+from hw.spec.isa import COUNT_BITS, INSTRUCTIONS, QUEUED_UNITS, Instruction, Unit
+from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
 
-SAMPLE = {Unit.LOAD: "LOAD", Unit.MAC: "CONV", Unit.VEC: "VMUL", Unit.STORE: "STORE"}
+LENGTH = 25
 
 
-@pytest.mark.parametrize("unit", QUEUED_UNITS)
-def test_the_first_instruction_waits_for_all_counts(unit: Unit, seed: int) -> None:
-    rng = random.Random(seed)
-    queue = UnitQueue(preset("nano"), unit)
-    waits = [[rng.randint(0, 12) for _ in QUEUED_UNITS] for _ in range(20)]
-    names = [f"wait_{u.name.lower()}" for u in QUEUED_UNITS]
-    program = [isa.make(SAMPLE[unit], **dict(zip(names, w, strict=True))) for w in waits]
-    words = [int.from_bytes(isa.encode(i), "little") for i in program]
-    items = [{"instruction": word, "index": index} for index, word in enumerate(words)]
-    counts = [0] * len(QUEUED_UNITS)
-    taken: list[tuple[int, int]] = []
-    seen_waiting = False
+class Bench(wiring.Component):
+    """The queues and the board, joined as in the engine."""
 
-    async def work(ctx: Any) -> None:
-        nonlocal seen_waiting
-        while len(taken) < len(items):
-            ctx.set(queue.o.ready, rng.random() < 0.5)
-            valid, ready, entry = ctx.get(queue.o.valid), ctx.get(queue.o.ready), ctx.get(queue.o.payload)
-            seen_waiting |= bool(ctx.get(queue.waiting))
-            if valid:
-                needed = waits[len(taken)]
-                assert all(c >= n for c, n in zip(counts, needed, strict=True)), "offered before its waits held"
-                if ready:
-                    taken.append((entry.instruction, entry.index))
+    def __init__(self, params: HardwareParams) -> None:
+        self.queues, self.board = InstructionQueues(params), WaitBoard()
+        super().__init__({})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.submodules.queues, m.submodules.board = queues, board = self.queues, self.board
+        m.d.comb += [
+            board.write.eq(queues.wait),
+            board.write_row.eq(queues.wait_row),
+            board.write_unit.eq(queues.wait_unit),
+            board.write_wait.eq(queues.wait_value),
+            board.ready.eq(queues.waits_known),
+            Cat(queues.met).eq(board.met),
+        ]
+        return m
+
+
+def _random_instruction(rng: random.Random, unit: Unit) -> Instruction:
+    spec = rng.choice([s for s in INSTRUCTIONS if s.unit is unit])
+    fields = {f.name: rng.randint(f.minimum, f.maximum) for f in spec.body}
+    return isa.make(spec.kind, **fields)
+
+
+def _with_waits(rng: random.Random, instruction: Instruction, before: list[int]) -> Instruction:
+    """Waits for instructions that stand earlier in the program."""
+    waits = {f"wait_{u.name.lower()}": rng.choice([0, n, max(0, n - 3)]) for u, n in zip(Unit, before, strict=False)}
+    return instruction.with_fields(**waits)
+
+
+def _program(rng: random.Random) -> list[Instruction]:
+    done = [0] * UNITS
+    program = []
+    for _ in range(4 * LENGTH):
+        unit = rng.choice(QUEUED_UNITS)
+        program.append(_with_waits(rng, _random_instruction(rng, unit), done))
+        done[unit] += 1
+    return program
+
+
+def _entry(instruction: Instruction, index: int, params: HardwareParams) -> list[int]:
+    """The words of an instruction's entry."""
+    word = int.from_bytes(isa.encode(instruction), "little")
+    bits = params.axi_data_bits
+    part = (1 << INDEX_PART_BITS) - 1
+    waits = [
+        instruction[f"wait_{u.name.lower()}"] | (index >> INDEX_PART_BITS * u & part) << COUNT_BITS
+        for u in QUEUED_UNITS
+    ]
+    words = EntryPlaces(bits).instruction_words
+    return waits + [word >> bits * i & (1 << bits) - 1 for i in range(words)]
+
+
+def _kept(instruction: Instruction) -> int:
+    word = int.from_bytes(isa.encode(instruction), "little")
+    return sum(word & (1 << high) - (1 << low) for low, high in kept_bits(instruction.unit))
+
+
+class World:
+    """Dispatch and units around the queues, with a random program."""
+
+    def __init__(self, params: HardwareParams, rng: random.Random) -> None:
+        self.params, self.rng = params, rng
+        self.bench = Bench(params)
+        self.program = _program(rng)
+        self.expected = {u: [(i, k) for k, i in enumerate(self.program) if i.unit is u] for u in QUEUED_UNITS}
+        self.finished, self.taken = [0] * UNITS, [0] * UNITS
+        self.waited = 0
+
+    async def fill(self, ctx: Any) -> None:
+        """As dispatch does, but an entry's words in any order."""
+        port = self.bench.queues.write
+        for index, instruction in enumerate(self.program):
+            await ctx.tick().until(port.room[instruction.unit])
+            ctx.set(port.unit, instruction.unit)
+            places = list(enumerate(_entry(instruction, index, self.params)))
+            self.rng.shuffle(places)
+            for place, word in places:
+                ctx.set(port.place, place)
+                ctx.set(port.word, word)
+                ctx.set(port.valid, 1)
+                ctx.set(port.commit, int(place == places[-1][0]))
+                await ctx.tick()
+            ctx.set(port.valid, 0)
+            ctx.set(port.commit, 0)
+
+    async def units(self, ctx: Any) -> None:
+        """Take instructions at random, and finish them some time later."""
+        queues = self.bench.queues
+        while sum(self.finished) < len(self.program):
+            done = 0
+            for unit in QUEUED_UNITS:
+                self._take(ctx, unit)
+                if self.finished[unit] < self.taken[unit] and self.rng.random() < 0.1:
+                    done |= 1 << unit
+            ctx.set(self.bench.board.done, done)
             await ctx.tick()
-            if rng.random() < 0.1:
-                counts[rng.randrange(4)] += 1
-                ctx.set(queue.counts, COUNTS_LAYOUT.const(counts))
+            self.finished = [n + (done >> u & 1) for u, n in enumerate(self.finished)]
+        await ctx.tick()
+        assert ctx.get(queues.empty) == (1 << UNITS) - 1
 
-    run(queue, source(queue.i, items, rng, 0.7), work)
-    assert taken == [(word, index) for index, word in enumerate(words)]
-    assert seen_waiting
+    def _take(self, ctx: Any, unit: Unit) -> None:
+        offer = self.bench.queues.o[unit]
+        ready = self.rng.random() < 0.3
+        ctx.set(offer.ready, ready)
+        self.waited += ctx.get(self.bench.queues.waiting[unit])
+        if ctx.get(offer.valid):
+            instruction, index = self.expected[unit][self.taken[unit]]
+            waits = [instruction[f"wait_{u.name.lower()}"] for u in QUEUED_UNITS]
+            assert all(c >= w for c, w in zip(self.finished, waits, strict=True)), "offered before its waits held"
+            assert ctx.get(offer.payload.instruction) == _kept(instruction)
+            assert ctx.get(offer.payload.index) == index
+            self.taken[unit] += ready
+
+
+@pytest.mark.parametrize("name", ["nano", "base", "large"])
+def test_instructions_come_whole_in_order_and_not_before_their_waits(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    world = World(preset(name).replace(queue_depth=rng.choice([2, 4])), rng)
+    monitors = [(world.bench.queues.o[u], u.name) for u in QUEUED_UNITS]
+    run(world.bench, world.fill, world.units, monitors=monitors)
+    assert world.taken == [len(world.expected[u]) for u in QUEUED_UNITS]
+    assert world.waited
 
 
 @pytest.mark.parametrize("unit", QUEUED_UNITS)
-def test_the_queue_keeps_every_bit_that_an_instruction_of_its_unit_uses(unit: Unit) -> None:
-    widths = [sum(f.width for f in spec.fields) for spec in INSTRUCTIONS if spec.unit is unit]
-    assert used_bits(unit) == max(widths)
-    assert len(Const(0, used_bits(unit))) <= isa.INSTRUCTION_BITS
+def test_a_unit_keeps_every_bit_that_it_has_a_use_for(unit: Unit) -> None:
+    specs = [spec for spec in INSTRUCTIONS if spec.unit is unit]
+    kept = {bit for low, high in kept_bits(unit) for bit in range(low, high)}
+    for spec in specs:
+        for field in spec.body:
+            at = spec.offsets[field.name]
+            assert kept >= set(range(at, at + field.width)), field.name
+    assert (0 in kept) == (len(specs) > 1)
+    assert used_bits(unit) == max(sum(f.width for f in spec.fields) for spec in specs)

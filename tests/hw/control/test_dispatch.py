@@ -1,0 +1,170 @@
+"""Dispatch: legal instructions reach their queue whole and in order, illegal ones stop the program with their cause."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hw.control.dispatch import Dispatch
+from hw.control.queue import INDEX_PART_BITS, EntryPlaces
+from hw.control.waits import UNITS
+from hw.spec import isa
+from hw.spec.isa import COUNT_BITS, INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
+from hw.spec.params import HardwareParams, preset
+from hw.spec.regs import Cause
+from tests.hw.streams import run, source
+
+WORK = [s.kind for s in INSTRUCTIONS if s.unit in QUEUED_UNITS]
+
+
+def _begin(params: HardwareParams) -> Instruction:
+    return isa.make("BEGIN", version=isa.ISA_VERSION, fingerprint=params.fingerprint())
+
+
+def _work(rng: random.Random) -> Instruction:
+    kind = rng.choice(WORK)
+    return isa.make(kind, **{f.name: rng.randint(f.minimum, f.maximum) for f in isa.BY_KIND[kind].fields[1:]})
+
+
+def _words(program: list[bytes], params: HardwareParams, bad: int | None = None) -> list[dict[str, int]]:
+    """The program's words; all those of instruction `bad` but its first carry a bus error."""
+    size = params.word_bytes
+    words = []
+    for index, code in enumerate(program):
+        for at in range(0, len(code), size):
+            error = int(index == bad and at != 0)
+            words.append({"data": int.from_bytes(code[at : at + size], "little"), "error": error})
+    return words
+
+
+class Queues:
+    """Stands for the queues: what was committed to each unit, decoded again."""
+
+    def __init__(self, dispatch: Dispatch, params: HardwareParams, rng: random.Random) -> None:
+        self.port, self.params, self.rng = dispatch.queues, params, rng
+        self.entries: dict[Unit, list[tuple[bytes, int]]] = {u: [] for u in QUEUED_UNITS}
+        self.memory: dict[tuple[int, int], int] = {}
+
+    async def serve(self, ctx: Any) -> None:
+        port = self.port
+        room = 0
+        while True:
+            ctx.set(port.room, room)
+            *_, valid, unit, place, word, commit = await ctx.tick().sample(
+                port.valid, port.unit, port.place, port.word, port.commit
+            )
+            if valid:
+                assert room >> unit & 1, "written without room"
+                self.memory[unit, place] = word
+            if commit:
+                self.entries[Unit(unit)].append(self._entry(unit))
+            # Room may go away with a commit, and comes at random.
+            room = (room & ~(commit << unit)) | (1 << self.rng.randrange(UNITS))
+
+    def _entry(self, unit: int) -> tuple[bytes, int]:
+        places = EntryPlaces(self.params.axi_data_bits)
+        waits = [self.memory.pop((unit, u)) for u in range(UNITS)]
+        words = [self.memory.pop((unit, UNITS + i)) for i in range(places.instruction_words)]
+        code = b"".join(w.to_bytes(self.params.word_bytes, "little") for w in words)
+        instruction = isa.decode(code)
+        for u, word in zip(QUEUED_UNITS, waits, strict=True):
+            assert word & (1 << COUNT_BITS) - 1 == instruction[f"wait_{u.name.lower()}"]
+        part = (1 << INDEX_PART_BITS) - 1
+        index = sum((word >> COUNT_BITS & part) << INDEX_PART_BITS * u for u, word in enumerate(waits))
+        return code, index
+
+
+def _run(
+    name: str, program: list[bytes], seed: int, bad: int | None = None, exhausted: bool = False
+) -> tuple[dict[Unit, list[tuple[bytes, int]]], tuple[int, int, int] | None]:
+    """What reached the queues, and the fault or None when the program ended."""
+    rng = random.Random(seed)
+    params = preset(name)
+    dispatch = Dispatch(params)
+    queues = Queues(dispatch, params, rng)
+    words = _words(program, params, bad)
+    outcome: list[tuple[int, int, int] | None] = []
+    reaches_end = False
+
+    async def feed(ctx: Any) -> None:
+        await source(dispatch.words, words, rng, 0.6)(ctx)
+        if exhausted:
+            ctx.set(dispatch.exhausted, 1)
+
+    async def watch(ctx: Any) -> None:
+        nonlocal reaches_end
+        ctx.set(dispatch.running, 1)
+        ctx.set(dispatch.quiet, 1)
+        for _ in range(100 * len(words)):
+            if ctx.get(dispatch.end_waits):
+                reaches_end = True
+                for unit in QUEUED_UNITS:
+                    ctx.set(dispatch.end_unit, unit)
+                    field = f"wait_{unit.name.lower()}"
+                    assert ctx.get(dispatch.end_wait) == isa.decode(program[-1])[field]
+                assert not ctx.get(dispatch.ended)
+                ctx.set(dispatch.end_met, 1)
+                assert ctx.get(dispatch.ended)
+                outcome.append(None)
+                return
+            if ctx.get(dispatch.fault_valid):
+                fault = ctx.get(dispatch.fault)
+                outcome.append((fault.cause, fault.unit, fault.index))
+                return
+            await ctx.tick()
+        raise AssertionError("neither end nor fault")
+
+    run(dispatch, watch, background=[feed, queues.serve])
+    return queues.entries, outcome[0]
+
+
+def _expected(program: list[bytes], stop: int) -> dict[Unit, list[tuple[bytes, int]]]:
+    entries: dict[Unit, list[tuple[bytes, int]]] = {u: [] for u in QUEUED_UNITS}
+    for index, code in enumerate(program[:stop]):
+        unit = isa.decode(code).unit
+        if unit in entries:
+            entries[unit].append((code, index))
+    return entries
+
+
+@pytest.mark.parametrize("name", ["nano", "small", "base", "large"])
+def test_programs_reach_their_queues(name: str, seed: int) -> None:
+    rng = random.Random(seed)
+    end = isa.make("END", wait_load=3, wait_mac=5, wait_vec=7, wait_store=9)
+    program = [isa.encode(i) for i in (_begin(preset(name)), *(_work(rng) for _ in range(30)), end)]
+    entries, outcome = _run(name, program, seed)
+    assert outcome is None
+    assert entries == _expected(program, len(program))
+
+
+@pytest.mark.parametrize("name", ["nano", "large"])
+@pytest.mark.parametrize(
+    ("change", "cause", "unit"),
+    [
+        ("opcode", Cause.BAD_OPCODE, Unit.CONTROL),
+        ("past_end", Cause.BAD_FIELD, Unit.STORE),
+        ("bus", Cause.FETCH_ERROR, Unit.CONTROL),
+        ("end", Cause.NO_END, Unit.CONTROL),
+        ("begin", Cause.WRONG_PROGRAM, Unit.CONTROL),
+    ],
+)
+def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Unit, seed: int) -> None:
+    rng = random.Random(seed)
+    program = [isa.encode(i) for i in (_begin(preset(name)), *(_work(rng) for _ in range(6)))]
+    at = len(program)
+    bad = None
+    if change == "opcode":
+        program.append(bytes([0x7F]) + bytes(63))
+    elif change == "past_end":
+        program.append(isa.encode(isa.make(Kind.STORE))[:-1] + b"\x80")
+    elif change == "bus":
+        program.append(isa.encode(isa.make(Kind.STORE)))
+        bad = at
+    elif change == "begin":
+        at = 0
+        program = program[1:]
+    entries, outcome = _run(name, program, seed, bad, exhausted=change == "end")
+    assert outcome == (cause, unit, at)
+    assert entries == _expected(program, at)

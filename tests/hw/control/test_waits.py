@@ -1,0 +1,97 @@
+"""The wait board: no row's waits are met before they are, nor long after; each row and each unit counts by itself."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hw.control.waits import END_ROW, ROWS, UNITS, WaitBoard
+from tests.hw.streams import run
+
+NEEDED = UNITS * ROWS * WaitBoard.TURN
+"""Cycles in which every row has looked at all its waits."""
+
+
+class Row:
+    """What the bench knows of a row."""
+
+    def __init__(self) -> None:
+        self.waits = [0] * UNITS
+        self.ready = False
+        self.opened = 0
+        self.patience = 0
+
+
+class World:
+    """Queues, dispatch and units around a board; `pace` is how often a unit finishes an instruction."""
+
+    def __init__(self, rng: random.Random, pace: float) -> None:
+        self.rng, self.pace = rng, pace
+        self.board = WaitBoard()
+        self.rows = [Row() for _ in range(ROWS)]
+        self.counts = [0] * UNITS
+
+    def _show_ready(self, ctx: Any) -> None:
+        ctx.set(self.board.ready, sum(row.ready << i for i, row in enumerate(self.rows)))
+
+    async def _fill(self, ctx: Any, number: int) -> None:
+        """Give a row its next waits, as the queues do: one a cycle, then it is ready."""
+        board, row = self.board, self.rows[number]
+        row.waits = [max(0, c + self.rng.randint(-9, 3)) for c in self.counts]
+        for unit, wait in enumerate(row.waits if number != END_ROW else ()):
+            ctx.set(board.write, 1)
+            ctx.set(board.write_row, number)
+            ctx.set(board.write_unit, unit)
+            ctx.set(board.write_wait, wait)
+            await ctx.tick()
+        ctx.set(board.write, 0)
+        if number == END_ROW:
+            ctx.set(board.end_wait, row.waits[ctx.get(board.end_unit)])
+        row.ready, row.patience = True, 0
+        self._show_ready(ctx)
+
+    async def queues(self, ctx: Any) -> None:
+        """Fill rows and take them when they are open."""
+        while min(row.opened for row in self.rows) < 30:
+            number = self.rng.randrange(ROWS)
+            row = self.rows[number]
+            if not row.ready and self.rng.random() < 0.2:
+                await self._fill(ctx, number)
+            elif row.ready and ctx.get(self.board.met[number]) and self.rng.random() < 0.5:
+                row.ready = False
+                row.opened += 1
+                self._show_ready(ctx)
+            await ctx.tick()
+
+    async def units(self, ctx: Any) -> None:
+        while True:
+            done = [self.rng.random() < self.pace for _ in self.counts]
+            ctx.set(self.board.done, sum(bit << i for i, bit in enumerate(done)))
+            await ctx.tick()
+            self.counts = [count + bit for count, bit in zip(self.counts, done, strict=True)]
+
+    async def end(self, ctx: Any) -> None:
+        """END's waits stand in dispatch and are shown when they are asked for."""
+        async for (unit,) in ctx.changed(self.board.end_unit):
+            ctx.set(self.board.end_wait, self.rows[END_ROW].waits[unit])
+
+    async def check(self, ctx: Any) -> None:
+        async for *_, met, ready in ctx.tick().sample(self.board.met, self.board.ready):
+            for number, row in enumerate(self.rows):
+                if ready >> number & 1 and row.ready:
+                    self._check_row(number, row, bool(met >> number & 1))
+
+    def _check_row(self, number: int, row: Row, met: bool) -> None:
+        holds = all(c >= w for c, w in zip(self.counts, row.waits, strict=True))
+        assert holds or not met, f"row {number} opened too early"
+        row.patience = row.patience + 1 if holds and not met else 0
+        assert row.patience <= NEEDED, f"row {number} must open"
+
+
+@pytest.mark.parametrize("pace", [0.02, 0.3])
+def test_rows_open_when_and_only_when_their_waits_are_met(pace: float, seed: int) -> None:
+    world = World(random.Random(seed), pace)
+    run(world.board, world.queues, background=[world.units, world.end, world.check])
+    assert all(count > 30 for count in world.counts)
