@@ -112,8 +112,11 @@ def write_package(
         for file, text in files.items():
             path = directory / file
             new = path.with_name(f".{file}.{os.getpid()}")
-            new.write_text(text, encoding="utf-8")
-            new.replace(path)
+            try:
+                new.write_text(text, encoding="utf-8")
+                new.replace(path)
+            finally:
+                new.unlink(missing_ok=True)
             written.append(path)
     except OSError as error:
         raise DiskError(f"cannot write the Verilog package to {directory}: {error.strerror}") from None

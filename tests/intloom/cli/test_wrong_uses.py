@@ -123,18 +123,6 @@ def test_there_are_at_least_thirty():
     assert len(WRONG) >= 30
 
 
-def test_a_full_disk_is_one_line_and_leaves_nothing(things, tmp_path):
-    """A file size limit makes every longer write fail, as a full disk does."""
-    code = "import resource, signal, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN);"
-    code += "resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000));"
-    code += "from intloom.cli import main; sys.exit(main(sys.argv[1:]))"
-    words = ["compile", str(things["q"]), "-o", str(tmp_path / "o.loom"), "--preset", "nano"]
-    done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=False)
-    assert done.returncode == ExitCode.DISK, done.stderr
-    assert len(done.stderr.strip().splitlines()) == 1
-    assert not list(tmp_path.iterdir())
-
-
 def test_a_reader_that_goes_away_is_no_error(things):
     command = f"{sys.executable} -m intloom disasm {things['loom']} | head -1"
     done = subprocess.run(["bash", "-o", "pipefail", "-c", command], capture_output=True, text=True, check=False)
