@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,12 +18,14 @@ from intloom.flow.regions import all_inputs
 from intloom.flow.running import (
     USUAL_MEMORY,
     BackendName,
+    BenchName,
     Execution,
     RtlOptions,
     execute,
     input_shapes,
     locate,
     open_backend,
+    open_bench,
     open_host,
     open_rtl,
 )
@@ -81,9 +84,12 @@ def _run(
     stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0,
     limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None,
     verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None,
+    bench: Annotated[
+        BenchName, typer.Option(help="RTL: fast; detailed checks every bus cycle; icarus is a second simulator.")
+    ] = BenchName.FAST,
     waves: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="RTL: when results differ, run the first wrong write again, with waves."),
+        typer.Option(metavar="DIR", help="RTL: waves around the first wrong write; on the detailed bench, of all."),
     ] = None,
     layers: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="RTL: only layers such as model.4.*, each block alone.")
@@ -98,6 +104,8 @@ def _run(
         raise UsageError(f"--jobs must be at least 1, not {jobs}")
     if seed < 0:
         raise UsageError(f"--seed must not be negative, not {seed}")
+    if waves is not None and (layers is not None or bench is BenchName.ICARUS):
+        raise UsageError("--waves needs a whole run on the fast or the detailed bench")
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"run folder must be a folder, but {output} is a file")
     bundle = load_bundle(program, model)
@@ -106,12 +114,20 @@ def _run(
     host = open_host(bundle)
     feeds = read_inputs(inputs or [], input_shapes(bundle, host), seed)
     memory = MemorySettings(read_latency=latency, bandwidth=bandwidth, stall_permille=stalls, seed=seed + 1)
-    rtl = RtlOptions(memory=memory, limit=limit, verilog=verilog)
+    detailed_waves = waves if bench is BenchName.DETAILED else None
+    rtl = RtlOptions(
+        bench=open_bench(bench, waves=detailed_waves is not None),
+        memory=memory,
+        limit=limit,
+        verilog=verilog,
+        folder=detailed_waves,
+    )
     if layers is not None:
         _run_layers(terminal, bundle, feeds, rtl, layers, jobs, as_json)
         return
-    runner = open_backend(backend, bundle, rtl, keep_tensors=check)
     with terminal.progress() as tell:
+        shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
+        runner = open_backend(backend, bundle, shown, keep_tensors=check)
         done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell))
     divergence = None
     if done.golden_differs and backend is BackendName.RTL:
@@ -138,7 +154,8 @@ def _run_layers(
     params = bundle.program.params
     inputs = all_inputs(folded, HostSide(folded), feeds, params.match)
     with terminal.progress() as tell:
-        runs = run_slices(folded, params, inputs, pattern, lambda: open_rtl(rtl), jobs=jobs, tell=tell)
+        shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
+        runs = run_slices(folded, params, inputs, pattern, lambda: open_rtl(shown), jobs=jobs, tell=tell)
     record = slices_record(bundle.program.name, params, runs, started)
     if as_json:
         terminal.json(record)
@@ -155,7 +172,7 @@ def _run_layers(
 
 def watcher(tell: Tell) -> ProgressCallback:
     """Shows a run's progress, layer by layer."""
-    # Until the first report comes, a simulator may have to be built.
+    # Until the first report comes, Verilog may have to be generated and a simulator built.
     tell("prepare", 0, 1)
 
     def watch(progress: Progress) -> None:

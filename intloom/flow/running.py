@@ -16,6 +16,8 @@ from sim.compare.divergence import Divergence, find_divergence
 from sim.joined import joined_results
 from sim.result import ProgressCallback, RunResult
 from sim.rtl.bench import Bench
+from sim.rtl.build import BuildWatch
+from sim.rtl.detailed import DetailedBench, IcarusBench
 from sim.rtl.fast import FastBench
 from sim.rtl.job import MemorySettings
 
@@ -38,6 +40,21 @@ class BackendName(StrEnum):
     RTL = "rtl"
 
 
+class BenchName(StrEnum):
+    """How RTL is simulated."""
+
+    FAST = "fast"
+    DETAILED = "detailed"
+    ICARUS = "icarus"
+
+
+def open_bench(name: BenchName, *, waves: bool = False) -> Bench:
+    """The bench called `name`; with `waves` the detailed one leaves those of the whole run in its folder."""
+    if name is BenchName.DETAILED:
+        return DetailedBench(waves=waves)
+    return IcarusBench() if name is BenchName.ICARUS else FastBench()
+
+
 @dataclass(frozen=True, kw_only=True)
 class RtlOptions:
     """How the RTL is simulated."""
@@ -48,6 +65,8 @@ class RtlOptions:
     verilog: Path | None = None
     """Another accelerator than the generated one."""
     folder: Path | None = None
+    on_build: BuildWatch | None = None
+    """Told how far the build of a simulator is."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,6 +144,7 @@ def open_rtl(options: RtlOptions, *, keep_tensors: bool = False) -> RtlBackend:
         verilog=text,
         folder=options.folder,
         keep_tensors=keep_tensors,
+        on_build=options.on_build,
     )
 
 

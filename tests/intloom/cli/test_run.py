@@ -116,6 +116,25 @@ def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tmp_path, cap
     assert "CONV" in record["divergence"]
 
 
+@pytest.mark.slow
+@pytest.mark.needs("liblz4-dev")
+def test_the_detailed_bench_checks_every_layer_tells_stalls_and_leaves_waves(program, tmp_path, capsys):
+    words = ["--backend", "rtl", "--bench", "detailed", "--check", "--stalls", 200, "--waves", tmp_path / "waves"]
+    code, record = run(capsys, program, *words)
+    assert code == ExitCode.OK
+    assert record["mismatches"] == 0
+    assert record["compared_bytes"] > 0
+    assert sum(sum(layer["stalls"].values()) for layer in record["layers"]) > 0
+    assert sum(layer["cycles"] for layer in record["layers"]) == record["cycles"]
+    assert (tmp_path / "waves" / "dump.fst").stat().st_size > 1000
+
+
+def test_waves_need_a_whole_run(program, capsys):
+    for words in (["--layers", "*"], ["--bench", "icarus"]):
+        assert main(["run", str(program), "--waves", "w", *words]) == ExitCode.USAGE
+        assert "--waves needs a whole run" in capsys.readouterr().err
+
+
 def test_disassembly_assembles_to_the_same_bytes(program, tmp_path, capsys):
     for extra in ([], ["--plain"]):
         assert main(["disasm", str(program), "-o", str(tmp_path / "p.s"), *extra]) == 0
