@@ -1,64 +1,109 @@
-"""The affine datapath shared by the residual adder and the vector unit: two multipliers, one sum, one rounding shift.
+"""The affine datapath shared by the residual adder and the vector unit: two products, one sum, one rounding shift.
 
-It computes `hw.spec.arith.affine`: clamp((x1*m1 + x2*m2*2**(9*high) + c) * 2**-shift).
-
-To scale one wide operand p of up to 18 bits with its sign, split it: x2 = p >> 9, x1 = p & 511, m1 = m2, `high` = 1.
+It computes `hw.spec.arith.affine`: clamp((x1*m1 + x2*m2 + c) * 2**-shift).
 """
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from .spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
 
-OPERAND_BITS = 10
-"""An int8, an int9 difference, or the unsigned low half of a split operand."""
 FACTOR_BITS = 32
 CONSTANT_BITS = 48
-HIGH_SHIFT = 9
-_LOW_FACTOR_BITS = 16
-_PRODUCT_BITS = OPERAND_BITS + FACTOR_BITS
-_SUM_BITS = _PRODUCT_BITS + HIGH_SHIFT + 2
+BYTE_BITS = 8
+_LOW_FACTOR_BITS = 17
+"""An unsigned half of a factor that fits a signed 18 x 18 multiplier."""
+_EARLY_STEPS = (32, 16, 8)
+_LATE_STEPS = (4, 2, 1)
+
+
+class AffineRounding(wiring.Component):
+    """What all lanes with the same constants need of them, made once; `LATENCY` cycles.
+
+    Members
+    -------
+    c, shift, even:
+        The constants as the law has them. `shift` is at most 47, the limit of its field.
+    constant:
+        `c` and half of the last place.
+    to_even:
+        Ties go to even, and there are ties.
+    """
+
+    LATENCY = 1
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "c": In(signed(CONSTANT_BITS)),
+                "shift": In(SHIFT_BITS),
+                "even": In(1),
+                "constant": Out(signed(CONSTANT_BITS + 1)),
+                "to_even": Out(1),
+            }
+        )
+
+    @staticmethod
+    def model(k: Affine) -> tuple[int, int]:
+        """What `constant` and `to_even` are."""
+        return k.c + ((1 << k.shift) >> 1), int(k.even and k.shift != 0)
+
+    def elaborate(self, platform: object) -> Module:
+        """An adder and a decoder."""
+        m = Module()
+        half = Signal(CONSTANT_BITS)
+        m.d.comb += half.eq((1 << self.shift) >> 1)
+        m.d.sync += [self.constant.eq(self.c + half), self.to_even.eq(self.even & (self.shift != 0))]
+        return m
 
 
 class AffineLane(wiring.Component):
     """One byte a cycle through the affine law; `LATENCY` cycles from operands to result.
 
+    Parameters
+    ----------
+    x1_bits, x2_bits
+        Widths of the operands, with their signs, up to 18.
+
     Members
     -------
     valid, x1, x2:
         The operands of this cycle.
-    m1, m2, c, shift, even, high:
-        The constants; they must hold while operands are under way. `shift` is at most 47, the limit of its field.
+    m1, m2, shift:
+        The constants; they must hold while operands are under way.
+    constant, to_even:
+        From `AffineRounding`, no later than the cycle after the first operands.
     result_valid, result:
         The result; `result` keeps its value while `result_valid` is low.
     """
 
     LATENCY = 5
 
-    def __init__(self) -> None:
+    def __init__(self, x1_bits: int = BYTE_BITS, x2_bits: int = BYTE_BITS) -> None:
+        largest = (1 << (x1_bits + FACTOR_BITS - 2)) + (1 << (x2_bits + FACTOR_BITS - 2)) + (1 << CONSTANT_BITS)
+        self._sum_bits = largest.bit_length() + 1
         super().__init__(
             {
                 "valid": In(1),
-                "x1": In(signed(OPERAND_BITS)),
-                "x2": In(signed(OPERAND_BITS)),
+                "x1": In(signed(x1_bits)),
+                "x2": In(signed(x2_bits)),
                 "m1": In(signed(FACTOR_BITS)),
                 "m2": In(signed(FACTOR_BITS)),
-                "c": In(signed(CONSTANT_BITS)),
+                "constant": In(signed(CONSTANT_BITS + 1)),
                 "shift": In(SHIFT_BITS),
-                "even": In(1),
-                "high": In(1),
+                "to_even": In(1),
                 "result_valid": Out(1),
-                "result": Out(signed(8)),
+                "result": Out(signed(BYTE_BITS)),
             }
         )
 
     @staticmethod
-    def model(x1: int, x2: int, k: Affine, high: bool = False) -> int:
+    def model(x1: int, x2: int, k: Affine) -> int:
         """What `result` is, from the law."""
-        return affine(x1, x2 << HIGH_SHIFT if high else x2, k)
+        return affine(x1, x2, k)
 
     def elaborate(self, platform: object) -> Module:
         """Multiply, add, shift, clamp."""
@@ -72,53 +117,64 @@ class AffineLane(wiring.Component):
         return m
 
     def _sum(self, m: Module, stage: list[Signal]) -> Signal:
-        """Stages 1 to 3: partial products, products, their sum with the constant and half of the last place."""
-        products = [
-            self._product(m, stage, x, f, i) for i, (x, f) in enumerate(((self.x1, self.m1), (self.x2, self.m2)))
-        ]
-        constant = Signal(signed(CONSTANT_BITS + 1))
-        half = Signal(CONSTANT_BITS)
-        m.d.comb += half.eq((1 << self.shift) >> 1)
-        # The constants hold for many cycles, so their sum may lag them by one: operands take longer to get here.
-        m.d.sync += constant.eq(self.c + half)
-        total = Signal(signed(_SUM_BITS), reset_less=True)
+        """Stages 1 to 3: products with each half of the factors, sums of equal weight, the whole."""
+        split, top = _LOW_FACTOR_BITS, self._sum_bits - _LOW_FACTOR_BITS
+        lows, highs = [], []
+        for i, (x, factor) in enumerate(((self.x1, self.m1), (self.x2, self.m2))):
+            lows.append(Signal(signed(len(x) + split), name=f"low{i}", reset_less=True))
+            highs.append(Signal(signed(len(x) + FACTOR_BITS - split), name=f"high{i}", reset_less=True))
+            with m.If(stage[0]):
+                m.d.sync += [lows[i].eq(x * factor[:split]), highs[i].eq(x * factor[split:].as_signed())]
+        low = Signal(signed(max(map(len, lows)) + 1), reset_less=True)
+        high = Signal(signed(top), reset_less=True)
+        total = Signal(signed(self._sum_bits), reset_less=True)
+        # The halves may wrap: the whole, which fits, is right all the same.
+        with m.If(stage[1]):
+            m.d.sync += [
+                low.eq(lows[0] + lows[1]),
+                high.eq(highs[0] + highs[1] + self.constant[split:].as_signed()),
+            ]
         with m.If(stage[2]):
-            m.d.sync += total.eq(products[0] + Mux(self.high, products[1] << HIGH_SHIFT, products[1]) + constant)
+            m.d.sync += total.eq(low + Cat(self.constant[:split], high).as_signed())
         return total
 
-    def _product(self, m: Module, stage: list[Signal], x: Value, factor: Value, number: int) -> Signal:
-        """Two stages: the factor's halves apart, each fitting one 18 x 18 multiplier, then their sum."""
-        low = Signal(signed(OPERAND_BITS + _LOW_FACTOR_BITS + 1), name=f"low{number}", reset_less=True)
-        high = Signal(signed(OPERAND_BITS + FACTOR_BITS - _LOW_FACTOR_BITS), name=f"high{number}", reset_less=True)
-        product = Signal(signed(_PRODUCT_BITS), name=f"product{number}", reset_less=True)
-        # A signal of its own keeps the sign extension one operator in simulators.
-        moved = Signal(signed(_PRODUCT_BITS), name=f"moved{number}")
-        m.d.comb += moved.eq(high << _LOW_FACTOR_BITS)
-        with m.If(stage[0]):
-            m.d.sync += [
-                low.eq(x * factor[:_LOW_FACTOR_BITS]),
-                high.eq(x * factor[_LOW_FACTOR_BITS:].as_signed()),
-            ]
-        with m.If(stage[1]):
-            m.d.sync += product.eq(low + moved)
-        return product
-
     def _round(self, m: Module, stage: list[Signal], total: Signal) -> None:
-        """Stages 4 and 5: shift; then ties and clamp. `total` holds half of the last place already."""
-        shifted = Signal(signed(_SUM_BITS), reset_less=True)
-        below = Signal(unsigned(CONSTANT_BITS))
-        even_tie = Signal(reset_less=True)
-        m.d.comb += below.eq((1 << self.shift) - 1)
+        """Stages 4 and 5: down to a byte, a bit of the shift at a time; then ties and clamp.
+
+        `total` holds half of the last place already: when nothing is left below the last place, there was a tie.
+        """
+        negative = Signal(reset_less=True)
+        value = Signal(BYTE_BITS - 1 + _EARLY_STEPS[-1], reset_less=True)
+        outside = Signal(reset_less=True)
+        below = Signal(reset_less=True)
+        narrowed, lost, rest = self._narrow(m, total, total[-1], _EARLY_STEPS)
         with m.If(stage[3]):
-            m.d.sync += [
-                shifted.eq(total >> self.shift),
-                # Nothing left below the last place after half was added: it was a tie.
-                even_tie.eq(self.even & (self.shift != 0) & ((total & below) == 0)),
-            ]
+            m.d.sync += [negative.eq(total[-1]), value.eq(narrowed), outside.eq(lost.any()), below.eq(rest.any())]
+        byte, lost, rest = self._narrow(m, value, negative, _LATE_STEPS)
+        clamp, tie = Signal(), Signal()
+        m.d.comb += [
+            clamp.eq(outside | lost.any() | (byte[-1] != negative)),
+            tie.eq(self.to_even & ~below & ~rest.any()),
+        ]
         with m.If(stage[4]):
-            with m.If(shifted > INT8_MAX):
-                m.d.sync += self.result.eq(INT8_MAX)
-            with m.Elif(shifted < INT8_MIN):
-                m.d.sync += self.result.eq(INT8_MIN)
+            with m.If(clamp):
+                m.d.sync += self.result.eq(Mux(negative, INT8_MIN, INT8_MAX))
             with m.Else():
-                m.d.sync += self.result.eq(Cat(shifted[0] & ~even_tie, shifted[1:8]))
+                m.d.sync += self.result.eq(Cat(byte[0] & ~tie, byte[1:]))
+
+    def _narrow(self, m: Module, value: Value, negative: Value, steps: tuple[int, ...]) -> tuple[Value, Value, Value]:
+        """Shift right by those steps that `shift` has.
+
+        Also, for each step: above the value there was something else than its sign; something went out below.
+        """
+        lost, rest = [], []
+        for step in steps:
+            kept = BYTE_BITS - 1 + step
+            padded = Cat(value, negative.replicate(max(0, kept + step - len(value))))
+            moves = self.shift[step.bit_length() - 1]
+            narrowed = Signal(kept, name=f"narrowed{step}")
+            m.d.comb += narrowed.eq(Mux(moves, padded[step : step + kept], padded[:kept]))
+            lost.append(~moves & (value[kept:] ^ negative.replicate(len(value) - kept)).any())
+            rest.append(moves & value[:step].any())
+            value = narrowed
+        return value, Cat(lost), Cat(rest)

@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import CONSTANT_BITS, AffineLane
+from hw.affine import CONSTANT_BITS, AffineLane, AffineRounding
 from hw.mac.constants import WRITE, Piece
 from hw.spec.arith import SHIFT_BITS
 from hw.spec.params import HardwareParams
@@ -61,6 +61,8 @@ class ResidualAdder(wiring.Component):
         m = Module()
         constants = self._constants(m)
         operands = self._queue(m)
+        m.submodules.rounding = rounding = AffineRounding()
+        m.d.comb += [getattr(rounding, name).eq(constants[name]) for name in ("c", "shift", "even")]
         for number in range(self._lanes):
             lane = AffineLane()
             m.submodules[f"lane{number}"] = lane
@@ -68,9 +70,11 @@ class ResidualAdder(wiring.Component):
                 lane.valid.eq(self.valid),
                 lane.x1.eq(self.results[number].as_signed()),
                 lane.x2.eq(operands.word_select(number, 8).as_signed()),
+                *(getattr(lane, name).eq(constants[name]) for name in ("m1", "m2", "shift")),
+                lane.constant.eq(rounding.constant),
+                lane.to_even.eq(rounding.to_even),
                 self.sums[number].eq(lane.result),
             ]
-            m.d.comb += [getattr(lane, name).eq(constants[name]) for name in constants.shape().members]
             if number == 0:
                 m.d.comb += self.sums_valid.eq(lane.result_valid)
         return m

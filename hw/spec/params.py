@@ -229,14 +229,31 @@ PRESETS: dict[str, HardwareParams] = {
         scratch_kib=32,
         weight_kib=16,
         axi_data_bits=32,
+        vector_lanes=1,
         scratch_banks=2,
         queue_depth=4,
     ),
     "small": HardwareParams(
-        rows=8, cols=8, lanes=2, strip=32, scratch_kib=64, weight_kib=32, axi_data_bits=64, lut_products=48
+        rows=8,
+        cols=8,
+        lanes=2,
+        strip=32,
+        scratch_kib=64,
+        weight_kib=32,
+        axi_data_bits=64,
+        vector_lanes=1,
+        lut_products=48,
     ),
     "base": HardwareParams(
-        rows=16, cols=16, lanes=8, strip=64, scratch_kib=128, weight_kib=128, axi_data_bits=128, lut_products=228
+        rows=16,
+        cols=16,
+        lanes=8,
+        strip=64,
+        scratch_kib=128,
+        weight_kib=128,
+        axi_data_bits=128,
+        vector_lanes=8,
+        lut_products=228,
     ),
     "large": HardwareParams(rows=32, cols=32, lanes=32, strip=64, scratch_kib=1024, weight_kib=256, axi_data_bits=256),
 }

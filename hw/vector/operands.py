@@ -1,4 +1,4 @@
-"""Prepares the operands of the affine law: bytes, products of two bytes, or sums, wide ones split in two halves."""
+"""Prepares the operands of the affine law: bytes, products of two bytes, or sums."""
 
 from __future__ import annotations
 
@@ -6,93 +6,86 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import HIGH_SHIFT, OPERAND_BITS
+from hw.spec.params import HardwareParams
 
 from .pool import SUM_BITS
 
 DIFFERENCE_BITS = 9
+WIDE_BITS = max(SUM_BITS, 2 * DIFFERENCE_BITS)
+"""A sum or a product."""
 
 
 class Operands(wiring.Component):
-    """From two words, or the sums of a window, to the two operands of each affine lane, in `LATENCY` cycles.
+    """From two slices, or a slice of a window's sums, to both operands of each affine lane, in `LATENCY` cycles.
 
     Parameters
     ----------
-    word_bytes
-        Bytes in a word.
-    with_product, with_sum
-        Whether products of two words, and sums, can be had.
+    params
+        The accelerator's parameters, which say whether there are products and sums at all.
 
     Members
     -------
     valid, a, b, total
-        Words and sums.
+        Slices and sums.
     zp_a, zp_b
-        Zero points, taken off before a product.
+        Taken off the bytes first.
     multiply, average
-        The operand is the product of both words, or the sum, split between x2, worth `1 << HIGH_SHIFT` times as much,
-        and x1; else x1 and x2 are the words themselves.
+        x1 is the product of both bytes, or the sum, and x2 is zero; else x1 and x2 are the bytes.
     result_valid, x1, x2
         The operands.
     """
 
     LATENCY = 2
 
-    def __init__(self, word_bytes: int, with_product: bool, with_sum: bool) -> None:
-        self._word_bytes = word_bytes
-        self._with_product = with_product
-        self._with_sum = with_sum
-        word = data.ArrayLayout(signed(8), word_bytes)
-        operand = data.ArrayLayout(signed(OPERAND_BITS), word_bytes)
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        lanes = params.vector_lanes
+        part = data.ArrayLayout(signed(8), lanes)
         super().__init__(
             {
                 "valid": In(1),
-                "a": In(word),
-                "b": In(word),
-                "total": In(data.ArrayLayout(signed(SUM_BITS), word_bytes)),
+                "a": In(part),
+                "b": In(part),
+                "total": In(data.ArrayLayout(signed(SUM_BITS), lanes)),
                 "zp_a": In(signed(8)),
                 "zp_b": In(signed(8)),
                 "multiply": In(1),
                 "average": In(1),
                 "result_valid": Out(1),
-                "x1": Out(operand),
-                "x2": Out(operand),
+                "x1": Out(data.ArrayLayout(signed(WIDE_BITS), lanes)),
+                "x2": Out(part),
             }
         )
 
+    @staticmethod
+    def model(a: int, b: int, total: int, zp_a: int, zp_b: int, multiply: bool, average: bool) -> tuple[int, int]:
+        """What x1 and x2 are; zero points are zero but for products."""
+        if multiply:
+            return (a - zp_a) * (b - zp_b), 0
+        return (total, 0) if average else (a, b)
+
     def elaborate(self, platform: object) -> Module:
-        """Differences or a split sum in the first stage, the product in the second."""
+        """Differences or a sum in the first stage, the product in the second."""
         m = Module()
         middle = Signal()
         m.d.sync += [middle.eq(self.valid), self.result_valid.eq(middle)]
-        for lane in range(self._word_bytes):
-            first = [Signal(signed(OPERAND_BITS), name=f"first{i}_{lane}", reset_less=True) for i in range(2)]
-            second = [Signal(signed(OPERAND_BITS), name=f"second{i}_{lane}", reset_less=True) for i in range(2)]
-            m.d.comb += [self.x1[lane].eq(second[0]), self.x2[lane].eq(second[1])]
+        for lane in range(self._params.vector_lanes):
+            first = Signal(signed(WIDE_BITS), name=f"first{lane}", reset_less=True)
+            second = Signal(signed(DIFFERENCE_BITS), name=f"second{lane}", reset_less=True)
             with m.If(self.valid):
-                self._take(m, lane, first)
+                self._take(m, lane, first, second)
+            x1 = Signal(signed(WIDE_BITS), name=f"x1_{lane}", reset_less=True)
+            x2 = Signal(signed(8), name=f"x2_{lane}", reset_less=True)
+            m.d.comb += [self.x1[lane].eq(x1), self.x2[lane].eq(x2)]
             with m.If(middle):
-                self._multiply(m, first, second)
+                m.d.sync += [x1.eq(first), x2.eq(Mux(self.multiply | self.average, 0, second))]
+                if self._params.vector_multiply:
+                    with m.If(self.multiply):
+                        m.d.sync += x1.eq(first[:DIFFERENCE_BITS].as_signed() * second)
         return m
 
-    def _take(self, m: Module, lane: int, first: list[Signal]) -> None:
-        a, b = self.a[lane], self.b[lane]
-        if not self._with_product:
-            m.d.sync += [first[0].eq(a), first[1].eq(b)]
-        else:
-            m.d.sync += [
-                first[0].eq(a - Mux(self.multiply, self.zp_a, 0)),
-                first[1].eq(b - Mux(self.multiply, self.zp_b, 0)),
-            ]
-        if self._with_sum:
-            total = self.total[lane]
+    def _take(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
+        m.d.sync += [first.eq(self.a[lane] - self.zp_a), second.eq(self.b[lane] - self.zp_b)]
+        if self._params.vector_average:
             with m.If(self.average):
-                m.d.sync += [first[0].eq(total[:HIGH_SHIFT]), first[1].eq(total >> HIGH_SHIFT)]
-
-    def _multiply(self, m: Module, first: list[Signal], second: list[Signal]) -> None:
-        m.d.sync += [after.eq(before) for before, after in zip(first, second, strict=True)]
-        if self._with_product:
-            a, b = (operand[:DIFFERENCE_BITS].as_signed() for operand in first)
-            product = a * b
-            with m.If(self.multiply):
-                m.d.sync += [second[0].eq(product[:HIGH_SHIFT]), second[1].eq(product >> HIGH_SHIFT)]
+                m.d.sync += first.eq(self.total[lane])

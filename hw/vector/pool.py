@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, signed
+from amaranth.hdl import Array, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+
+from hw.spec.params import HardwareParams
 
 from .window import TAP_LAYOUT
 
@@ -14,22 +17,21 @@ SUM_BITS = 18
 
 
 class Pool(wiring.Component):
-    """Takes a word a cycle; `LATENCY` cycles after a window's last word its maximum and its sum are there.
+    """Takes a slice of a word a cycle; from a window's last word come slices of its maximum and sum, `LATENCY` later.
 
     Of a sliding window, every word is the last of the window that ends with it. A chain of maxima serves it: link k
-    holds the maximum of the last k+1 words, and the window's length selects the link.
+    holds the maximum of the last k+1 words, and the window's length selects the link. Between its turns, what is known
+    of a slice lies in a small memory.
 
     Parameters
     ----------
-    word_bytes
-        Bytes in a word.
-    with_sum
-        Whether sums are made at all.
+    params
+        The accelerator's parameters.
 
     Members
     -------
-    valid, word, tap
-        A word, and whether it opens and completes a window.
+    valid, index, part, tap
+        A slice, which one it is, and whether its word opens and completes a window. Slices come in order.
     slide, link
         Windows slide, and which link of the chain is theirs.
     result_valid
@@ -42,45 +44,58 @@ class Pool(wiring.Component):
 
     LATENCY = 1
 
-    def __init__(self, word_bytes: int, with_sum: bool) -> None:
-        self._word_bytes = word_bytes
-        self._with_sum = with_sum
+    def __init__(self, params: HardwareParams) -> None:
+        self._lanes = params.vector_lanes
+        self._slices = params.vector_slices
+        members: dict[str, Shape | data.ArrayLayout] = {"links": data.ArrayLayout(signed(8), SLIDE_TAPS)}
+        if params.vector_average:
+            members["total"] = signed(SUM_BITS)
+        self._state = data.StructLayout(members)
         super().__init__(
             {
                 "valid": In(1),
-                "word": In(8 * word_bytes),
+                "index": In(range(self._slices)),
+                "part": In(8 * self._lanes),
                 "tap": In(TAP_LAYOUT),
                 "slide": In(1),
                 "link": In(range(SLIDE_TAPS)),
                 "result_valid": Out(1),
-                "maximum": Out(data.ArrayLayout(signed(8), word_bytes)),
-                "total": Out(data.ArrayLayout(signed(SUM_BITS), word_bytes)),
+                "maximum": Out(data.ArrayLayout(signed(8), self._lanes)),
+                "total": Out(data.ArrayLayout(signed(SUM_BITS), self._lanes)),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """A lane a byte."""
+        """What is known of every byte, and what is known with this byte."""
         m = Module()
+        after = Signal(data.ArrayLayout(self._state, self._lanes), reset_less=True)
+        before = self._remember(m, after) if self._slices > 1 else after
         m.d.sync += self.result_valid.eq(self.valid & self.tap.last)
-        for lane in range(self._word_bytes):
-            byte = self.word.word_select(lane, 8).as_signed()
-            self._chain(m, lane, byte)
-            if self._with_sum:
-                total = Signal(signed(SUM_BITS), name=f"total{lane}", reset_less=True)
-                m.d.comb += self.total[lane].eq(total)
+        for lane in range(self._lanes):
+            byte = self.part.word_select(lane, 8).as_signed()
+            links = [after[lane].links[k] for k in range(SLIDE_TAPS)]
+            m.d.comb += self.maximum[lane].eq(Array(links)[self.link])
+            with m.If(self.valid):
+                self._chain(m, byte, before[lane].links, after[lane].links)
+            if "total" in self._state.members:
+                m.d.comb += self.total[lane].eq(after[lane].total)
                 with m.If(self.valid):
-                    m.d.sync += total.eq(Mux(self.tap.first, 0, total) + byte)
+                    m.d.sync += after[lane].total.eq(Mux(self.tap.first, 0, before[lane].total) + byte)
         return m
 
-    def _chain(self, m: Module, lane: int, byte: Signal) -> None:
-        links = [Signal(signed(8), name=f"link{k}_{lane}", reset_less=True) for k in range(SLIDE_TAPS)]
-        m.d.comb += self.maximum[lane].eq(Array(links)[self.link])
-        with m.If(self.valid):
-            with m.If(self.tap.first):
-                m.d.sync += Cat(links).eq(Cat(byte for _ in links))
-            with m.Else():
-                m.d.sync += links[0].eq(Mux(~self.slide & (links[0] > byte), links[0], byte))
-                with m.If(self.slide):
-                    m.d.sync += [
-                        links[k].eq(Mux(links[k - 1] > byte, links[k - 1], byte)) for k in range(1, SLIDE_TAPS)
-                    ]
+    def _remember(self, m: Module, after: data.View[data.ArrayLayout]) -> data.View[data.ArrayLayout]:
+        """A slice comes again two cycles later at the soonest, when what was made of it has been written."""
+        memory = Memory(shape=after.shape(), depth=self._slices, init=[])
+        m.submodules.memory = memory
+        write, read = memory.write_port(), memory.read_port(domain="comb")
+        m.d.sync += [write.en.eq(self.valid), write.addr.eq(self.index)]
+        m.d.comb += [write.data.eq(after), read.addr.eq(self.index)]
+        return read.data
+
+    def _chain(self, m: Module, byte: Value, before: Value, after: Value) -> None:
+        first, slide = self.tap.first, self.slide
+        m.d.sync += after[0].eq(Mux(first | slide | (byte > before[0]), byte, before[0]))
+        with m.If(first | slide):
+            m.d.sync += [
+                after[k].eq(Mux(first | (byte > before[k - 1]), byte, before[k - 1])) for k in range(1, SLIDE_TAPS)
+            ]

@@ -1,82 +1,90 @@
-"""The vector unit's 256-byte table: a word loaded a cycle, a lookup for every byte of a word a cycle."""
+"""The vector unit's 256-byte table: a byte loaded a cycle, a lookup for every byte of a slice a cycle."""
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, unsigned
+from amaranth.hdl import Module, Mux, Signal, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
-from amaranth.utils import exact_log2
 
-from hw.spec.params import TABLE_BYTES
+from hw.spec.params import TABLE_BYTES, HardwareParams
 
 
 class ByteTable(wiring.Component):
-    """Maps each byte of a word through the table, or leaves the word as it is; `LATENCY` cycles.
+    """Maps each byte of a slice through the table, or leaves it as it is; `LATENCY` cycles.
 
-    Every lane has a copy of the table as words: the high bits of its byte read a word, the low bits pick from it.
+    Two lanes share a copy of the table, for block memories have two ports; loading takes the first lane's.
 
     Parameters
     ----------
-    word_bytes
-        Bytes in a word.
+    params
+        The accelerator's parameters.
 
     Members
     -------
-    write_en, write_row, write_word
-        Load a word of the table.
+    write_en, write_index, write_byte
+        Load a byte of the table; nothing may be under way.
     use
-        Look up; must hold while words are under way.
-    valid, word
-        A word.
+        Look up; must hold while slices are under way.
+    valid, part
+        A slice.
     result_valid, result
-        The mapped word.
+        The mapped slice.
     """
 
     LATENCY = 2
 
-    def __init__(self, word_bytes: int) -> None:
-        self._word_bytes = word_bytes
+    def __init__(self, params: HardwareParams) -> None:
+        self._lanes = params.vector_lanes
         super().__init__(
             {
                 "write_en": In(1),
-                "write_row": In(range(TABLE_BYTES // word_bytes)),
-                "write_word": In(8 * word_bytes),
+                "write_index": In(range(TABLE_BYTES)),
+                "write_byte": In(8),
                 "use": In(1),
                 "valid": In(1),
-                "word": In(8 * word_bytes),
+                "part": In(8 * self._lanes),
                 "result_valid": Out(1),
-                "result": Out(8 * word_bytes),
+                "result": Out(8 * self._lanes),
             }
         )
 
+    @staticmethod
+    def model(part: bytes, table: bytes, use: bool) -> bytes:
+        """What `result` is."""
+        return bytes(table[byte] for byte in part) if use else part
+
     def elaborate(self, platform: object) -> Module:
-        """A memory with a read port for every lane: synthesis makes the copies, simulation needs none."""
+        """A memory for two lanes, and a way past it."""
         m = Module()
-        word_bits = 8 * self._word_bytes
-        memory = Memory(shape=unsigned(word_bits), depth=TABLE_BYTES // self._word_bytes, init=[])
-        m.submodules.memory = memory
-        write = memory.write_port()
-        m.d.comb += [write.en.eq(self.write_en), write.addr.eq(self.write_row), write.data.eq(self.write_word)]
         middle = Signal()
-        plain = Signal(word_bits, reset_less=True)
+        plain = Signal(8 * self._lanes, reset_less=True)
+        found = Signal(8 * self._lanes)
         m.d.sync += [middle.eq(self.valid), self.result_valid.eq(middle)]
         with m.If(self.valid):
-            m.d.sync += plain.eq(self.word)
-        for lane in range(self._word_bytes):
-            self._look_up(m, memory, lane, plain.word_select(lane, 8), middle)
+            m.d.sync += plain.eq(self.part)
+        with m.If(middle):
+            m.d.sync += self.result.eq(Mux(self.use, found, plain))
+        for first in range(0, self._lanes, 2):
+            self._look_up(m, first, found)
         return m
 
-    def _look_up(self, m: Module, memory: Memory, lane: int, plain: Signal, middle: Signal) -> None:
-        low_bits = exact_log2(self._word_bytes)
-        index = self.word.word_select(lane, 8)
-        read = memory.read_port(domain="comb")
-        row = Signal(8 * self._word_bytes, name=f"row{lane}", reset_less=True)
-        result = Signal(8, name=f"result{lane}", reset_less=True)
-        m.d.comb += [read.addr.eq(index[low_bits:]), self.result.word_select(lane, 8).eq(result)]
-        with m.If(self.valid & self.use):
-            m.d.sync += row.eq(read.data)
-        with m.If(middle):
-            m.d.sync += result.eq(plain)
-            with m.If(self.use):
-                m.d.sync += result.eq(row.word_select(plain[:low_bits], 8))
+    def _look_up(self, m: Module, first: int, found: Signal) -> None:
+        memory = Memory(shape=unsigned(8), depth=TABLE_BYTES, init=[])
+        m.submodules[f"memory{first}"] = memory
+        write = memory.write_port()
+        # The write port and the first read port have one address, so that they are one port of a block memory.
+        shared = Signal(8, name=f"shared{first}")
+        m.d.comb += [
+            shared.eq(Mux(self.write_en, self.write_index, self.part.word_select(first, 8))),
+            write.en.eq(self.write_en),
+            write.addr.eq(shared),
+            write.data.eq(self.write_byte),
+        ]
+        for lane in range(first, min(first + 2, self._lanes)):
+            read = memory.read_port()
+            m.d.comb += [
+                read.addr.eq(shared if lane == first else self.part.word_select(lane, 8)),
+                read.en.eq(self.valid & ~self.write_en),
+                found.word_select(lane, 8).eq(read.data),
+            ]

@@ -18,15 +18,16 @@ from .plan import Planner
 from .pool import Pool
 from .raster import RasterWalker
 from .sequencer import Sequencer
+from .slices import Slicer
 from .window import FETCH_LAYOUT, WindowWalker
 from .writer import ResultWriter
 
-RESULTS_UNDER_WAY = 1 << ceil_log2(Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND)
+RESULTS_UNDER_WAY = 1 << ceil_log2(Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND)
 """Enough for a word a cycle."""
 
 
 class VectorUnit(wiring.Component):
-    """Runs the vector instructions one after the other, each at a word a cycle: an output word, or a word of a window.
+    """Runs the vector instructions one after the other, each at a slice of an output word, or a window's word, a cycle.
 
     Words flow from two operand queues through a pipeline that never stops into a result queue, in which every word has
     reserved its place before it sets out. So refused requests on any port only slow it down.
@@ -58,8 +59,9 @@ class VectorUnit(wiring.Component):
         m = Module()
         params = self._params
         m.submodules.sequencer = sequencer = Sequencer(params)
+        m.submodules.slicer = slicer = Slicer(params)
         m.submodules.plan = plan = Planner()
-        m.submodules.pool = pool = Pool(params.word_bytes, params.vector_average)
+        m.submodules.pool = pool = Pool(params)
         m.submodules.datapath = datapath = Datapath(params)
         m.submodules.writer = writer = ResultWriter(params.word_bytes, RESULTS_UNDER_WAY)
         wiring.connect(m, wiring.flipped(self.unit), sequencer.unit)
@@ -67,12 +69,12 @@ class VectorUnit(wiring.Component):
         m.d.comb += [plan.job.eq(sequencer.job), datapath.job.eq(sequencer.job)]
         fetch_a = self._fetch_a(m, sequencer, plan)
         fetch_b = self._fetch_b(m, sequencer, plan)
-        step = self._join(m, sequencer, fetch_a, fetch_b, writer.free)
-        self._compute(m, step, fetch_a, fetch_b, sequencer, plan, pool, datapath)
-        self._load_table(m, step, sequencer, fetch_a, datapath, writer.active)
-        self._write(m, step, sequencer, fetch_a, plan, datapath, writer)
+        self._join(m, sequencer, fetch_a, fetch_b, slicer, writer.free)
+        self._compute(m, slicer, sequencer, plan, pool, datapath)
+        self._load_table(m, slicer, sequencer, datapath, writer.active)
+        self._write(m, slicer, sequencer, plan, datapath, writer)
         m.d.comb += [
-            sequencer.step.eq(step),
+            sequencer.step.eq(slicer.go),
             sequencer.write.eq(self.out.valid & self.out.ready),
             sequencer.quiet.eq(fetch_a.quiet & fetch_b.quiet & writer.quiet),
             sequencer.range_fault.eq(
@@ -119,36 +121,37 @@ class VectorUnit(wiring.Component):
         return fetch
 
     def _join(
-        self, m: Module, sequencer: Sequencer, fetch_a: OperandFetch, fetch_b: OperandFetch, room: Signal
-    ) -> Signal:
-        """Take up a word of each operand that the job has, once the result has a place to go."""
-        step = Signal()
-        uses_b = sequencer.job.uses_b
-        m.d.comb += [
-            step.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & room),
-            fetch_a.o.ready.eq(step),
-            fetch_b.o.ready.eq(step & uses_b),
-        ]
-        return step
-
-    def _compute(
         self,
         m: Module,
-        step: Signal,
+        sequencer: Sequencer,
         fetch_a: OperandFetch,
         fetch_b: OperandFetch,
-        sequencer: Sequencer,
-        plan: Planner,
-        pool: Pool,
-        datapath: Datapath,
+        slicer: Slicer,
+        room: Signal,
     ) -> None:
-        b = Signal.like(fetch_b.o.payload.word, reset_less=True)
-        with m.If(step):
-            m.d.sync += b.eq(fetch_b.o.payload.word)
+        """Work on a word of each operand that the job has, once the result has a place to go."""
+        uses_b = sequencer.job.uses_b
         m.d.comb += [
-            pool.valid.eq(step & ~sequencer.job.load_table),
-            pool.word.eq(fetch_a.o.payload.word),
-            pool.tap.eq(fetch_a.o.payload.tap),
+            slicer.bytewise.eq(sequencer.job.load_table),
+            slicer.go.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & room),
+            slicer.a.eq(fetch_a.o.payload.word),
+            slicer.b.eq(fetch_b.o.payload.word),
+            slicer.tap.eq(fetch_a.o.payload.tap),
+            fetch_a.o.ready.eq(slicer.step),
+            fetch_b.o.ready.eq(slicer.step & uses_b),
+        ]
+
+    def _compute(
+        self, m: Module, slicer: Slicer, sequencer: Sequencer, plan: Planner, pool: Pool, datapath: Datapath
+    ) -> None:
+        b = Signal.like(slicer.slice_b, reset_less=True)
+        with m.If(slicer.valid):
+            m.d.sync += b.eq(slicer.slice_b)
+        m.d.comb += [
+            pool.valid.eq(slicer.valid),
+            pool.index.eq(slicer.index),
+            pool.part.eq(slicer.slice_a),
+            pool.tap.eq(slicer.slice_tap),
             pool.slide.eq(plan.slide),
             pool.link.eq(plan.link),
             datapath.valid.eq(pool.result_valid),
@@ -157,33 +160,24 @@ class VectorUnit(wiring.Component):
             datapath.total.eq(pool.total),
         ]
 
-    def _load_table(
-        self,
-        m: Module,
-        step: Signal,
-        sequencer: Sequencer,
-        fetch_a: OperandFetch,
-        datapath: Datapath,
-        writing: Signal,
-    ) -> None:
-        """Table words go past the datapath; the job is over with the last of them."""
+    def _load_table(self, m: Module, slicer: Slicer, sequencer: Sequencer, datapath: Datapath, writing: Signal) -> None:
+        """The table's bytes go past the datapath; the job is over with the last of them."""
         loading = sequencer.job.load_table
         loaded = Signal()
         m.d.comb += [
-            datapath.table_en.eq(step & loading),
-            datapath.table_word.eq(fetch_a.o.payload.word),
+            datapath.table_en.eq(slicer.byte_valid),
+            datapath.table_byte.eq(slicer.byte),
             sequencer.finished.eq(loaded | (~loading & ~writing)),
         ]
-        m.d.sync += loaded.eq(datapath.table_en & (datapath.table_row == self._params.table_words - 1))
+        m.d.sync += loaded.eq(datapath.table_en & datapath.table_index.all())
         with m.If(datapath.table_en):
-            m.d.sync += datapath.table_row.eq(datapath.table_row + 1)
+            m.d.sync += datapath.table_index.eq(datapath.table_index + 1)
 
     def _write(
         self,
         m: Module,
-        step: Signal,
+        slicer: Slicer,
         sequencer: Sequencer,
-        fetch_a: OperandFetch,
         plan: Planner,
         datapath: Datapath,
         writer: ResultWriter,
@@ -196,7 +190,7 @@ class VectorUnit(wiring.Component):
             writer.config.eq(plan.out),
             writer.start.eq(sequencer.start & ~loading),
             writer.halt.eq(sequencer.stop),
-            writer.reserve.eq(step & ~loading & fetch_a.o.payload.tap.last),
+            writer.reserve.eq(slicer.step & ~loading & slicer.tap.last),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),
         ]

@@ -14,11 +14,15 @@ from tests.hw.vector.bench import Bench, Outcome
 from tests.hw.vector.cases import Maker
 from tests.hw.vector.reference import Reference
 
-NANO = preset("nano").replace(scratch_kib=4)
-SMALL = preset("small").replace(scratch_kib=8)
-BASE = preset("base").replace(scratch_kib=16)
+NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
+SMALL = preset("small").replace(scratch_kib=8, vector_lanes=8)
+BASE = preset("base").replace(scratch_kib=16, vector_lanes=16)
 SHAPES = {
     "nano": NANO,
+    "nano_in_halves": NANO.replace(vector_lanes=2),
+    "small_by_byte": SMALL.replace(vector_lanes=1),
+    "base_in_halves": BASE.replace(vector_lanes=8),
+    "base_in_quarters_without_options": BASE.replace(vector_lanes=4, vector_multiply=False, vector_average=False),
     "small_without_options": SMALL.replace(vector_multiply=False, vector_average=False),
     "small_without_product": SMALL.replace(vector_multiply=False),
     "base": BASE,
@@ -47,9 +51,11 @@ def _check(
 
 
 @pytest.mark.parametrize("kind", VECTOR_KINDS)
-def test_each_kind(kind: Kind, rng: random.Random) -> None:
-    maker = Maker(rng, NANO)
-    _check(NANO, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
+@pytest.mark.parametrize("lanes", [4, 2, 1])
+def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
+    params = NANO.replace(vector_lanes=lanes)
+    maker = Maker(rng, params)
+    _check(params, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
 
 
 @pytest.mark.slow
@@ -88,10 +94,13 @@ def _cycles(outcome: Outcome) -> int:
     ],
     ids=lambda value: f"{value.kind}" if isinstance(value, Instruction) else f"{value}",
 )
-def test_a_word_a_cycle(instruction: Instruction, words: int, rng: random.Random) -> None:
-    outcome = _check(NANO, rng, [instruction])
-    assert words <= _cycles(outcome) <= words + OVERHEAD
-    assert outcome.busy >= words
+@pytest.mark.parametrize("lanes", [4, 1])
+def test_a_slice_a_cycle(instruction: Instruction, words: int, lanes: int, rng: random.Random) -> None:
+    params = NANO.replace(vector_lanes=lanes)
+    slices = words * params.vector_slices
+    outcome = _check(params, rng, [instruction])
+    assert slices <= _cycles(outcome) <= slices + OVERHEAD
+    assert outcome.busy >= slices
     assert outcome.busy + outcome.stalled == _cycles(outcome)
 
 
