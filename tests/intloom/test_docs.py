@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from hw.spec.params import from_toml, preset
 from intloom.cli import main
 from intloom.manual import PAGES
 
@@ -20,14 +21,34 @@ def test_derived_pages_are_fresh(name):
     assert (DOCS / name).read_text() == PAGES[name](), "run: python -m intloom.manual"
 
 
-def blocks(language):
-    text = (DOCS / "tutorial.md").read_text()
+def blocks(language, page="tutorial.md"):
+    text = (DOCS / page).read_text()
     return re.findall(rf"```{language}\n(.*?)```", text, flags=re.DOTALL)
 
 
 def test_the_tutorial_has_commands():
     assert sum(block.count("intloom ") for block in blocks("sh")) >= 9
     assert len(blocks("python")) == 1
+
+
+def test_the_preset_page_shows_hardware_that_can_be_built(tmp_path):
+    (text,) = blocks("toml", "adding-a-preset.md")
+    (tmp_path / "mine.toml").write_text(text)
+    params, base = from_toml(tmp_path / "mine.toml"), preset("base")
+    assert base.replace(cols=params.cols, weight_kib=params.weight_kib) == params != base
+
+
+def test_pages_of_the_manual_are_all_in_its_menu():
+    menu = (ROOT / "mkdocs.yml").read_text()
+    assert not [p.name for p in DOCS.glob("*.md") if f": {p.name}" not in menu]
+
+
+@pytest.mark.slow
+def test_the_site_builds_without_a_warning(tmp_path):
+    command = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(tmp_path / "site")]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "site" / "hardware" / "index.html").exists()
 
 
 @pytest.mark.slow
