@@ -29,7 +29,7 @@ from intloom.flow.running import (
     open_host,
     open_rtl,
 )
-from intloom.flow.slicing import run_slices, slices_record
+from intloom.flow.slicing import block_pieces, run_pieces, slices_record, tile_pieces
 from sim.compare.divergence import Divergence
 from sim.result import Progress, ProgressCallback
 from sim.rtl.job import MemorySettings
@@ -94,18 +94,16 @@ def _run(
     layers: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="RTL: only layers such as model.4.*, each block alone.")
     ] = None,
+    tile: Annotated[
+        int | None, typer.Option(metavar="N", help="With --layers: only tile N of each, instruction by instruction.")
+    ] = None,
     jobs: Annotated[int, typer.Option(metavar="N", help="With --layers: blocks at once.")] = 1,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    if layers is not None and backend is not BackendName.RTL:
-        raise UsageError(f"--layers runs in RTL only, not with --backend {backend}")
-    if jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, not {jobs}")
+    _check_slicing(backend, bench, layers, tile, jobs, waves)
     if seed < 0:
         raise UsageError(f"--seed must not be negative, not {seed}")
-    if waves is not None and (layers is not None or bench is BenchName.ICARUS):
-        raise UsageError("--waves needs a whole run on the fast or the detailed bench")
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"run folder must be a folder, but {output} is a file")
     bundle = load_bundle(program, model)
@@ -123,7 +121,7 @@ def _run(
         folder=detailed_waves,
     )
     if layers is not None:
-        _run_layers(terminal, bundle, feeds, rtl, layers, jobs, as_json)
+        _run_layers(terminal, bundle, feeds, rtl, layers, tile, jobs, as_json)
         return
     with terminal.progress() as tell:
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
@@ -139,28 +137,47 @@ def _run(
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
+def _check_slicing(
+    backend: BackendName, bench: BenchName, layers: str | None, tile: int | None, jobs: int, waves: Path | None
+) -> None:
+    """Refuse options that contradict each other."""
+    if layers is not None and backend is not BackendName.RTL:
+        raise UsageError(f"--layers runs in RTL only, not with --backend {backend}")
+    if tile is not None and layers is None:
+        raise UsageError("--tile needs --layers to say of which layers")
+    if jobs < 1:
+        raise UsageError(f"--jobs must be at least 1, not {jobs}")
+    if waves is not None and (layers is not None or bench is BenchName.ICARUS):
+        raise UsageError("--waves needs a whole run on the fast or the detailed bench")
+
+
 def _run_layers(
     terminal: Terminal,
     bundle: Bundle,
     feeds: Mapping[str, Array],
     rtl: RtlOptions,
     pattern: str,
+    tile: int | None,
     jobs: int,
     as_json: bool,
 ) -> None:
-    """Chosen layers alone, each block against the golden model."""
+    """Chosen layers alone, each block against the golden model; or one tile of them, instruction by instruction."""
     started = time.monotonic()
     folded = bundle.need_model("--layers")
     params = bundle.program.params
     inputs = all_inputs(folded, HostSide(folded), feeds, params.match)
     with terminal.progress() as tell:
+        if tile is None:
+            pieces = block_pieces(folded, params, inputs, pattern)
+        else:
+            pieces = tile_pieces(bundle.programs, folded, inputs, pattern, tile)
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        runs = run_slices(folded, params, inputs, pattern, lambda: open_rtl(shown), jobs=jobs, tell=tell)
+        runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=jobs, tell=tell)
     record = slices_record(bundle.program.name, params, runs, started)
     if as_json:
         terminal.json(record)
     else:
-        table = new_table("block", ">cycles", ">array use", ">bytes compared", "result", "")
+        table = new_table("block" if tile is None else "tile", ">cycles", ">array use", ">bytes compared", "result", "")
         for part in record["slices"]:
             result = f"[red]{part['first']}[/red]" if part["mismatches"] else "[green]equal[/green]"
             use, kept = f"{100 * part['mac_use']:.1f} %", "from the cache" if part["cached"] else ""

@@ -1,27 +1,31 @@
-"""Chosen layers of a network alone in RTL, with golden inputs; results are kept until something that counts changes."""
+"""Chosen layers or tiles alone in RTL, with golden inputs; results are kept until something that counts changes."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from compiler.frontend import FoldedModel
+from compiler.program.program import Program, Role
 from compiler.schedule import compile_graph
 from hw.spec.params import HardwareParams
 from sim.compare import compare
+from sim.result import Arrays
 from sim.result_cache import run_cached
 from sim.rtl.backend import RtlBackend
-from sim.slices import Slice, blocks, extract, golden_tensors, is_trivial, make_slice, select
+from sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
+from sim.tiles import tile_slices
 
 from .host import Int8
 
 
 @dataclass(frozen=True)
 class SliceRun:
-    """One block of layers, run alone."""
+    """One piece, run alone."""
 
     name: str
     figures: Mapping[str, Any]
@@ -31,17 +35,21 @@ class SliceRun:
     cached: bool
 
 
-def run_slices(
-    folded: FoldedModel,
-    params: HardwareParams,
-    inputs: Mapping[str, Int8],
-    pattern: str,
-    open_backend: Callable[[], RtlBackend],
-    *,
-    jobs: int = 1,
-    tell: Callable[[str, int, int], None] | None = None,
-) -> list[SliceRun]:
-    """Runs every block that has layers matching `pattern`, such as `model.4.*`; results in the network's order.
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Piece:
+    """Something to run alone: a program, what it is given and what it must give."""
+
+    name: str
+    program: Callable[[], Program]
+    inputs: Arrays
+    expected: Arrays
+
+
+def block_pieces(folded: FoldedModel, params: HardwareParams, inputs: Mapping[str, Int8], pattern: str) -> list[Piece]:
+    """Every block that has layers matching `pattern`, such as `model.4.*`, with golden inputs, in the network's order.
 
     Raises
     ------
@@ -50,32 +58,62 @@ def run_slices(
     """
     chosen = set(select(folded.graph, pattern))
     tensors = golden_tensors(folded.graph, inputs, params.match)
-    slices = []
+    pieces = []
     for name, nodes in blocks(folded.graph).items():
         kept = [n for n in nodes if n in chosen]
         if kept and not is_trivial(extract(folded.graph, kept, name)):
-            slices.append(make_slice(folded.graph, kept, name, tensors))
+            part = make_slice(folded.graph, kept, name, tensors)
+            pieces.append(Piece(name, partial(compile_graph, part.graph, params), part.inputs, part.expected))
+    return pieces
+
+
+def tile_pieces(
+    programs: Sequence[Program], folded: FoldedModel, inputs: Arrays, pattern: str, tile: int
+) -> list[Piece]:
+    """Every computing instruction of one tile of the layers matching `pattern`, on the memories as it meets them.
+
+    Raises
+    ------
+    UsageError
+        The pattern matches nothing, or no layer has such a tile.
+    """
+    layers = {node.name for node in select(folded.graph, pattern)}
+    pieces = []
+    for program in programs:
+        own = layers & {layer.name for layer in program.layers}
+        given = {p.name: inputs[p.name] for p in program.places if p.role is Role.INPUT}
+        found = tile_slices(program, given, own, tile) if own else ()
+        pieces += [Piece(part.name, partial(_same, part.program), {}, part.expected) for part in found]
+    return pieces
+
+
+def _same(program: Program) -> Program:
+    return program
+
+
+def run_pieces(
+    pieces: Sequence[Piece], open_backend: Callable[[], RtlBackend], *, jobs: int = 1, tell: Tell | None = None
+) -> list[SliceRun]:
+    """Runs all pieces, `jobs` at once; results in the pieces' order, from the cache where nothing has changed."""
     report = tell or (lambda _stage, _done, _all: None)
-    done: dict[str, SliceRun] = {}
     # Threads suffice: the simulators are processes of their own.
     with ThreadPoolExecutor(jobs) as pool:
-        futures = [pool.submit(_run, part, params, open_backend()) for part in slices]
+        futures = [pool.submit(_run, piece, open_backend()) for piece in pieces]
         try:
-            for future in as_completed(futures):
-                result = future.result()
-                done[result.name] = result
-                report("slices", len(done), len(slices))
+            for count, future in enumerate(as_completed(futures), start=1):
+                future.result()
+                report("slices", count, len(futures))
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return [done[part.name] for part in slices]
+    return [future.result() for future in futures]
 
 
-def _run(part: Slice, params: HardwareParams, backend: RtlBackend) -> SliceRun:
-    result = run_cached(compile_graph(part.graph, params), part.inputs, backend)
-    found = compare(part.expected, result.outputs)
+def _run(piece: Piece, backend: RtlBackend) -> SliceRun:
+    result = run_cached(piece.program(), piece.inputs, backend)
+    found = compare(piece.expected, result.outputs)
     first = str(found.mismatches[0]) if found.mismatches else ""
-    return SliceRun(part.name, result.figures, found.compared_bytes, found.differing_bytes, first, result.cached)
+    return SliceRun(piece.name, result.figures, found.compared_bytes, found.differing_bytes, first, result.cached)
 
 
 def slices_record(name: str, params: HardwareParams, runs: list[SliceRun], started: float) -> dict[str, Any]:

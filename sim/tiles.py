@@ -1,0 +1,173 @@
+"""Single tiles of a layer as programs of their own: each computing instruction alone, on the memories as it meets them.
+
+The instruction simulator brings scratchpad, weight memory and tables to where they stand before the instruction. The
+program loads them, runs the instruction, and stores the whole scratchpad, so that a stray write is seen too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from compiler.program.footprint import Memory, footprint
+from compiler.program.memory import instruction_words
+from compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
+from hw.spec.errors import UsageError
+from hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, disassemble, make
+from hw.spec.params import HardwareParams
+from sim.compare.shadow import addresses
+from sim.isa_sim import IsaSimulator
+from sim.isa_sim.machine import Machine
+from sim.result import Arrays
+
+SCRATCHPAD = "scratchpad"
+"""The one output of a tile's program."""
+_COMPUTING = (Unit.MAC, Unit.VEC)
+
+
+@dataclass(frozen=True, eq=False)
+class TileSlice:
+    """One computing instruction as a program, and the scratchpad that it must leave."""
+
+    name: str
+    index: int
+    """Its number in the whole program."""
+    program: Program
+    expected: Arrays
+
+
+def tile_slices(program: Program, inputs: Arrays, layers: set[str], tile: int) -> Iterator[TileSlice]:
+    """Every computing instruction of tile `tile` of the layers.
+
+    Raises
+    ------
+    UsageError
+        No layer has such a tile.
+    """
+    chosen = [index for index in range(len(program.instructions)) if _is_chosen(program, index, layers, tile)]
+    if not chosen:
+        highest = max((p.tile for p in program.provenance if _layer_name(program, p) in layers), default=-1)
+        raise UsageError(f"tile must be from 0 to {highest} in these layers, not {tile}")
+    simulator = IsaSimulator(program, check=False)
+    simulator.reset(inputs)
+    for index in chosen:
+        while simulator.position < index:
+            simulator.step()
+        yield _slice(program, index, simulator)
+
+
+def _layer_name(program: Program, source: Provenance) -> str:
+    return program.layers[source.layer].name if 0 <= source.layer < len(program.layers) else ""
+
+
+def _is_chosen(program: Program, index: int, layers: set[str], tile: int) -> bool:
+    source, unit = program.provenance[index], program.instructions[index].unit
+    # A vector table stands for itself in the instruction that it is loaded for.
+    loads_table = program.instructions[index].kind is Kind.VTABLE
+    computes = unit in _COMPUTING and not loads_table
+    return computes and source.tile == tile and _layer_name(program, source) in layers
+
+
+def _slice(program: Program, index: int, simulator: IsaSimulator) -> TileSlice:
+    params, instruction, machine = program.params, program.instructions[index], simulator.machine
+    scratch, weights = machine.scratch.copy(), machine.weights.copy()
+    plain = instruction.with_fields(**{f"wait_{u.name.lower()}": 0 for u in QUEUED_UNITS})
+    code = [plain]
+    if plain.kind is Kind.CONV and plain["table"] == TableUse.KEEP:
+        code = [_with_own_table(plain, params, weights, machine)]
+    elif plain.unit is Unit.VEC and plain["table"]:
+        code = [_table_load(plain, params, scratch, machine), plain]
+    simulator.step()
+    after = machine.scratch.copy()
+    if len(code) > 1:
+        # The table stands where the instruction neither reads nor writes.
+        spot = slice(code[0]["a_base"], code[0]["a_base"] + params.table_words)
+        after[spot] = scratch[spot]
+    source = program.provenance[index]
+    name = f"{_layer_name(program, source)} tile {source.tile} #{index} {instruction.kind}"
+    # What share of the layer's products is this tile's is not known, so none is claimed.
+    layer = replace(program.layers[source.layer], macs=0)
+    made = _program(name, params, code, scratch, weights, layer)
+    return TileSlice(name, index, made, {SCRATCHPAD: np.ascontiguousarray(after.T)[None, :, None, :]})
+
+
+def _with_own_table(
+    conv: Instruction, params: HardwareParams, weights: NDArray[np.int8], machine: Machine
+) -> Instruction:
+    """The CONV with the table that it keeps from an earlier one put before its weights."""
+    stream = next(a for a in footprint(conv, params) if a.memory is Memory.WEIGHT)
+    if stream.dims[0][0] + params.table_words > params.weight_words:
+        raise UsageError(f"{disassemble(conv)} fills the weight memory, so its table has no place beside its weights")
+    at = (conv["weights"] - params.table_words) % params.weight_words
+    words = (at + np.arange(params.table_words)) % params.weight_words
+    weights[words] = machine.mac_table.reshape(params.table_words, -1)
+    return conv.with_fields(table=TableUse.LOAD, weights=at)
+
+
+def _table_load(
+    vector: Instruction, params: HardwareParams, scratch: NDArray[np.int8], machine: Machine
+) -> Instruction:
+    """A load of the vector unit's table from a place that the instruction does not touch."""
+    free = np.ones(params.scratch_words, bool)
+    for access in footprint(vector, params):
+        free[addresses(access) % params.scratch_words] = False
+    runs = np.convolve(free, np.ones(params.table_words, int), "valid") == params.table_words
+    if not runs.any():
+        raise UsageError(f"{disassemble(vector)} fills the scratchpad, so its table has no place beside its operands")
+    at = int(np.argmax(runs))
+    scratch[at : at + params.table_words] = machine.vector_table.reshape(params.table_words, -1)
+    return make(Kind.VTABLE, a_base=at)
+
+
+def _program(
+    name: str,
+    params: HardwareParams,
+    code: list[Instruction],
+    scratch: NDArray[np.int8],
+    weights: NDArray[np.int8],
+    layer: Layer,
+) -> Program:
+    """Load both memories, run `code`, store the scratchpad."""
+    count = len(code) + 5
+    image_at = instruction_words(count, params)
+    scratch_at = image_at + params.weight_words
+    output_at = scratch_at + params.scratch_words
+    unit = code[-1].unit
+    waits = {f"wait_{unit.name.lower()}": len(code)}
+    instructions = (
+        make(Kind.BEGIN, version=ISA_VERSION, fingerprint=params.fingerprint()),
+        make(Kind.LOAD, target=Target.WEIGHT, dram=image_at, n0=params.weight_words),
+        make(Kind.LOAD, dram=scratch_at, n0=params.scratch_words),
+        *(i.with_fields(wait_load=2, **{f"wait_{unit.name.lower()}": n}) for n, i in enumerate(code)),
+        make(Kind.STORE, dram=output_at, n0=params.scratch_words, **waits),
+        make(Kind.END, wait_load=2, wait_store=1, **waits),
+    )
+    output = Place(
+        name=SCRATCHPAD,
+        role=Role.OUTPUT,
+        shape=(1, params.rows, 1, params.scratch_words),
+        layout=Layout.BLOCKED,
+        address=output_at,
+        words=params.scratch_words,
+        scale=1.0,
+        zero_point=0,
+        unsigned=False,
+        first_instruction=count - 2,
+    )
+    words = params.weight_words + 2 * params.scratch_words
+    return Program(
+        name=name,
+        params=params,
+        instructions=instructions,
+        provenance=tuple(Provenance(layer=0, tile=0) for _ in instructions),
+        instructions_at=0,
+        image_at=image_at,
+        image=weights.tobytes() + scratch.tobytes(),
+        memory_words=output_at + params.scratch_words,
+        places=(output,),
+        layers=(layer,),
+        predicted_cycles=words,
+    )
