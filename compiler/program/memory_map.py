@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from hw.spec.isa import Kind, Target
@@ -34,6 +34,26 @@ def _dram(program: Program) -> Iterator[Extent]:
     ]
     for start, words, label in regions:
         yield Extent(Memory.DRAM, start, start + words, 0, end, label)
+
+
+def _shared(program: Program) -> Iterator[Extent]:
+    """Tensors that share memory, as their stores name them: from the first store to the last load."""
+    live: dict[str, list[int]] = {}
+    pinned = [(p.address, p.address + p.words) for p in program.places if p.role is not Role.SHARED]
+    for index, (instruction, origin) in enumerate(zip(program.instructions, program.provenance, strict=True)):
+        if instruction.kind not in (Kind.LOAD, Kind.STORE):
+            continue
+        dram = next(a for a in footprint(instruction, program.params) if a.memory is Memory.DRAM)
+        if instruction.kind is Kind.STORE:
+            start, stop, first, _ = live.get(origin.note, (dram.base, dram.last + 1, index, index))
+            live[origin.note] = [min(start, dram.base), max(stop, dram.last + 1), first, index + 1]
+        elif instruction.kind is Kind.LOAD:
+            found = [n for n, (start, stop, *_) in live.items() if start <= dram.base < stop]
+            if found:
+                live[max(found, key=lambda n: live[n][2])][3] = index + 1
+    for name, (start, stop, first, last) in live.items():
+        if not any(low < stop and start < high for low, high in pinned):
+            yield Extent(Memory.DRAM, start, stop, first, last, name)
 
 
 def _pieces(program: Program, access: Access) -> list[tuple[int, int]]:
@@ -122,18 +142,22 @@ def _local(program: Program) -> Iterator[Extent]:
 
 def memory_map(program: Program) -> tuple[Extent, ...]:
     """All extents of all memories, by memory, first instruction and address."""
-    extents = [*_dram(program), *_local(program)]
+    extents = [*_dram(program), *_shared(program), *_local(program)]
     return tuple(sorted(extents, key=lambda e: (e.memory, e.first, e.start, e.stop)))
 
 
 def peak_words(program: Program, memory: Memory) -> int:
     """The most words of a memory that hold something still to be read, at any instruction."""
+    return peak_of(e for e in memory_map(program) if e.memory is memory)
+
+
+def peak_of(extents: Iterable[Extent]) -> int:
+    """The most words of one memory's extents at any instruction."""
     changes: dict[int, int] = {}
-    for extent in memory_map(program):
-        if extent.memory is memory:
-            words = extent.stop - extent.start
-            changes[extent.first] = changes.get(extent.first, 0) + words
-            changes[extent.last] = changes.get(extent.last, 0) - words
+    for extent in extents:
+        words = extent.stop - extent.start
+        changes[extent.first] = changes.get(extent.first, 0) + words
+        changes[extent.last] = changes.get(extent.last, 0) - words
     peak = now = 0
     for index in sorted(changes):
         now += changes[index]

@@ -101,7 +101,7 @@ class Driver:
         stage.compute(context)
         stage.emit_copies(context)
         for region, tile in regions:
-            fields = region.move(tile.base, tile.plane)
+            fields = region.move(tile.base, tile.plane, tile.row)
             where = self._emitter.emit(Kind.STORE, self._provenance(task, region.buffer.name), **fields)
             self.last_store[id(region.buffer)] = where
         for store in self._stores:
@@ -118,8 +118,9 @@ class Driver:
         elif stage.out.buffer.home is not None:
             result = home_tile(stage.out.buffer, stage.out.first_block + chunk.out_first)
         else:
-            result = Tile(at, rect.area, rect.width, rect.y0, rect.x0)
-            at += rect.area * chunk.out_blocks
+            row = stage.result_row(rect)
+            result = Tile(at, rect.height * row, row, rect.y0, rect.x0)
+            at += result.plane * chunk.out_blocks
             first = stage.out.first_block + chunk.out_first
             stores += [(r, replace(result, base=result.word(r.first - first))) for r in task.kept]
         copies, at = self._copy_tiles(task, at, stores)

@@ -140,6 +140,10 @@ class Stage(ABC):
         """Scratch words that a tile needs besides operands, result and copies."""
         return 0
 
+    def result_row(self, rect: Rect) -> int:
+        """Words from one row of a tile's result to the next."""
+        return rect.width
+
     @property
     def in_place(self) -> bool:
         """Whether the result is operand 0 itself."""

@@ -33,12 +33,12 @@ class Region:
             and self.rect.overlaps(other.rect)
         )
 
-    def move(self, local: int, plane: int) -> dict[str, int]:
+    def move(self, local: int, plane: int, row: int) -> dict[str, int]:
         """LOAD or STORE fields between the region and a tile at `local`; runs are joined where they can be."""
         b, r = self.buffer, self.rect
         fields = {"dram": b.address + self.first * b.plane + r.y0 * b.columns + r.x0, "local": local}
-        if r.width != b.columns:
-            runs = {"n0": r.width, "n1": r.height, "dram_s1": b.columns, "local_s1": r.width}
+        if r.width != b.columns or row != r.width:
+            runs = {"n0": r.width, "n1": r.height, "dram_s1": b.columns, "local_s1": row}
         elif r.height != b.height or plane != b.plane:
             runs = {"n0": r.area}
         else:
@@ -98,7 +98,9 @@ def load_fields(need: Need, first: int, words: int, address: int, image_at: int)
         return {"dram": image_at + need.constant + first, "local": address, "n0": words, "target": target}
     if need.region is None:
         return {}
-    return need.region.move(address + need.guard, need.region.rect.area) | {"target": Target.SCRATCH}
+    return need.region.move(address + need.guard, need.region.rect.area, need.region.rect.width) | {
+        "target": Target.SCRATCH
+    }
 
 
 def _operand_need(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> Need | None:

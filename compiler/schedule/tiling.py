@@ -72,7 +72,8 @@ def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> int:
 
 def work_words(stage: Stage, rect: Rect, chunk: Chunk) -> int:
     """Scratch words of a tile's result, copies and temporaries."""
-    words = 0 if stage.in_place or stage.out.buffer.home is not None else rect.area * chunk.out_blocks
+    whole = stage.in_place or stage.out.buffer.home is not None
+    words = 0 if whole else rect.height * stage.result_row(rect) * chunk.out_blocks
     made = stage.result_channels(chunk)
     for copy in stage.copies:
         if copy.target.buffer.home is None:

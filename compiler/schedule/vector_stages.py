@@ -151,7 +151,11 @@ class PoolStage(VectorStage):
 
     def temporary_words(self, rect: Rect, chunk: Chunk) -> int:
         """All input rows at output width, for a separable maximum."""
-        return self.operand_rect(0, rect).height * rect.width * chunk.out_blocks if self.separable else 0
+        return self.operand_rect(0, rect).height * self.result_row(rect) * chunk.out_blocks if self.separable else 0
+
+    def result_row(self, rect: Rect) -> int:
+        """Odd where the last pass goes down columns: then neighbours in a column lie in different banks."""
+        return rect.width | 1 if self.separable else rect.width
 
     def _pool_fields(
         self, source: Tile, size: tuple[int, int], first: tuple[int, int], kernel: tuple[int, int]
@@ -180,7 +184,8 @@ class PoolStage(VectorStage):
         source, first = context.operands[0], (window.y0, window.x0)
         if self.separable:
             rows = self.operand_rect(0, rect)
-            middle = Tile(context.temporary, rows.height * rect.width, rect.width, rows.y0, 0)
+            row = self.result_row(rect)
+            middle = Tile(context.temporary, rows.height * row, row, rows.y0, 0)
             context.emit(
                 Kind.VMAX,
                 "along rows",

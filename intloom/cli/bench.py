@@ -1,4 +1,4 @@
-"""`intloom bench`: how fast the benches simulate, and how long networks take."""
+"""`intloom bench`: how fast the benches simulate, how long networks take, and how good the forecast of it was."""
 
 from __future__ import annotations
 
@@ -8,28 +8,34 @@ import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from compiler.program.program import Program
 from compiler.schedule import compile_graph
-from hw.spec.errors import UsageError
+from hw.spec.errors import MismatchError, UsageError
 from hw.spec.params import HardwareParams, preset
 from intloom.files import write_text
 from intloom.flow.compiling import DEFAULT_PRESET
 from intloom.flow.networks import load_network
+from intloom.flow.running import USUAL_MEMORY
 from sim.backend import GoldenBackend, RtlBackend
 from sim.bench.compare import compare_benches
 from sim.bench.measure import Speed
 from sim.compare import compare
+from sim.forecasts import compare_forecast, worst
 from sim.regress.case import Network
+from sim.result import RunResult
 
 from .console import Terminal, new_table
 from .options import AsJson, terminal_of
 
 _HELP = """Measure the benches: simulated cycles a second of the bare C++ loop, the fast bench with one and two threads
-and with its clock in HDL, cocotb's default flow and the detailed bench; then networks from start bit to checked result.
+and with its clock in HDL, cocotb's default flow and the detailed bench; then networks from start bit to checked result,
+with the compiler's forecast beside the cycles of every layer. A forecast that is further off than --within is an error.
 
 Examples:
 
@@ -37,6 +43,8 @@ Examples:
 
 [bold]intloom bench --network yolov8n@640 --fresh -o out/bench/speed.json[/bold]
 """
+_SHORT_LAYER, _SMALL_SHARE = 4000, 0.001
+"""Layers of fewer cycles, or of a smaller share of them all, are judged with the whole."""
 _NETWORKS = ("mobilenet_v2@64", "yolov8n@160", "yolov8n@320", "yolov8n@640")
 
 
@@ -51,6 +59,7 @@ def _run(
         list[str] | None, typer.Option(metavar="NAME@SIZE", help="A network of the zoo. Repeat; else four of them.")
     ] = None,
     preset_name: Annotated[str, typer.Option("--preset", metavar="P", help="Hardware.")] = DEFAULT_PRESET,
+    within: Annotated[float, typer.Option(metavar="PERCENT", help="How far off a layer's forecast may be.")] = 3.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Build all simulators anew, and time that.")] = False,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where the figures go, as JSON.")] = (
         Path("out/bench/speed.json")
@@ -70,8 +79,9 @@ def _run(
     write_text(output, json.dumps(record, indent=1))
     if as_json:
         terminal.json(record)
-        return
-    _show(terminal, record)
+    else:
+        _show(terminal, record)
+    _require_forecast(record, within)
 
 
 def _load(word: str) -> Network:
@@ -103,14 +113,44 @@ def _time(terminal: Terminal, word: str, network: Network, params: HardwareParam
     """One network on the fast bench: from the start bit to outputs that are compared with the golden model's."""
     program = compile_graph(network.graph, params)
     golden = GoldenBackend(network.graph).run(program, network.inputs)
-    result = RtlBackend().run(program, network.inputs)
+    result = RtlBackend(memory=USUAL_MEMORY).run(program, network.inputs)
     started = time.monotonic()
     found = compare(golden.outputs, result.outputs)
     found.require_equal()
     wall_s = result.wall_s + time.monotonic() - started
     terminal.say(f"{word}: {result.cycles:,} cycles in {wall_s:.1f} s")
     figures = {"network": word, "cycles": result.cycles, "wall_s": wall_s, "sim_hz": result.sim_hz}
-    return {**figures, "compared_bytes": found.compared_bytes, "build_s": result.build_s}
+    expected = _forecast(program, result)
+    terminal.say(f"{word}: forecast {expected['cycles']:,} cycles, {_furthest(expected)}")
+    return {**figures, "compared_bytes": found.compared_bytes, "build_s": result.build_s, "forecast": expected}
+
+
+def _forecast(program: Program, result: RunResult) -> dict[str, Any]:
+    """The forecast of the whole and of every layer beside the measured cycles, and the layer that is furthest off."""
+    whole, layers = compare_forecast(program, result, USUAL_MEMORY)
+    furthest = worst(layers, max(_SHORT_LAYER, int(result.cycles * _SMALL_SHARE)))
+    return {
+        "cycles": whole.expected,
+        "error": whole.error,
+        "layers": [{**asdict(layer), "error": layer.error} for layer in layers],
+        "worst": {**asdict(furthest), "error": furthest.error} if furthest is not None else None,
+    }
+
+
+def _furthest(expected: dict[str, Any]) -> str:
+    off = f"{100 * expected['error']:+.2f} %"
+    found = expected["worst"]
+    return f"{off}; at most {100 * found['error']:+.2f} % in {found['name']}" if found is not None else off
+
+
+def _require_forecast(record: dict[str, Any], within: float) -> None:
+    for row in record["networks"]:
+        found = row["forecast"]["worst"]
+        if found is not None and abs(found["error"]) * 100 > within:
+            raise MismatchError(
+                f"{row['network']}: the forecast of {found['name']} must be within {within:g} % of {found['measured']} "
+                f"cycles, but is {found['expected']}: calibrate compiler/program/cost.py anew"
+            )
 
 
 def _rows(speeds: list[Speed]) -> list[dict[str, Any]]:
@@ -127,8 +167,13 @@ def _show(terminal: Terminal, record: dict[str, Any]) -> None:
         built = f"{row['build_s']:.0f} s" if row["build_s"] else "kept"
         table.add_row(row["bench"], f"{row['hertz']:,.0f}", f"{row['of_bare']:.3f}", built)
     terminal.table(table)
-    table = new_table("network", ">cycles", ">seconds", ">cycles/s", ">bytes equal")
+    table = new_table("network", ">cycles", ">seconds", ">cycles/s", ">bytes equal", "forecast")
     for row in record["networks"]:
         figures = (f"{row['cycles']:,}", f"{row['wall_s']:.1f}", f"{row['sim_hz']:,.0f}", f"{row['compared_bytes']:,}")
-        table.add_row(row["network"], *figures)
+        table.add_row(row["network"], *figures, _furthest(row["forecast"]))
+    terminal.table(table)
+    table = new_table("layer", ">cycles", ">forecast", ">off by")
+    for layer in (k for row in record["networks"] for k in row["forecast"]["layers"]):
+        cells = (f"{layer['measured']:,}", f"{layer['expected']:,}", f"{100 * layer['error']:+.2f} %")
+        table.add_row(layer["name"], *cells)
     terminal.table(table)

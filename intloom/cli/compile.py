@@ -13,6 +13,7 @@ from compiler.program.program import Program
 from hw.spec.arith import Match
 from hw.spec.errors import UsageError
 from intloom.flow.compiling import Compiled, choose_params, compile_model, store
+from intloom.flow.memory_page import write_memory_page
 from intloom.flow.record import hardware_name
 
 from .console import Terminal, new_table
@@ -25,6 +26,8 @@ The model is kept beside the program (PROGRAM.loom.onnx), so that runs can be ch
 Examples:
 
 [bold]intloom compile yolov8n.q.onnx -o yolov8n.loom[/bold]
+
+[bold]intloom compile yolov8n.q.onnx -o yolov8n.loom --map memory.html[/bold]
 
 [bold]intloom compile yolov8n.q.onnx --config my.toml --match exact -o yolov8n.loom --json[/bold]
 """
@@ -45,15 +48,21 @@ def _run(
     keep_intermediates: Annotated[
         bool, typer.Option("--keep-intermediates", help="Keep every tensor in memory, to compare layer by layer.")
     ] = False,
+    memory_map: Annotated[
+        Path | None, typer.Option("--map", metavar="FILE.html", help="Draw what lies where in memory, and when.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    if output.is_dir():
-        raise UsageError(f"output must be a file, not the folder {output}")
+    for target in (output, memory_map):
+        if target is not None and target.is_dir():
+            raise UsageError(f"output must be a file, not the folder {target}")
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         compiled = compile_model(model, params, keep_intermediates=keep_intermediates, progress=tell)
         store(compiled, model, output)
+    if memory_map is not None:
+        write_memory_page(compiled.programs, memory_map)
     summary = summarise(compiled)
     if as_json:
         terminal.json({"path": str(output), **summary})

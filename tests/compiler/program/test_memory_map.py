@@ -16,9 +16,10 @@ def program() -> Program:
     return compile_graph(yolo_graph(64)[0], preset("base"))
 
 
-@pytest.mark.parametrize("memory", [Memory.SCRATCH, Memory.WEIGHT])
+@pytest.mark.parametrize("memory", list(Memory))
 def test_no_word_holds_two_things_at_once(program, memory):
-    size = program.params.scratch_words if memory is Memory.SCRATCH else program.params.weight_words
+    p = program.params
+    size = {Memory.SCRATCH: p.scratch_words, Memory.WEIGHT: p.weight_words, Memory.DRAM: program.memory_words}[memory]
     busy_until = np.zeros(size, np.int64)
     extents = [e for e in memory_map(program) if e.memory is memory]
     assert extents
@@ -31,7 +32,11 @@ def test_no_word_holds_two_things_at_once(program, memory):
 
 def test_dram_holds_constants_instructions_and_places(program):
     labels = {e.label for e in memory_map(program) if e.memory is Memory.DRAM}
-    assert labels == {"constants", "instructions", *(p.name for p in program.places if p.role is not Role.SHARED)}
+    fixed = {"constants", "instructions", *(p.name for p in program.places if p.role is not Role.SHARED)}
+    shared = {p.name for p in program.places if p.role is Role.SHARED}
+    # A tensor inside another one's buffer bears its name, and one of which only a part is stored has no place.
+    assert fixed <= labels
+    assert labels & shared
 
 
 def test_peak_is_between_the_largest_extent_and_the_memory(program):

@@ -22,6 +22,18 @@ def test_benches_and_networks_are_measured(tmp_path, capsys):
     (network,) = record["networks"]
     assert network["cycles"] > 0
     assert network["compared_bytes"] == 16 * 16 * 16
+    expected = network["forecast"]
+    assert abs(expected["error"]) < 0.1, "a network of a few hundred cycles"
+    assert sum(layer["measured"] for layer in expected["layers"]) == network["cycles"]
+
+
+@pytest.mark.slow
+def test_a_forecast_that_is_too_far_off_is_an_error(tmp_path, capsys):
+    target = tmp_path / "speed.json"
+    words = ["bench", "--preset", "nano", "--network", "c2f@32", "--within", "0", "-o", str(target), "-q"]
+    assert main(words) == ExitCode.MISMATCH
+    assert "must be within 0 %" in capsys.readouterr().err
+    assert json.loads(target.read_text())["networks"][0]["forecast"]["worst"] is not None
 
 
 def test_a_network_needs_a_size(capsys):
