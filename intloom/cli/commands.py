@@ -59,9 +59,11 @@ def build_app(words: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    if _COMPLETION_VARIABLE in os.environ:
+        words = os.environ.get("COMP_WORDS", "").split()[1:]
     chosen = next((w for w in words if not w.startswith("-")), None)
     for name, text in COMMANDS.items():
-        if name == chosen or _COMPLETION_VARIABLE in os.environ:
+        if name == chosen:
             importlib.import_module(f"intloom.cli.{name}").register(app)
         else:
             app.command(name, help=text)(_only_for_help)

@@ -81,9 +81,11 @@ class _Bars:
 
     def __call__(self, stage: str, done: int, total: int) -> None:
         if stage not in self._tasks:
-            self._tasks[stage] = self._bars.add_task(stage, total=total, rate="")
+            self._tasks[stage] = self._bars.add_task(stage, total=None, rate="")
         task = self._bars.tasks[self._bars.task_ids.index(self._tasks[stage])]
-        self._bars.update(self._tasks[stage], completed=done, total=total, rate=_rate(task.speed))
+        # A stage of one step cannot tell how far it is: its bar pulses until it is done.
+        known = total if total > 1 or done else None
+        self._bars.update(self._tasks[stage], completed=done, total=known, rate=_rate(task.speed))
 
 
 def _rate(speed: float | None) -> str:

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hw.spec.params import PRESETS
 from intloom.cache import Cache
 
 from .console import Terminal
@@ -16,7 +17,10 @@ CacheFolder = Annotated[
     Path | None,
     typer.Option("--cache", metavar="DIR", help="Cache folder; else INTLOOM_CACHE, else the user's."),
 ]
-Preset = Annotated[str | None, typer.Option("--preset", metavar="P", help="Hardware: nano, small, base or large.")]
+Preset = Annotated[
+    str | None,
+    typer.Option("--preset", metavar="P", help=f"Hardware: {', '.join(PRESETS)}.", autocompletion=lambda: [*PRESETS]),
+]
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Hardware parameters as a TOML file.")]
 
 

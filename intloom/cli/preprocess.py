@@ -36,7 +36,9 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    done = preprocess(model, optimizer, cache_at(cache))
+    with terminal.progress() as tell:
+        tell("preprocess", 0, 1)
+        done = preprocess(model, optimizer, cache_at(cache))
     if output is not None:
         with atomic_path(output) as temporary:
             shutil.copyfile(done.path, temporary)

@@ -29,7 +29,9 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    page = write_report(run, output)
+    with terminal.progress() as tell:
+        tell("report", 0, 1)
+        page = write_report(run, output)
     if as_json:
         terminal.json({"path": str(page), "bytes": page.stat().st_size})
     else:

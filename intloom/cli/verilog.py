@@ -39,7 +39,9 @@ def _run(
     if output.exists() and not output.is_dir():
         raise UsageError(f"output must be a folder, but {output} is a file")
     params = choose_params(preset, config, match)
-    files = write_package(params, output)
+    with terminal.progress() as tell:
+        tell("generate", 0, 1)
+        files = write_package(params, output)
     if as_json:
         terminal.json({"folder": str(output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()})
         return

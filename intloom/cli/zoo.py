@@ -30,6 +30,10 @@ def register(app: typer.Typer) -> None:
     app.add_typer(zoo, name="zoo")
 
 
+def _names() -> list[str]:
+    return [*ZOO]
+
+
 def _list(context: typer.Context, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
     if as_json:
@@ -45,7 +49,7 @@ def _list(context: typer.Context, as_json: AsJson = False) -> None:
 
 def _build(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `intloom zoo list`.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `intloom zoo list`.", autocompletion=_names)],
     imgsz: Annotated[int | None, typer.Option("--imgsz", metavar="N", help="Image height and width.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Chooses the weights.")] = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="ONNX file; else NAME.onnx here.")] = None,
@@ -55,9 +59,12 @@ def _build(
     target = output or Path(f"{name}.onnx")
     if target.is_dir():
         raise UsageError(f"output must be a file, not the folder {target}")
-    model = build(name, imgsz, seed)
-    data = model.SerializeToString(deterministic=True)
-    write_bytes(target, data)
+    with terminal.progress() as tell:
+        tell("build", 0, 1)
+        model = build(name, imgsz, seed)
+        data = model.SerializeToString(deterministic=True)
+        tell("build", 1, 1)
+        write_bytes(target, data)
     shape = [d.dim_value for d in model.graph.input[0].type.tensor_type.shape.dim]
     if as_json:
         terminal.json(
