@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError, UsageError
 
-from .fold import constants, custom_shapes, dead, integer_chains, merge_tables, movement, qoperator
+from .fold import absorb_pads, constants, custom_shapes, dead, integer_chains, merge_tables, movement, qoperator
 from .fold.build import graph_of, lower_units
 from .fold.lowering import Lowering, Verdict
 from .fold.passes import Pass, run_passes
@@ -34,7 +34,7 @@ MODEL_PASSES: tuple[Pass[Model], ...] = (
     integer_chains.PASS,
     movement.PASS,
 )
-GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, merge_tables.PASS)
+GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, absorb_pads.PASS, merge_tables.PASS)
 
 
 @dataclass(frozen=True)

@@ -13,12 +13,15 @@ from ..custom import find
 from ..importer import STANDARD, Model, OnnxNode
 from ..ir import IntGraph
 from . import lower  # noqa: F401  # importing the lowerings registers them
+from .bytewise import ELEMENTWISE
+from .lower.channelwise import is_channelwise
 from .lower.custom import lower_custom
 from .lower.elementwise import is_bytewise
 from .lowering import Lowering, Refusal, Verdict, as_image, rules
 from .qparams import DEQUANTIZE, read_qparams
 from .units import Unit, find_units
 
+_DIVIDING = frozenset({"Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "LpNormalization"})
 _ADVICE = "let it run on the host, or replace it by supported operators"
 
 
@@ -57,13 +60,14 @@ def _attempt(low: Lowering, nodes: Sequence[OnnxNode], action: Callable[[], None
 
 
 def _lower(low: Lowering, unit: Unit) -> None:
-    if is_bytewise(low, unit):
-        rules()["elementwise"](low, unit)
-        return
+    for family, belongs in (("channelwise", is_channelwise), ("elementwise", is_bytewise)):
+        if belongs(low, unit):
+            rules()[family](low, unit)
+            return
     main = unit.main
     rule = rules().get(main.op) if main is not None and main.domain == STANDARD else None
     if main is None or rule is None:
-        raise Refusal(f"there is no integer form of {main.op if main else 'this'}", _ADVICE)
+        raise Refusal(_why_not(main.op if main else "this"), _ADVICE)
     inner = [n for n in unit.cone if n is not main and n not in unit.chain]
     if inner:
         raise Refusal(
@@ -71,6 +75,15 @@ def _lower(low: Lowering, unit: Unit) -> None:
             f"quantise the output of {inner[-1].name!r}",
         )
     rule(low, unit)
+
+
+def _why_not(op: str) -> str:
+    """Why an operator has no lowering."""
+    if op in _DIVIDING:
+        return f"{op} divides by what it computes, and the accelerator has no division"
+    if op in ELEMENTWISE:
+        return f"{op} has constants that differ from place to place, or joins tensors of different shapes"
+    return f"there is no integer form of {op}"
 
 
 def _entries(model: Model, units: Mapping[str, Unit]) -> tuple[str, ...]:

@@ -23,33 +23,47 @@ from .units import Unit
 
 _MARK = 100
 _MOST_PAIRS = 90
+_MOST_GROUPS = 4
+Codes = tuple[NDArray[np.int8], NDArray[np.int8]]
 _SUM = Affine(1, 1, 0, 0)
 
 
 def correct(low: Lowering, unit: Unit, node: Add | Mul, result: Tensor, missing: NDArray[np.int64]) -> None:
     """Emit `node` and the correction of what it misses; `missing[a, b]` is indexed by the operands' own bytes."""
-    codes = _codes(missing)
-    if codes is None:
+    groups = _groups(missing)
+    if groups is None:
         raise Refusal(
             f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs lie next to a tie, which "
             "onnxruntime's float arithmetic breaks by no rule",
             "change one of the three scales a little (by recalibrating), or use scales that are powers of two",
         )
     rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
-    low.emit(rough, Tensor(rough.output, result.shape, result.scale, result.zero_point, result.unsigned))
+    low.emit(rough, replace(result, name=rough.output))
+    so_far = rough.output
+    for number, codes in enumerate(groups):
+        mark = _mark(low, unit, node, result, codes, str(number or ""))
+        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, law=_SUM)
+        if number == len(groups) - 1:
+            note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
+            low.finish(unit, last, result, Verdict.VECTOR, note)
+            return
+        so_far = f"{result.name}/exact{number}"
+        low.emit(replace(last, output=so_far, origin=unit.origins), replace(result, name=so_far))
+
+
+def _mark(low: Lowering, unit: Unit, node: Add | Mul, result: Tensor, codes: Codes, number: str) -> str:
+    """Emit what is 1 or -1 at the pairs that `codes` tell, and 0 elsewhere; gives its name."""
     marks = []
     for side, source, code in zip("ab", node.inputs, codes, strict=True):
-        name = f"{result.name}/mark_{side}"
-        low.emit(
-            replace(low.table_node(f"{node.name}/mark_{side}", source, code, name), origin=unit.origins),
-            _plain(name, result),
-        )
+        name = f"{result.name}/mark{number}_{side}"
+        table = low.table_node(f"{node.name}/mark{number}_{side}", source, code, name)
+        low.emit(replace(table, origin=unit.origins), _plain(name, result))
         marks.append(name)
     seen = np.zeros(256, dtype=np.int8)
     seen[_MARK], seen[-_MARK & 0xFF] = 1, -1
-    mark = f"{result.name}/mark"
+    mark = f"{result.name}/mark{number}"
     joined = Add(
-        name=f"{node.name}/mark",
+        name=f"{node.name}/mark{number}",
         inputs=(marks[0], marks[1]),
         output=mark,
         law=_SUM,
@@ -57,24 +71,43 @@ def correct(low: Lowering, unit: Unit, node: Add | Mul, result: Tensor, missing:
         origin=unit.origins,
     )
     low.emit(joined, _plain(mark, result))
-    last = Add(name=f"{node.name}/exact", inputs=(rough.output, mark), output=result.name, law=_SUM)
-    note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
-    low.finish(unit, last, result, Verdict.VECTOR, note)
+    return mark
 
 
 def _plain(name: str, result: Tensor) -> Tensor:
     return Tensor(name, result.shape, 1.0, 0, False)
 
 
-def _codes(missing: NDArray[np.int64]) -> tuple[NDArray[np.int8], NDArray[np.int8]] | None:
+def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
+    """As few groups of the missing pairs as can be told by codes; None where it takes too many."""
+    pairs = np.argwhere(missing)
+    if not 0 < len(pairs) <= _MOST_PAIRS or np.abs(missing).max() > 1:
+        return None
+    whole = _codes(missing)
+    if whole is not None:
+        return [whole]
+    parts: list[NDArray[np.int64]] = []
+    found: list[Codes] = []
+    for a, b in pairs:
+        for number in range(len(parts) + 1):
+            if number == _MOST_GROUPS:
+                return None
+            part = parts[number].copy() if number < len(parts) else np.zeros_like(missing)
+            part[a, b] = missing[a, b]
+            codes = _codes(part)
+            if codes is not None:
+                parts[number:], found[number:] = [part, *parts[number + 1 :]], [codes, *found[number + 1 :]]
+                break
+    return found
+
+
+def _codes(missing: NDArray[np.int64]) -> Codes | None:
     """Tables of codes that add up to plus or minus `_MARK` for the missing pairs alone; None where there are no such.
 
     Pairs that share a byte of an operand share its code i, and codes of the two sides that belong together add up to
     the mark.
     """
     pairs = np.argwhere(missing)
-    if not 0 < len(pairs) <= _MOST_PAIRS or np.abs(missing).max() > 1:
-        return None
     left, right = np.zeros(256, dtype=np.int64), np.zeros(256, dtype=np.int64)
     for number, (a, b) in enumerate(pairs, start=1):
         sign = int(missing[a, b])

@@ -14,17 +14,19 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import numpy as np
+
 from ..importer import STANDARD, Model, OnnxNode, ValueType
 from .passes import Pass
-from .qparams import DEQUANTIZE, QUANTIZE, read_qparams
+from .qparams import DEQUANTIZE, QUANTIZE, dequantize, quantize, read_qparams
 
 # fmt: off
 MOVES = frozenset({
     "MaxPool", "GlobalMaxPool", "Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Slice", "Split", "Resize",
-    "Upsample", "Identity", "Dropout",
+    "Upsample", "Identity", "Dropout", "Pad",
 })
 # fmt: on
-"""Operators whose result holds only values of their first input (Resize: in mode nearest)."""
+"""Operators whose result holds only values of their first input (Resize: in mode nearest; Pad: and one constant)."""
 
 
 def is_move(node: OnnxNode) -> bool:
@@ -46,7 +48,7 @@ def _forwards(model: Model) -> Model:
     pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if n.op == DEQUANTIZE and n.domain == STANDARD}
     for node in model.nodes:
         source = pairs.get(node.input(0)) if is_move(node) else None
-        if source is None or not read_qparams(model, source).per_tensor:
+        if source is None or not read_qparams(model, source).per_tensor or not _keeps_scale(model, node, source):
             nodes.append(node)
             continue
         outputs = []
@@ -67,6 +69,25 @@ def _forwards(model: Model) -> Model:
             types[stored] = ValueType(dtype, model.shape(value))
         nodes += [replace(node, outputs=tuple(outputs)), *added]
     return model.with_nodes(nodes, types=types)
+
+
+def _keeps_scale(model: Model, node: OnnxNode, source: OnnxNode) -> bool:
+    """The result's values are all values of the stored type: a Pad's constant may not be one."""
+    if node.op != "Pad":
+        return True
+    value, params = pad_value(model, node), read_qparams(model, source)
+    if value is None or params.dtype not in ("int8", "uint8"):
+        return False
+    exact = np.array(value, np.float32)
+    return bool(dequantize(quantize(exact, params), params) == exact)
+
+
+def pad_value(model: Model, node: OnnxNode) -> float | None:
+    """The constant value of a Pad's border; None where it is not constant."""
+    if not node.input(2):
+        return node.real("value", 0.0)
+    given = model.constant(node.input(2))
+    return None if given is None or given.size != 1 else float(given.reshape(()))
 
 
 def _backwards(model: Model) -> Model:

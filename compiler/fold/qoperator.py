@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 
 from ..importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType, infer
-from .movement import is_move
+from .movement import is_move, pad_value
 from .passes import Pass
 from .qparams import DEQUANTIZE, QUANTIZE
 
@@ -169,12 +169,31 @@ def rewrite_qoperators(model: Model) -> Model:
 def _move(r: _Rewriter, node: OnnxNode) -> None:
     """A move of stored integers becomes a move between DequantizeLinear and QuantizeLinear of the same parameters."""
     parameters = r.known[node.input(0)]
+    if node.op == "Pad":
+        found = _float_border(r, node, parameters)
+        if found is None:
+            r.nodes.append(node)
+            return
+        node = found
     value = r.dequantized(node, node.input(0), parameters)
     floats = tuple(f"{stored}/float" if stored else "" for stored in node.outputs)
     r.nodes.append(replace(node, inputs=(value, *node.inputs[1:]), outputs=floats, origin=node.origins))
     for made, stored in zip(floats, node.outputs, strict=True):
         if stored:
             r.quantized(node, made, stored, parameters)
+
+
+def _float_border(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxNode | None:
+    """A Pad of stored integers with its border's value as a float; without one it is the integer zero."""
+    scale, zero = r.model.constant(parameters[0]), r.model.constant(parameters[1])
+    stored = pad_value(r.model, node)
+    if scale is None or stored is None or scale.size != 1:
+        return None
+    offset = 0 if zero is None else int(zero.reshape(()))
+    name = f"{node.name}/border"
+    r.constants[name] = Constant(np.array((stored - offset) * np.float32(scale.reshape(())), np.float32), "float")
+    inputs = (*node.inputs[:2], name, *node.inputs[3:])
+    return replace(node, inputs=inputs)
 
 
 PASS = Pass("qoperator", rewrite_qoperators, requires=frozenset({"constants"}), ensures=frozenset({"qdq"}))

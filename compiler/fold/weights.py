@@ -16,6 +16,8 @@ from .lowering import Refusal
 from .qparams import DEQUANTIZE, QParams, read_qparams
 
 INT32_MAX = (1 << 31) - 1
+MOST_ABOVE = 2 * INT8_MAX
+"""The largest weight above its zero point that two int8 planes hold."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -128,5 +130,8 @@ def split_planes(values: NDArray[np.int32], name: str) -> NDArray[np.int8]:
     if not rest.any():
         return first.astype(np.int8)[None]
     if rest.max() > INT8_MAX:
-        raise Refusal("a weight lies 255 above its zero point, one more than two int8 planes hold", "quantise to int8")
+        raise Refusal(
+            "weights lie both 255 above and 255 below their zero points, which two int8 planes do not hold",
+            "quantise the weights to int8",
+        )
     return np.stack([first, rest]).astype(np.int8)

@@ -1,4 +1,7 @@
-"""Concat along channels: a table per input brings all to one scale, then it is only a matter of places."""
+"""Concat: a table per input brings all to one scale, then it is, along channels, only a matter of places.
+
+Along height and width each part is padded to the whole size with zeros, and the parts are added.
+"""
 
 from __future__ import annotations
 
@@ -8,8 +11,9 @@ import numpy as np
 
 from ...ir import Concat, Tensor
 from ..bytewise import Int8s, clamp_table, vector_part
-from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from ..lowering import Lowering, Operand, Verdict, lowers, unit_name
 from ..oracle import evaluate, every_byte, internal, stored
+from ..spatial import Mover
 from ..units import Unit
 
 
@@ -19,9 +23,7 @@ def lower_concat(low: Lowering, unit: Unit) -> None:
     main = unit.main
     assert main is not None
     operands = [low.image(v) for v in main.inputs]
-    if main.integer("axis", 1) % len(operands[0].shape) != 1:
-        raise Refusal("it joins along another axis than channels", "join along channels")
-    result = low.result(unit)
+    axis, result = main.integer("axis", 1) % len(operands[0].shape), low.result(unit)
     tables = _rescaling(low, unit)
     clamps = clamp_table(low, unit)
     parts = []
@@ -29,8 +31,25 @@ def lower_concat(low: Lowering, unit: Unit) -> None:
         if clamps is not None:
             table = clamps[table.view(np.uint8)]
         parts.append(_rescaled(low, unit, operand, table, result, index))
+    if axis != 1:
+        _join(low, unit, parts, result, down=axis == 2 and len(operands[0].shape) == 4)
+        return
     node = Concat(name=unit_name(unit), inputs=tuple(parts), output=result.name)
     low.finish(unit, node, result, Verdict.PLACEMENT)
+
+
+def _join(low: Lowering, unit: Unit, parts: list[str], result: Tensor, *, down: bool) -> None:
+    """Bind the result to the sum of the padded parts."""
+    mover, at = Mover(low, unit.origins), 0
+    placed = []
+    for name in parts:
+        # Views share one tensor's values, but each part is of the result's scale now.
+        part = low.tensors[name]
+        placed.append((part, (at, 0) if down else (0, at)))
+        at += part.height if down else part.width
+    whole = mover.join(placed, (result.height, result.width), result.name)
+    low.bind(unit.output, whole.name)
+    low.judge(unit, Verdict.VECTOR, "padded parts, added")
 
 
 def _rescaling(low: Lowering, unit: Unit) -> list[Int8s]:

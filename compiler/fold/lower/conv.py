@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from ...ir import Conv
-from ..bytewise import clamp_table
-from ..lowering import Lowering, Refusal, Verdict, lowers, unit_name
+from ..lowering import Lowering, Refusal, lowers
 from ..padding import window
+from ..products import finish_product
 from ..units import Unit
-from ..weights import array_constants, read_bias, read_weights
+from ..weights import Weights, read_weights
 
 
 @lowers("Conv")
@@ -16,7 +15,6 @@ def lower_conv(low: Lowering, unit: Unit) -> None:
     main = unit.main
     assert main is not None
     x = low.image(main.input(0))
-    result = low.result(unit)
     weights = read_weights(low.model, main.input(1))
     values = weights.values
     if values.ndim == 3:
@@ -29,23 +27,4 @@ def lower_conv(low: Lowering, unit: Unit) -> None:
         raise Refusal(
             f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model"
         )
-    bias = read_bias(low.model, main.input(2), x.params, weights.scale)
-    constants = array_constants(values, bias, x.params, weights.scale, result, name=main.name)
-    table = clamp_table(low, unit)
-    node = Conv(
-        name=unit_name(unit),
-        inputs=(x.tensor.name,),
-        output=result.name,
-        weights=constants.planes,
-        bias=constants.bias,
-        mantissa=constants.mantissa,
-        shift=constants.shift,
-        zp_in=x.tensor.zero_point,
-        zp_out=result.zero_point,
-        pads=geometry.pads,
-        strides=geometry.strides,
-        dilations=geometry.dilations,
-        group=group,
-        table=None if table is None else table.tobytes(),
-    )
-    low.finish(unit, node, result, Verdict.ARRAY)
+    finish_product(low, unit, x, Weights(values, weights.scale), geometry, group=group)

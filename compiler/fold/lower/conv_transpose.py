@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 from numpy.typing import NDArray
 
 from ...importer import OnnxNode
-from ...ir import ConvTranspose
-from ...ir.ops import Pads, Pair
-from ..bytewise import clamp_table
-from ..lowering import Lowering, Refusal, Verdict, lowers, unit_name
+from ...ir.ops import Pair
+from ..lowering import Lowering, Refusal, lowers
+from ..padding import Window
+from ..products import finish_product
 from ..units import Unit
-from ..weights import array_constants, read_bias, read_weights
+from ..weights import Weights, read_weights
 
 
 @lowers("ConvTranspose")
@@ -21,7 +19,7 @@ def lower_conv_transpose(low: Lowering, unit: Unit) -> None:
     """Lower a transposed convolution over images."""
     main = unit.main
     assert main is not None
-    x, result = low.image(main.input(0)), low.result(unit)
+    x = low.image(main.input(0))
     weights = read_weights(low.model, main.input(1), channel_axis=1)
     group = main.integer("group", 1)
     if weights.values.ndim != 4:
@@ -33,47 +31,26 @@ def lower_conv_transpose(low: Lowering, unit: Unit) -> None:
     if group > 1 and weights.scale.ndim:
         raise Refusal("it has groups and a scale per channel", "quantise its weights per tensor")
     values = _output_first(weights.values, group)
-    bias = read_bias(low.model, main.input(2), x.params, weights.scale)
-    place = _geometry(main)
-    constants = array_constants(values, bias, x.params, weights.scale, result, name=main.name, zero_fed=False)
-    table = clamp_table(low, unit)
-    node = ConvTranspose(
-        name=unit_name(unit),
-        inputs=(x.tensor.name,),
-        output=result.name,
-        weights=constants.planes,
-        bias=constants.bias,
-        mantissa=constants.mantissa,
-        shift=constants.shift,
-        zp_in=x.tensor.zero_point,
-        zp_out=result.zero_point,
-        pads=place.pads,
-        strides=place.strides,
-        dilations=place.dilations,
-        group=group,
-        output_padding=place.extra,
-        table=None if table is None else table.tobytes(),
-    )
-    low.finish(unit, node, result, Verdict.ARRAY)
+    place = _geometry(main, (values.shape[2], values.shape[3]))
+    finish_product(low, unit, x, Weights(values, weights.scale), place, group=group, extra=_extra(main))
 
 
-@dataclass(frozen=True)
-class _Place:
-    pads: Pads
-    strides: Pair
-    dilations: Pair
-    extra: Pair
-
-
-def _geometry(node: OnnxNode) -> _Place:
+def _geometry(node: OnnxNode, kernel: Pair) -> Window:
     """Strides, dilations and the padding that is cut off the result."""
     strides, dilations = _pair(node, "strides", 1), _pair(node, "dilations", 1)
-    extra, pads = _pair(node, "output_padding", 0), node.integers("pads", (0, 0, 0, 0))
+    pads = node.integers("pads", (0, 0, 0, 0))
     if node.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or node.integers("output_shape", ()):
         raise Refusal("it leaves its padding to be computed", "give explicit pads")
-    if len(pads) != 4 or min(pads) < 0 or min(*strides, *dilations) < 1 or min(extra) < 0:
+    if len(pads) != 4 or min(pads) < 0 or min(*strides, *dilations) < 1:
         raise Refusal(f"pads {pads}, strides {strides}, dilations {dilations}", "use positive ones over two dimensions")
-    return _Place((pads[0], pads[1], pads[2], pads[3]), strides, dilations, extra)
+    return Window(kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
+
+
+def _extra(node: OnnxNode) -> Pair:
+    extra = _pair(node, "output_padding", 0)
+    if min(extra) < 0:
+        raise Refusal(f"output_padding {extra}", "use positive padding")
+    return extra
 
 
 def _pair(node: OnnxNode, name: str, default: int) -> Pair:

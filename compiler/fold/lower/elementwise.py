@@ -13,6 +13,7 @@ from ..either import emit_frame, fit_frame
 from ..law import Points, Wanted, closest, fit_with_table
 from ..lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers, unit_name
 from ..oracle import every_byte
+from ..spatial import Mover
 from ..units import Unit
 
 _OTHER_MATCH = {Match.ORT: Match.EXACT, Match.EXACT: Match.ORT}
@@ -33,6 +34,9 @@ def lower_elementwise(low: Lowering, unit: Unit) -> None:
     operands = {leaf: low.operand(leaf) for leaf in leaves}
     for leaf, operand in operands.items():
         if operand.shape != low.model.shape(unit.output):
+            if _is_pixel(operand, low.model.shape(unit.output)):
+                operands[leaf] = _repeated(low, unit, operand)
+                continue
             raise Refusal(
                 f"{leaf!r} of shape {operand.shape} is broadcast",
                 "expand it in the model, or use one value for all places",
@@ -47,6 +51,20 @@ def lower_elementwise(low: Lowering, unit: Unit) -> None:
         raise Refusal(
             f"it joins {len(names)} tensors without rounding between", "quantise after every operator of two tensors"
         )
+
+
+def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
+    """One value for each channel, wanted at every place."""
+    wide = shape is not None and len(shape) == len(operand.shape) > 2 and shape[:2] == operand.shape[:2]
+    return wide and operand.natural and set(operand.shape[2:]) == {1}
+
+
+def _repeated(low: Lowering, unit: Unit, operand: Operand) -> Operand:
+    """The operand at every place of the unit's result."""
+    shape, result = low.model.shape(unit.output) or (), low.result(unit)
+    mover = Mover(low, unit.origins)
+    tensor = mover.repeat(operand.tensor, (result.height, result.width), f"{operand.tensor.name}/over/{result.name}")
+    return Operand(tensor, operand.params, shape)
 
 
 def _result(low: Lowering, unit: Unit, operands: dict[str, Operand]) -> Tensor:

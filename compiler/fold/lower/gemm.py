@@ -6,13 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...importer import OnnxNode
-from ...ir import Conv
-from ..bytewise import clamp_table
-from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from ..lowering import Lowering, Operand, Refusal, lowers
+from ..padding import Window
+from ..products import finish_product
 from ..units import Unit
-from ..weights import array_constants, read_bias, read_weights
+from ..weights import Weights, read_weights
 
 _LARGEST_KERNEL = 15
+_PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
 
 @lowers("Gemm", "MatMul")
@@ -20,7 +21,7 @@ def lower_gemm(low: Lowering, unit: Unit) -> None:
     """Lower `x @ weights + bias` on one row x, which may be a flattened image."""
     main = unit.main
     assert main is not None
-    x, result = low.operand(main.input(0)), low.result(unit)
+    x = low.operand(main.input(0))
     columns = main.op == "Gemm" and main.integer("transB", 0) == 1
     _check_form(main, x)
     weights = read_weights(low.model, main.input(1), channel_axis=0 if columns else 1)
@@ -29,23 +30,7 @@ def lower_gemm(low: Lowering, unit: Unit) -> None:
     matrix = weights.values if columns else weights.values.T
     if matrix.shape[1] != x.shape[1]:
         raise Refusal(f"it multiplies {x.shape[1]} values by a matrix for {matrix.shape[1]}", "correct the model")
-    bias = read_bias(low.model, main.input(2), x.params, weights.scale)
-    kernel = _as_kernel(matrix, x)
-    constants = array_constants(kernel, bias, x.params, weights.scale, result, name=main.name)
-    table = clamp_table(low, unit)
-    node = Conv(
-        name=unit_name(unit),
-        inputs=(x.tensor.name,),
-        output=result.name,
-        weights=constants.planes,
-        bias=constants.bias,
-        mantissa=constants.mantissa,
-        shift=constants.shift,
-        zp_in=x.tensor.zero_point,
-        zp_out=result.zero_point,
-        table=None if table is None else table.tobytes(),
-    )
-    low.finish(unit, node, result, Verdict.ARRAY)
+    finish_product(low, unit, x, Weights(_as_kernel(matrix, x), weights.scale), _PLAIN)
 
 
 def _check_form(main: OnnxNode, x: Operand) -> None:

@@ -1,13 +1,17 @@
-"""Split and Slice along channels: a place inside another tensor."""
+"""Split and Slice: along channels a place inside another tensor, along height and width a pick of pixels."""
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 import numpy as np
 
 from ...importer import OnnxNode
-from ...ir import Slice
+from ...ir import Slice, Tensor
+from ..bytewise import requant_table
 from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
 from ..moves import finish_move
+from ..spatial import Mover, Steps
 from ..units import Unit
 
 
@@ -16,41 +20,35 @@ def lower_split(low: Lowering, unit: Unit) -> None:
     """Lower one output of a Split."""
     main = unit.main
     assert main is not None
-    leaf = main.input(0)
-    x = low.image(leaf)
-    if main.integer("axis", 0) % len(x.shape) != 1:
-        raise Refusal("it splits along another axis than channels", "split along channels")
+    x = low.image(main.input(0))
+    axis = main.integer("axis", 0) % len(x.shape)
     sizes = []
     for name in main.outputs:
         shape = low.model.shape(name)
         if shape is None:
             raise Refusal(f"the shape of {name!r} is not known", "give the sizes of the parts as a constant")
-        sizes.append(shape[1])
+        sizes.append(shape[axis])
     place = main.outputs.index(unit.body)
-    _finish(low, unit, x, sum(sizes[:place]), sum(sizes[: place + 1]))
+    _finish(low, unit, x, {axis: Steps(sum(sizes[:place]), sum(sizes[: place + 1]))})
 
 
 @lowers("Slice")
 def lower_slice(low: Lowering, unit: Unit) -> None:
-    """Lower a Slice of neighbouring channels."""
+    """Lower a Slice of neighbouring channels, or of rows and columns in steps."""
     main = unit.main
     assert main is not None
     x = low.image(main.input(0))
-    start, stop = 0, x.shape[1]
-    for axis, first, last in zip(*_bounds(low, main, len(x.shape)), strict=True):
-        size = x.shape[axis]
-        first, last, _ = slice(first, last).indices(size)
-        if axis == 1:
-            start, stop = first, last
-        elif (first, last) != (0, size):
-            raise Refusal("it slices another axis than channels", "slice along channels")
-    if start >= stop:
-        raise Refusal("it keeps no channel", "remove the node")
-    _finish(low, unit, x, start, stop)
+    kept = {}
+    for axis, first, last, step in _bounds(low, main, len(x.shape)):
+        if step < 1:
+            raise Refusal("it steps backwards", "slice with positive steps")
+        start, stop, _ = slice(first, last).indices(x.shape[axis])
+        kept[axis] = Steps(start, stop, step)
+    _finish(low, unit, x, kept)
 
 
-def _bounds(low: Lowering, node: OnnxNode, rank: int) -> tuple[list[int], list[int], list[int]]:
-    """Axes, starts and ends of a Slice with constant bounds and steps of 1."""
+def _bounds(low: Lowering, node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
+    """Axis, start, end and step of each sliced axis; they must be constants."""
     arrays = []
     for index in (1, 2, 3, 4):
         value = low.model.constant(node.input(index)) if node.input(index) else np.array([], dtype=np.int64)
@@ -59,14 +57,55 @@ def _bounds(low: Lowering, node: OnnxNode, rank: int) -> tuple[list[int], list[i
         arrays.append([int(v) for v in value.ravel()])
     starts, ends, axes, steps = arrays
     axes = [a % rank for a in axes] if axes else list(range(len(starts)))
-    if any(s != 1 for s in steps) or not len(starts) == len(ends) == len(axes):
-        raise Refusal("it steps over channels", "slice with steps of 1")
-    return axes, starts, ends
+    steps = steps or [1] * len(starts)
+    if not len(starts) == len(ends) == len(axes) == len(steps):
+        raise Refusal("its bounds differ in number", "give start, end and step for every axis")
+    return list(zip(axes, starts, ends, steps, strict=True))
 
 
-def _finish(low: Lowering, unit: Unit, x: Operand, start: int, stop: int) -> None:
+def _finish(low: Lowering, unit: Unit, x: Operand, kept: dict[int, Steps]) -> None:
+    """Channels as a placement; then rows and columns."""
+    whole = [Steps(0, size) for size in x.shape]
+    wanted = [kept.get(axis, steps) for axis, steps in enumerate(whole)]
+    if min(w.count for w in wanted) < 1:
+        raise Refusal("it keeps nothing", "remove the node")
+    if wanted[0] != whole[0] or wanted[1].step != 1:
+        raise Refusal("it steps over channels or cuts the batch", "slice neighbouring channels")
+    if wanted[2:] == whole[2:]:
+        _finish_channels(low, unit, x, wanted[1])
+        return
+    main = unit.main
+    assert main is not None
+    result, name, mover = low.result(unit), unit_name(unit), Mover(low, unit.origins)
+    tensor = x.tensor
+    if wanted[1] != whole[1]:
+        cut = Slice(
+            name=f"{name}/channels",
+            inputs=(tensor.name,),
+            output=f"{result.name}/channels",
+            start=wanted[1].start,
+            stop=wanted[1].stop,
+        )
+        like = replace(tensor, shape=(1, wanted[1].count, tensor.height, tensor.width))
+        tensor = mover.emit(cut, like, (tensor.height, tensor.width))
+    rows, columns = (wanted[2], wanted[3]) if len(wanted) > 3 else (Steps(0, 1), wanted[2])
+    picked = mover.pick(tensor, rows, columns, f"{result.name}/picked")
+    _finish_picked(low, unit, picked, result, main.input(0))
+
+
+def _finish_picked(low: Lowering, unit: Unit, picked: Tensor, result: Tensor, leaf: str) -> None:
+    table = requant_table(low, leaf, unit)
+    if table is not None:
+        node = low.table_node(f"{unit_name(unit)}/rescale", picked.name, table, result.name)
+        low.finish(unit, node, result, Verdict.ARRAY, "a convolution that picks pixels")
+        return
+    low.bind(unit.output, picked.name)
+    low.judge(unit, Verdict.ARRAY, "a convolution that picks pixels")
+
+
+def _finish_channels(low: Lowering, unit: Unit, x: Operand, kept: Steps) -> None:
     main = unit.main
     assert main is not None
     name = unit_name(unit) if len(main.outputs) == 1 else f"{unit_name(unit)}:{main.outputs.index(unit.body)}"
-    node = Slice(name=name, inputs=(x.tensor.name,), output="", start=start, stop=stop)
+    node = Slice(name=name, inputs=(x.tensor.name,), output="", start=kept.start, stop=kept.stop)
     finish_move(low, unit, x, main.input(0), node, Verdict.PLACEMENT)

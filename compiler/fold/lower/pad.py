@@ -1,0 +1,69 @@
+"""Pad by a constant along height and width: an average over single pixels, or part of the convolution behind it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from ...importer import Model, OnnxNode
+from ..bytewise import clamp_table, requant_table
+from ..lowering import Lowering, Refusal, Verdict, lowers, unit_name
+from ..movement import pad_value
+from ..qparams import quantize
+from ..spatial import Mover, Steps
+from ..units import Unit
+
+
+@lowers("Pad")
+def lower_pad(low: Lowering, unit: Unit) -> None:
+    """Lower a border of one value; negative borders cut off."""
+    main = unit.main
+    assert main is not None
+    leaf = main.input(0)
+    x, result = low.image(leaf), low.result(unit)
+    borders = _borders(low.model, main, len(x.shape))
+    mover, name = Mover(low, unit.origins), unit_name(unit)
+    tensor = x.tensor
+    table = requant_table(low, leaf, unit)
+    if table is not None:
+        node = low.table_node(f"{name}/rescale", tensor.name, table, f"{result.name}/rescaled")
+        like = replace(result, shape=tensor.shape)
+        tensor = mover.emit(node, like, (tensor.height, tensor.width))
+    rows, columns = (
+        Steps(max(0, -a), size - max(0, -b)) for (a, b), size in zip(borders, tensor.shape[2:], strict=True)
+    )
+    if min(rows.count, columns.count) < 1:
+        raise Refusal("it cuts off everything", "remove the node")
+    tensor = mover.pick(tensor, rows, columns, f"{result.name}/cut")
+    (top, bottom), (left, right) = ((max(0, a), max(0, b)) for a, b in borders)
+    padded = mover.pad(tensor, (top, left, bottom, right), _byte(low, unit, main), result.name)
+    low.bind(unit.output, padded.name)
+    low.judge(unit, Verdict.VECTOR)
+
+
+def _byte(low: Lowering, unit: Unit, node: OnnxNode) -> int:
+    """The border's value as the unit quantises it, in int8 terms."""
+    value = pad_value(low.model, node)
+    if value is None:
+        raise Refusal("its value is not a constant", "pad with a constant")
+    params = low.params(unit)
+    byte = int(quantize(np.array(value, np.float32), params)) - 128 * params.unsigned
+    clamps = clamp_table(low, unit)
+    return byte if clamps is None else int(clamps[byte & 0xFF])
+
+
+def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], tuple[int, int]]:
+    """Borders before and after, of height and of width."""
+    if node.text("mode", "constant") != "constant":
+        raise Refusal(f"it pads in mode {node.text('mode', '')}", "pad with a constant")
+    given = model.constant(node.input(1)) if node.input(1) else np.array(node.integers("pads", ()))
+    axes = model.constant(node.input(3)) if node.input(3) else np.arange(rank)
+    if given is None or axes is None or given.size != 2 * axes.size:
+        raise Refusal("its borders are not constants", "pad by constants")
+    borders = [(0, 0)] * max(4, rank)
+    for axis, first, last in zip(axes.ravel(), given.ravel()[: axes.size], given.ravel()[axes.size :], strict=True):
+        borders[int(axis) % rank] = (int(first), int(last))
+    if any(b != (0, 0) for b in borders[:2]):
+        raise Refusal("it pads channels or the batch", "pad along height and width")
+    return (borders[2], borders[3]) if rank > 3 else ((0, 0), borders[2])

@@ -1,0 +1,82 @@
+"""Elementwise operators with a constant for each channel, and operands of one pixel."""
+
+import numpy as np
+import pytest
+
+from tests.support.lowered import judged, kinds
+from tests.support.onnx_maker import OnnxMaker
+
+
+def per_channel(m, channels, low, high, form):
+    values = np.random.default_rng(m.rng.getrandbits(32)).uniform(low, high, channels).astype(np.float32)
+    return m.constant(values.reshape(form))
+
+
+@pytest.mark.parametrize("form", [(1, 8, 1, 1), (8, 1, 1)])
+@pytest.mark.parametrize("op", ["Mul", "Add", "Sub", "Div"])
+def test_float_constants(op, form, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    reach = (0.5, 1.5) if op in ("Mul", "Div") else (-20 * x.scale, 20 * x.scale)
+    (value,) = m.node(op, [x.name, per_channel(m, 8, *reach, form)])
+    m.output(m.pair(value, x.shape, x.scale * 1.1))
+    found = judged(m, seed)
+    assert kinds(found) == ["Conv", "Conv"]
+    assert found.folded.graph.nodes[1].group == 8
+
+
+@pytest.mark.parametrize("op", ["Mul", "Add"])
+def test_quantised_constants(op, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    codes = np.random.default_rng(rng.getrandbits(32)).integers(100, 255, (1, 8, 1, 1)).astype(np.uint8)
+    (constant,) = m.node(
+        "DequantizeLinear", [m.constant(codes), m.constant(np.float32(0.0071)), m.constant(np.uint8(3))]
+    )
+    (value,) = m.node(op, [x.name, constant])
+    m.output(m.pair(value, x.shape, x.scale * 1.3))
+    assert kinds(judged(m, seed)) == ["Conv", "Conv"]
+
+
+def test_a_chain_with_a_clamp(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    slopes = np.random.default_rng(seed).uniform(-1.5, 1.5, (1, 8, 1, 1)).astype(np.float32)
+    slopes[0, :3, 0, 0] = 0, 1e-9, -1e-3
+    (value,) = m.node("Mul", [x.name, m.constant(slopes)])
+    (value,) = m.node("Add", [value, per_channel(m, 8, -5 * x.scale, 5 * x.scale, (1, 8, 1, 1))])
+    (value,) = m.node("Relu", [value])
+    m.output(m.pair(value, x.shape, x.scale * 0.7, 0))
+    judged(m, seed)
+
+
+def test_batch_normalisation(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    noise = np.random.default_rng(seed)
+    constants = [noise.uniform(0.5, 1.5, 8), noise.normal(0, 0.2, 8), noise.normal(0, 0.2, 8), noise.uniform(0.5, 2, 8)]
+    (value,) = m.node("BatchNormalization", [x.name, *(m.constant(c.astype(np.float32)) for c in constants)])
+    m.output(m.pair(value, x.shape, x.scale * 1.3))
+    judged(m, seed)
+
+
+def test_rows_of_a_gemm(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(8, 1, 1), 10, 1)
+    (flat,) = m.node("Flatten", [x.name])
+    row = m.pair(flat, (1, 10), x.scale)
+    (value,) = m.node("Add", [row.name, per_channel(m, 10, -9 * x.scale, 9 * x.scale, (10,))])
+    m.output(m.pair(value, (1, 10), x.scale * 1.2))
+    judged(m, seed)
+
+
+@pytest.mark.parametrize("size", [5, 15, 17])
+@pytest.mark.parametrize("op", ["Mul", "Add"])
+def test_an_operand_of_one_pixel_is_repeated(op, size, rng, seed):
+    """Squeeze and excitation: a gate for each channel."""
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, size, 9), 8)
+    (mean,) = m.node("GlobalAveragePool", [x.name])
+    gate = m.unary("Sigmoid", m.conv(m.pair(mean, (1, 8, 1, 1), x.scale), 8, 1), 1 / 255)
+    m.output(m.binary(op, x, gate, x.scale))
+    judged(m, seed)

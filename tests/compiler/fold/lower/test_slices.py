@@ -1,0 +1,64 @@
+"""Slice, Split and Concat along height and width, and both at once with channels."""
+
+import numpy as np
+import pytest
+
+from tests.support.lowered import judged, kinds
+from tests.support.onnx_maker import OnnxMaker, Value
+
+
+def sliced(m, x, starts, ends, axes, steps=None):
+    inputs = [x.name, *(m.constant(np.array(v)) for v in (starts, ends, axes))]
+    if steps:
+        inputs.append(m.constant(np.array(steps)))
+    shape = list(x.shape)
+    for start, end, axis, step in zip(starts, ends, axes, steps or [1] * len(axes), strict=True):
+        shape[axis] = len(range(*slice(start, end, step).indices(shape[axis])))
+    return Value(m.node("Slice", inputs)[0], tuple(shape), x.scale)
+
+
+@pytest.mark.parametrize(
+    ("starts", "ends", "axes", "steps"),
+    [
+        ([2], [7], [2], None), ([1, 0], [9, -1], [2, 3], [2, 3]), ([-3], [1 << 62], [3], None),
+        ([1, 2, 0], [3, 9, 4], [1, 2, 3], [1, 1, 2]), ([19], [21], [2], None),
+    ],
+)  # fmt: skip
+def test_slices_pick_pixels(starts, ends, axes, steps, rng, seed):
+    m = OnnxMaker(rng)
+    x = sliced(m, m.conv(m.image(3, 24, 9), 4), starts, ends, axes, steps)
+    m.output(m.pair(x.name, x.shape, x.scale))
+    assert "Conv" in kinds(judged(m, seed))[1:]
+
+
+def test_the_focus_of_yolov5(rng, seed):
+    """Every second pixel four times, side by side as channels."""
+    m = OnnxMaker(rng)
+    x = m.image(3, 8, 8)
+    parts = [sliced(m, x, [a, b], [8, 8], [2, 3], [2, 2]) for a in (0, 1) for b in (0, 1)]
+    (joined,) = m.node("Concat", [p.name for p in parts], axis=1)
+    m.output(m.conv(m.pair(joined, (1, 12, 4, 4), x.scale, 0), 6))
+    judged(m, seed)
+
+
+@pytest.mark.parametrize("axis", [2, 3])
+def test_split_and_concat_along_pixels(axis, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 8, 8), 4)
+    names = m.node("Split", [x.name, m.constant(np.array([3, 5]))], [m.fresh("part"), m.fresh("part")], axis=axis)
+    shapes = [tuple(n if a == axis else s for a, s in enumerate(x.shape)) for n in (3, 5)]
+    one, two = (m.pair(n, s, x.scale * f) for n, s, f in zip(names, shapes, (1.0, 1.5), strict=True))
+    (back,) = m.node("Concat", [two.name, one.name], axis=axis)
+    m.output(m.pair(back, x.shape, x.scale * 1.2))
+    judged(m, seed)
+
+
+def test_sequences_are_joined(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 1, 8), 4, 1)
+    (flat,) = m.node("Reshape", [x.name, m.constant(np.array([1, 4, 8]))])
+    one = m.pair(flat, (1, 4, 8), x.scale)
+    two = m.unary("Sigmoid", one, 1 / 255)
+    (joined,) = m.node("Concat", [one.name, two.name], axis=2)
+    m.output(m.pair(joined, (1, 4, 16), x.scale))
+    judged(m, seed)

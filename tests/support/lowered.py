@@ -1,0 +1,33 @@
+"""Judges a lowering: the integer graph equals onnxruntime, and the instruction simulator equals the golden model."""
+
+from __future__ import annotations
+
+import numpy as np
+import onnx
+
+from compiler.schedule import compile_graph
+from hw.spec.arith import Match
+from hw.spec.params import preset
+from sim.backend import IsaBackend
+from sim.golden import run_graph
+from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import Parity, assert_equal, graph_inputs, random_feeds
+
+
+def judged(maker: OnnxMaker, seed: int) -> Parity:
+    """A model without a host part, on every level below RTL."""
+    model: onnx.ModelProto = maker.model()
+    found = assert_equal(model, seed)
+    assert found.folded.host_tail is None, [v for v in found.folded.verdicts if v.verdict == "host"]
+    inputs = graph_inputs(found.folded, random_feeds(model, seed))
+    golden = run_graph(found.folded.graph, inputs, match=Match.ORT)
+    program = compile_graph(found.folded.graph, preset("nano").replace(vector_multiply=True, vector_average=True))
+    made = IsaBackend(check=True).run(program, inputs).outputs
+    for name, values in golden.items():
+        np.testing.assert_array_equal(made[name], values, err_msg=name)
+    return found
+
+
+def kinds(found: Parity) -> list[str]:
+    """The graph's operations by name."""
+    return [type(n).__name__ for n in found.folded.graph.nodes]
