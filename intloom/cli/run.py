@@ -125,8 +125,9 @@ def _run(
         return
     with terminal.progress() as tell:
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
+        steps = "cycles" if backend is BackendName.RTL else "instructions"
         runner = open_backend(backend, bundle, shown, keep_tensors=check)
-        done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell))
+        done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell, steps))
     divergence = None
     if done.golden_differs and backend is BackendName.RTL:
         terminal.say("results differ: looking for the first instruction that went wrong")
@@ -187,14 +188,15 @@ def _run_layers(
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
-def watcher(tell: Tell) -> ProgressCallback:
-    """Shows a run's progress, layer by layer."""
+def watcher(tell: Tell, steps: str = "cycles") -> ProgressCallback:
+    """Shows a run's progress: layers, and simulated cycles (or other `steps`) with their rate and the time left."""
     # Until the first report comes, Verilog may have to be generated and a simulator built.
     tell("prepare", 0, 1)
 
     def watch(progress: Progress) -> None:
         tell("prepare", 1, 1)
         tell("layers", progress.layers_done, progress.layers)
+        tell(steps, progress.cycle, progress.cycle + round(progress.seconds_left * progress.sim_hz))
 
     return watch
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shlex
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
@@ -49,8 +50,8 @@ class Case:
 
     @property
     def reproduce(self) -> str:
-        """The command that runs this case alone."""
-        return f"intloom regress {self.suite} --case {self.name}"
+        """The command that runs this case alone, whether or not it has passed before."""
+        return f"intloom regress {self.suite} --case {shlex.quote(self.name)} --fresh"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -67,6 +68,8 @@ class CaseResult:
     compared_bytes: int = 0
     seed: int = 0
     reproduce: str = ""
+    version: str = ""
+    """The project's sources that gave this result; see `sim.regress.version`."""
     remark: str = ""
     """What is worth knowing about a case that passed."""
 

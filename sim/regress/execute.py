@@ -20,6 +20,7 @@ from sim.rtl.job import MemorySettings
 from .case import Case, CaseResult, Judgement, Network, Outcome, Tools
 from .faults import fault
 from .graphs import make_graph
+from .version import project_version
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,6 +61,7 @@ def execute(case: Case, tools: Tools) -> CaseResult:
         seed=case.seed,
         reproduce=case.reproduce,
         remark=found.remark,
+        version=project_version(),
     )
 
 

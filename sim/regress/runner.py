@@ -59,7 +59,8 @@ def run_cases(
     tools
         What cases need from above this package.
     folder
-        Where results are kept; with `resume`, cases that passed there before are not run again.
+        Where results are kept; with `resume`, cases that passed there before, with the same sources, are not
+        run again.
     jobs
         Processes on this machine.
     dask
@@ -72,7 +73,7 @@ def run_cases(
     store = Store(folder)
     known = store.passed() if resume else {}
     if not resume:
-        store.clear()
+        store.forget({c.key for c in cases})
     done = {c.key: known[c.key] for c in cases if c.key in known}
     resumed = len(done)
     waiting = [c for c in cases if c.key not in done]

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Iterable
+from collections.abc import Container
 from dataclasses import asdict
 from pathlib import Path
 
 from hw.spec.errors import DiskError
 
 from .case import CaseResult, Outcome
+from .version import project_version
 
 RESULTS = "results.jsonl"
 
@@ -32,7 +33,7 @@ class Store:
         self._path = folder / RESULTS
 
     def passed(self) -> dict[str, CaseResult]:
-        """Cases that have passed before, by key; a line that was cut off by a crash is passed over."""
+        """Cases that have passed with the present sources, by key; a line that a crash has cut off is passed over."""
         if not self._path.exists():
             return {}
         found = {}
@@ -40,7 +41,8 @@ class Store:
             result = _parse(line)
             if result is not None:
                 found[result.key] = result
-        return {key: r for key, r in found.items() if r.outcome is Outcome.PASS}
+        version = project_version()
+        return {key: r for key, r in found.items() if r.outcome is Outcome.PASS and r.version == version}
 
     def add(self, result: CaseResult) -> None:
         """Append a result; it is on the disk when this returns."""
@@ -53,10 +55,11 @@ class Store:
         except OSError as error:
             raise DiskError(f"cannot write {self._path}: {error.strerror}") from None
 
-    def clear(self, keep: Iterable[CaseResult] = ()) -> None:
-        """Forget all results but those."""
+    def forget(self, keys: Container[str]) -> None:
+        """Forget the results of these cases."""
+        kept = [r for r in self.passed().values() if r.key not in keys]
         self._path.unlink(missing_ok=True)
-        for result in keep:
+        for result in kept:
             self.add(result)
 
 

@@ -6,8 +6,12 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from compiler.frontend import fold_model
+from compiler.importer import load_model
+from compiler.ir import Add, Conv, MaxPool, Resize
 from compiler.schedule import compile_graph
 from hw.spec.errors import CapacityError, EnvironmentFault, UsageError
+from intloom.flow.networks import quantized_network
 from sim.regress import runner
 from sim.regress.case import Case, CaseResult, Outcome, Tools
 from sim.regress.execute import execute
@@ -16,6 +20,7 @@ from sim.regress.reports import html, junit, to_json, write_reports
 from sim.regress.runner import Summary, run_cases
 from sim.regress.store import RESULTS, Store
 from sim.regress.suites import SUITES, random_hardware, suite
+from sim.regress.version import project_version
 
 TOOLS = Tools(compile_graph)
 
@@ -23,8 +28,9 @@ TOOLS = Tools(compile_graph)
 def result(name="a", outcome=Outcome.PASS, message=""):
     key = f"key-{name}"
     return CaseResult(
-        suite="smoke", name=name, key=key, outcome=outcome, seconds=0.5, message=message, reproduce=f"run {name}"
-    )
+        suite="smoke", name=name, key=key, outcome=outcome, seconds=0.5, message=message, reproduce=f"run {name}",
+        version=project_version(),
+    )  # fmt: skip
 
 
 def test_every_suite_has_cases_with_names_of_their_own():
@@ -89,6 +95,41 @@ def test_a_stopped_run_goes_on_where_it_ended(tmp_path, monkeypatch):
     assert ran == [c.name for c in cases]
     run_cases(cases, TOOLS, tmp_path, resume=False)
     assert len(ran) == 2 * len(cases)
+
+
+def test_what_passed_with_other_sources_is_run_again(tmp_path):
+    store = Store(tmp_path)
+    store.add(result("a"))
+    store.add(dataclasses.replace(result("b"), version="of yesterday"))
+    assert set(store.passed()) == {"key-a"}
+
+
+def test_a_fresh_case_leaves_the_others_as_they_are(tmp_path, monkeypatch):
+    monkeypatch.setattr(runner, "execute", lambda case, _tools: dataclasses.replace(result(case.name), key=case.key))
+    cases = suite("smoke")
+    run_cases(cases, TOOLS, tmp_path)
+    run_cases(cases[:1], TOOLS, tmp_path, resume=False)
+    assert set(Store(tmp_path).passed()) == {c.key for c in cases}
+
+
+def test_the_layers_suite_has_every_layer_of_yolov8n():
+    """Against the network itself; where it needs a table alone follows from its scales."""
+    graph = fold_model(load_model(quantized_network("yolov8n", 96))).graph
+    wanted = set()
+    for node in graph.nodes:
+        _, channels, height, _ = graph.tensors[node.inputs[0]].shape
+        if isinstance(node, Conv):
+            wanted.add(("conv", channels, node.weights.shape[1], node.weights.shape[3], node.strides[0], height))
+        elif isinstance(node, MaxPool | Resize | Add):
+            wanted.add((type(node).__name__.lower(), channels, height))
+    found = set()
+    for case in suite("layers"):
+        a = case.arguments
+        if case.graph == "conv":
+            found.add(("conv", a["inputs"], a["outputs"], a["kernel"], a["stride"], a["height"]))
+        elif case.graph != "concat":
+            found.add(({"residual": "add"}.get(case.graph, case.graph), a["channels"], a["height"]))
+    assert not wanted - found
 
 
 def test_reports_hold_every_case_and_name_the_command_that_reproduces_a_failure(tmp_path):
