@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -91,6 +92,18 @@ def _here(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult
         for case in cases:
             yield execute(case, tools)
         return
+    left = {c.key: c for c in cases}
+    try:
+        for result in _side_by_side(cases, tools, jobs):
+            del left[result.key]
+            yield result
+    except BrokenProcessPool:
+        # One of them has taken its process down, and with it the pool: each of the rest in a process of its own.
+        for case in left.values():
+            yield _alone(case, tools)
+
+
+def _side_by_side(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult]:
     # Fresh processes: forking one that holds threads (numpy, onnxruntime) may deadlock.
     with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
         futures = [pool.submit(execute, case, tools) for case in cases]
@@ -102,8 +115,28 @@ def _here(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult
             raise
 
 
+def _alone(case: Case, tools: Tools) -> CaseResult:
+    try:
+        return next(_side_by_side([case], tools, 1))
+    except BrokenProcessPool:
+        return _dead(case)
+
+
+def _dead(case: Case) -> CaseResult:
+    return CaseResult(
+        suite=case.suite,
+        name=case.name,
+        key=case.key,
+        outcome=Outcome.ERROR,
+        seconds=0.0,
+        message="the process that ran it died, perhaps for want of memory",
+        seed=case.seed,
+        reproduce=case.reproduce,
+    )
+
+
 def _on_dask(cases: Sequence[Case], tools: Tools, address: str) -> Iterator[CaseResult]:
-    from distributed import Client
+    from distributed import Client, KilledWorker
     from distributed import as_completed as dask_completed
 
     try:
@@ -114,6 +147,11 @@ def _on_dask(cases: Sequence[Case], tools: Tools, address: str) -> Iterator[Case
         ) from None
     with client, client.as_current():
         # A case may run twice when its worker dies, so its key alone names it.
-        futures = [client.submit(execute, c, tools, key=f"case-{c.key}", retries=_RETRIES, pure=False) for c in cases]
-        for future in dask_completed(futures):
-            yield future.result()
+        futures = {
+            client.submit(execute, c, tools, key=f"case-{c.key}", retries=_RETRIES, pure=False): c for c in cases
+        }
+        for future in dask_completed(list(futures)):
+            try:
+                yield future.result()
+            except KilledWorker:
+                yield _dead(futures[future])

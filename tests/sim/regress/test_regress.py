@@ -2,6 +2,8 @@
 
 import dataclasses
 import json
+import os
+import signal
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -163,6 +165,22 @@ def test_a_scheduler_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
     monkeypatch.setattr(runner, "_CONNECT_SECONDS", 1)
     with pytest.raises(EnvironmentFault, match=r"cannot reach the Dask scheduler at tcp://127.0.0.1:9"):
         run_cases(suite("smoke"), TOOLS, tmp_path, dask="tcp://127.0.0.1:9")
+
+
+def deadly(graph, params):
+    """A compiler that dies of residual graphs, and refuses others."""
+    if any(isinstance(n, Add) for n in graph.nodes):
+        os.kill(os.getpid(), signal.SIGKILL)
+    return refusing(graph, params)
+
+
+@pytest.mark.slow
+def test_a_case_that_kills_its_process_is_an_error_and_the_others_are_run(tmp_path):
+    summary = run_cases(suite("smoke"), Tools(deadly), tmp_path, jobs=2)
+    assert [r.name for r in summary.results] == [c.name for c in suite("smoke")]
+    dead = [r for r in summary.results if "the process that ran it died" in r.message]
+    assert [r.name.split("-")[0] for r in dead] == ["residual"]
+    assert all("too large" in r.message for r in summary.results if r not in dead)
 
 
 @pytest.mark.slow
