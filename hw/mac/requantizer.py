@@ -1,13 +1,16 @@
 """The requantiser: an accumulator to an int8, rounded as `hw.spec.arith.requantize` says.
 
-Sum and scale are brought to numbers with their top bit set, so that the product's top bit stands in one of two places:
-rounding to 24 bits as fp32 does (`ort`), or cutting there and remembering what was lost (`exact`), happens at a fixed
-place. After the clamp only nine positions of the binary point matter; any other means 0 or a clamped result.
+Sum and scale are brought to numbers with their top bit set, so that the product's top bit stands in one of two places.
+After the clamp only nine positions of the binary point matter; any other means 0 or a clamped result. Below the point
+it is enough to know the bit worth a half, and whether the bits below that are all zeros, or all ones: the product is
+never rounded to 24 bits, as fp32 would (`ort`), for that only makes ties of what lies next to a tie.
 """
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -16,10 +19,31 @@ from hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Match, Scal
 from hw.spec.params import HardwareParams
 
 _SUM_BITS = 32
+_STEPS = ((16,), (8, 4), (2, 1))
+"""Places by which a sum may move in each stage of its normalisation; one less than its bits in all."""
 _TOP = FP32_SIGNIFICAND_BITS
 _POINT_BITS = 9
 _MOST_PLACES = 8
 """Places of the binary point that give results from 0 to 255, less one."""
+_WINDOW_BITS = _MOST_PLACES + 1
+"""A result's bits and the half below them, at the highest place of the point."""
+
+_BELOW = data.StructLayout({"zeros": 1, "ones": 1, "half": 1, "rest": 1})
+"""What lies below the window: the product's bits down to the 24th are all zeros, or all ones; the bit after them, worth
+half of the 24th, is set; so is one after that."""
+
+
+@dataclass(frozen=True)
+class _Placed:
+    """A magnitude's whole part, whether it is 256 or more, its fraction's first bit, whether the fraction is a tie."""
+
+    whole: Signal
+    huge: Signal
+    half: Signal
+    tie: Signal
+
+
+_PLACED = {"whole": _MOST_PLACES, "huge": 1, "half": 1, "tie": 1}
 
 
 class RequantizerLane(wiring.Component):
@@ -65,39 +89,35 @@ class RequantizerLane(wiring.Component):
         return requantize(wrap(acc + bias, _SUM_BITS), scale, zero_point, match)
 
     def elaborate(self, platform: object) -> Module:
-        """Ten stages; the sign follows the magnitude through them."""
+        """Ten stages; the sign goes along."""
         m = Module()
-        negative = Signal()
-        signs = Signal(self.ZERO_POINT_STAGE - 1, reset_less=True)
-        m.d.sync += signs.eq(Cat(negative, signs))
-        magnitude = self._magnitude(m, negative)
-        normal, zeros = self._normalize(m, magnitude)
-        significand, zeros = self._round_sum(m, normal, zeros)
-        product, point = self._multiply(m, significand, zeros)
-        top, lost, point = self._round_product(m, product, point)
-        self._finish(m, top, lost, point, signs[-1])
-        return m
-
-    def _magnitude(self, m: Module, negative: Signal) -> Signal:
-        """Stages 0 and 1: add the bias, take the sign away."""
         total = Signal(signed(_SUM_BITS), reset_less=True)
-        magnitude = Signal(_SUM_BITS, reset_less=True)
         with m.If(self.enable[0]):
             m.d.sync += total.eq(self.acc + self.bias)
-        m.d.comb += negative.eq(total < 0)
-        with m.If(self.enable[1]):
-            m.d.sync += magnitude.eq(Mux(negative, -total, total))
-        return magnitude
+        before = Signal(self.ZERO_POINT_STAGE - 1, reset_less=True)
+        signs = Cat(total[-1], before)
+        m.d.sync += before.eq(signs)
+        normal, zeros = self._normalize(m, total, signs)
+        significand, zeros = self._round_sum(m, normal, zeros, signs[3])
+        product, point = self._multiply(m, significand, zeros)
+        window, below, point = self._align(m, product, point)
+        self._finish(m, self._place(m, window, below, point), signs[-1])
+        return m
 
-    def _normalize(self, m: Module, magnitude: Signal) -> tuple[Signal, Signal]:
-        """Stages 2 and 3: move the top bit up to bit 31 and count the places."""
-        value: Value = magnitude
+    def _normalize(self, m: Module, total: Signal, signs: Value) -> tuple[Signal, Signal]:
+        """Stages 1 to 3: move the top bit up to bit 31 and count the places.
+
+        A negative sum is turned over bit by bit, ones coming in from below: what it lacks then is one at the very end.
+        """
+        value: Value = total.as_unsigned() ^ signs[0].replicate(_SUM_BITS)
         count: list[Signal] = []
-        for stage, steps in ((2, (16, 8)), (3, (4, 2, 1))):
+        for stage, steps in enumerate(_STEPS, start=1):
+            fill = signs[stage - 1]
             for step in steps:
                 up = Signal(name=f"up{step}")
                 moved = Signal(_SUM_BITS, name=f"moved{step}")
-                m.d.comb += [up.eq(~value[-step:].any()), moved.eq(Mux(up, value << step, value))]
+                higher = Cat(fill.replicate(step), value)[:_SUM_BITS]
+                m.d.comb += [up.eq(~value[-step:].any()), moved.eq(Mux(up, higher, value))]
                 value = moved
                 count.insert(0, up)
             held = Signal(_SUM_BITS, name=f"normal{stage}", reset_less=True)
@@ -107,23 +127,30 @@ class RequantizerLane(wiring.Component):
             value, count = held, list(zeros)
         return value, zeros
 
-    def _round_sum(self, m: Module, normal: Signal, zeros: Signal) -> tuple[Signal, Signal]:
-        """Stage 4: round to 24 bits, ties to even; a carry out leaves one leading zero less, so zeros may become -1."""
-        significand = Signal(self._significand_bits, reset_less=True)
+    def _round_sum(self, m: Module, normal: Signal, zeros: Signal, negative: Value) -> tuple[Signal, Signal]:
+        """Stage 4: add what negative sums lack, round to 24 bits, ties to even.
+
+        A carry out leaves one leading zero less, so zeros may become -1.
+        """
+        bits = self._significand_bits
+        significand = Signal(bits, reset_less=True)
         counted = Signal(signed(len(zeros) + 1), name="counted", reset_less=True)
+        kept, dropped = normal[-bits:], normal[:-bits]
+        more = self._rounds_up(kept[0], dropped, negative) if len(dropped) else negative
+        rounded = Signal(bits + 1)
+        m.d.comb += rounded.eq(kept + more)
+        carry = rounded[-1]
         with m.If(self.enable[4]):
-            if self._ort:
-                kept, dropped = normal[-_TOP:], normal[:-_TOP]
-                rounded = Signal(_TOP + 1)
-                m.d.comb += rounded.eq(kept + (dropped[-1] & (dropped[:-1].any() | kept[0])))
-                carry = rounded[-1]
-                m.d.sync += [
-                    significand.eq(Cat(rounded[: _TOP - 1], rounded[_TOP - 1] | carry)),
-                    counted.eq(zeros - carry),
-                ]
-            else:
-                m.d.sync += [significand.eq(normal), counted.eq(zeros)]
+            m.d.sync += [
+                significand.eq(Cat(rounded[: bits - 1], rounded[bits - 1] | carry)),
+                counted.eq(zeros - carry),
+            ]
         return significand, counted
+
+    def _rounds_up(self, last: Value, dropped: Value, negative: Value) -> Value:
+        """Whether `dropped`, and one more at its end if `negative`, is more than half of `last`, or half and odd."""
+        half, rest = dropped[-1], dropped[:-1]
+        return Mux(negative, half | (rest.all() & last), half & (rest.any() | last))
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
         """Stages 5 and 6: four partial products, each small enough for one 18 x 18 multiplier, and their sum."""
@@ -134,7 +161,7 @@ class RequantizerLane(wiring.Component):
                 part = Signal(len(x) + len(f), name=f"part{i}{j}", reset_less=True)
                 with m.If(self.enable[5]):
                     m.d.sync += part.eq(x * f)
-                parts.append(part << (i * x_split + j * f_split))
+                parts.append(part)
         # Right shift that brings the top 24 bits of the largest product to their weight, less that of 255.xx.
         offset = self._mantissa_bits + (_SUM_BITS - _TOP) + (_TOP - _MOST_PLACES)
         point5 = Signal(signed(_POINT_BITS), reset_less=True)
@@ -142,52 +169,71 @@ class RequantizerLane(wiring.Component):
         product = Signal(self._significand_bits + self._mantissa_bits, reset_less=True)
         with m.If(self.enable[5]):
             m.d.sync += point5.eq(zeros + self.exponent - offset)
+        # The outer parts do not overlap, and nothing is added to the lowest bits.
+        outer = Cat(parts[0], parts[3])
+        low = min(x_split, f_split)
+        middle = (parts[1] << (f_split - low)) + (parts[2] << (x_split - low))
         with m.If(self.enable[6]):
-            m.d.sync += [product.eq((parts[0] + parts[1]) + (parts[2] + parts[3])), point6.eq(point5)]
+            m.d.sync += [product.eq(Cat(outer[:low], outer[low:] + middle)), point6.eq(point5)]
         return product, point6
 
-    def _round_product(self, m: Module, product: Signal, point: Signal) -> tuple[Signal, Value, Signal]:
-        """Stage 7: 24 bits from the top bit on, rounded as fp32 does (`ort`) or with a flag for lost bits (`exact`)."""
-        aligned = Signal.like(product)
+    def _align(self, m: Module, product: Signal, point: Signal) -> tuple[Signal, data.View[data.StructLayout], Signal]:
+        """Stage 7: a window of bits from the product's top bit on, and what lies below."""
         high = product[-1]
-        m.d.comb += aligned.eq(Mux(high, product, product << 1))
-        kept, dropped = aligned[-_TOP:], aligned[:-_TOP]
-        top = Signal(_TOP + 1, reset_less=True)
-        lost = Signal(reset_less=True)
+        after_window = len(product) - 1 - _WINDOW_BITS
+        after_kept = len(product) - 1 - _TOP
+        # Where these places stand when the top bit is not set; else they stand one higher.
+        kept, ends = product[after_kept + 1 : after_window], (product[after_kept], product[after_window])
+        window = Signal(_WINDOW_BITS, reset_less=True)
+        below = Signal(_BELOW, reset_less=True)
         moved = Signal.like(point, name="point7", reset_less=True)
         with m.If(self.enable[7]):
-            m.d.sync += moved.eq(point + ~high)
-            if self._ort:
-                m.d.sync += top.eq(kept + (dropped[-1] & (dropped[:-1].any() | kept[0])))
-            else:
-                m.d.sync += [top.eq(kept), lost.eq(dropped.any())]
-        return top, (Const(0, 1) if self._ort else lost), moved
-
-    def _finish(self, m: Module, top: Signal, lost: Value, point: Signal, negative: Signal) -> None:
-        """Stages 8 and 9: place the binary point; then round half to even, give the sign back, add, clamp."""
-        kept = Signal(data.StructLayout({"fraction": _TOP, "integer": 9}))
-        whole = Signal(9, reset_less=True)
-        up = Signal(reset_less=True)
-        huge = Signal(reset_less=True)
-        m.d.comb += kept.as_value().eq((top << _MOST_PLACES) >> point[:4])
-        half, rest = kept.fraction[-1], kept.fraction[:-1].any() | lost
-        with m.If(self.enable[8]):
-            inside = (point >= 0) & (point <= _MOST_PLACES)
             m.d.sync += [
-                huge.eq((point < 0) & top[-2:].any()),
-                whole.eq(Mux(inside, kept.integer, 0)),
-                up.eq(inside & half & (rest | kept.integer[0])),
+                moved.eq(point + ~high),
+                window.eq(Mux(high, product[-_WINDOW_BITS:], product[after_window:-1])),
+                below.zeros.eq(~kept.any() & ~Mux(high, *reversed(ends))),
+                below.ones.eq(kept.all() & Mux(high, *reversed(ends))),
+                below.half.eq(Mux(high, product[after_kept], product[after_kept - 1])),
+                below.rest.eq(product[: after_kept - 1].any() | (high & product[after_kept - 1])),
             ]
-        rounded = Signal(10)
-        total = Signal(signed(12))
-        m.d.comb += [
-            rounded.eq(whole + up),
-            total.eq(Mux(negative, -rounded, rounded) + self.zero_point),
-        ]
+        return window, below, moved
+
+    def _place(self, m: Module, window: Signal, below: data.View[data.StructLayout], point: Signal) -> _Placed:
+        """Stage 8: place the binary point, and see what the fraction is."""
+        value: Value = window
+        zeros, ones = below.zeros, below.ones
+        for step in (8, 4, 2, 1):
+            moves, out = point[step.bit_length() - 1], value[:step]
+            zeros, ones = zeros & ~(moves & out.any()), ones & (~moves | out.all())
+            value = Mux(moves, value[step:], value)
+        half = value[0]
+        if self._ort:
+            # Half a last place of fp32 above or below: fp32 sees the tie itself.
+            tie = Mux(half, zeros & ~(below.half & below.rest), ones & below.half)
+        else:
+            tie = half & zeros & ~below.half & ~below.rest
+        inside = (point >= 0) & (point <= _MOST_PLACES)
+        placed = _Placed(*(Signal(width, name=name, reset_less=True) for name, width in _PLACED.items()))
+        with m.If(self.enable[8]):
+            m.d.sync += [
+                placed.huge.eq((point < 0) & window[-1]),
+                placed.whole.eq(Mux(inside, value[1:], 0)),
+                placed.half.eq(inside & half),
+                placed.tie.eq(inside & tie),
+            ]
+        return placed
+
+    def _finish(self, m: Module, placed: _Placed, negative: Value) -> None:
+        """Stage 9: round half to even, give the sign back, add, clamp."""
+        up = Mux(placed.tie, placed.whole[0], placed.half)
+        signed_whole = placed.whole ^ negative.replicate(_MOST_PLACES)
+        total = Signal(signed(_MOST_PLACES + 2))
+        # -(whole + up) is ~whole + 1 - up; the lowest bits make the carry into one adder.
+        carry = up ^ negative
+        m.d.comb += total.eq(
+            (Cat(carry, signed_whole, negative).as_signed() + Cat(carry, self.zero_point).as_signed()) >> 1
+        )
+        low = Mux(placed.huge, negative, total[-1])
+        fits = (total[7:] == 0) | total[7:].all()
         with m.If(self.enable[9]):
-            with m.If(Mux(huge, negative, total < INT8_MIN)):
-                m.d.sync += self.result.eq(INT8_MIN)
-            with m.Elif(huge | (total > INT8_MAX)):
-                m.d.sync += self.result.eq(INT8_MAX)
-            with m.Else():
-                m.d.sync += self.result.eq(total)
+            m.d.sync += self.result.eq(Mux(fits & ~placed.huge, total[:8], Mux(low, INT8_MIN, INT8_MAX)))

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+import struct
+import subprocess
+from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from amaranth.sim import Simulator
 
@@ -12,6 +16,7 @@ from hw.mac.requantizer import RequantizerLane
 from hw.mac.scale import ScaleNormalizer
 from hw.spec.arith import Match, Scale
 from hw.spec.params import HardwareParams, preset
+from tests.hw.mac.bench import build
 
 Vector = tuple[int, int, Scale, int]
 
@@ -87,6 +92,57 @@ def test_random_vectors_follow_the_law(match: Match, seed: int) -> None:
     wrong = [(v, e, r) for v, e, r in zip(present, expected, results, strict=True) if e != r]
     assert not wrong, wrong[:3]
     assert len({e for e in expected if -128 < e < 127}) > 50
+
+
+_ITEM = struct.Struct("<iiIBb2x")
+
+
+def _full_width(rng: random.Random, count: int) -> list[Vector]:
+    """Sums, biases and scales of every size up to the widest, some next to ties, some at the ends."""
+    vectors: list[Vector] = []
+    bits = rng.getrandbits
+    while len(vectors) < count:
+        scale = Scale(bits(24) | 1 << 23, bits(6))
+        if len(vectors) % 8 == 0:
+            scale = _scale(rng, 24)
+        # Most products have up to seven bits before the point.
+        size = max(0, min(31, scale.shift - 24 + bits(3))) if bits(2) else 31
+        total = bits(size) * (1 if bits(1) else -1)
+        if len(vectors) % 4 == 1:
+            total = _near_tie(rng, scale)
+        bias = bits(size) - bits(size)
+        vectors.append((max(-(1 << 31), min((1 << 31) - 1, total - bias)), bias, scale, bits(8) - 128))
+    return vectors
+
+
+def _in_verilator(params: HardwareParams, vectors: list[Vector], seed: int, folder: Path) -> list[int]:
+    flags = {
+        "LATENCY": RequantizerLane.LATENCY,
+        "SCALE_STAGE": RequantizerLane.SCALE_STAGE,
+        "ZERO_POINT_STAGE": RequantizerLane.ZERO_POINT_STAGE,
+        "ACC_BITS": params.acc_bits,
+    }
+    source = Path(__file__).with_name("requantizer.cpp")
+    bench = build("requantizer", RequantizerLane(params), source, *(f"-D{name}={n}" for name, n in flags.items()))
+    items, results = folder / "items", folder / "results"
+    normal = (ScaleNormalizer.model(scale.mantissa, scale.shift) for _, _, scale, _ in vectors)
+    items.write_bytes(
+        b"".join(_ITEM.pack(acc, bias, *n, zero) for (acc, bias, _, zero), n in zip(vectors, normal, strict=True))
+    )
+    subprocess.run([bench, items, results, str(seed)], check=True, timeout=300)
+    return np.frombuffer(results.read_bytes(), np.int8).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("match", list(Match))
+def test_half_a_million_full_width_vectors(match: Match, seed: int, tmp_path: Path) -> None:
+    """A million in both modes together, in Verilator."""
+    vectors = _full_width(random.Random(seed), 500_000)
+    results = _in_verilator(preset("nano").replace(match=str(match)), vectors, seed, tmp_path)
+    wrong = [(v, r) for v, r in zip(vectors, results, strict=True) if RequantizerLane.model(*v, match) != r]
+    assert not wrong, (len(wrong), wrong[:3])
+    inside = sum(-128 < r < 127 and r != v[3] for v, r in zip(vectors, results, strict=True))
+    assert inside > len(vectors) // 4, "many results must be neither clamped nor zero"
 
 
 @pytest.mark.parametrize("match", list(Match))
