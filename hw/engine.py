@@ -16,7 +16,7 @@ from .control.dispatch import Dispatch
 from .control.faults import FaultLatch, FaultPort
 from .control.fetch import LENGTH_REGISTER_BITS, Fetch
 from .control.queue import InstructionQueues
-from .control.waits import WaitBoard
+from .control.waits import END_ROW, WaitBoard
 from .control.watchdog import LIMIT_BITS, Watchdog
 from .dma.bursts import word_address_bits
 from .dma.load import LoadUnit
@@ -153,15 +153,21 @@ class Engine(wiring.Component):
         m.submodules.waits = waits = WaitBoard()
         m.d.comb += [
             waits.done.eq(self.done),
-            waits.write.eq(queues.wait),
-            waits.write_row.eq(queues.wait_row),
-            waits.write_unit.eq(queues.wait_unit),
-            waits.write_wait.eq(queues.wait_value),
-            waits.end_wait.eq(dispatch.end_wait),
-            dispatch.end_unit.eq(waits.end_unit),
-            waits.ready.eq(Cat(queues.waits_known, dispatch.end_waits)),
+            waits.write.eq(dispatch.end_write),
+            waits.write_row.eq(END_ROW),
+            waits.write_unit.eq(dispatch.end_unit),
+            waits.write_wait.eq(dispatch.end_wait),
+            dispatch.end_written.eq(~queues.wait),
+            waits.ready.eq(Cat(queues.waits_known, dispatch.end_ready)),
             Cat(queues.met, dispatch.end_met).eq(waits.met),
         ]
+        with m.If(queues.wait):
+            m.d.comb += [
+                waits.write.eq(1),
+                waits.write_row.eq(queues.wait_row),
+                waits.write_unit.eq(queues.wait_unit),
+                waits.write_wait.eq(queues.wait_value),
+            ]
 
     def _join_unit(self, m: Module, unit: Unit, queues: InstructionQueues, port: UnitPort) -> None:
         offered = queues.o[unit]

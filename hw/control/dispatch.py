@@ -42,10 +42,10 @@ class Dispatch(wiring.Component):
         There are no more words.
     queues
         The units' queues.
-    end_unit, end_wait
-        END's wait for a unit.
-    end_waits, end_met
-        END is at hand; its waits are met.
+    end_write, end_unit, end_wait, end_written
+        END's wait for a unit, until it has been taken down.
+    end_ready, end_met
+        All END's waits have been taken down; they are met.
     quiet
         All queues and units are empty.
     index
@@ -68,9 +68,11 @@ class Dispatch(wiring.Component):
                 "words": In(stream.Signature(program_word_layout(params))),
                 "exhausted": In(1),
                 "queues": Out(QueueWrite(params)),
-                "end_unit": In(UNIT_SELECT_BITS),
+                "end_write": Out(1),
+                "end_unit": Out(UNIT_SELECT_BITS),
                 "end_wait": Out(COUNT_BITS),
-                "end_waits": Out(1),
+                "end_written": In(1),
+                "end_ready": Out(1),
                 "end_met": In(1),
                 "index": Out(COUNT_BITS),
                 "quiet": In(1),
@@ -94,17 +96,27 @@ class Dispatch(wiring.Component):
         self._queue(m, instruction, count, queued, unit)
         m.d.comb += [
             proceed.eq(self.running & ~self.fault_valid & (~queued | self.queues.room.bit_select(unit, 1))),
-            self.queues.commit.eq(good & (count == words + UNITS)),
+            self.queues.commit.eq(good & queued & (count == words + UNITS)),
             taken.eq(self.queues.commit | (good & verdict.begin)),
-            self.end_waits.eq(good & verdict.end),
-            self.ended.eq(self.end_waits & self.end_met & self.quiet),
+            self.end_ready.eq(good & verdict.end & (count == words + UNITS)),
+            self.ended.eq(self.end_ready & self.end_met & self.quiet),
         ]
-        with m.If((count >= words) & queued & (count != words + UNITS)):
-            m.d.sync += count.eq(count + 1)
+        self._pass_waits(m, count, queued, good & verdict.end)
         self._watch_faults(m, verdict, judged, self.exhausted & (count == 0))
         with m.If(taken):
             m.d.sync += self.index.eq(self.index + 1)
         return m
+
+    def _pass_waits(self, m: Module, count: Signal, queued: Value, end: Value) -> None:
+        """Go over the waits: those of END as they are taken down, each one cycle later than `count` says."""
+        words = self._places.instruction_words
+        at_end = count == words + UNITS
+        with m.If(end):
+            m.d.comb += self.end_write.eq(~at_end)
+            with m.If(self.end_written & ~at_end):
+                m.d.sync += count.eq(count + 1)
+        with m.Elif((count >= words) & queued & ~at_end):
+            m.d.sync += count.eq(count + 1)
 
     def _gather(
         self, m: Module, instruction: Signal, error: Signal, count: Signal, taken: Signal, proceed: Signal
@@ -167,10 +179,9 @@ class Dispatch(wiring.Component):
             self.queues.unit.eq(unit),
             self.queues.place.eq(count + (UNITS - 1)),
             self.queues.word.eq(instruction[-self._params.axi_data_bits :]),
-            wait_number.eq(count - (words + 1)),
+            wait_number.eq(count - (words + queued)),
+            self.end_unit.eq(wait_number),
         ]
-        with m.If(self.end_waits):
-            m.d.comb += wait_number.eq(self.end_unit)
         with m.Switch(wait_number):
             for u in QUEUED_UNITS:
                 with m.Case(u):

@@ -86,7 +86,7 @@ def _run(
     queues = Queues(dispatch, params, rng)
     words = _words(program, params, bad)
     outcome: list[tuple[int, int, int] | None] = []
-    reaches_end = False
+    end_waits: dict[Unit, int] = {}
 
     async def feed(ctx: Any) -> None:
         await source(dispatch.words, words, rng, 0.6)(ctx)
@@ -94,16 +94,12 @@ def _run(
             ctx.set(dispatch.exhausted, 1)
 
     async def watch(ctx: Any) -> None:
-        nonlocal reaches_end
         ctx.set(dispatch.running, 1)
         ctx.set(dispatch.quiet, 1)
         for _ in range(100 * len(words)):
-            if ctx.get(dispatch.end_waits):
-                reaches_end = True
-                for unit in QUEUED_UNITS:
-                    ctx.set(dispatch.end_unit, unit)
-                    field = f"wait_{unit.name.lower()}"
-                    assert ctx.get(dispatch.end_wait) == isa.decode(program[-1])[field]
+            if ctx.get(dispatch.end_ready):
+                await ctx.tick()
+                assert end_waits == {u: isa.decode(program[-1])[f"wait_{u.name.lower()}"] for u in QUEUED_UNITS}
                 assert not ctx.get(dispatch.ended)
                 ctx.set(dispatch.end_met, 1)
                 assert ctx.get(dispatch.ended)
@@ -116,7 +112,17 @@ def _run(
             await ctx.tick()
         raise AssertionError("neither end nor fault")
 
-    run(dispatch, watch, background=[feed, queues.serve])
+    async def take_down(ctx: Any) -> None:
+        """Take END's waits, not each in the first cycle."""
+        while True:
+            ctx.set(dispatch.end_written, rng.random() < 0.5)
+            *_, write, written, unit, wait = await ctx.tick().sample(
+                dispatch.end_write, dispatch.end_written, dispatch.end_unit, dispatch.end_wait
+            )
+            if write and written:
+                end_waits[Unit(unit)] = wait
+
+    run(dispatch, watch, background=[feed, queues.serve, take_down])
     return queues.entries, outcome[0]
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hw.control.waits import END_ROW, ROWS, UNITS, WaitBoard
+from hw.control.waits import ROWS, UNITS, WaitBoard
 from tests.hw.streams import run
 
-NEEDED = UNITS * ROWS * WaitBoard.TURN
-"""Cycles in which every row has looked at all its waits."""
+NEEDED = WaitBoard.LATENCY + ROWS
+"""Cycles in which every row has had its turn."""
 
 
 class Row:
@@ -40,15 +40,13 @@ class World:
         """Give a row its next waits, as the queues do: one a cycle, then it is ready."""
         board, row = self.board, self.rows[number]
         row.waits = [max(0, c + self.rng.randint(-9, 3)) for c in self.counts]
-        for unit, wait in enumerate(row.waits if number != END_ROW else ()):
+        for unit, wait in enumerate(row.waits):
             ctx.set(board.write, 1)
             ctx.set(board.write_row, number)
             ctx.set(board.write_unit, unit)
             ctx.set(board.write_wait, wait)
             await ctx.tick()
         ctx.set(board.write, 0)
-        if number == END_ROW:
-            ctx.set(board.end_wait, row.waits[ctx.get(board.end_unit)])
         row.ready, row.patience = True, 0
         self._show_ready(ctx)
 
@@ -72,11 +70,6 @@ class World:
             await ctx.tick()
             self.counts = [count + bit for count, bit in zip(self.counts, done, strict=True)]
 
-    async def end(self, ctx: Any) -> None:
-        """END's waits stand in dispatch and are shown when they are asked for."""
-        async for (unit,) in ctx.changed(self.board.end_unit):
-            ctx.set(self.board.end_wait, self.rows[END_ROW].waits[unit])
-
     async def check(self, ctx: Any) -> None:
         async for *_, met, ready in ctx.tick().sample(self.board.met, self.board.ready):
             for number, row in enumerate(self.rows):
@@ -93,5 +86,5 @@ class World:
 @pytest.mark.parametrize("pace", [0.02, 0.3])
 def test_rows_open_when_and_only_when_their_waits_are_met(pace: float, seed: int) -> None:
     world = World(random.Random(seed), pace)
-    run(world.board, world.queues, background=[world.units, world.end, world.check])
+    run(world.board, world.queues, background=[world.units, world.check])
     assert all(count > 30 for count in world.counts)
