@@ -67,7 +67,7 @@ def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s], match: Matc
     else:
         # The file's own integer operator, which the runtime computes in integers whatever the types are.
         part = vector_part(low.model.with_nodes((kernel,)), (kernel,), tuple(feeds), unit.output, length)
-    return internal(evaluate(part, feeds, match)[0])
+    return internal(evaluate(part, feeds, match)[0]).ravel()  # constants of one value may have more axes
 
 
 def clamp_table(low: Lowering, unit: Unit) -> Int8s | None:
@@ -94,7 +94,7 @@ def clamp_table(low: Lowering, unit: Unit) -> Int8s | None:
     params = read_qparams(low.model, unit.quantize)
     model = low.model.with_nodes((source, *unit.chain, unit.quantize), types={name: ValueType(params.dtype, None)})
     part = vector_part(model, model.nodes, (name,), unit.output, 256)
-    return internal(evaluate(part, {name: stored(every_byte(), params.unsigned)}, low.match)[0])
+    return internal(evaluate(part, {name: stored(every_byte(), params.unsigned)}, low.match)[0]).ravel()
 
 
 def vector_part(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...], output: str, length: int) -> Model:

@@ -1,0 +1,91 @@
+"""Damaged model files through the command line: one line that says what is wrong, or a right answer."""
+
+import random
+import subprocess
+import sys
+import time
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from hw.spec.errors import ExitCode
+from intloom.cli import main
+from tests.support.mutation import mutate
+from tests.support.random_model import random_model
+
+LONGEST_SECONDS = 10.0
+BASES = 12
+REFUSALS = {ExitCode.BAD_FILE, ExitCode.UNSUPPORTED}
+NO_ANSWER = ("not the product", "may leave 32 bits", "has a zero point")
+"""Biases with which onnxruntime itself gives one answer where it fuses a convolution and another where not."""
+
+
+def call(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str, str]:
+    """Exit code and output of the command line, which must be quick and must not show a traceback."""
+    started = time.monotonic()
+    code = main(words)
+    seconds = time.monotonic() - started
+    out, err = capsys.readouterr()
+    assert seconds < LONGEST_SECONDS, words
+    assert "Traceback" not in err, err
+    assert "internal error" not in err, err
+    if code:
+        assert code in REFUSALS, (code, err)
+        assert err.startswith("intloom: error: "), err
+        assert err.count("\n") == 1, err
+    return code, out, err
+
+
+def outcome(path: Path, capsys: pytest.CaptureFixture[str], *, run: bool) -> str:
+    """What became of a file: the code of its refusal, `shown`, or `right` for one that was compiled and run."""
+    code, out, _ = call(["inspect", str(path), "--json"], capsys)
+    if code:
+        return ExitCode(code).name
+    if not run or '"regions": []' in out or any(word in out for word in NO_ANSWER):
+        return "shown"
+    program = path.with_suffix(".loom")
+    code, _, err = call(["compile", str(path), "-o", str(program), "--preset", "nano", "-q"], capsys)
+    if code:
+        return f"not compiled: {ExitCode(code).name}"
+    result = main(["run", str(program), "--backend", "isa", "--check", "-q", "--json"])
+    _, err = capsys.readouterr()
+    if result == ExitCode.BAD_FILE and "onnxruntime cannot load" in err:
+        return "refused by onnxruntime"
+    assert result in (ExitCode.OK, ExitCode.UNSUPPORTED, ExitCode.USAGE), err
+    return "right"
+
+
+def try_all(seed: int, count: int, each: int, path: Path, capsys: pytest.CaptureFixture[str]) -> Counter[str]:
+    """Judges damaged files; every so many are also compiled and run."""
+    found: Counter[str] = Counter()
+    bases = [random_model(b).SerializeToString() for b in range(BASES)]
+    for number in range(count):
+        path.write_bytes(mutate(random.Random(seed + number), bases[number % BASES]))
+        found[outcome(path, capsys, run=number % each == 0)] += 1
+    return found
+
+
+def test_some_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = try_all(0, 48, 2, tmp_path / "damaged.onnx", capsys)
+    assert min(found["BAD_FILE"], found["shown"], found["right"]) > 0, found
+
+
+@pytest.mark.slow
+def test_2000_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
+    found = try_all(seed, 2000, 20, tmp_path / "damaged.onnx", capsys)
+    assert found["right"] > 5, found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("number", range(6))
+def test_damaged_files_in_processes_of_their_own(number: int, tmp_path: Path, seed: int) -> None:
+    path = tmp_path / "damaged.onnx"
+    path.write_bytes(mutate(random.Random(seed), random_model(number).SerializeToString()))
+    done = subprocess.run(
+        [sys.executable, "-m", "intloom", "inspect", str(path), "--json"],
+        capture_output=True, text=True, timeout=6 * LONGEST_SECONDS, check=False,
+    )  # fmt: skip
+    assert done.returncode in {ExitCode.OK, *REFUSALS}, done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.returncode == ExitCode.OK or done.stderr.count("\n") == 1
