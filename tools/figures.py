@@ -1,11 +1,15 @@
 """The README's table of measured figures, made by running every row.
 
 `make figures` builds, quantises, compiles and simulates each network, checks every byte, and writes the table between
-the markers in README.md. Nothing in it is written by hand.
+the markers in README.md. Nothing in it is written by hand. The picture of a report is the first row's.
 """
 
 from __future__ import annotations
 
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,7 +22,9 @@ from intloom.flow.networks import quantized_network
 from intloom.flow.running import USUAL_MEMORY, RtlOptions
 from sim.rtl.job import MemorySettings
 
-README = Path(__file__).parents[1] / "README.md"
+ROOT = Path(__file__).parents[1]
+README, PICTURE = ROOT / "README.md", ROOT / "docs/assets/report.png"
+_PICTURE_SIZE = (1360, 1130)
 START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
 _HEAD = """\
 | network | preset | array | cycles | use of the array | memory traffic | simulated in |
@@ -51,16 +57,16 @@ ROWS = (
 )
 
 
-def measure(row: Row) -> dict[str, Any]:
-    """The record of a checked run; a byte that differs raises."""
+def measure(row: Row) -> intloom.Run:
+    """A checked run; a byte that differs raises."""
     program = intloom.compile(quantized_network(row.network, row.imgsz), row.preset)
     session = intloom.Session(program, check=True, rtl=RtlOptions(memory=row.memory))
     session.run(None, {name: seeded_input(shape, 0) for name, shape in session.inputs.items()})
     assert session.last is not None  # run has set it
-    return dict(session.last.record)
+    return session.last
 
 
-def line(row: Row, record: dict[str, Any]) -> str:
+def line(row: Row, record: Mapping[str, Any]) -> str:
     """The row as Markdown."""
     p = preset(row.preset)
     use = f"{100 * record['mac_use']:.1f} %"
@@ -74,12 +80,28 @@ _GOOD = 0.93
 """What the design promises for large pictures; printed bold."""
 
 
+def take_picture(run: intloom.Run) -> None:
+    """The top of the run's report as README and manual show it, where there is a Chromium."""
+    if (browser := shutil.which("chromium")) is None:
+        print(f"{PICTURE.name} stays as it is: taking it needs chromium")
+        return
+    with tempfile.TemporaryDirectory(prefix="intloom-") as folder:
+        page = run.report(folder)
+        size = f"--window-size={_PICTURE_SIZE[0]},{_PICTURE_SIZE[1]}"
+        command = [browser, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", size]
+        command += ["--virtual-time-budget=4000", f"--screenshot={PICTURE}", f"file://{page}"]
+        subprocess.run(command, check=True, capture_output=True)
+
+
 def main() -> None:
-    """Measures all rows and rewrites the table."""
+    """Measures all rows, rewrites the table, and takes the picture from the first row's report."""
     lines = []
     for row in ROWS:
-        lines.append(line(row, measure(row)))
+        run = measure(row)
+        lines.append(line(row, run.record))
         print(lines[-1], end="", flush=True)
+        if row is ROWS[0]:
+            take_picture(run)
     before, rest = README.read_text(encoding="utf-8").split(START)
     after = rest.split(END)[1]
     write_text(README, f"{before}{START}{_HEAD}{''.join(lines)}{END}{after}")

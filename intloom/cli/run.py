@@ -106,10 +106,12 @@ def _run(
         raise UsageError(f"--seed must not be negative, not {seed}")
     if output is not None and output.exists() and not output.is_dir():
         raise UsageError(f"run folder must be a folder, but {output} is a file")
-    bundle = load_bundle(program, model)
-    if check:
-        bundle.need_model("--check")
-    host = open_host(bundle)
+    with terminal.progress() as tell:
+        tell("load", 0, 1)
+        bundle = load_bundle(program, model)
+        if check:
+            bundle.need_model("--check")
+        host = open_host(bundle)
     feeds = read_inputs(inputs or [], input_shapes(bundle, host), seed)
     memory = MemorySettings(read_latency=latency, bandwidth=bandwidth, stall_permille=stalls, seed=seed + 1)
     detailed_waves = waves if bench is BenchName.DETAILED else None
