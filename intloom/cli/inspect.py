@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -76,10 +77,7 @@ def parse_dims(words: list[str]) -> dict[str, int]:
 
 def _as_dict(folded: FoldedModel) -> dict[str, Any]:
     return {
-        "verdicts": [
-            {"name": v.name, "op": v.op, "verdict": str(v.verdict), "reason": v.reason, "remedy": v.remedy}
-            for v in folded.verdicts
-        ],
+        "verdicts": [asdict(v) for v in folded.verdicts],
         "warnings": list(folded.warnings),
         "regions": [
             {"nodes": len(g.nodes), "inputs": g.inputs, "outputs": g.outputs, "host_before": part is not None}
@@ -101,7 +99,8 @@ def _show(terminal: Terminal, folded: FoldedModel) -> None:
         table.add_row(v.name, v.op, verdict, v.reason, v.remedy)
     terminal.table(table)
     counts = Counter(str(v.verdict) for v in folded.verdicts)
-    terminal.say(", ".join(f"{n} {kind}" for kind, n in counts.most_common()))
+    regions = f"; {len(folded.regions)} regions with the host between them" if len(folded.regions) > 1 else ""
+    terminal.say(", ".join(f"{n} {kind}" for kind, n in counts.most_common()) + regions)
     if hidden:
         terminal.say(f"{hidden} nodes that cost nothing are not shown (-v shows them)")
     for warning in folded.warnings:
