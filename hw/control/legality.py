@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module
+from itertools import pairwise
+
+from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.decode import bad_fields, instruction_layout
+from hw.decode import bad_fields, instruction_layout, used_bits
 from hw.spec.isa import INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit
 from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause
@@ -33,6 +35,7 @@ class Legality(wiring.Component):
         """One case for every row of the table."""
         m = Module()
         verdict = self.verdict
+        past_end = self._past_end(m)
         m.d.comb += [verdict.cause.eq(Cause.BAD_OPCODE), verdict.unit.eq(Unit.CONTROL)]
         with m.Switch(self.instruction[: INSTRUCTIONS[0].field("opcode").width]):
             for spec in INSTRUCTIONS:
@@ -40,11 +43,20 @@ class Legality(wiring.Component):
                     fields = data.View(instruction_layout(spec.kind), self.instruction)
                     m.d.comb += [verdict.unit.eq(spec.unit), verdict.cause.eq(Cause.NONE)]
                     m.d.comb += [verdict.begin.eq(spec.kind is Kind.BEGIN), verdict.end.eq(spec.kind is Kind.END)]
-                    with m.If(bad_fields(spec.kind, fields)):
+                    with m.If(bad_fields(spec.kind, fields) | past_end[spec.kind]):
                         m.d.comb += verdict.cause.eq(Cause.BAD_FIELD)
                     if spec.kind is Kind.BEGIN:
                         self._check_begin(m, fields)
         return m
+
+    def _past_end(self, m: Module) -> dict[Kind, Value]:
+        """For every kind, whether bits above its last field are set: each stretch of bits is looked at once."""
+        ends = sorted({used_bits(spec.kind) for spec in INSTRUCTIONS} | {INSTRUCTION_BITS})
+        above: dict[int, Value] = {INSTRUCTION_BITS: Const(0, 1)}
+        for low, high in reversed(list(pairwise(ends))):
+            above[low] = Signal(name=f"above{low}")
+            m.d.comb += above[low].eq(self.instruction[low:high].any() | above[high])
+        return {spec.kind: above[used_bits(spec.kind)] for spec in INSTRUCTIONS}
 
     def _check_begin(self, m: Module, fields: data.View[data.StructLayout]) -> None:
         ours = (fields.version == ISA_VERSION) & (fields.fingerprint == self._params.fingerprint())

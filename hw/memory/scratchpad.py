@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.wiring import FlippedInterface, In
+from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
 from hw.ports import ReadPort, WritePort
@@ -18,13 +20,23 @@ WRITERS = ("drain", "vec", "load")
 """Write ports, most important first."""
 ALWAYS_GRANTED = ("act0", "act1")
 """The MAC unit never waits: it asks for neighbouring words, which lie in different banks."""
+NARROW_VECTOR = 4
+"""Where the vector unit takes at least this many cycles for a word, it leaves enough of one path to the others."""
+
+
+def shared_paths(params: HardwareParams) -> tuple[tuple[str, ...], ...]:
+    """Ports that share one way out of the banks, or into them: one of a group is served a cycle, whatever its bank."""
+    if params.vector_lanes * NARROW_VECTOR > params.rows:
+        return ()
+    return ("residual", "vec_a", "vec_b", "store"), ("vec", "load")
 
 
 class Scratchpad(wiring.Component):
     """`scratch_words` words in `scratch_banks` banks; word `a` lies in bank `a % scratch_banks`.
 
-    Each cycle each bank serves the most important reader and the most important writer that ask for it. A port's
-    `ready` says whether a more important port asks for the same bank; it does not depend on the port's own `valid`.
+    Each cycle each bank serves the most important reader and the most important writer that ask for it. With a narrow
+    vector unit, some ports share a path besides. A port's `ready` says whether a more important port asks for the same
+    bank or the same path; it does not depend on the port's own `valid`.
 
     Parameters
     ----------
@@ -52,48 +64,76 @@ class Scratchpad(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Grant both ways, then a row and an enable into each bank, then each reader's pick of the banks' words."""
+        """Grant both ways, then a row and an enable into each bank, then each path's pick of the banks' words."""
         m = Module()
         depth = self._params.scratch_words // self._params.scratch_banks
         banks = [Bank(depth, self._params.word_bytes) for _ in range(self._params.scratch_banks)]
         for number, bank in enumerate(banks):
             m.submodules[f"bank{number}"] = bank
-        readers = [getattr(self, name) for name in READERS]
-        writers = [getattr(self, name) for name in WRITERS]
-        self._grant(m, readers, always=len(ALWAYS_GRANTED))
-        self._grant(m, writers, always=0)
+        self._grant(m, READERS, always=ALWAYS_GRANTED)
+        self._grant(m, WRITERS, always=())
+        readers = [self._joined(m, names, ReadPort(self._params.word_bytes)) for names in self._paths(READERS)]
+        writers = [self._joined(m, names, WritePort(self._params.word_bytes)) for names in self._paths(WRITERS)]
         for number, bank in enumerate(banks):
             self._read(m, bank, number, readers)
             self._write(m, bank, number, writers)
         words = Array(bank.read_data for bank in banks)
-        for name, port in zip(READERS, readers, strict=True):
-            self._deliver(m, name, port, words)
+        for names, path in zip(self._paths(READERS), readers, strict=True):
+            self._deliver(m, names, path, words)
         return m
 
-    def _bank_of(self, port: FlippedInterface) -> Value:
+    def _paths(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
+        """The ports, those that share a path together."""
+        shared = [group for group in shared_paths(self._params) if group[0] in names]
+        alone = [(name,) for name in names if not any(name in group for group in shared)]
+        return alone + shared
+
+    def _joined(self, m: Module, names: tuple[str, ...], signature: Signature) -> Any:
+        """The port that a path serves in this cycle: the most important one that asks."""
+        if len(names) == 1:
+            return getattr(self, names[0])
+        joined = signature.flip().create(path=("path", *names))
+        for name in reversed(names):
+            port = getattr(self, name)
+            with m.If(port.valid):
+                m.d.comb += [
+                    getattr(joined, member).eq(getattr(port, member))
+                    for member, flow in signature.members.items()
+                    if flow.flow is Out
+                ]
+                m.d.comb += [joined.ready.eq(port.ready), joined.fault.eq(port.fault)]
+        return joined
+
+    def _bank_of(self, port: Any) -> Value:
         return port.addr[: self._bank_bits]
 
-    def _row_of(self, port: FlippedInterface) -> Value:
+    def _row_of(self, port: Any) -> Value:
         return port.addr[self._bank_bits : self._address_bits]
 
-    def _grant(self, m: Module, ports: list[FlippedInterface], always: int) -> None:
-        """Ready where no more important port wants the bank; fault where the address lies past the memory's end."""
-        for i, port in enumerate(ports):
-            rivals = [] if i < always else ports[:i]
-            clashes = Cat(rival.valid & (self._bank_of(rival) == self._bank_of(port)) for rival in rivals)
+    def _grant(self, m: Module, names: tuple[str, ...], always: tuple[str, ...]) -> None:
+        """Ready where no more important port wants the bank or path; fault where the address lies past the end."""
+        for i, name in enumerate(names):
+            port = getattr(self, name)
+            clashes = [self._clash(rival, name) for rival in names[:i] if name not in always]
             m.d.comb += [
-                port.ready.eq(~clashes.any()),
+                port.ready.eq(~Cat(clashes).any()),
                 port.fault.eq(port.valid & port.addr[self._address_bits :].any()),
             ]
 
-    def _read(self, m: Module, bank: Bank, number: int, readers: list[FlippedInterface]) -> None:
+    def _clash(self, rival: str, name: str) -> Value:
+        one_path = any(rival in group and name in group for group in shared_paths(self._params))
+        first, second = getattr(self, rival), getattr(self, name)
+        same: Value = first.valid & (one_path | (self._bank_of(first) == self._bank_of(second)))
+        return same
+
+    def _read(self, m: Module, bank: Bank, number: int, readers: list[Any]) -> None:
         wants = Cat(port.valid & (self._bank_of(port) == number) for port in readers)
         row = self._row_of(readers[-1])
         for i, port in reversed(list(enumerate(readers[:-1]))):
             row = Mux(wants[i], self._row_of(port), row)
         m.d.comb += [bank.read_en.eq(wants.any()), bank.read_row.eq(row)]
 
-    def _write(self, m: Module, bank: Bank, number: int, writers: list[FlippedInterface]) -> None:
+    def _write(self, m: Module, bank: Bank, number: int, writers: list[Any]) -> None:
         for port in reversed(writers):
             with m.If(port.valid & (self._bank_of(port) == number)):
                 m.d.comb += [
@@ -102,14 +142,14 @@ class Scratchpad(wiring.Component):
                     bank.write_mask.eq(Mux(port.fault, 0, port.mask)),
                 ]
 
-    def _deliver(self, m: Module, name: str, port: FlippedInterface, words: Array) -> None:
+    def _deliver(self, m: Module, names: tuple[str, ...], path: Any, words: Array) -> None:
         """Pick the bank's word in the cycle after the grant; a register ends the long way out of the block RAM."""
-        taken = Signal(name=f"{name}_taken")
-        bank = Signal(self._bank_bits, name=f"{name}_bank")
-        data = Signal.like(port.data, name=f"{name}_data", reset_less=True)
-        m.d.sync += taken.eq(port.valid & port.ready)
-        with m.If(port.valid):
-            m.d.sync += bank.eq(self._bank_of(port))
+        taken = Signal(name=f"{names[0]}_taken")
+        bank = Signal(self._bank_bits, name=f"{names[0]}_bank")
+        data = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
+        m.d.sync += taken.eq(path.valid & path.ready)
+        with m.If(path.valid):
+            m.d.sync += bank.eq(self._bank_of(path))
         with m.If(taken):
             m.d.sync += data.eq(words[bank])
-        m.d.comb += port.data.eq(data)
+        m.d.comb += [getattr(self, name).data.eq(data) for name in names]

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import pytest
 from amaranth.sim import Simulator
 
-from hw.memory.scratchpad import ALWAYS_GRANTED, READERS, WRITERS, Scratchpad
+from hw.memory.scratchpad import ALWAYS_GRANTED, READERS, WRITERS, Scratchpad, shared_paths
 from hw.ports import READ_LATENCY
 from hw.spec.params import HardwareParams, preset
 
@@ -16,6 +16,7 @@ SHAPES = {
     "nano": preset("nano").replace(scratch_kib=4),
     "two_banks_wide": preset("small").replace(scratch_kib=4, scratch_banks=2),
     "sixteen_banks": preset("nano").replace(scratch_kib=4, scratch_banks=16),
+    "wide_vector": preset("nano").replace(scratch_kib=4, scratch_banks=4, vector_lanes=4),
 }
 CYCLES = 1500
 PHASE_CYCLES = 50
@@ -41,12 +42,14 @@ class Reference:
         self.words = [0] * self.params.scratch_words
 
     def granted(self, requests: dict[str, Request], name: str, order: tuple[str, ...]) -> bool:
-        """Whether no more important port of `order` wants the bank of `name`'s request."""
+        """Whether no more important port of `order` wants the bank of `name`'s request, or its path."""
         if name in ALWAYS_GRANTED:
             return True
         banks = self.params.scratch_banks
-        rivals = order[: order.index(name)]
-        return not any(r in requests and requests[r].addr % banks == requests[name].addr % banks for r in rivals)
+        rivals = [r for r in order[: order.index(name)] if r in requests]
+        if any(requests[r].addr % banks == requests[name].addr % banks for r in rivals):
+            return False
+        return not any(name in group and r in group for group in shared_paths(self.params) for r in rivals)
 
     def write(self, request: Request) -> None:
         """Merge the masked bytes; a write past the end is dropped."""
@@ -147,3 +150,7 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
 def test_every_port_reads_what_was_written_and_waits_only_for_more_important_ones(shape: str, rng) -> None:
     seen = _run(SHAPES[shape], rng)
     assert all(count > 0 for count in seen.values()), seen
+
+
+def test_both_kinds_of_paths_are_tried() -> None:
+    assert {bool(shared_paths(params)) for params in SHAPES.values()} == {True, False}
