@@ -43,7 +43,8 @@ def _list(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None
     table = new_table("kind", "entry", ">MB", "last used", "what")
     for i in found:
         table.add_row(i.kind, i.name, f"{i.size / 1e6:.2f}", _time(i), i.detail)
-    terminal.table(table)
+    if found:
+        terminal.table(table)
     _sum_up(terminal, found)
 
 

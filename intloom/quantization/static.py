@@ -90,6 +90,7 @@ def quantize(
     excluded = _excluded(model.graph, options)
     with atomic_path(target) as temporary:
         _run_quantizer(prepared.path, temporary, samples, options, excluded, report)
+        report("quantize", 1, 1)
         report("noise", 0, 1)
         noise = measure_noise(model, onnx.load(temporary), samples[0])
     report("noise", 1, 1)
@@ -117,6 +118,7 @@ class _Reader:
         """The next sample, or None after the last."""
         self._report("calibrate", self._next, len(self._samples))
         if self._next >= len(self._samples):
+            self._report("quantize", 0, 1)
             return None
         self._next += 1
         return {self._name: self._samples[self._next - 1]}

@@ -151,6 +151,9 @@ def _tiles(record: dict[str, Any]) -> list[_Tile]:
                 "one inference", f"{milliseconds:.2f}", "ms", f"at {_CLOCK_MHZ} MHz: {1000 / milliseconds:.1f} a second"
             )
         )
+    else:
+        note = "the compiler's forecast; --backend rtl counts them"
+        tiles.append(_Tile("cycles", *_scaled(record["predicted_cycles"]), note))
     tiles.append(_Tile("work", *_scaled(record["macs"], "MAC"), f"{len(record['layers'])} layers"))
     if record["dram_bytes"]:
         value, unit = _bytes(record["dram_bytes"]).split()

@@ -105,7 +105,7 @@ const columns = [
   ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : '<span class="dim">–</span>', true],
   ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true],
   ["predicted", (l) => l.predicted_cycles, (l) => l.predicted_cycles ? number(l.predicted_cycles) : "", true],
-  ["array use", (l) => l.mac_use, (l) => l.macs ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
+  ["array use", (l) => l.mac_use, (l) => l.macs && l.cycles ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
   ["unit's time", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false],
   ["memory B", (l) => l.dram_bytes, (l) => l.dram_bytes ? short(l.dram_bytes) : "", true],
   ["parity", (l) => ["unseen", "inside", "equal", "differs"].indexOf(verdict(l)[0]), (l) => ({
@@ -239,4 +239,8 @@ window.addEventListener("hashchange", follow);
 window.addEventListener("resize", resize);
 wireTimeline();
 paint();
-if (!follow() && run.layers.length) choose(run.layers.reduce((best, l, i) => (l.cycles > run.layers[best].cycles ? i : best), 0), false);
+if (!follow() && run.layers.length) {
+  // To begin with: the first layer that differs, else the longest.
+  const wrong = run.layers.findIndex((l) => l.mismatches);
+  choose(wrong >= 0 ? wrong : run.layers.reduce((best, l, i) => (l.cycles > run.layers[best].cycles ? i : best), 0), false);
+}
