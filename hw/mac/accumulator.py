@@ -10,6 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.array import dot_bits
+from hw.memory.bank import NO_COLLISIONS
 from hw.spec.params import HardwareParams
 
 
@@ -68,7 +69,7 @@ class Accumulators(wiring.Component):
     def _column(
         self, m: Module, column: int, valid: list[Signal], first: list[Signal], address: list[Signal]
     ) -> Signal:
-        memory = Memory(shape=self._sum, depth=2 * self._params.strip, init=[])
+        memory = Memory(shape=self._sum, depth=2 * self._params.strip, init=[], attrs=NO_COLLISIONS)
         m.submodules[f"column{column}"] = memory
         read, drain, write = memory.read_port(), memory.read_port(), memory.write_port()
         held = Signal(self._sum, name=f"held{column}", reset_less=True)

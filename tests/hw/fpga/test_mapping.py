@@ -1,0 +1,68 @@
+"""What takes the place of products and sums on ECP5 computes the same as the operators."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from hw.fpga import flow
+from hw.resources import run_yosys
+
+MAPPINGS = Path(flow.__file__).with_name("ecp5.v")
+
+_MAP = """\
+read_verilog law.v; hierarchy -top mapped; proc; wreduce; opt_clean; chtype -set $__INTLOOM_PRODUCT t:$mul;
+techmap -map ecp5.v; techmap -map +/techmap.v -map +/lattice/arith_map_ccu2c.v;
+select -assert-none t:$add t:$sub t:$mul;
+read_verilog -nooverwrite +/lattice/cells_sim_ecp5.v; hierarchy -top mapped; proc; flatten; opt_clean -purge;
+write_verilog -noattr mapped.v
+"""
+_BENCH = """\
+module bench;
+  reg signed [7:0] a, b;
+  reg signed [9:0] c;
+  wire signed [16:0] y, z;
+  integer i, j, wrong;
+  law law(a, b, c, y);
+  mapped mapped(a, b, c, z);
+  initial begin
+    wrong = 0;
+    for (i = -128; i < 128; i = i + 1)
+      for (j = -128; j < 128; j = j + 3) begin
+        a = i; b = j; c = 37 * i - 11 * j;
+        #1 if (y !== z) wrong = wrong + 1;
+      end
+    $display("wrong: %0d", wrong);
+  end
+endmodule
+"""
+_PRODUCT = "assign y = a * b;"
+
+
+def _wrong(folder: Path, law: str, mappings: str) -> int:
+    """For how many operands the mapped module differs from the law."""
+    ports = "input signed [7:0] a, input signed [7:0] b, input signed [9:0] c, output signed [16:0] y"
+    law_text, mapped_text = (f"module {name}({ports}); {law} endmodule\n" for name in ("law", "mapped"))
+    (folder / "law.v").write_text(mapped_text)
+    (folder / "ecp5.v").write_text(mappings)
+    run_yosys(_MAP, folder)
+    (folder / "bench.v").write_text(law_text + _BENCH)
+    subprocess.run(["iverilog", "-g2005", "-o", "bench", "bench.v", "mapped.v"], cwd=folder, check=True)
+    done = subprocess.run(["vvp", "bench"], cwd=folder, check=True, capture_output=True, text=True)
+    return int(done.stdout.rpartition("wrong: ")[2])
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+@pytest.mark.parametrize("law", [_PRODUCT, "assign y = a + b - c;", "assign y = {a, b} - c;"])
+def test_mapped_cells_equal_the_operator(law: str, tmp_path: Path) -> None:
+    assert _wrong(tmp_path, law, MAPPINGS.read_text(encoding="utf-8")) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+def test_a_row_with_the_wrong_sign_is_seen(tmp_path: Path) -> None:
+    wrong = MAPPINGS.read_text(encoding="utf-8").replace("16'h8777", "16'h7888")
+    assert _wrong(tmp_path, _PRODUCT, wrong) > 0
