@@ -94,8 +94,9 @@ class Cache:
         temporary: Path | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
-            hold(temporary)
+            while temporary is None or not hold(temporary):
+                # Until it is held, a new folder may be taken for one whose maker died.
+                temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
             (temporary / _MODEL).write_bytes(model)
             (temporary / _RECORD).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
             _install(temporary, entry)
