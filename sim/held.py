@@ -24,12 +24,20 @@ def hold(path: Path) -> bool:
     except FileNotFoundError:
         return False
     fcntl.flock(handle, fcntl.LOCK_SH)
-    if not path.exists():
-        # It was being removed while we waited for the lock.
+    if not _is_open(path, handle):
+        # It was removed while we waited for the lock.
         os.close(handle)
         return False
     _held[path] = handle
     return True
+
+
+def _is_open(path: Path, handle: int) -> bool:
+    """Whether what stands at `path` now is what was opened."""
+    try:
+        return os.path.samestat(path.stat(), os.fstat(handle))
+    except FileNotFoundError:
+        return False
 
 
 def release(path: Path) -> None:
