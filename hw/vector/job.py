@@ -9,7 +9,7 @@ from amaranth.lib import data
 
 from hw.decode import instruction_layout
 from hw.spec.arith import INT8_MIN
-from hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Kind, Unit
+from hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Instruction, Kind, Unit
 from hw.spec.params import HardwareParams
 
 VECTOR_KINDS = tuple(spec.kind for spec in INSTRUCTIONS if spec.unit is Unit.VEC)
@@ -81,6 +81,13 @@ def _flags(kind: Kind) -> dict[str, int]:
         "average": kind is Kind.VAVG,
         "bounded": kind in (Kind.VMAX, Kind.VAVG),
     }
+
+
+def job_of(instruction: Instruction) -> dict[str, int]:
+    """The job that `decode_job` makes of an instruction other than VTABLE."""
+    fill = {"fill": instruction["zp_in"] if instruction.kind is Kind.VAVG else INT8_MIN}
+    fields = {name: instruction[name] for name in _DEFAULTS if name in instruction.values}
+    return {**_DEFAULTS, **fields, **_flags(instruction.kind), **fill}
 
 
 def kinds_of(params: HardwareParams) -> tuple[Kind, ...]:

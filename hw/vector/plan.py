@@ -62,9 +62,8 @@ class Planner(wiring.Component):
             self._overlap.eq(Mux(along, job.kernel_w - 1, Mux(down, job.kernel_h - 1, 0))),
             self._origin.eq(job.iy0 * job.a_row),
             self._row_step.eq(job.stride_h * job.a_row),
-            self.slide.eq(self._slide),
-            self.link.eq(self._overlap),
         ]
+        m.d.comb += [self.slide.eq(self._slide), self.link.eq(self._overlap)]
         self._plan_a(m)
         self._plan_window(m)
         self._plan_b(m)
@@ -80,20 +79,13 @@ class Planner(wiring.Component):
         job, a = self.job, self.a
         rows = {"line": self._row_step, "lines": job.out_h, "line_at": job.iy0, "line_stride": job.stride_h}
         columns = {"line": job.stride_w, "lines": job.out_w, "line_at": job.ix0, "line_stride": job.stride_w}
-        across = {
-            "step": Mux(job.bounded, job.stride_w, job.a_x),
-            "pixels": job.out_w + self._overlap,
-            "pixel_at": job.ix0,
-            "pixel_stride": job.stride_w,
-        }
-        downward = {
-            "step": job.a_row,
-            "pixels": job.out_h + self._overlap,
-            "pixel_at": job.iy0,
-            "pixel_stride": job.stride_h,
-        }
+        across = {"step": Mux(job.bounded, job.stride_w, job.a_x), "pixel_at": job.ix0, "pixel_stride": job.stride_w}
+        downward = {"step": job.a_row, "pixel_at": job.iy0, "pixel_stride": job.stride_h}
         m.d.sync += [
             a.base.eq(job.a_base + self._origin + job.ix0),
+            a.pixels.eq(Mux(self._down, job.out_h, job.out_w) + self._overlap),
+        ]
+        m.d.comb += [
             a.plane.eq(job.a_plane),
             a.blocks.eq(job.blocks),
             a.line_repeat.eq(job.up_h),
@@ -104,8 +96,8 @@ class Planner(wiring.Component):
 
     def _plan_window(self, m: Module) -> None:
         job, window = self.job, self.window
-        m.d.sync += [window.line.eq(job.a_row), window.bounded.eq(job.bounded), window.slide.eq(self._slide)]
-        m.d.sync += [
+        m.d.comb += [window.line.eq(job.a_row), window.bounded.eq(job.bounded), window.slide.eq(self._slide)]
+        m.d.comb += [
             window.lines.eq(Mux(self._slide, 1, job.kernel_h)),
             window.pixels.eq(Mux(self._slide, 1, job.kernel_w)),
         ]
@@ -118,7 +110,7 @@ class Planner(wiring.Component):
 
     def _plan_b(self, m: Module) -> None:
         job, b = self.job, self.b
-        m.d.sync += [
+        m.d.comb += [
             b.base.eq(job.b_base),
             b.plane.eq(job.b_plane),
             b.line.eq(job.b_row),
@@ -131,7 +123,7 @@ class Planner(wiring.Component):
 
     def _plan_out(self, m: Module) -> None:
         job, out = self.job, self.out
-        m.d.sync += [out.base.eq(job.out_base), out.plane.eq(job.out_plane), out.blocks.eq(job.blocks)]
+        m.d.comb += [out.base.eq(job.out_base), out.plane.eq(job.out_plane), out.blocks.eq(job.blocks)]
         self._single(m, out)
         self._choose(
             m,
@@ -151,4 +143,4 @@ class Planner(wiring.Component):
         rowwise: dict[str, Value],
         columnwise: dict[str, Value],
     ) -> None:
-        m.d.sync += [target[name].eq(Mux(self._down, columnwise[name], value)) for name, value in rowwise.items()]
+        m.d.comb += [target[name].eq(Mux(self._down, columnwise[name], value)) for name, value in rowwise.items()]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Array, Module, Mux, Shape, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -64,6 +66,12 @@ class Pool(wiring.Component):
                 "total": Out(data.ArrayLayout(signed(SUM_BITS), self._lanes)),
             }
         )
+
+    @staticmethod
+    def model(window: Sequence[bytes]) -> tuple[list[int], list[int]]:
+        """A window's maximum and its sums."""
+        lanes = [[byte - 256 if byte > 127 else byte for byte in lane] for lane in zip(*window, strict=True)]
+        return [max(lane) for lane in lanes], [sum(lane) for lane in lanes]
 
     def elaborate(self, platform: object) -> Module:
         """What is known of every byte, and what is known with this byte."""

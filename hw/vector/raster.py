@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from amaranth.hdl import Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -83,31 +85,51 @@ class RasterWalker(wiring.Component):
         self._line_addr = Signal(SCRATCH_BITS)
         self._cold = Signal(WARM_BITS)
 
+    @staticmethod
+    def model(config: Mapping[str, int]) -> Iterator[dict[str, int]]:
+        """The words that `o` gives."""
+        c = config
+        for block in range(c["blocks"]):
+            for line in range(c["lines"]):
+                for pixel in range(c["pixels"]):
+                    row, column = line // c["line_repeat"], pixel // c["pixel_repeat"]
+                    addr = c["base"] + block * c["plane"] + row * c["line"] + column * c["step"]
+                    yield {
+                        "addr": addr % (1 << SCRATCH_BITS),
+                        "line_at": c["line_at"] + row * c["line_stride"],
+                        "pixel_at": c["pixel_at"] + column * c["pixel_stride"],
+                        "first": int(pixel == 0),
+                        "warm": int(pixel >= c["warm"]),
+                    }
+
     def elaborate(self, platform: object) -> Module:
-        """Three nested loops: the innermost that is not at its end steps, those within it begin anew."""
+        """Three nested loops: the innermost that is not at its end steps, those within it begin anew.
+
+        Counters start from their counts and end at one, which takes an adder less each.
+        """
         m = Module()
         word, config = self.o.payload, self.config
         m.d.comb += [self.o.valid.eq(self.active), word.warm.eq(self._cold == 0)]
         with m.If(self.active & self.o.ready):
-            with m.If(self._pixels_left != 0):
+            with m.If(self._pixels_left != 1):
                 self._next_pixel(m)
-            with m.Elif(self._lines_left != 0):
+            with m.Elif(self._lines_left != 1):
                 self._next_line(m)
-            with m.Elif(self._blocks_left != 0):
+            with m.Elif(self._blocks_left != 1):
                 m.d.sync += self._blocks_left.eq(self._blocks_left - 1)
                 self._begin_block(m, self._plane_addr + config.plane)
             with m.Else():
                 m.d.sync += self.active.eq(0)
         with m.If(self.start):
-            m.d.sync += [self.active.eq(1), self._blocks_left.eq(config.blocks - 1)]
+            m.d.sync += [self.active.eq(1), self._blocks_left.eq(config.blocks)]
             self._begin_block(m, config.base)
         return m
 
     def _begin_block(self, m: Module, addr: Value) -> None:
         m.d.sync += [
             self._plane_addr.eq(addr),
-            self._lines_left.eq(self.config.lines - 1),
-            self._line_repeats.eq(self.config.line_repeat - 1),
+            self._lines_left.eq(self.config.lines),
+            self._line_repeats.eq(self.config.line_repeat),
             self.o.payload.line_at.eq(self.config.line_at),
         ]
         self._begin_line(m, addr)
@@ -115,8 +137,8 @@ class RasterWalker(wiring.Component):
     def _begin_line(self, m: Module, addr: Value) -> None:
         m.d.sync += [
             self._line_addr.eq(addr),
-            self._pixels_left.eq(self.config.pixels - 1),
-            self._pixel_repeats.eq(self.config.pixel_repeat - 1),
+            self._pixels_left.eq(self.config.pixels),
+            self._pixel_repeats.eq(self.config.pixel_repeat),
             self._cold.eq(self.config.warm),
             self.o.payload.addr.eq(addr),
             self.o.payload.pixel_at.eq(self.config.pixel_at),
@@ -125,12 +147,12 @@ class RasterWalker(wiring.Component):
 
     def _next_line(self, m: Module) -> None:
         m.d.sync += self._lines_left.eq(self._lines_left - 1)
-        with m.If(self._line_repeats != 0):
+        with m.If(self._line_repeats != 1):
             m.d.sync += self._line_repeats.eq(self._line_repeats - 1)
             self._begin_line(m, self._line_addr)
         with m.Else():
             m.d.sync += [
-                self._line_repeats.eq(self.config.line_repeat - 1),
+                self._line_repeats.eq(self.config.line_repeat),
                 self.o.payload.line_at.eq(self.o.payload.line_at + self.config.line_stride),
             ]
             self._begin_line(m, self._line_addr + self.config.line)
@@ -139,11 +161,11 @@ class RasterWalker(wiring.Component):
         m.d.sync += [self._pixels_left.eq(self._pixels_left - 1), self.o.payload.first.eq(0)]
         with m.If(self._cold != 0):
             m.d.sync += self._cold.eq(self._cold - 1)
-        with m.If(self._pixel_repeats != 0):
+        with m.If(self._pixel_repeats != 1):
             m.d.sync += self._pixel_repeats.eq(self._pixel_repeats - 1)
         with m.Else():
             m.d.sync += [
-                self._pixel_repeats.eq(self.config.pixel_repeat - 1),
+                self._pixel_repeats.eq(self.config.pixel_repeat),
                 self.o.payload.addr.eq(self.o.payload.addr + self.config.step),
                 self.o.payload.pixel_at.eq(self.o.payload.pixel_at + self.config.pixel_stride),
             ]

@@ -58,6 +58,11 @@ class Slicer(wiring.Component):
             }
         )
 
+    @staticmethod
+    def model(word: bytes, lanes: int) -> list[bytes]:
+        """A word's slices, in order."""
+        return [word[at : at + lanes] for at in range(0, len(word), lanes)]
+
     def elaborate(self, platform: object) -> Module:
         """Count bytes through a word; its high bits choose the slice, its low bits the byte of a slice."""
         m = Module()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from amaranth.hdl import Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -65,13 +67,30 @@ class WindowWalker(wiring.Component):
         self._pixels_left = Signal(KERNEL_BITS)
         self._first = Signal()
 
+    @staticmethod
+    def model(config: Mapping[str, int], pixel: Mapping[str, int]) -> Iterator[tuple[int, bool, bool, bool]]:
+        """The words of a pixel's window: address, inside, first, last."""
+        c = config
+        for line in range(c["lines"]):
+            for column in range(c["pixels"]):
+                at = (pixel["line_at"] + line, pixel["pixel_at"] + column)
+                inside = 0 <= at[0] < c["line_limit"] and 0 <= at[1] < c["pixel_limit"]
+                opens = line == column == 0
+                closes = line == c["lines"] - 1 and column == c["pixels"] - 1
+                yield (
+                    (pixel["addr"] + line * c["line"] + column) % (1 << SCRATCH_BITS),
+                    bool(inside or not c["bounded"]),
+                    bool(opens and (pixel["first"] or not c["slide"])),
+                    bool(closes and pixel["warm"]),
+                )
+
     def elaborate(self, platform: object) -> Module:
         """Two nested loops; the next pixel is taken with the last word of the window."""
         m = Module()
         valid = Signal()
         last = Signal()
         m.d.comb += [
-            last.eq((self._lines_left == 0) & (self._pixels_left == 0)),
+            last.eq((self._lines_left == 1) & (self._pixels_left == 1)),
             self.o.valid.eq(valid),
             self.o.payload.addr.eq(self._addr),
             self.o.payload.inside.eq(self._inside()),
@@ -100,14 +119,14 @@ class WindowWalker(wiring.Component):
             self._line_addr.eq(pixel.addr),
             self._line_at.eq(pixel.line_at),
             self._pixel_at.eq(pixel.pixel_at),
-            self._lines_left.eq(self.config.lines - 1),
-            self._pixels_left.eq(self.config.pixels - 1),
+            self._lines_left.eq(self.config.lines),
+            self._pixels_left.eq(self.config.pixels),
             self._first.eq(1),
         ]
 
     def _step(self, m: Module) -> None:
         m.d.sync += self._first.eq(0)
-        with m.If(self._pixels_left != 0):
+        with m.If(self._pixels_left != 1):
             m.d.sync += [
                 self._pixels_left.eq(self._pixels_left - 1),
                 self._addr.eq(self._addr + 1),
@@ -115,7 +134,7 @@ class WindowWalker(wiring.Component):
             ]
         with m.Else():
             m.d.sync += [
-                self._pixels_left.eq(self.config.pixels - 1),
+                self._pixels_left.eq(self.config.pixels),
                 self._lines_left.eq(self._lines_left - 1),
                 self._addr.eq(self._line_addr + self.config.line),
                 self._line_addr.eq(self._line_addr + self.config.line),

@@ -1,0 +1,168 @@
+"""The vector unit's walkers: rasters, windows, and the plans that set them up."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.lib import data
+
+from hw.spec.isa import SCRATCH_BITS, Instruction, Kind
+from hw.spec.params import preset
+from hw.vector.job import job_of
+from hw.vector.plan import Planner
+from hw.vector.raster import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
+from hw.vector.window import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
+from tests.hw.streams import run, sink, source
+from tests.hw.vector.cases import Maker
+
+RATES = [1.0, 0.5]
+PARAMS = preset("nano").replace(scratch_kib=4)
+
+
+def _fields(layout: data.StructLayout, bits: int) -> dict[str, Any]:
+    constant = layout.from_bits(bits)
+    return {name: constant[name] for name in layout.members}
+
+
+def _raster(rng: random.Random) -> dict[str, int]:
+    sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 4), "pixels": rng.randint(1, 5)}
+    steps = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
+    repeats = {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
+    places = {"line_at": rng.randint(-9, 9), "pixel_at": rng.randint(-9, 9), "warm": rng.randint(0, 4)}
+    return {**sizes, **steps, **repeats, **places, "line_stride": rng.randint(1, 4), "pixel_stride": rng.randint(1, 4)}
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
+    walker = RasterWalker()
+    taken: list[int] = []
+    expected = []
+    configs = [_raster(rng) for _ in range(12)]
+
+    async def start(ctx: Any) -> None:
+        for config in configs:
+            ctx.set(walker.config, config)
+            ctx.set(walker.start, 1)
+            await ctx.tick()
+            ctx.set(walker.start, 0)
+            await ctx.tick().until(~walker.active)
+
+    for config in configs:
+        expected += list(RasterWalker.model(config))
+    run(walker, start, sink(walker.o, taken, len(expected), rng, rate), monitors=[(walker.o, "words")])
+    assert [_fields(PIXEL_LAYOUT, bits) for bits in taken] == expected
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
+    for _ in range(6):
+        slide = rng.randrange(2)
+        config = {
+            "lines": 1 if slide else rng.randint(1, 4),
+            "pixels": 1 if slide else rng.randint(1, 4),
+            "line": rng.getrandbits(SCRATCH_BITS),
+            "slide": slide,
+            "bounded": rng.randrange(2),
+            "line_limit": rng.randint(1, 5),
+            "pixel_limit": rng.randint(1, 5),
+        }
+        pixels = [
+            {
+                "addr": rng.getrandbits(SCRATCH_BITS),
+                "line_at": rng.randint(-4, 6),
+                "pixel_at": rng.randint(-4, 6),
+                "first": rng.randrange(2),
+                "warm": rng.randrange(2) if slide else 1,
+            }
+            for _ in range(20)
+        ]
+        expected = [word for pixel in pixels for word in WindowWalker.model(config, pixel)]
+        walker = WindowWalker()
+        taken: list[int] = []
+
+        async def configure(ctx: Any, walker: WindowWalker = walker, config: dict[str, int] = config) -> None:
+            ctx.set(walker.config, config)
+
+        give = source(walker.i, pixels, rng, rate)
+        take = sink(walker.o, taken, len(expected), rng, rate)
+        run(walker, configure, give, take, monitors=[(walker.o, "words")])
+        words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
+        assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected
+
+
+def _plan(job: dict[str, int]) -> dict[str, Any]:
+    """What the planner makes of a job."""
+    planner = Planner()
+    plan: dict[str, Any] = {}
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(planner.job, job)
+        await ctx.tick().repeat(Planner.LATENCY)
+        for name in ("a", "b", "out"):
+            plan[name] = _fields(RASTER_LAYOUT, ctx.get(getattr(planner, name)).as_bits())
+        plan["window"] = _fields(WINDOW_LAYOUT, ctx.get(planner.window).as_bits())
+        plan["slide"], plan["link"] = ctx.get(planner.slide), ctx.get(planner.link)
+
+    run(planner, bench)
+    return plan
+
+
+def _windows(plan: dict[str, Any]) -> list[list[tuple[int, bool]]]:
+    """The words of each window, in order, as the walkers and the pool's chain would gather them."""
+    windows: list[list[tuple[int, bool]]] = []
+    words: list[tuple[int, bool]] = []
+    for pixel in RasterWalker.model(plan["a"]):
+        for addr, inside, first, last in WindowWalker.model(plan["window"], pixel):
+            words = [*([] if first else words), (addr, inside)]
+            if last:
+                windows.append(words[-plan["link"] - 1 :] if plan["slide"] else words)
+    return windows
+
+
+def _wanted(i: Instruction) -> dict[int, list[tuple[int, bool]]]:
+    """The words of each output word's window, from the instruction's fields."""
+    wrap = 1 << SCRATCH_BITS
+    wanted = {}
+    for block in range(i["blocks"]):
+        for y in range(i["out_h"]):
+            for x in range(i["out_w"]):
+                out = (i["out_base"] + block * i["out_plane"] + y * i["out_row"] + x * i["out_x"]) % wrap
+                plane = i["a_base"] + block * i["a_plane"]
+                if i.kind is Kind.VCOPY:
+                    at = plane + y // i["up_h"] * i["a_row"] + x // i["up_w"] * i["a_x"]
+                    wanted[out] = [(at % wrap, True)]
+                elif i.kind in (Kind.VADD, Kind.VMUL):
+                    wanted[out] = [((plane + y * i["a_row"] + x) % wrap, True)]
+                else:
+                    wanted[out] = []
+                    for k in range(i["kernel_h"] * i["kernel_w"]):
+                        iy = i["iy0"] + y * i["stride_h"] + k // i["kernel_w"]
+                        ix = i["ix0"] + x * i["stride_w"] + k % i["kernel_w"]
+                        inside = 0 <= iy < i["in_h"] and 0 <= ix < i["in_w"]
+                        wanted[out].append(((plane + iy * i["a_row"] + ix) % wrap, inside))
+    return wanted
+
+
+@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG])
+def test_plans_walk_what_the_instruction_says(kind: Kind, rng: random.Random) -> None:
+    maker = Maker(rng, PARAMS)
+    slid = 0
+    for _ in range(25):
+        instruction = maker.instruction(kind)
+        plan = _plan(job_of(instruction))
+        slid += plan["slide"]
+        places = [pixel["addr"] for pixel in RasterWalker.model(plan["out"])]
+        windows = _windows(plan)
+        assert dict(zip(places, windows, strict=True)) == _wanted(instruction), instruction
+        if kind in (Kind.VADD, Kind.VMUL):
+            i = instruction
+            b = [pixel["addr"] for pixel in RasterWalker.model(plan["b"])]
+            assert b == [
+                (i["b_base"] + block * i["b_plane"] + y * i["b_row"] + x) % (1 << SCRATCH_BITS)
+                for block in range(i["blocks"])
+                for y in range(i["out_h"])
+                for x in range(i["out_w"])
+            ]
+    assert (slid > 2) == (kind is Kind.VMAX)
