@@ -145,18 +145,6 @@ def _program(
         make(Kind.STORE, dram=output_at, n0=params.scratch_words, **waits),
         make(Kind.END, wait_load=2, wait_store=1, **waits),
     )
-    output = Place(
-        name=SCRATCHPAD,
-        role=Role.OUTPUT,
-        shape=(1, params.rows, 1, params.scratch_words),
-        layout=Layout.BLOCKED,
-        address=output_at,
-        words=params.scratch_words,
-        scale=1.0,
-        zero_point=0,
-        unsigned=False,
-        first_instruction=count - 2,
-    )
     words = params.weight_words + 2 * params.scratch_words
     return Program(
         name=name,
@@ -167,7 +155,23 @@ def _program(
         image_at=image_at,
         image=weights.tobytes() + scratch.tobytes(),
         memory_words=output_at + params.scratch_words,
-        places=(output,),
+        places=(_whole_scratchpad(params, output_at, count - 2),),
         layers=(layer,),
         predicted_cycles=words,
+    )
+
+
+def _whole_scratchpad(params: HardwareParams, address: int, stored_by: int) -> Place:
+    """The scratchpad as an output tensor of one row."""
+    return Place(
+        name=SCRATCHPAD,
+        role=Role.OUTPUT,
+        shape=(1, params.rows, 1, params.scratch_words),
+        layout=Layout.BLOCKED,
+        address=address,
+        words=params.scratch_words,
+        scale=1.0,
+        zero_point=0,
+        unsigned=False,
+        first_instruction=stored_by,
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
 from pathlib import Path
+from typing import Any
 
 from hw.spec import regs
 from hw.spec.errors import UsageError
@@ -163,6 +164,12 @@ class RunFiles:
 
 def write_job(job: Job, files: RunFiles) -> None:
     """Write the job file and the settings of the bench's Python side."""
+    files.job.write_text(_lines(job, files), encoding="utf-8")
+    files.settings.write_text(json.dumps(_settings(job, files)), encoding="utf-8")
+
+
+def _lines(job: Job, files: RunFiles) -> str:
+    """For C++: lines of a key and its values."""
     planted = job.memory.error
     start = regs.pack("CONTROL", start=1)
     lines = {
@@ -192,8 +199,13 @@ def write_job(job: Job, files: RunFiles) -> None:
     text += [f"boundary {unit} {count}" for unit, count in job.boundaries]
     text += [f"counter {r.offset}" for r in regs.COUNTERS]
     text += [f"write {regs.register(name).offset} {value}" for name, value in [*job.setup(), ("CONTROL", start)]]
-    files.job.write_text("\n".join(text) + "\n", encoding="utf-8")
-    settings = {
+    return "\n".join(text) + "\n"
+
+
+def _settings(job: Job, files: RunFiles) -> dict[str, Any]:
+    """For Python."""
+    planted = job.memory.error
+    return {
         "setup": job.setup(),
         "limit": job.limit,
         "fingerprint": job.fingerprint,
@@ -215,4 +227,3 @@ def write_job(job: Job, files: RunFiles) -> None:
         "boundaries": list(job.boundaries),
         "log_writes": job.log_writes,
     }
-    files.settings.write_text(json.dumps(settings), encoding="utf-8")
