@@ -15,7 +15,7 @@ from hw.spec.errors import EncodingError, FileFormatError, UsageError
 from hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
 from intloom.files import read_bytes, write_bytes
 
-from .options import terminal_of
+from .options import AsJson, terminal_of
 
 _HELP = """Assemble text, as `intloom disasm` prints it, into bare instructions or into a program.
 
@@ -43,6 +43,7 @@ def _run(
         Path | None, typer.Option(metavar="PROGRAM.loom", help="Replace this program's instructions.")
     ] = None,
     no_check: Annotated[bool, typer.Option("--no-check", help="With --into: do not prove the program sound.")] = False,
+    as_json: AsJson = False,
 ) -> None:
     instructions = assemble_text(source)
     if into is None:
@@ -57,7 +58,11 @@ def _run(
             check_program(program)
         save(program, output)
     size = len(instructions) * INSTRUCTION_BYTES
-    terminal_of(context).say(f"{output}: {len(instructions)} instructions, {size} bytes")
+    terminal = terminal_of(context)
+    if as_json:
+        terminal.json({"path": str(output), "instructions": len(instructions), "bytes": size})
+    else:
+        terminal.say(f"{output}: {len(instructions)} instructions, {size} bytes")
 
 
 def assemble_text(path: Path) -> list[Instruction]:

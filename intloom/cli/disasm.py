@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,7 +12,7 @@ from compiler.program.program import Program
 from hw.spec.isa import disassemble
 from intloom.files import write_text
 
-from .options import terminal_of
+from .options import AsJson, terminal_of
 
 _HELP = """Print a program's instructions, each with its number, ONNX node and tile as a comment.
 
@@ -32,18 +32,42 @@ def _run(
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Text file; else standard output.")] = None,
     plain: Annotated[bool, typer.Option("--plain", help="Without comments.")] = False,
+    as_json: AsJson = False,
 ) -> None:
+    terminal = terminal_of(context)
     programs = load_regions(program)
+    if as_json:
+        terminal.json([row for p in programs for row in rows(p)])
+        return
     text = "".join(_heading(p, plain) + listing(p, plain=plain) for p in programs)
     if output is None:
-        terminal_of(context).out.file.write(text)
+        terminal.out.file.write(text)
     else:
         write_text(output, text)
+        terminal.say(f"{output}: {sum(len(p.instructions) for p in programs):,} instructions")
 
 
 def _heading(program: Program, plain: bool) -> str:
     """Tells the regions of a model apart; the program of a model that has only one needs no heading."""
     return "" if plain or program.regions == 1 else f"# region {program.region} of {program.regions}: {program.name}\n"
+
+
+def rows(program: Program) -> list[dict[str, Any]]:
+    """Every instruction with its place in the program and in the network, as plain values."""
+    layers = program.layers
+    return [
+        {
+            "region": program.region,
+            "number": number,
+            "unit": instruction.unit.name.lower(),
+            "kind": instruction.kind.name,
+            "layer": layers[source.layer].name if 0 <= source.layer < len(layers) else None,
+            "tile": source.tile,
+            "note": source.note,
+            "text": disassemble(instruction),
+        }
+        for number, (instruction, source) in enumerate(zip(program.instructions, program.provenance, strict=True))
+    ]
 
 
 def listing(program: Program, *, plain: bool = False) -> str:
