@@ -19,8 +19,7 @@ from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 from ..ir import Add, AvgPool, Mul, Table, Tensor
 from .law import Points, Wanted, apply
-from .lowering import Lowering, Verdict
-from .units import Unit
+from .lowering import Lowering
 
 _SHIFT = 26
 _WINDOWS = (2.0**-16, 2.0**-13, 2.0**-11)
@@ -79,13 +78,13 @@ def _seen(values: Points, goal: Wanted) -> Points:
 
 
 def emit_frame(
-    low: Lowering, unit: Unit, node: Mul | AvgPool, result: Tensor, frame: Frame, clamps: NDArray[np.int8] | None
+    low: Lowering, node: Mul | AvgPool, result: Tensor, frame: Frame, clamps: NDArray[np.int8] | None
 ) -> None:
     """Emit `node` with both laws and what chooses between them."""
     names = {k: f"{result.name}/{k}" for k in ("low", "high", "step", "up", "taken")}
     both = np.zeros(256, np.int8)
     both[2] = 1
-    origin = unit.origins
+    origin = node.origin
     framed = {k: replace(node, law=law, table=None) for k, law in (("low", frame.low), ("high", frame.high))}
     steps = (
         (replace(framed["low"], name=f"{node.name}/low"), "low"),
@@ -109,4 +108,4 @@ def emit_frame(
     last = Add(
         name=node.name, inputs=(names["low"], names["taken"]), output=result.name, law=_SUM, table=table, origin=origin
     )
-    low.finish(unit, last, result, Verdict.VECTOR, "proved at every point, ties by a table")
+    low.emit(last, result)

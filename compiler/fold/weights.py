@@ -42,6 +42,8 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
     """The quantised weights behind a float value, whose scales must lie along `channel_axis`."""
     node = model.producers.get(value)
     array = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
+    if node is not None and node.op == DEQUANTIZE and array is None:
+        raise Refusal("both its operands are computed, and the array multiplies by constants", "leave it to the host")
     if node is None or array is None:
         raise Refusal(f"the weights {value!r} are not quantised constants", "quantise the weights to int8")
     params = read_qparams(model, node)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from itertools import product
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,44 +18,117 @@ from ..law import Wanted, fit_with_table
 from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
 from ..oracle import evaluate, internal, stored
 from ..padding import Window, window
+from ..spatial import Mover, Steps
 from ..units import Unit
 
 _LARGEST_SUM = 1 << 17
 _TIE = 2.0**-18
 _ONE_IN = 10_000
+_MOST_AREAS = 9
 _PLAIN = Affine(1, 0, 0, 0)
 
 
 @lowers("GlobalAveragePool", "AveragePool", "ReduceMean")
 def lower_average(low: Lowering, unit: Unit) -> None:
-    """Lower an average over windows, none of which is only partly inside the image."""
+    """Lower an average over windows; those that reach beyond the image average what is inside, or the padding too."""
     main = unit.main
     assert main is not None
     leaf = main.input(0)
-    x, result = low.image(leaf), _result(low, unit)
+    x, result = low.image(leaf), low.result(unit)
     geometry = _geometry(low.model, main, x)
+    if any(geometry.pads) and not main.integer("count_include_pad", 0):
+        _lower_areas(low, unit, leaf, x.tensor, result, geometry)
+        return
+    made = _average_of(low, unit, leaf, x.tensor, result, geometry, unit_name(unit), result.name)
+    low.bind(unit.output, made.name)
+    low.judge(unit, Verdict.VECTOR, "proved at every sum of a window")
+
+
+def _lower_areas(low: Lowering, unit: Unit, leaf: str, x: Tensor, result: Tensor, geometry: Window) -> None:
+    """Windows that reach beyond the border average fewer pixels: each area of equal windows by itself, then joined."""
+    rows, columns = (_areas(geometry, axis, (x.height, x.width)[axis], result.shape[2 + axis]) for axis in (0, 1))
+    if len(rows) * len(columns) > _MOST_AREAS:
+        raise Refusal(
+            f"its windows at the border average fewer pixels, in {len(rows) * len(columns)} ways",
+            "pad first, or set count_include_pad",
+        )
+    mover, parts = Mover(low, unit.origins), []
+    for number, (row, column) in enumerate(product(rows, columns)):
+        name = f"{result.name}/area{number}"
+        cut = mover.pick(x, row.read, column.read, f"{name}/cut")
+        inner = Window((row.size, column.size), geometry.strides, (1, 1), (0, 0, 0, 0))
+        like = replace(result, name=name, shape=(1, x.channels, row.count, column.count))
+        made = _average_of(low, unit, leaf, cut, like, inner, f"{unit_name(unit)}/area{number}", name)
+        parts.append((made, (row.first, column.first)))
+    whole = mover.join(parts, (result.height, result.width), result.name)
+    low.bind(unit.output, whole.name)
+    low.judge(unit, Verdict.VECTOR, "windows at the border by themselves; proved at every sum")
+
+
+@dataclass(frozen=True)
+class _Area:
+    """Neighbouring outputs along one axis whose windows see equally many pixels."""
+
+    first: int
+    count: int
+    size: int
+    read: Steps
+
+
+def _areas(geometry: Window, axis: int, length: int, outputs: int) -> list[_Area]:
+    kernel, stride, pad = geometry.kernel[axis], geometry.strides[axis], geometry.pads[axis]
+    starts = [max(0, i * stride - pad) for i in range(outputs)]
+    sizes = [min(length, i * stride - pad + kernel) - s for i, s in enumerate(starts)]
+    found = []
+    first = 0
+    for i in range(1, outputs + 1):
+        # Where a border cuts windows off, the next one of equal size does not lie a stride further on.
+        if i < outputs and sizes[i] == sizes[first] and starts[i] == starts[i - 1] + stride:
+            continue
+        read = Steps(starts[first], starts[i - 1] + sizes[first])
+        found.append(_Area(first, i - first, sizes[first], read))
+        first = i
+    return found
+
+
+def _average_of(
+    low: Lowering, unit: Unit, leaf: str, x: Tensor, result: Tensor, geometry: Window, name: str, output: str
+) -> Tensor:
+    """Emit the average of all windows of `x`, with a law that gives the runtime's byte for every sum."""
+    main = unit.main
+    assert main is not None
     size = geometry.kernel[0] * geometry.kernel[1]
     if 256 * size >= _LARGEST_SUM:
         raise Refusal(f"its window of {geometry.kernel} sums up more than 18 bits hold", "average in two steps")
     sums, truth = _every_sum(low, unit, leaf, size)
-    clamps, ratios = clamp_table(low, unit), (x.tensor.scale / (size * result.scale), 0.0)
+    clamps, ratios = clamp_table(low, unit), (x.scale / (size * result.scale), 0.0)
     goal = Wanted(sums, np.zeros_like(sums), truth, clamps)
     node = AvgPool(
-        name=unit_name(unit),
-        inputs=(x.tensor.name,),
-        output=result.name,
+        name=name,
+        inputs=(x.name,),
+        output=output,
         kernel=geometry.kernel,
         law=_PLAIN,
-        zp_in=x.tensor.zero_point,
+        zp_in=x.zero_point,
         strides=geometry.strides,
         pads=geometry.pads,
+        origin=unit.origins,
     )
-    if main.op != "GlobalAveragePool" and main.kernel is None and _many_ties(goal, x.tensor, result, size):
+    if main.op != "GlobalAveragePool" and main.kernel is None and _many_ties(goal, x, result, size):
         low.notes[main.name] = (
             f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which it "
             "breaks by the order of the values: single results may differ by one: change its scale a little"
         )
-    _finish(low, unit, node, result, goal, ratios)
+    found = fit_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
+    if found is not None:
+        law, table = found
+        low.emit(replace(node, law=law, table=None if table is None else table.tobytes()), result)
+        return result
+    frame = fit_frame(goal, ratios[0])
+    if frame is None:
+        raise Refusal("no integer constants reproduce it at every sum", "change its scale a little")
+    emit_frame(low, node, result, frame, goal.clamps)
+    return result
 
 
 def _many_ties(goal: Wanted, x: Tensor, result: Tensor, size: int) -> bool:
@@ -65,35 +139,12 @@ def _many_ties(goal: Wanted, x: Tensor, result: Tensor, size: int) -> bool:
     return bool(np.count_nonzero(tied) * _ONE_IN > len(value))
 
 
-def _finish(
-    low: Lowering, unit: Unit, node: AvgPool, result: Tensor, goal: Wanted, ratios: tuple[float, float]
-) -> None:
-    """Add `node` with the law that gives `goal` at every sum."""
-    found = fit_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
-    if found is not None:
-        law, table = found
-        made = replace(node, law=law, table=None if table is None else table.tobytes())
-        low.finish(unit, made, result, Verdict.VECTOR, f"proved over all {len(goal.x1)} sums")
-        return
-    frame = fit_frame(goal, ratios[0])
-    if frame is None:
-        raise Refusal("no integer constants reproduce it at every sum", "change its scale a little")
-    emit_frame(low, unit, node, result, frame, goal.clamps)
-
-
-def _result(low: Lowering, unit: Unit) -> Tensor:
-    """ReduceMean without kept dimensions gives a vector, which is an image of one pixel."""
-    return low.result(unit)
-
-
 def _geometry(model: Model, node: OnnxNode, x: Operand) -> Window:
     size = (x.tensor.height, x.tensor.width)
     if node.op == "AveragePool":
         found = window(node, x.tensor)
         if found.dilations != (1, 1):
             raise Refusal("its window is dilated", "use dilations of 1")
-        if any(found.pads) and not node.integer("count_include_pad", 0):
-            raise Refusal("its windows at the border average fewer pixels", "pad first, or set count_include_pad")
         return found
     if node.op == "ReduceMean" and _axes(model, node, len(x.shape)) != tuple(range(2, len(x.shape))):
         raise Refusal("it averages other axes than height and width", "average over height and width")
