@@ -25,7 +25,9 @@ LARGEST_KIB = 1024
 
 _MOVE_PRICE = 0.3
 _TILE_PRICE = 60
-_EXPOSED_PRICE = 0.5
+_EXPOSED_PRICE = 5
+_ROOM = 7 / 8
+"""Share of the scratchpad that two tiles may take: fuller, and an odd tile leaves no gap for the one after next."""
 _MOST_TILE_SIZES = 14
 _MOST_CHUNK_SIZES = 5
 
@@ -151,7 +153,7 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
             # Without room for two tiles, moving and computing take turns.
             penalty = (
                 0
-                if 2 * (inputs + work) + table_words(stage) <= space.scratch
+                if 2 * (inputs + work) + table_words(stage) <= space.scratch * _ROOM
                 else 2 * inputs * stage.extent[0] / tile_h
             )
             for outside in (False, True) if len(layout) > 1 else (False,):

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 from types import MappingProxyType
 
 from .errors import EncodingError
@@ -100,12 +101,23 @@ def make(kind: Kind | str, **values: int) -> Instruction:
         spec = BY_KIND[Kind(kind)]
     except ValueError:
         raise EncodingError(f"instruction must be one of {', '.join(Kind)}, not {kind!r}") from None
-    for name in values:
-        if name == "opcode":
-            raise EncodingError(f"{spec.kind}.opcode follows from the instruction's name and cannot be set")
-        spec.field(name)
-    full = {f.name: _check(spec, f, values.get(f.name, f.default)) for f in spec.fields[1:]}
-    return Instruction(spec.kind, MappingProxyType({"opcode": spec.opcode, **full}))
+    full: dict[str, int] = {"opcode": spec.opcode}
+    for f, name, default, low, high in _limits(spec.kind):
+        value = values.get(name, default)
+        # The quick way for what is plainly right; `_check` knows why the rest is wrong.
+        full[name] = value if type(value) is int and low <= value <= high else _check(spec, f, value)
+    if not values.keys() <= full.keys() or "opcode" in values:
+        for name in values:
+            if name == "opcode":
+                raise EncodingError(f"{spec.kind}.opcode follows from the instruction's name and cannot be set")
+            spec.field(name)
+    return Instruction(spec.kind, MappingProxyType(full))
+
+
+@cache
+def _limits(kind: Kind) -> tuple[tuple[Field, str, int, int, int], ...]:
+    """Every field of an instruction but the opcode, with what `make` asks of it for each one made."""
+    return tuple((f, f.name, f.default, f.minimum, f.maximum) for f in BY_KIND[kind].fields[1:])
 
 
 def encode(instruction: Instruction) -> bytes:
