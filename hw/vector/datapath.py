@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.affine import AffineLane, AffineRounding
+from hw.spec.arith import Affine
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
 from .assemble import WordAssembler
@@ -55,6 +56,13 @@ class Datapath(wiring.Component):
                 "result": Out(8 * params.word_bytes),
             }
         )
+
+    @staticmethod
+    def model(a: bytes, b: bytes, law: Affine, table: bytes, rotate: int) -> bytes:
+        """What becomes of a pair of words in a sum that goes through the table."""
+        pairs = zip(memoryview(a).cast("b"), memoryview(b).cast("b"), strict=True)
+        sums = bytes(AffineLane.model(x1, x2, law) & 0xFF for x1, x2 in pairs)
+        return WordAssembler.model(ByteTable.model(sums, table, True), rotate)
 
     def elaborate(self, platform: object) -> Module:
         """One part after the other."""

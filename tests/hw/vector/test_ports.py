@@ -1,0 +1,235 @@
+"""The vector unit's parts that speak to the scratchpad, on ports that refuse at random."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from hw.ports import READ_LATENCY
+from hw.spec.isa import Kind, encode, make
+from hw.spec.params import preset
+from hw.spec.regs import Cause
+from hw.vector.fetch import OperandFetch, operand_layout
+from hw.vector.job import JOB_LAYOUT, job_of
+from hw.vector.plan import Planner
+from hw.vector.raster import RasterWalker
+from hw.vector.sequencer import Sequencer
+from hw.vector.writer import ResultWriter
+from tests.hw.streams import run, sink, source
+from tests.hw.vector.cases import Maker
+
+BYTES = 4
+NANO = preset("nano").replace(scratch_kib=4)
+RATES = [(1.0, 1.0, 1.0), (0.5, 1.0, 0.5), (1.0, 0.4, 1.0), (0.7, 0.7, 0.7)]
+
+
+def _reader(port: Any, words: list[int], rng: random.Random, grant: float) -> Callable[[Any], Any]:
+    """A memory behind a read port: grants at random, data `READ_LATENCY` cycles later and noise otherwise."""
+
+    async def process(ctx: Any) -> None:
+        due: list[int | None] = [None] * READ_LATENCY
+        waiting: int | None = None
+        while True:
+            data = due.pop(0)
+            ctx.set(port.data, rng.getrandbits(8 * BYTES) if data is None else data)
+            ready = rng.random() < grant
+            ctx.set(port.ready, ready)
+            *_, valid, addr = await ctx.tick().sample(port.valid, port.addr)
+            assert waiting is None or (valid and addr == waiting), "a request was dropped or changed"
+            waiting = addr if valid and not ready else None
+            due.append(words[addr] if valid and ready else None)
+
+    return process
+
+
+@pytest.mark.parametrize(("offer", "grant", "take"), RATES)
+def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng: random.Random) -> None:
+    fetch = OperandFetch(BYTES)
+    words = [rng.getrandbits(8 * BYTES) for _ in range(64)]
+    fill = rng.randrange(256)
+    items = [
+        {
+            "addr": rng.randrange(64),
+            "inside": rng.random() < 0.7,
+            "tap": {"first": rng.randrange(2), "last": rng.randrange(2)},
+        }
+        for _ in range(200)
+    ]
+    taken: list[int] = []
+
+    async def configure(ctx: Any) -> None:
+        ctx.set(fetch.fill, fill)
+
+    run(
+        fetch, configure, source(fetch.i, items, rng, offer), sink(fetch.o, taken, len(items), rng, take),
+        background=[_reader(fetch.port, words, rng, grant)], monitors=[(fetch.o, "words")],
+    )  # fmt: skip
+    found = [operand_layout(BYTES).from_bits(bits) for bits in taken]
+    outside = int.from_bytes(bytes([fill]) * BYTES, "little")
+    assert [(w.word, w.tap.first, w.tap.last) for w in found] == [
+        (words[i["addr"]] if i["inside"] else outside, i["tap"]["first"], i["tap"]["last"]) for i in items
+    ]
+
+
+def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
+    fetch = OperandFetch(BYTES)
+    items = [{"addr": k % 64, "inside": 1} for k in range(100)]
+    taken: list[int] = []
+    cycles = 0
+
+    async def count(ctx: Any) -> None:
+        nonlocal cycles
+        while len(taken) < len(items):
+            await ctx.tick()
+            cycles += 1
+
+    reader = _reader(fetch.port, list(range(64)), rng, 1.0)
+    run(fetch, source(fetch.i, items, rng), sink(fetch.o, taken, len(items), rng), count, background=[reader])
+    assert cycles <= len(items) + READ_LATENCY + 3
+
+
+def test_a_halted_fetch_only_finishes_the_request_that_waits(rng: random.Random) -> None:
+    fetch = OperandFetch(BYTES)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(fetch.i.payload.inside, 1)
+        ctx.set(fetch.i.valid, 1)
+        await ctx.tick().repeat(2)
+        ctx.set(fetch.halt, 1)
+        await ctx.tick()
+        assert ctx.get(fetch.port.valid)
+        assert not ctx.get(fetch.quiet)
+        ctx.set(fetch.port.ready, 1)
+        await ctx.tick()
+        assert not ctx.get(fetch.port.valid)
+        assert ctx.get(fetch.quiet)
+
+    run(fetch, bench)
+
+
+@pytest.mark.parametrize(("push", "grant"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4), (0.6, 0.6)])
+def test_results_are_written_in_order(push: float, grant: float, rng: random.Random) -> None:
+    writer = ResultWriter(BYTES, 8)
+    config = {"base": 7, "plane": 90, "line": 20, "step": 2, "blocks": 2, "lines": 3, "pixels": 5}
+    config |= {
+        "line_repeat": 1,
+        "pixel_repeat": 1,
+        "line_at": 0,
+        "pixel_at": 0,
+        "line_stride": 1,
+        "pixel_stride": 1,
+        "warm": 0,
+    }
+    places = [word["addr"] for word in RasterWalker.model(config)]
+    words = [rng.getrandbits(8 * BYTES) for _ in places]
+    written: list[tuple[int, int, int]] = []
+    mask = rng.randrange(1, 1 << BYTES)
+
+    async def results(ctx: Any) -> None:
+        """Reserves a place for each word, which lands a few cycles later."""
+        ctx.set(writer.config, config)
+        ctx.set(writer.mask, mask)
+        ctx.set(writer.start, 1)
+        await ctx.tick()
+        ctx.set(writer.start, 0)
+        flying: list[int | None] = [None] * 5
+        left = list(words)
+        while left or any(word is not None for word in flying):
+            reserve = bool(left) and ctx.get(writer.free) and rng.random() < push
+            ctx.set(writer.reserve, reserve)
+            flying.append(left.pop(0) if reserve else None)
+            word = flying.pop(0)
+            ctx.set(writer.push, word is not None)
+            ctx.set(writer.word, rng.getrandbits(8 * BYTES) if word is None else word)
+            assert ctx.get(writer.active)
+            await ctx.tick()
+        ctx.set(writer.push, 0)
+        await ctx.tick().until(~writer.active)
+        assert len(written) == len(words)
+        assert ctx.get(writer.quiet)
+
+    async def memory(ctx: Any) -> None:
+        port, waiting = writer.port, None
+        while True:
+            ready = rng.random() < grant
+            ctx.set(port.ready, ready)
+            *_, valid, addr, word, mask_now = await ctx.tick().sample(port.valid, port.addr, port.data, port.mask)
+            request = (addr, word, mask_now)
+            assert waiting is None or (valid and request == waiting), "a request was dropped or changed"
+            waiting = request if valid and not ready else None
+            if valid and ready:
+                written.append(request)
+
+    run(writer, results, background=[memory])
+    assert written == [(place, word, mask) for place, word in zip(places, words, strict=True)]
+
+
+def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
+    sequencer = Sequencer(NANO)
+    maker = Maker(rng, NANO)
+    kinds = [kind for kind in Kind if kind in (Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG)]
+    instructions = [maker.instruction(rng.choice(kinds)) for _ in range(12)]
+    done = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal done
+        unit = sequencer.unit
+        for instruction in instructions:
+            while rng.random() < 0.3:
+                await ctx.tick()
+            ctx.set(unit.valid, 1)
+            ctx.set(unit.instruction, int.from_bytes(encode(instruction), "little"))
+            assert ctx.get(unit.ready)
+            assert ctx.get(unit.started)
+            await ctx.tick()
+            # The next instruction is on offer at once, and has to wait.
+            ctx.set(unit.instruction, rng.getrandbits(64))
+            for cycle in range(Planner.LATENCY + 1):
+                assert ctx.get(sequencer.start) == (cycle == Planner.LATENCY)
+                assert not ctx.get(unit.ready)
+                await ctx.tick()
+            job = JOB_LAYOUT.from_bits(ctx.get(sequencer.job).as_bits())
+            assert {name: job[name] for name in JOB_LAYOUT.members} == job_of(instruction)
+            while rng.random() < 0.6:
+                assert not ctx.get(unit.done)
+                assert not ctx.get(unit.ready)
+                await ctx.tick()
+            ctx.set(sequencer.finished, 1)
+            assert ctx.get(unit.done)
+            done += 1
+            ctx.set(unit.valid, 0)
+            await ctx.tick()
+            ctx.set(sequencer.finished, 0)
+            assert ctx.get(unit.idle)
+
+    run(sequencer, bench)
+    assert done == len(instructions)
+
+
+def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
+    sequencer = Sequencer(NANO)
+
+    async def bench(ctx: Any) -> None:
+        unit = sequencer.unit
+        ctx.set(sequencer.quiet, 1)
+        ctx.set(unit.valid, 1)
+        ctx.set(unit.index, 33)
+        ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VCOPY)), "little"))
+        await ctx.tick()
+        await ctx.tick().repeat(Planner.LATENCY + 1)
+        ctx.set(sequencer.range_fault, 1)
+        await ctx.tick()
+        ctx.set(sequencer.range_fault, 0)
+        ctx.set(sequencer.finished, 1)
+        for _ in range(5):
+            assert (ctx.get(unit.fault), ctx.get(unit.cause), ctx.get(unit.fault_index)) == (1, Cause.SCRATCH_RANGE, 33)
+            assert ctx.get(sequencer.stop)
+            assert ctx.get(unit.idle)
+            assert not ctx.get(unit.done)
+            assert not ctx.get(unit.ready)
+            await ctx.tick()
+
+    run(sequencer, bench)
