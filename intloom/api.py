@@ -15,11 +15,13 @@ from typing import Any
 
 from compiler.frontend import FoldedModel
 from compiler.ir import IntGraph
+from compiler.ir.onnx_export import to_onnx
 from compiler.ir.serialise import save as save_graph
 from compiler.program.program import Program as CompiledProgram
 from hw.spec.arith import Match
 from hw.spec.errors import MismatchError, UsageError
 from hw.spec.params import HardwareParams
+from intloom.files import write_bytes
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.compiling import Compiled, choose_params, compile_model, store
 from intloom.flow.host import Array
@@ -99,8 +101,11 @@ class Graph:
         """Nodes and tensors; see `compiler.ir`."""
 
     def save(self, path: PathLike) -> None:
-        """Writes the graph as a readable file."""
-        save_graph(self.ir, Path(path))
+        """Writes the graph as a readable file; called `.onnx`, as one that Netron opens and onnxruntime runs."""
+        if Path(path).suffix == ".onnx":
+            write_bytes(Path(path), to_onnx(self.ir))
+        else:
+            save_graph(self.ir, Path(path))
 
     def __repr__(self) -> str:
         return f"<Graph {self.ir.name!r} of {len(self.ir.nodes)} integer operations>"

@@ -120,3 +120,11 @@ def test_a_run_can_be_kept_with_its_report(program, image, tmp_path):
     assert page.read_text().startswith("<!doctype html>")
     kept = np.load(tmp_path / "run" / "output0.npy")
     np.testing.assert_array_equal(kept, session.last.outputs["output0"])
+
+
+def test_a_graph_is_saved_as_text_or_as_onnx(program, tmp_path):
+    program.graph.save(tmp_path / "graph.json")
+    program.graph.save(tmp_path / "graph.onnx")
+    names = {i.name for i in ort.InferenceSession(tmp_path / "graph.onnx").get_inputs()}
+    assert names == set(program.folded.graph.inputs)
+    assert program.folded.graph.nodes[0].name in (tmp_path / "graph.json").read_text()
