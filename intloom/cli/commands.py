@@ -54,7 +54,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     app = typer.Typer(
         name="intloom",
         help="From a quantised ONNX network to a Verilog accelerator, its program, and the proof that they agree.",
-        epilog=_EPILOG,
+        epilog=flow(_EPILOG),
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -67,7 +67,22 @@ def build_app(words: Sequence[str]) -> typer.Typer:
             importlib.import_module(f"intloom.cli.{name}").register(app)
         else:
             app.command(name, help=text)(_only_for_help)
+    _reflow(app)
     return app
+
+
+def _reflow(app: typer.Typer) -> None:
+    """Lets the terminal break the lines of help texts, not the source code."""
+    for command in app.registered_commands:
+        command.help = flow(command.help or "")
+    for group in app.registered_groups:
+        if group.typer_instance is not None:
+            _reflow(group.typer_instance)
+
+
+def flow(text: str) -> str:
+    """Every paragraph on one line."""
+    return "\n\n".join(" ".join(p.split("\n")) if not p.startswith(" ") else p for p in text.strip().split("\n\n"))
 
 
 def _only_for_help() -> None:
