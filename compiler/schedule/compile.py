@@ -21,7 +21,7 @@ from .interleave import interleave
 from .lower import Lowering
 from .stage import Stage
 from .tasks import Task, make_tasks
-from .tiling import Space, choose_tiling, too_large
+from .tiling import Space, choose_tiling, require_weight_memory, too_large
 
 Progress = Callable[[int, int], None]
 """Called with tasks emitted and tasks in all."""
@@ -89,13 +89,12 @@ def compile_graph(
 
 
 def _cut(plan: _Plan) -> list[Task]:
-    tasks: list[Task] = []
-    for stage in plan.stages:
-        tiling = choose_tiling(stage, Space(plan.params.scratch_words, plan.params.weight_words))
-        if tiling is None:
-            raise too_large(stage)
-        tasks += make_tasks(stage, tiling, plan.image)
-    return interleave(tasks)
+    space = Space(plan.params.scratch_words, plan.params.weight_words)
+    require_weight_memory(plan.stages, space)
+    tilings = [(stage, choose_tiling(stage, space)) for stage in plan.stages]
+    if misfits := [stage for stage, tiling in tilings if tiling is None]:
+        raise too_large(misfits)
+    return interleave([t for s, tiling in tilings if tiling is not None for t in make_tasks(s, tiling, plan.image)])
 
 
 def _place_tensors(plan: _Plan, first: int) -> int:

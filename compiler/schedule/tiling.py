@@ -7,7 +7,7 @@ tile's input, the last one's output).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
@@ -169,8 +169,6 @@ def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
         fitting.insert(0, sizes[0])
     if not fitting:
         fitting = [s for s in sizes if stage.weight_words(s) <= space.weight][:1]
-    if not fitting:
-        raise _too_wide(stage, space)
     return fitting[:_MOST_CHUNK_SIZES] + fitting[_MOST_CHUNK_SIZES:][-1:]
 
 
@@ -181,25 +179,37 @@ def _advice(name: str, kib: int) -> str:
     return f"use {name} = {kib}"
 
 
-def _too_wide(stage: Stage, space: Space) -> CapacityError:
+def require_weight_memory(stages: Sequence[Stage], space: Space) -> None:
+    """Refuse stages of which one output block's weights do not fit; the advice holds for all of them."""
+    needs = [stage.weight_words(stage.chunk_sizes()[-1]) for stage in stages]
+    least = max(needs, default=0)
+    if least <= space.weight:
+        return
+    stage = stages[needs.index(least)]
     p = stage.params
-    least = stage.weight_words(stage.chunk_sizes()[-1])
     kib = 1 << (-(-least * p.word_bytes // 1024) - 1).bit_length()
-    return CapacityError(
+    raise CapacityError(
         f"node {stage.origin.name!r} needs {least} words of weight memory for one output block, but weight_kib = "
         f"{p.weight_kib} holds {space.weight}: {_advice('weight_kib', kib)}"
     )
 
 
-def too_large(stage: Stage) -> CapacityError:
-    """The refusal of a stage of which not even the smallest tile fits the scratchpad."""
+def _least_scratch_kib(stage: Stage) -> int:
+    """The smallest scratchpad that a stage fits, or more than any hardware has."""
     p = stage.params
     kib = p.scratch_kib
     while kib <= LARGEST_KIB and choose_tiling(stage, Space(kib * 1024 // p.word_bytes, p.weight_words)) is None:
         kib *= 2
+    return kib
+
+
+def too_large(stages: Sequence[Stage]) -> CapacityError:
+    """The refusal of stages of which not even the smallest tile fits the scratchpad; the advice holds for all."""
+    needs = [_least_scratch_kib(stage) for stage in stages]
+    stage = stages[needs.index(max(needs))]
     return CapacityError(
-        f"node {stage.origin.name!r} does not fit scratch_kib = {p.scratch_kib} even in its smallest tile: "
-        f"{_advice('scratch_kib', kib)}"
+        f"node {stage.origin.name!r} does not fit scratch_kib = {stage.params.scratch_kib} even in its smallest tile: "
+        f"{_advice('scratch_kib', max(needs))}"
     )
 
 

@@ -216,6 +216,23 @@ def test_too_small_a_weight_memory_is_refused_with_the_smallest_that_would_do():
     check(maker, graph.outputs[0], preset("base").replace(weight_kib=128))
 
 
+def test_advice_holds_for_the_whole_graph():
+    """The node that needs most is named, wherever it stands, so that following the advice once is enough."""
+    maker = GraphMaker(12)
+    x = maker.conv(maker.input(256, 4, 4), 512, 3)
+    graph = maker.graph(maker.conv(maker.conv(x, 16, 5), 16, 1))
+    params = preset("base").replace(weight_kib=16)
+    with pytest.raises(CapacityError, match=r"'conv1'.*use weight_kib = 256"):
+        compile_graph(graph, params)
+    compiled(graph, params.replace(weight_kib=256))
+    tall = GraphMaker(13)
+    graph = tall.graph(tall.conv(tall.conv(tall.input(256, 20, 20), 512, 5), 16, 5))
+    small = preset("base").replace(weight_kib=1024, scratch_kib=4)
+    with pytest.raises(CapacityError, match=r"'conv1'.*use scratch_kib = 16$"):
+        compile_graph(graph, small)
+    compiled(graph, small.replace(scratch_kib=16))
+
+
 def test_custom_operations_and_missing_units_are_refused_by_name():
     maker = GraphMaker(8)
     x = maker.input(4, 4, 4)
