@@ -10,6 +10,7 @@ from compiler.ir import IntGraph
 from compiler.program.program import Program
 
 _MOST_ROWS = 200
+_GOOD, _BAD = "#1f9d6b", "#b3261e"
 
 
 def program_html(program: Program) -> str:
@@ -22,10 +23,17 @@ def program_html(program: Program) -> str:
         f"{program.predicted_cycles:,} cycles predicted, array use {100 * use:.1f} %"
     )
     rows = [
-        (layer.name, layer.op, f"{layer.macs:,}", f"{layer.predicted_cycles:,}", f"{layer.dram_words * p.word_bytes:,}")
+        (
+            escape(layer.name),
+            escape(layer.op),
+            _number(layer.macs),
+            _number(layer.predicted_cycles),
+            _meter(layer.macs, layer.predicted_cycles * p.macs),
+            _number(layer.dram_words * p.word_bytes),
+        )
         for layer in program.layers
     ]
-    return head + _table(("layer", "kind", "MACs", "cycles", "memory bytes"), rows)
+    return head + _table(("layer", "kind", ">MACs", ">cycles", "array use", ">memory bytes"), rows)
 
 
 def run_html(record: Mapping[str, Any]) -> str:
@@ -33,38 +41,76 @@ def run_html(record: Mapping[str, Any]) -> str:
     equal = "not compared"
     if record["compared_bytes"]:
         count = f"{record['compared_bytes']:,} bytes compared"
-        equal = f"<span style='color:#b3261e'>{record['mismatches']:,} bytes differ</span>, {count}"
+        equal = f"<span style='color:{_BAD}'>{record['mismatches']:,} bytes differ</span>, {count}"
         if not record["mismatches"]:
-            equal = f"<span style='color:#1f9d6b'>bit-exact</span>, {count}"
+            equal = f"<span style='color:{_GOOD}'>bit-exact</span>, {count}"
     head = f"<b>{escape(record['name'])}</b> on {record['backend']}: {equal}"
     if record["cycles"]:
         head += f"; {record['cycles']:,} cycles, array use {100 * record['mac_use']:.1f} %"
+    peak = record["params"]["rows"] * record["params"]["cols"]
     rows = [
-        (layer["name"], layer["op"], f"{layer['cycles']:,}", f"{100 * layer['mac_use']:.1f} %" if layer["macs"] else "")
+        (
+            escape(layer["name"]),
+            escape(layer["op"]),
+            _number(layer["cycles"]),
+            _number(layer["predicted_cycles"]),
+            _meter(layer["macs"], layer["cycles"] * peak),
+            _parity(layer),
+        )
         for layer in record["layers"]
     ]
-    return head + _table(("layer", "kind", "cycles", "array use"), rows)
+    return head + _table(("layer", "kind", ">cycles", ">predicted", "array use", "parity"), rows)
 
 
 def graph_html(graph: IntGraph) -> str:
     """A graph: every operation with its operands and the shape of its result."""
     head = f"<b>{escape(graph.name)}</b>: {len(graph.nodes)} integer operations"
     rows = [
-        (n.name, type(n).__name__, ", ".join(n.inputs), "x".join(str(d) for d in graph.tensors[n.output].shape))
+        (
+            escape(n.name),
+            type(n).__name__,
+            escape(", ".join(n.inputs)),
+            "x".join(str(d) for d in graph.tensors[n.output].shape),
+        )
         for n in graph.nodes
     ]
     return head + _table(("operation", "kind", "reads", "makes"), rows)
 
 
+def _number(value: int) -> str:
+    return f"{value:,}" if value else ""
+
+
+def _meter(work: int, possible: int) -> str:
+    """A bar for the share of the array that a layer uses; nothing where the array has no part in it."""
+    if not work or not possible:
+        return ""
+    share = work / possible
+    bar = f"<div style='width:{60 * min(1.0, share):.0f}px;height:8px;background:#1f9d6b;border-radius:4px'></div>"
+    frame = f"<div style='display:inline-block;width:60px;background:#8884;border-radius:4px'>{bar}</div>"
+    return f"{frame} {100 * share:.1f} %"
+
+
+def _parity(layer: Mapping[str, Any]) -> str:
+    if layer["mismatches"]:
+        return f"<span style='color:{_BAD}'>{layer['mismatches']:,} bytes differ</span>"
+    if layer["compared_bytes"]:
+        return f"<span style='color:{_GOOD}'>equal</span>"
+    inside = escape(layer["compared_in"])
+    return f"<span style='color:{_GOOD}' title='inside {inside}'>equal, fused</span>" if inside else ""
+
+
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """Rows of HTML; columns with a leading `>` are numbers, set to the right."""
     listed = list(rows)
-    cells = "".join(f"<th style='text-align:left'>{escape(c)}</th>" for c in columns)
+    sides = ["right" if c.startswith(">") else "left" for c in columns]
+    heads = (f"<th style='text-align:{s}'>{escape(c.lstrip('>'))}</th>" for c, s in zip(columns, sides, strict=True))
     body = "".join(
-        "<tr>" + "".join(f"<td style='text-align:left'>{escape(c)}</td>" for c in row) + "</tr>"
+        "<tr>" + "".join(f"<td style='text-align:{s}'>{c}</td>" for c, s in zip(row, sides, strict=True)) + "</tr>"
         for row in listed[:_MOST_ROWS]
     )
     more = f"<p>and {len(listed) - _MOST_ROWS} more</p>" if len(listed) > _MOST_ROWS else ""
     return (
         "<div style='max-height:420px;overflow:auto'><table><thead><tr>"
-        f"{cells}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
+        f"{''.join(heads)}</tr></thead><tbody>{body}</tbody></table>{more}</div>"
     )
