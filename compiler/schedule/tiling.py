@@ -1,8 +1,8 @@
 """Chooses how a stage is cut: rows and columns of a tile, output blocks of a chunk, and which loop is outside.
 
-Among all cuts that fit the memories, the one with the lowest estimated cost wins. The estimate counts the array's
-cycles, a share of the words moved, a price for each instruction and the words that no earlier work can hide (the first
-tile's input, the last one's output).
+Among all cuts that fit the memories, the one with the lowest estimated cost wins. The estimate counts the cycles of the
+array, or of the copies beside it where they take longer, a share of the words moved, a price for each instruction and
+the words that no earlier work can hide (the first tile's input, the last one's output).
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from hw.spec.errors import CapacityError
+from hw.spec.params import TABLE_BYTES
 
 from .conv_stage import ConvStage
 from .geometry import Rect
@@ -122,6 +123,14 @@ def mac_cycles(stage: Stage, pixels: int, out_blocks: int) -> int:
     return blocks * planes * kernel_h * kernel_w * in_blocks * max(pixels, strips * p.cols)
 
 
+def copy_cycles(stage: Stage, tile: tuple[int, int], chunk: Chunk) -> int:
+    """Cycles that the vector unit takes for a tile's copies; of several tables each is loaded for every tile."""
+    made, rect = stage.result_channels(chunk), Rect(0, tile[0], 0, tile[1])
+    words = sum(c.target_rect(rect).area * c.target_blocks(made)[1] for c in stage.copies)
+    tables = len(set(stage.vector_tables))
+    return words * stage.params.vector_slices + (tables * TABLE_BYTES if tables > 1 else 0)
+
+
 def _cost(stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int, outside: bool, inputs: int) -> float:
     height, width = stage.extent
     bands = -(-height // tile[0]) * -(-width // tile[1])
@@ -130,7 +139,8 @@ def _cost(stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int
     moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
     moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
     out = work_words(stage, Rect(0, tile[0], 0, tile[1]), chunks[0])
-    array = bands * sum(mac_cycles(stage, pixels, c.out_blocks) for c in chunks)
+    busy = (max(mac_cycles(stage, pixels, c.out_blocks), copy_cycles(stage, tile, c)) for c in chunks)
+    array = bands * sum(busy)
     exposed = inputs + out + weights / len(chunks)
     moved = moved_inputs + moved_weights
     return array + _MOVE_PRICE * moved + _TILE_PRICE * bands * len(chunks) + _EXPOSED_PRICE * exposed
