@@ -14,12 +14,12 @@ from hw.spec.isa import Kind
 from hw.spec.params import HardwareParams
 
 from .bursts import BurstSplitter, burst_layout, word_address_bits
-from .places import LOCAL_LAYOUT, PLACE_LAYOUT, PlaceWalker
-from .runs import MOVE_LAYOUT, RunWalker
+from .places import PLACE_LAYOUT, PlaceWalker
+from .runs import LOCAL_RUN_LAYOUT, MOVE_LAYOUT, RunWalker
 
 
-def moves_ahead(params: HardwareParams) -> int:
-    """Moves whose places may wait while their data is under way."""
+def runs_ahead(params: HardwareParams) -> int:
+    """Runs whose places may wait while their data is under way."""
     return max(params.axi_outstanding, 4)
 
 
@@ -65,43 +65,41 @@ class MoveFront(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Feed both walkers from the instruction; hold the places in a queue, the bursts in a buffer."""
+        """Runs go to the burst splitter and, through a queue, to the place walker."""
         m = Module()
         m.submodules.runs = runs = RunWalker()
         m.submodules.splitter = splitter = BurstSplitter(self._params)
         m.submodules.buffer = buffer = StreamBuffer(burst_layout(self._params))
-        m.submodules.moves = moves = SyncFIFOBuffered(width=LOCAL_LAYOUT.size, depth=moves_ahead(self._params))
+        m.submodules.ahead = ahead = SyncFIFOBuffered(width=LOCAL_RUN_LAYOUT.size, depth=runs_ahead(self._params))
         m.submodules.places = places = PlaceWalker()
-        instruction = data.View(instruction_layout(self._kind), self.instruction)
-        self._take(m, runs, moves, instruction)
-        wiring.connect(m, runs.o, splitter.i)
+        self._take(m, runs)
         wiring.connect(m, buffer.o, wiring.flipped(self.bursts))
         wiring.connect(m, places.o, wiring.flipped(self.places))
         m.d.comb += [
             splitter.base.eq(self.base),
+            splitter.i.payload.eq(runs.o.payload.memory),
+            splitter.i.valid.eq(runs.o.valid & ahead.w_rdy),
+            splitter.held_back.eq(~ahead.w_rdy),
+            ahead.w_data.eq(runs.o.payload.local),
+            ahead.w_en.eq(runs.o.valid & splitter.i.ready),
+            runs.o.ready.eq(ahead.w_rdy & splitter.i.ready),
             buffer.i.payload.eq(splitter.o.payload),
             buffer.i.valid.eq(splitter.o.valid & self.may_issue & ~self.halt),
             splitter.o.ready.eq(buffer.i.ready & self.may_issue & ~self.halt),
             self.issued.eq(splitter.o.valid & splitter.o.ready),
             self.issued_last.eq(splitter.o.payload.last),
-            places.i.payload.eq(moves.r_data),
-            places.i.valid.eq(moves.r_rdy),
-            moves.r_en.eq(places.i.ready),
+            places.i.payload.eq(ahead.r_data),
+            places.i.valid.eq(ahead.r_rdy),
+            ahead.r_en.eq(places.i.ready),
         ]
         return m
 
-    def _take(
-        self, m: Module, runs: RunWalker, moves: SyncFIFOBuffered, instruction: data.View[data.StructLayout]
-    ) -> None:
-        local = data.View(LOCAL_LAYOUT, moves.w_data)
-        take = self.valid & self.ready
+    def _take(self, m: Module, runs: RunWalker) -> None:
+        instruction = data.View(instruction_layout(self._kind), self.instruction)
+        move = runs.i.payload
         m.d.comb += [
-            self.ready.eq(runs.i.ready & moves.w_rdy & ~self.halt),
-            runs.i.valid.eq(take),
-            moves.w_en.eq(take),
-            local.index.eq(self.index),
-            *(runs.i.payload[name].eq(instruction[name]) for name, _ in MOVE_LAYOUT),
-            *(local[name].eq(instruction[name]) for name, _ in LOCAL_LAYOUT if name not in ("index", "target")),
+            runs.i.valid.eq(self.valid & ~self.halt),
+            self.ready.eq(runs.i.ready & ~self.halt),
+            move.index.eq(self.index),
+            *(move[name].eq(instruction[name]) for name, _ in MOVE_LAYOUT if name in instruction.shape().members),
         ]
-        if "target" in instruction.shape().members:
-            m.d.comb += local.target.eq(instruction.target)

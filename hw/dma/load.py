@@ -13,7 +13,7 @@ from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause, Stall
 
 from .bursts import burst_layout, word_address_bits
-from .front import MoveFront, moves_ahead
+from .front import MoveFront, runs_ahead
 
 
 class LoadUnit(wiring.Component):
@@ -92,8 +92,8 @@ class LoadUnit(wiring.Component):
         """Count what is under way: instructions for `idle`, bursts for `idle` when halted."""
         finished = moved & front.places.payload.last & ~self.unit.fault
         taken = self.unit.valid & self.unit.ready
-        # One move may be at work in each walker and one in the queue's output register, beside the queue itself.
-        instructions = Signal(range(moves_ahead(self._params) + 4))
+        # A move of one run may be at work in each walker, beside those in the queue.
+        instructions = Signal(range(runs_ahead(self._params) + 4))
         # Beside those that the read channel has accepted, two may wait in the front's buffer.
         bursts = Signal(range(self._params.axi_outstanding + 4))
         m.d.sync += [

@@ -14,7 +14,7 @@ from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause, Stall
 
 from .bursts import word_address_bits
-from .front import MoveFront, moves_ahead
+from .front import MoveFront, runs_ahead
 
 AHEAD_WORDS = 8
 """Words read ahead: covers the scratchpad's latency and the queue's own at a word a cycle, and some refusals."""
@@ -129,7 +129,7 @@ class StoreUnit(wiring.Component):
 
     def _receive_responses(self, m: Module, front: MoveFront) -> None:
         """Bursts await their responses in one queue, instructions in another; both bound what is under way."""
-        depth = 2 * moves_ahead(self._params)
+        depth = 2 * runs_ahead(self._params)
         m.submodules.awaited = awaited = SyncFIFOBuffered(width=1, depth=self._params.axi_outstanding)
         m.submodules.indices = indices = SyncFIFOBuffered(width=COUNT_BITS, depth=depth)
         taken = self.unit.valid & self.unit.ready

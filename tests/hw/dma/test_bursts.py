@@ -7,7 +7,6 @@ from typing import Any
 
 import pytest
 from amaranth.hdl import Module
-from amaranth.lib import wiring
 
 from hw.dma.bursts import BurstSplitter, word_address_bits
 from hw.dma.runs import RunWalker
@@ -34,14 +33,25 @@ def _words(move: Move, base: int, params: HardwareParams) -> list[int]:
     ]
 
 
-def _bursts(params: HardwareParams, base: int, moves: list[Move], rng: random.Random) -> list[list[tuple[int, int]]]:
-    """The bursts, (word, beats), of each move."""
+def _bursts(
+    params: HardwareParams, base: int, moves: list[Move], rng: random.Random, held_back: float = 0.0
+) -> list[list[tuple[int, int]]]:
+    """The bursts, (word, beats), of each move; `held_back` is how often runs may not come."""
     m = Module()
     m.submodules.walker = walker = RunWalker()
     m.submodules.splitter = splitter = BurstSplitter(params)
-    wiring.connect(m, walker.o, splitter.i)
-    m.d.comb += splitter.base.eq(base)
+    m.d.comb += [
+        splitter.base.eq(base),
+        splitter.i.payload.eq(walker.o.payload.memory),
+        splitter.i.valid.eq(walker.o.valid & ~splitter.held_back),
+        walker.o.ready.eq(splitter.i.ready & ~splitter.held_back),
+    ]
     result: list[list[tuple[int, int]]] = [[]]
+
+    async def hold_back(ctx: Any) -> None:
+        while True:
+            ctx.set(splitter.held_back, rng.random() < held_back)
+            await ctx.tick()
 
     async def take(ctx: Any) -> None:
         while len(result) <= len(moves):
@@ -52,22 +62,24 @@ def _bursts(params: HardwareParams, base: int, moves: list[Move], rng: random.Ra
                 if burst.last:
                     result.append([])
 
-    run(m, source(walker.i, moves, rng, 0.9), take, monitors=[(walker.o, "runs"), (splitter.o, "bursts")])
+    monitors = [(walker.o, "runs"), (splitter.o, "bursts")]
+    run(m, source(walker.i, moves, rng, 0.9), take, background=[hold_back], monitors=monitors)
     return result[:-1]
 
 
 @pytest.mark.parametrize("name", ["nano", "base", "large"])
-def test_bursts_cover_the_move_and_obey_axi(name: str, seed: int) -> None:
+@pytest.mark.parametrize("held_back", [0.0, 0.4])
+def test_bursts_cover_the_move_and_obey_axi(name: str, held_back: float, seed: int) -> None:
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=rng.choice([4, 8, 64]))
     base = rng.getrandbits(word_address_bits(params))
     moves = [_random_move(rng) for _ in range(12)]
     page = 4096 // params.word_bytes
     wrap = 1 << word_address_bits(params)
-    for move, bursts in zip(moves, _bursts(params, base, moves, rng), strict=True):
+    for move, bursts in zip(moves, _bursts(params, base, moves, rng, held_back), strict=True):
         assert [(at + k) % wrap for at, beats in bursts for k in range(beats)] == _words(move, base, params)
         for at, beats in bursts:
-            assert beats <= params.axi_burst
+            assert 1 <= beats <= params.axi_burst
             assert at // page == (at + beats - 1) // page, "a burst crosses 4 KiB"
 
 
@@ -75,3 +87,32 @@ def test_rows_that_touch_travel_in_long_bursts() -> None:
     params = preset("base")
     move = {"dram": 0, "n0": 8, "n1": 16, "n2": 4, "dram_s1": 8, "dram_s2": 128}
     assert _bursts(params, 0, [move], random.Random(1)) == [[(64 * i, 64) for i in range(8)]]
+
+
+def test_a_pending_burst_goes_out_when_no_run_can_come() -> None:
+    """Else the queue of places, full of runs whose data was never asked for, would hold everything up."""
+    splitter = BurstSplitter(preset("base"))
+    left = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(splitter.i.payload, {"offset": 16, "words": 5, "last": 0})
+        ctx.set(splitter.i.valid, 1)
+        await ctx.tick()
+        ctx.set(splitter.i.valid, 0)
+        for _ in range(5):
+            assert not ctx.get(splitter.o.valid), "the next run may join"
+            await ctx.tick()
+        ctx.set(splitter.held_back, 1)
+        await ctx.tick()
+        ctx.set(splitter.held_back, 0)
+        ctx.set(splitter.i.payload, {"offset": 21, "words": 5, "last": 1})
+        ctx.set(splitter.i.valid, 1)
+        ctx.set(splitter.o.ready, 1)
+        for _ in range(4):
+            *_, valid, burst = await ctx.tick().sample(splitter.o.valid, splitter.o.payload)
+            ctx.set(splitter.i.valid, 0)
+            if valid:
+                left.append((burst.addr, burst.beats_less_one + 1, burst.last))
+
+    run(splitter, bench, monitors=[(splitter.o, "bursts")])
+    assert left == [(16, 5, 0), (21, 5, 1)]
