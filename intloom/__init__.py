@@ -6,19 +6,13 @@ Everything that a user needs from Python: `quantize`, `compile`, `Program`, `Ses
 from __future__ import annotations
 
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError
-from importlib.metadata import version as _version
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from .api import Program, Run, Session, compile  # noqa: A004  # see intloom.api
     from .quantization import QuantizeOptions, quantize
 
-try:
-    __version__ = _version("intloom")
-except PackageNotFoundError:
-    # Run from a checkout that was never installed.
-    __version__ = "0"
+    __version__: str
 
 _HOMES = {
     "Program": "intloom.api",
@@ -33,7 +27,20 @@ __all__ = ["Program", "QuantizeOptions", "Run", "Session", "__version__", "compi
 
 
 def __getattr__(name: str) -> Any:
-    # onnxruntime and Amaranth take a second to load; `intloom version` need not wait for them.
+    # onnxruntime and Amaranth take a second to load; `intloom version` need not wait for them. And until the command
+    # line answers to Ctrl-C, it must load as little as can be.
     if name in _HOMES:
         return getattr(import_module(_HOMES[name]), name)
+    if name == "__version__":
+        return _version()
     raise AttributeError(f"module 'intloom' has no attribute {name!r}")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version
+
+    try:
+        return version("intloom")
+    except PackageNotFoundError:
+        # Run from a checkout that was never installed.
+        return "0"
