@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cache
+
+from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from ..fold.lowering import Lowering, Verdict
 from ..fold.qparams import DEQUANTIZE, QUANTIZE
@@ -44,6 +47,9 @@ def judge(model: Model, low: Lowering) -> tuple[NodeVerdict, ...]:
         else:
             verdict, reason = Verdict.HOST, "its result stays float"
             remedy = "put a QuantizeLinear, DequantizeLinear pair behind it"
+        if verdict is Verdict.HOST and (node.domain, node.op) not in host_operators():
+            verdict, reason = Verdict.UNSUPPORTED, f"onnxruntime does not know {node.domain}::{node.op} either"
+            remedy = "register it as a custom operation (compiler.custom), or replace it"
         rows.append(NodeVerdict(node.name, node.op, verdict, reason, remedy))
     return tuple(rows)
 
@@ -54,3 +60,9 @@ _WEIGHT = {
         (Verdict.ARRAY, Verdict.VECTOR, Verdict.TABLE, Verdict.PLACEMENT, Verdict.HOST, Verdict.UNSUPPORTED)
     )
 }
+
+
+@cache
+def host_operators() -> frozenset[tuple[str, str]]:
+    """Domains and names of all operators that onnxruntime has."""
+    return frozenset((schema.domain, schema.name) for schema in get_all_operator_schema())

@@ -42,7 +42,10 @@ _ELEMENTWISE = """
 
 A chain of these between one quantised tensor and the next is a function of one byte. It is evaluated on all 256 inputs
 by onnxruntime when the model is compiled, and becomes one table, exact by construction. `Add`, `Sub` and `Mul` of two
-tensors become the vector unit's own sum and product, proved on all 65,536 pairs of bytes:
+tensors become the vector unit's own sum and product, proved on all 65,536 pairs of bytes. With a constant for each
+channel (and in `BatchNormalization`) each channel is a function of one byte; where that is a straight line, a depthwise
+convolution gives it, proved on all bytes of every channel. An operand of one pixel is repeated over
+the other's size. The operators:
 
 """
 

@@ -263,3 +263,17 @@ def test_output_dtype_and_zero_point(agrees: bool, rng: random.Random, seed: int
         return
     with pytest.raises(ModelError, match=r"uint8|output_dtype|type"):
         fold_model(from_proto(m.model(), name="m"))
+
+
+def test_what_nobody_knows_is_unsupported(rng: random.Random) -> None:
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 6, 6), 8)
+    (value,) = m.node("Mystery", [x.name], domain="acme")
+    outputs = [helper.make_tensor_value_info(value, TensorProto.FLOAT, None)]
+    graph = helper.make_graph(m.nodes, "foreign", m.inputs, outputs, m.stored)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("acme", 1)]
+    model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
+    verdict = next(v for v in fold_model(from_proto(model, name="m")).verdicts if v.op == "Mystery")
+    assert verdict.verdict is Verdict.UNSUPPORTED
+    assert "acme::Mystery" in verdict.reason
+    assert "register" in verdict.remedy
