@@ -104,7 +104,7 @@ def _place_tensors(plan: _Plan, first: int) -> int:
         for buffer in [*written, *(v.buffer for v in stage.operands)]:
             buffer.first_stage = min(buffer.first_stage, stage.index)
             buffer.last_stage = max(buffer.last_stage, stage.index)
-    buffers = [b for b in plan.buffers if b.home is None]
+    buffers = plan.buffers
     end = len(plan.stages)
     ranges = [(0, end + 1, b.words) if b.pinned else (b.first_stage, b.last_stage + 1, b.words) for b in buffers]
     starts, words = first_fit(ranges)
@@ -147,7 +147,7 @@ def _is_stored(plan: _Plan, driver: Driver, tensor: str) -> bool:
     whole = buffer.needed.issuperset(
         range(view.first_block, (view.channel + view.channels - 1) // plan.params.rows + 1)
     )
-    return buffer.home is None and id(buffer) in driver.last_store and whole
+    return id(buffer) in driver.last_store and whole
 
 
 def _dram_words(emitter: Emitter, count: int) -> list[int]:

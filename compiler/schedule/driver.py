@@ -19,7 +19,7 @@ from hw.spec.isa import Kind
 from .geometry import Tile
 from .local import LocalStore, ScratchStore, WeightStore
 from .stage import TileContext
-from .tasks import Need, Region, Task, home_tile, load_fields, tile_of
+from .tasks import Need, Region, Task, load_fields, tile_of
 
 LOOKAHEAD = 4
 """Tasks whose loads may be under way before the current one's work."""
@@ -115,8 +115,6 @@ class Driver:
         stores: list[tuple[Region, Tile]] = []
         if stage.in_place:
             result = operands[0]
-        elif stage.out.buffer.home is not None:
-            result = home_tile(stage.out.buffer, stage.out.first_block + chunk.out_first)
         else:
             row = stage.result_row(rect)
             result = Tile(at, rect.height * row, row, rect.y0, rect.x0)
@@ -142,11 +140,7 @@ class Driver:
 
     def _operand(self, task: Task, operand: int) -> Tile:
         need = task.operands[operand]
-        if need is None or need.region is None:
-            view = task.stage.operands[operand]
-            first, _ = task.stage.operand_blocks(operand, task.chunk)
-            return home_tile(view.buffer, view.first_block + first)
-        return tile_of(need.region, self._scratch.address[need.key] + need.guard)
+        return tile_of(task.reads[operand], self._scratch.address[need.key] + need.guard)
 
     @staticmethod
     def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:
@@ -154,12 +148,9 @@ class Driver:
         made = task.stage.result_channels(task.chunk)
         tiles: list[Tile | None] = []
         for copy in task.stage.copies:
-            first, blocks = copy.target_blocks(made)
+            _, blocks = copy.target_blocks(made)
             if not blocks:
                 tiles.append(None)
-                continue
-            if copy.target.buffer.home is not None:
-                tiles.append(home_tile(copy.target.buffer, first))
                 continue
             rect = copy.target_rect(task.rect)
             tile = Tile(at, rect.area, rect.width, rect.y0, rect.x0)

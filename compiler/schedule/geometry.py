@@ -48,8 +48,7 @@ class Buffer:
     """Storage of a tensor, or of several that lie side by side along channels.
 
     `width` counts pixels, `columns` words of a row. `stored` says that it needs a place in DRAM, `pinned` that the
-    place must keep its content to the program's end, `needed` the blocks that anyone reads there, `home` its address in
-    the scratchpad if it lives there.
+    place must keep its content to the program's end, `needed` the blocks that anyone reads there.
     """
 
     name: str
@@ -61,7 +60,6 @@ class Buffer:
     stored: bool = False
     pinned: bool = False
     address: int = -1
-    home: int | None = None
     first_stage: int = 1 << 30
     last_stage: int = -1
     needed: set[int] = field(default_factory=set)

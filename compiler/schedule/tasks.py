@@ -68,11 +68,12 @@ class Task:
     number: int
     rect: Rect
     chunk: Chunk
-    operands: list[Need | None]
+    operands: list[Need]
     tables: dict[bytes, Need]
     weights: Need | None
     work: Need | None
     reads: list[Region] = field(default_factory=list)
+    """Where each operand comes from."""
     kept: list[Region] = field(default_factory=list)
     """Parts of the result that are stored."""
     copied: list[Region] = field(default_factory=list)
@@ -87,7 +88,7 @@ class Task:
         """Everything that the task needs in a memory; in the scratchpad tables come first."""
         if memory is Memory.WEIGHT:
             return [self.weights] if self.weights is not None else []
-        found = [*self.tables.values(), *(n for n in self.operands if n is not None)]
+        found = [*self.tables.values(), *self.operands]
         return [*found, self.work] if self.work is not None else found
 
 
@@ -103,27 +104,21 @@ def load_fields(need: Need, first: int, words: int, address: int, image_at: int)
     }
 
 
-def _operand_need(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> Need | None:
+def _operand_need(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple[Need, Region]:
+    """What a task needs of an operand, and where it comes from."""
     view = stage.operands[operand]
-    if view.buffer.home is not None:
-        return None
     first, blocks = stage.operand_blocks(operand, chunk)
     part = stage.operand_rect(operand, rect)
     region = Region(view.buffer, view.first_block + first, blocks, part)
     packed = isinstance(stage, ConvStage) and stage.packed and operand == 0
     words = operand_words(stage, operand, rect, chunk)
-    return Need(
-        (stage.index, id(view.buffer), part, region.first, blocks),
-        Memory.SCRATCH,
-        words,
-        region=region,
-        guard=GUARD_WORDS if packed else 0,
-    )
+    key = (stage.index, id(view.buffer), part, region.first, blocks)
+    return Need(key, Memory.SCRATCH, words, region=region, guard=GUARD_WORDS if packed else 0), region
 
 
 def _kept(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
     """What a task stores of its result: the blocks that someone reads."""
-    if not stage.keep_result or stage.out.buffer.home is not None:
+    if not stage.keep_result:
         return []
     first, blocks = stage.result_blocks(chunk)
     buffer = stage.out.buffer
@@ -136,7 +131,7 @@ def _copied(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
     made = stage.result_channels(chunk)
     for copy in stage.copies:
         first, blocks = copy.target_blocks(made)
-        if blocks and copy.target.buffer.home is None:
+        if blocks:
             regions.append(Region(copy.target.buffer, first, blocks, copy.target_rect(rect)))
     return regions
 
@@ -169,8 +164,8 @@ def _task(stage: Stage, number: int, rect: Rect, chunk: Chunk, visit: int, table
         weights = Need(key, Memory.WEIGHT, chunk.weight_words, constant=chunk.weight_at)
     words = work_words(stage, rect, chunk)
     work = Need(("work", stage.index, number), Memory.SCRATCH, words) if words else None
-    operands = [_operand_need(stage, k, rect, chunk) for k in range(len(stage.operands))]
-    reads = [n.region for n in operands if n is not None and n.region is not None]
+    found = [_operand_need(stage, k, rect, chunk) for k in range(len(stage.operands))]
+    operands, reads = [need for need, _ in found], [region for _, region in found]
     kept, copied = _kept(stage, rect, chunk), _copied(stage, rect, chunk)
     return Task(stage, number, rect, chunk, operands, tables, weights, work, reads, kept, copied)
 
@@ -179,10 +174,3 @@ def tile_of(region: Region, address: int) -> Tile:
     """The tile that a loaded region makes at `address`."""
     r = region.rect
     return Tile(address, r.area, r.width, r.y0, r.x0)
-
-
-def home_tile(buffer: Buffer, first_block: int) -> Tile:
-    """A buffer that lives in the scratchpad, from `first_block` on, as a tile."""
-    if buffer.home is None:
-        raise ValueError(buffer.name)
-    return Tile(buffer.home + first_block * buffer.plane, buffer.plane, buffer.columns, 0, 0)

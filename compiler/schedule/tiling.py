@@ -65,9 +65,7 @@ def tile_rects(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
 
 
 def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> int:
-    """Scratch words of an operand of a tile; none if it lives in the scratchpad."""
-    if stage.operands[operand].buffer.home is not None:
-        return 0
+    """Scratch words of an operand of a tile."""
     blocks = stage.operand_blocks(operand, chunk)[1]
     guard = 2 * GUARD_WORDS if isinstance(stage, ConvStage) and stage.packed and operand == 0 else 0
     return stage.operand_rect(operand, rect).area * blocks + guard
@@ -75,12 +73,10 @@ def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> int:
 
 def work_words(stage: Stage, rect: Rect, chunk: Chunk) -> int:
     """Scratch words of a tile's result, copies and temporaries."""
-    whole = stage.in_place or stage.out.buffer.home is not None
-    words = 0 if whole else rect.height * stage.result_row(rect) * chunk.out_blocks
+    words = 0 if stage.in_place else rect.height * stage.result_row(rect) * chunk.out_blocks
     made = stage.result_channels(chunk)
     for copy in stage.copies:
-        if copy.target.buffer.home is None:
-            words += copy.target_rect(rect).area * copy.target_blocks(made)[1]
+        words += copy.target_rect(rect).area * copy.target_blocks(made)[1]
     return words + stage.temporary_words(rect, chunk)
 
 
