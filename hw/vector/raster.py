@@ -10,6 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 
+from .countdown import Countdown
+
 COUNT_BITS = COORDINATE_BITS + 1
 """A line may be longer than a tensor's: the positions under a sliding window."""
 POSITION_BITS = SCRATCH_BITS
@@ -76,11 +78,11 @@ class RasterWalker(wiring.Component):
                 "active": Out(1),
             }
         )
-        self._blocks_left = Signal(RASTER_LAYOUT["blocks"].shape)
-        self._lines_left = Signal(COUNT_BITS)
-        self._pixels_left = Signal(COUNT_BITS)
-        self._line_repeats = Signal(REPEAT_BITS)
-        self._pixel_repeats = Signal(REPEAT_BITS)
+        self._blocks = Countdown(RASTER_LAYOUT["blocks"].width, "blocks")
+        self._lines = Countdown(COUNT_BITS, "lines")
+        self._pixels = Countdown(COUNT_BITS, "pixels")
+        self._line_repeats = Countdown(REPEAT_BITS, "line_repeats")
+        self._pixel_repeats = Countdown(REPEAT_BITS, "pixel_repeats")
         self._plane_addr = Signal(SCRATCH_BITS)
         self._line_addr = Signal(SCRATCH_BITS)
         self._cold = Signal(WARM_BITS)
@@ -103,69 +105,63 @@ class RasterWalker(wiring.Component):
                     }
 
     def elaborate(self, platform: object) -> Module:
-        """Three nested loops: the innermost that is not at its end steps, those within it begin anew.
-
-        Counters start from their counts and end at one, which takes an adder less each.
-        """
+        """Three nested loops: the innermost that is not at its end steps, those within it begin anew."""
         m = Module()
         word, config = self.o.payload, self.config
         m.d.comb += [self.o.valid.eq(self.active), word.warm.eq(self._cold == 0)]
         with m.If(self.active & self.o.ready):
-            with m.If(self._pixels_left != 1):
+            with m.If(~self._pixels.last):
                 self._next_pixel(m)
-            with m.Elif(self._lines_left != 1):
+            with m.Elif(~self._lines.last):
                 self._next_line(m)
-            with m.Elif(self._blocks_left != 1):
-                m.d.sync += self._blocks_left.eq(self._blocks_left - 1)
+            with m.Elif(~self._blocks.last):
+                self._blocks.step(m)
                 self._begin_block(m, self._plane_addr + config.plane)
             with m.Else():
                 m.d.sync += self.active.eq(0)
         with m.If(self.start):
-            m.d.sync += [self.active.eq(1), self._blocks_left.eq(config.blocks)]
+            m.d.sync += self.active.eq(1)
+            self._blocks.load(m, config.blocks)
             self._begin_block(m, config.base)
         return m
 
     def _begin_block(self, m: Module, addr: Value) -> None:
-        m.d.sync += [
-            self._plane_addr.eq(addr),
-            self._lines_left.eq(self.config.lines),
-            self._line_repeats.eq(self.config.line_repeat),
-            self.o.payload.line_at.eq(self.config.line_at),
-        ]
+        m.d.sync += [self._plane_addr.eq(addr), self.o.payload.line_at.eq(self.config.line_at)]
+        self._lines.load(m, self.config.lines)
+        self._line_repeats.load(m, self.config.line_repeat)
         self._begin_line(m, addr)
 
     def _begin_line(self, m: Module, addr: Value) -> None:
         m.d.sync += [
             self._line_addr.eq(addr),
-            self._pixels_left.eq(self.config.pixels),
-            self._pixel_repeats.eq(self.config.pixel_repeat),
             self._cold.eq(self.config.warm),
             self.o.payload.addr.eq(addr),
             self.o.payload.pixel_at.eq(self.config.pixel_at),
             self.o.payload.first.eq(1),
         ]
+        self._pixels.load(m, self.config.pixels)
+        self._pixel_repeats.load(m, self.config.pixel_repeat)
 
     def _next_line(self, m: Module) -> None:
-        m.d.sync += self._lines_left.eq(self._lines_left - 1)
-        with m.If(self._line_repeats != 1):
-            m.d.sync += self._line_repeats.eq(self._line_repeats - 1)
+        self._lines.step(m)
+        with m.If(~self._line_repeats.last):
+            self._line_repeats.step(m)
             self._begin_line(m, self._line_addr)
         with m.Else():
-            m.d.sync += [
-                self._line_repeats.eq(self.config.line_repeat),
-                self.o.payload.line_at.eq(self.o.payload.line_at + self.config.line_stride),
-            ]
+            m.d.sync += self.o.payload.line_at.eq(self.o.payload.line_at + self.config.line_stride)
+            self._line_repeats.load(m, self.config.line_repeat)
             self._begin_line(m, self._line_addr + self.config.line)
 
     def _next_pixel(self, m: Module) -> None:
-        m.d.sync += [self._pixels_left.eq(self._pixels_left - 1), self.o.payload.first.eq(0)]
+        self._pixels.step(m)
+        m.d.sync += self.o.payload.first.eq(0)
         with m.If(self._cold != 0):
             m.d.sync += self._cold.eq(self._cold - 1)
-        with m.If(self._pixel_repeats != 1):
-            m.d.sync += self._pixel_repeats.eq(self._pixel_repeats - 1)
+        with m.If(~self._pixel_repeats.last):
+            self._pixel_repeats.step(m)
         with m.Else():
+            self._pixel_repeats.load(m, self.config.pixel_repeat)
             m.d.sync += [
-                self._pixel_repeats.eq(self.config.pixel_repeat),
                 self.o.payload.addr.eq(self.o.payload.addr + self.config.step),
                 self.o.payload.pixel_at.eq(self.o.payload.pixel_at + self.config.pixel_stride),
             ]

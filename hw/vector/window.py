@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 
+from .countdown import Countdown
 from .raster import PIXEL_LAYOUT, POSITION_BITS
 
 KERNEL_BITS = BY_KIND[Kind.VMAX].field("kernel_h").width
@@ -63,8 +64,8 @@ class WindowWalker(wiring.Component):
         self._line_addr = Signal(SCRATCH_BITS)
         self._line_at = Signal(signed(POSITION_BITS))
         self._pixel_at = Signal(signed(POSITION_BITS))
-        self._lines_left = Signal(KERNEL_BITS)
-        self._pixels_left = Signal(KERNEL_BITS)
+        self._lines = Countdown(KERNEL_BITS, "lines")
+        self._pixels = Countdown(KERNEL_BITS, "pixels")
         self._first = Signal()
 
     @staticmethod
@@ -90,7 +91,7 @@ class WindowWalker(wiring.Component):
         valid = Signal()
         last = Signal()
         m.d.comb += [
-            last.eq((self._lines_left == 1) & (self._pixels_left == 1)),
+            last.eq(self._lines.last & self._pixels.last),
             self.o.valid.eq(valid),
             self.o.payload.addr.eq(self._addr),
             self.o.payload.inside.eq(self._inside()),
@@ -119,23 +120,23 @@ class WindowWalker(wiring.Component):
             self._line_addr.eq(pixel.addr),
             self._line_at.eq(pixel.line_at),
             self._pixel_at.eq(pixel.pixel_at),
-            self._lines_left.eq(self.config.lines),
-            self._pixels_left.eq(self.config.pixels),
             self._first.eq(1),
         ]
+        self._lines.load(m, self.config.lines)
+        self._pixels.load(m, self.config.pixels)
 
     def _step(self, m: Module) -> None:
         m.d.sync += self._first.eq(0)
-        with m.If(self._pixels_left != 1):
+        with m.If(~self._pixels.last):
+            self._pixels.step(m)
             m.d.sync += [
-                self._pixels_left.eq(self._pixels_left - 1),
                 self._addr.eq(self._addr + 1),
                 self._pixel_at.eq(self._pixel_at + 1),
             ]
         with m.Else():
+            self._pixels.load(m, self.config.pixels)
+            self._lines.step(m)
             m.d.sync += [
-                self._pixels_left.eq(self.config.pixels),
-                self._lines_left.eq(self._lines_left - 1),
                 self._addr.eq(self._line_addr + self.config.line),
                 self._line_addr.eq(self._line_addr + self.config.line),
                 self._pixel_at.eq(self._pixel.pixel_at),

@@ -6,8 +6,10 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.bus.buffer import StreamBuffer
 from hw.landing import LandingQueue
 from hw.ports import WritePort
+from hw.spec.isa import SCRATCH_BITS
 
 from .raster import RASTER_LAYOUT, RasterWalker
 
@@ -60,10 +62,11 @@ class ResultWriter(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Join queue and raster."""
+        """Join queue and raster; a buffer between raster and port lets no grant reach into the raster's loops."""
         m = Module()
         m.submodules.queue = queue = LandingQueue(8 * self._word_bytes, self._depth)
         m.submodules.raster = raster = RasterWalker()
+        m.submodules.places = places = StreamBuffer(SCRATCH_BITS)
         waits = Signal()
         taken = Signal()
         m.d.comb += [
@@ -73,13 +76,16 @@ class ResultWriter(wiring.Component):
             queue.word.eq(self.word),
             raster.config.eq(self.config),
             raster.start.eq(self.start),
-            self.active.eq(raster.active),
-            self.port.valid.eq(queue.o.valid & raster.o.valid & (~self.halt | waits)),
-            self.port.addr.eq(raster.o.payload.addr),
+            places.i.valid.eq(raster.o.valid),
+            places.i.payload.eq(raster.o.payload.addr),
+            raster.o.ready.eq(places.i.ready),
+            self.active.eq(raster.active | places.o.valid),
+            self.port.valid.eq(queue.o.valid & places.o.valid & (~self.halt | waits)),
+            self.port.addr.eq(places.o.payload),
             self.port.data.eq(queue.o.payload),
             self.port.mask.eq(self.mask),
             taken.eq(self.port.valid & self.port.ready),
-            raster.o.ready.eq(taken),
+            places.o.ready.eq(taken),
             queue.o.ready.eq(taken),
             self.quiet.eq(~waits),
         ]
