@@ -21,7 +21,7 @@ from .ir import IntGraph
 from .ir.serialise import to_text
 from .ir.verify import verify
 from .partition.host import border_value, entry_source, part_before, tail_part
-from .partition.regions import return_thin_regions, split, tensor_levels
+from .partition.regions import return_thin_regions, split, tensor_levels, without_unread
 from .partition.verdicts import NodeVerdict, judge
 from .partition.warn import find_warnings
 
@@ -120,7 +120,7 @@ def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None
     return_thin_regions(low)
     graph, leaving = graph_of(low, model)
     verify(graph)
-    graph = run_passes(graph, GRAPH_PASSES, verify)
+    graph = without_unread(run_passes(graph, GRAPH_PASSES, verify), low.late)
     regions = split(graph, tensor_levels(low))
     parts = [part_before(low, r, leaving, first=r is regions[0]) for r in regions]
     for region in regions:

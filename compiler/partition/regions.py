@@ -7,7 +7,8 @@ of its own; before it the host runs the part that makes its inputs.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
+from dataclasses import replace
 from math import prod
 
 from ..fold.lowering import Lowering, Verdict
@@ -88,6 +89,14 @@ def _return(low: Lowering, entries: set[str], reason: str, remedy: str) -> None:
                 low.remedies[name] = remedy
     for name in gone:
         low.tensors.pop(name, None)
+
+
+def without_unread(graph: IntGraph, late: Collection[str]) -> IntGraph:
+    """The graph without inputs that the host would make on the way for nothing."""
+    read = {v for n in graph.nodes for v in n.inputs}
+    gone = {v for v in graph.inputs if v in late and v not in read}
+    tensors = {v: t for v, t in graph.tensors.items() if v not in gone}
+    return replace(graph, tensors=tensors, inputs=tuple(v for v in graph.inputs if v not in gone))
 
 
 def split(graph: IntGraph, levels: Mapping[str, int]) -> tuple[IntGraph, ...]:

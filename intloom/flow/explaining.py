@@ -134,7 +134,8 @@ def _judge(graph: IntGraph, part: IntGraph, theirs: Mapping[str, Int8], in_float
         tensor=name,
         values=int(different.size),
         different=int(np.count_nonzero(different)),
-        in_float=bool(in_float & set(last.origin)),
+        # A layer that no tensor shows by itself (its table merged into it, then a Concat) counts with what follows.
+        in_float=any(in_float & set(n.origin) for n in part.nodes),
         one_step=one_step,
     )
 

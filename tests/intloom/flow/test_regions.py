@@ -131,3 +131,14 @@ def test_the_host_may_read_inputs_of_the_model_late(rng, seed):
     assert len(found.regions) == 2
     assert set(found.inputs) == {v.name for v in model.graph.input}
     assert_equal(model, seed)
+
+
+def test_what_nothing_needs_is_not_made_by_the_host(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 8, 8), 16)
+    (soft,) = m.node("Softmax", [x.name], axis=1)
+    m.conv(m.pair(soft, x.shape, 1 / 255, 0), 64, 3)
+    m.output(m.conv(x, 4))
+    found = assert_equal(m.model(), seed)
+    assert len(found.folded.regions) == 1
+    assert found.folded.graph.inputs == found.folded.regions[0].inputs
