@@ -143,4 +143,4 @@ class Planner(wiring.Component):
         rowwise: dict[str, Value],
         columnwise: dict[str, Value],
     ) -> None:
-        m.d.comb += [target[name].eq(Mux(self._down, columnwise[name], value)) for name, value in rowwise.items()]
+        m.d.sync += [target[name].eq(Mux(self._down, columnwise[name], value)) for name, value in rowwise.items()]
