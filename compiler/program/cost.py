@@ -42,6 +42,8 @@ class Cost:
     work: int
     tail: int
     occupancy: int
+    drain: float = 0.0
+    """The share of the work's time in which the array's results are written."""
 
 
 def move_words(i: Instruction) -> int:
@@ -94,8 +96,9 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             busy = conv_busy(i, params)
             pixels = i["out_h"] * i["out_w"]
             last = pixels // -(-pixels // params.strip)
-            drain = last * (params.cols // params.lanes - 1)
-            return Cost(busy, MAC_LATENCY + RESIDUAL_LATENCY * i["residual"] + drain, busy)
+            each = params.cols // params.lanes
+            tail = MAC_LATENCY + RESIDUAL_LATENCY * i["residual"] + last * (each - 1)
+            return Cost(busy, tail, busy, drain=i["out_blocks"] * pixels * each / busy)
         case Kind.VTABLE:
             return Cost(TABLE_BYTES, TABLE_LATENCY, TABLE_BYTES + TABLE_LATENCY)
         case Kind.VMAX | Kind.VAVG:

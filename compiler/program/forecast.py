@@ -115,7 +115,8 @@ class _Simulation:
         begun = False
         for unit in QUEUED_UNITS:
             state = self.units[unit]
-            if not state.queue or state.free > self.now:
+            moves = unit in (Unit.LOAD, Unit.STORE)
+            if not state.queue or state.free > self.now or (moves and not self.port.takes(unit)):
                 continue
             waits = self.waits[state.queue[0]]
             if all(self.units[u].finished >= n for u, n in zip(QUEUED_UNITS, waits, strict=True)):
@@ -139,6 +140,7 @@ class _Simulation:
         start = self.now + START
         if unit is Unit.MAC:
             start = max(self.now + MAC_START, state.passed)
+            self.port.drain(start, start + cost.work, cost.drain)
         state.started.append(start)
         state.passed = max(start, state.passed) + cost.work
         state.free = start if unit is Unit.MAC else start + cost.occupancy

@@ -64,3 +64,22 @@ def test_every_bandwidth_comes_to_an_end(bandwidth):
     origins = [Provenance(layer=0, tile=0)] * len(moves)
     timing = MemoryTiming(bandwidth=bandwidth)
     assert len(forecast(moves, origins, 1, BASE, timing).done[3]) == 15
+
+
+def test_a_load_into_the_scratchpad_falls_in_behind_results_of_several_cycles():
+    conv = make(Kind.CONV, out_w=4000, in_blocks=2)
+    moves = [conv, make(Kind.LOAD, n0=2000), make(Kind.STORE, wait_load=1, n0=1)]
+    origins = [Provenance(layer=0, tile=0)] * 3
+    slow, quick = (forecast(moves, origins, 1, BASE.replace(lanes=lanes)).done[0][0] for lanes in (8, 16))
+    assert slow - quick == pytest.approx(2000, rel=0.05)
+    weights = [conv, make(Kind.LOAD, n0=2000, target=1), moves[2]]
+    apart = forecast(weights, origins, 1, BASE.replace(lanes=8)).done[0][0]
+    assert apart == pytest.approx(quick, abs=2)
+
+
+def test_moves_wait_in_their_queue_until_the_bus_has_taken_those_before():
+    stores = [make(Kind.STORE, n0=64)] * (BASE.axi_outstanding + BASE.queue_depth + 40)
+    late = make(Kind.CONV, out_w=64)
+    origins = [Provenance(layer=0, tile=0)] * (len(stores) + 1)
+    found = forecast([*stores, late], origins, 1, BASE, MemoryTiming(bandwidth=0.5))
+    assert found.started[1][0] > 20 * 64
