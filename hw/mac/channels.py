@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 from hw.mac.constants import WRITE, Piece
 from hw.mac.requantizer import RequantizerLane
 from hw.mac.scale import EXPONENT_BITS, ScaleNormalizer
+from hw.spec.arith import FP32_SIGNIFICAND_BITS
 from hw.spec.params import HardwareParams
 
 
@@ -49,6 +50,12 @@ class ChannelStore(wiring.Component):
                 "exponent": Out(data.ArrayLayout(EXPONENT_BITS, lanes)),
             }
         )
+
+    @staticmethod
+    def model(bias: int, scale: int, mantissa_bits: int) -> tuple[int, int, int]:
+        """What is read of a channel: its bias, and mantissa and exponent of its packed scale."""
+        mantissa, shift = scale & ((1 << FP32_SIGNIFICAND_BITS) - 1), scale >> FP32_SIGNIFICAND_BITS
+        return bias, *ScaleNormalizer.model(mantissa, shift, mantissa_bits)
 
     def elaborate(self, platform: object) -> Module:
         """Biases are stored as they come, scales after the normaliser; reads wait for their stage."""

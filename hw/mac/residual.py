@@ -9,7 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.affine import CONSTANT_BITS, AffineLane, AffineRounding
 from hw.mac.constants import WRITE, Piece
-from hw.spec.arith import SHIFT_BITS
+from hw.spec.arith import SHIFT_BITS, Affine
 from hw.spec.params import HardwareParams
 
 QUEUE_DEPTH = 16
@@ -55,6 +55,11 @@ class ResidualAdder(wiring.Component):
                 "sums": Out(lanes),
             }
         )
+
+    @staticmethod
+    def model(result: int, residual: int, k: Affine) -> int:
+        """A sum."""
+        return AffineLane.model(result, residual, k)
 
     def elaborate(self, platform: object) -> Module:
         """A queue of operands, two sets of constants, a lane of arithmetic for every byte."""

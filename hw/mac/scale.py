@@ -31,7 +31,7 @@ class ScaleNormalizer(wiring.Component):
     def model(mantissa: int, shift: int, mantissa_bits: int = FP32_SIGNIFICAND_BITS) -> tuple[int, int]:
         """The normal mantissa and exponent of a packed scale."""
         if mantissa == 0:
-            return 0, shift + mantissa_bits - 1
+            return 0, shift + sum(step for step in ScaleNormalizer._STEPS if step < mantissa_bits)
         up = mantissa_bits - mantissa.bit_length()
         return mantissa << up, shift + up
 
