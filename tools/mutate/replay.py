@@ -62,18 +62,23 @@ int main(int argc, char** argv) {
 """
 
 
+def _member(port: Port) -> str:
+    """What Verilator calls a port in C++, where double underscores are its own."""
+    return port.name.replace("__", "___05F")
+
+
 def _input(port: Port) -> str:
     if port.width > 64:
-        return f"for (int i = 0; i < {port.words}; i++) top.{port.name}[i] = *at++;"
+        return f"for (int i = 0; i < {port.words}; i++) top.{_member(port)}[i] = *at++;"
     high = " | (uint64_t)at[1] << 32" if port.words == 2 else ""
-    return f"top.{port.name} = at[0]{high}; at += {port.words};"
+    return f"top.{_member(port)} = at[0]{high}; at += {port.words};"
 
 
 def _output(port: Port) -> str:
     if port.width > 64:
-        return f"for (int i = 0; i < {port.words}; i++) same &= top.{port.name}[i] == *at++;"
+        return f"for (int i = 0; i < {port.words}; i++) same &= top.{_member(port)}[i] == *at++;"
     high = " | (uint64_t)at[1] << 32" if port.words == 2 else ""
-    return f"same &= (uint64_t)top.{port.name} == ((uint64_t)at[0]{high}); at += {port.words};"
+    return f"same &= (uint64_t)top.{_member(port)} == ((uint64_t)at[0]{high}); at += {port.words};"
 
 
 def _main_source(ports: list[Port]) -> str:
