@@ -73,7 +73,8 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
             raise Refusal(
                 f"the bias {value!r} has a zero point", "give the bias the zero point 0, as the standard says"
             )
-        if params.dtype == "int32" and np.allclose(params.scale, unit, rtol=1e-4, atol=0):
+        fits = 1 in (params.scale.size, unit.size) or params.scale.size == unit.size
+        if fits and params.dtype == "int32" and np.allclose(params.scale, unit, rtol=1e-4, atol=0):
             return stored.astype(np.int64).ravel()
         raise Refusal(
             f"the bias {value!r} is {params.dtype} with scales that are not the product of input and weight scale",
@@ -82,6 +83,8 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
     values = model.constant(value)
     if values is None:
         raise Refusal(f"the bias {value!r} is not a constant", "use a constant bias")
+    if 1 not in (values.size, unit.size) and values.size != unit.size:
+        raise Refusal(f"the bias {value!r} has {values.size} values for {unit.size} channels", "correct the model")
     return np.rint(values.astype(np.float64).ravel() / unit).astype(np.int64)
 
 
@@ -100,6 +103,8 @@ def array_constants(
     Without it (ConvTranspose, whose outputs each see other taps) the sums are over `x - zero_point`.
     """
     out = values.shape[0]
+    if bias is not None and bias.size not in (1, out):
+        raise Refusal(f"the bias of {name!r} has {bias.size} values for {out} channels", "correct the model")
     total = np.zeros(out, dtype=np.int64) if bias is None else np.broadcast_to(bias, (out,)).astype(np.int64)
     if zero_fed:
         total = total - x.zero_int8 * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
