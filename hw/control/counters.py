@@ -17,7 +17,7 @@ SHORT_BITS = TURN_BITS + 1
 """Bits of a short count: between two of its turns it grows by less than half of its range, or by just half."""
 
 UNIT_EVENTS_LAYOUT = data.StructLayout({"busy": 1, "stall": len(Stall), "waiting": 1, "empty": 1, "done": 1})
-"""What a unit and its queue did in a cycle; see `UnitPort` and `UnitQueue`."""
+"""What a unit and its queue did in a cycle; see `UnitPort` and `InstructionQueues`."""
 
 
 class Counters(wiring.Component):
