@@ -6,12 +6,10 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module
 
 from hw.dma.bursts import BurstSplitter, word_address_bits
-from hw.dma.runs import RunWalker
 from hw.spec.params import HardwareParams, preset
-from tests.hw.streams import run, source
+from tests.hw.streams import run
 
 Move = dict[str, int]
 
@@ -33,25 +31,39 @@ def _words(move: Move, base: int, params: HardwareParams) -> list[int]:
     ]
 
 
+def _runs(move: Move) -> list[dict[str, int]]:
+    """The move's runs, as the walker makes them."""
+    places = [(p2, p1) for p2 in range(move["n2"]) for p1 in range(move["n1"])]
+    return [
+        {
+            "offset": (move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"]) % 2**32,
+            "words": move["n0"],
+            "last": int((p2, p1) == places[-1]),
+        }
+        for p2, p1 in places
+    ]
+
+
 def _bursts(
     params: HardwareParams, base: int, moves: list[Move], rng: random.Random, held_back: float = 0.0
 ) -> list[list[tuple[int, int]]]:
     """The bursts, (word, beats), of each move; `held_back` is how often runs may not come."""
-    m = Module()
-    m.submodules.walker = walker = RunWalker()
-    m.submodules.splitter = splitter = BurstSplitter(params)
-    m.d.comb += [
-        splitter.base.eq(base),
-        splitter.i.payload.eq(walker.o.payload.memory),
-        splitter.i.valid.eq(walker.o.valid & ~splitter.held_back),
-        walker.o.ready.eq(splitter.i.ready & ~splitter.held_back),
-    ]
+    splitter = BurstSplitter(params)
     result: list[list[tuple[int, int]]] = [[]]
 
-    async def hold_back(ctx: Any) -> None:
-        while True:
-            ctx.set(splitter.held_back, rng.random() < held_back)
-            await ctx.tick()
+    async def feed(ctx: Any) -> None:
+        ctx.set(splitter.base, base)
+        for item in (r for move in moves for r in _runs(move)):
+            while rng.random() < held_back:
+                ctx.set(splitter.held_back, 1)
+                await ctx.tick()
+            ctx.set(splitter.held_back, 0)
+            while rng.random() < 0.1:
+                await ctx.tick()
+            ctx.set(splitter.i.payload, item)
+            ctx.set(splitter.i.valid, 1)
+            await ctx.tick().until(splitter.i.ready)
+            ctx.set(splitter.i.valid, 0)
 
     async def take(ctx: Any) -> None:
         while len(result) <= len(moves):
@@ -62,8 +74,7 @@ def _bursts(
                 if burst.last:
                     result.append([])
 
-    monitors = [(walker.o, "runs"), (splitter.o, "bursts")]
-    run(m, source(walker.i, moves, rng, 0.9), take, background=[hold_back], monitors=monitors)
+    run(splitter, feed, take, monitors=[(splitter.o, "bursts")])
     return result[:-1]
 
 

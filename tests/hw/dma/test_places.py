@@ -9,7 +9,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.dma.places import PLACE_LAYOUT, PlaceWalker
-from hw.dma.runs import MOVE_LAYOUT, RunWalker
+from hw.dma.runs import MOVE_LAYOUT, RUN_LAYOUT, RunWalker
 from tests.hw.streams import run, sink, source
 
 
@@ -64,5 +64,43 @@ def test_places_of_random_moves(seed: int) -> None:
     run(
         walker, source(walker.i, moves, rng, 0.7), sink(walker.o, taken, len(expected), rng, 0.7),
         monitors=[(walker.o, "places")],
+    )  # fmt: skip
+    assert taken == expected
+
+
+def test_runs_of_random_moves(seed: int) -> None:
+    """Both sides of every run, under random stalls."""
+    rng = random.Random(seed)
+    moves = [
+        {name: rng.getrandbits(20) for name, _ in MOVE_LAYOUT}
+        | {
+            "target": rng.randint(0, 1),
+            "n1": rng.randint(1, 4),
+            "n2": rng.randint(1, 3),
+            "dram_s2": rng.getrandbits(32),
+        }
+        for _ in range(20)
+    ]
+    expected = [
+        RUN_LAYOUT.const(
+            {
+                "memory": {"offset": (m["dram"] + p2 * m["dram_s2"] + p1 * m["dram_s1"]) % 2**32, "words": m["n0"]}
+                | {"last": int((p2, p1) == (m["n2"] - 1, m["n1"] - 1))},
+                "local": {"addr": (m["local"] + p2 * m["local_s2"] + p1 * m["local_s1"]) % 2**20, "words": m["n0"]}
+                | {"target": m["target"], "index": m["index"]}
+                | {"last": int((p2, p1) == (m["n2"] - 1, m["n1"] - 1))},
+            }
+        )
+        .as_value()
+        .value
+        for m in moves
+        for p2 in range(m["n2"])
+        for p1 in range(m["n1"])
+    ]
+    walker = RunWalker()
+    taken: list[int] = []
+    run(
+        walker, source(walker.i, moves, rng, 0.7), sink(walker.o, taken, len(expected), rng, 0.7),
+        monitors=[(walker.o, "runs")],
     )  # fmt: skip
     assert taken == expected
