@@ -125,10 +125,13 @@ def _judge(graph: IntGraph, part: IntGraph, theirs: Mapping[str, Int8], in_float
     different = run_graph(part, inputs, match=Match.ORT)[name] != theirs[name]
     one_step = True
     if different.any():
-        table = getattr(last, "table", None)
-        plain = last if table is None else replace(last, table=None)  # type: ignore[call-arg]  # it has the field
-        before = replace(part, nodes=(*part.nodes[:-1], plain))
-        one_step = _within_one_step(run_graph(before, inputs, match=Match.ORT)[name], theirs[name], table)
+        floats = {n.name for n in part.nodes if in_float & set(n.origin)} or {last.name}
+        moved = (
+            replace(part, nodes=tuple(_moved(n, step) if n.name in floats else n for n in part.nodes))
+            for step in (-1, 0, 1)
+        )
+        near = [run_graph(p, inputs, match=Match.ORT)[name] == theirs[name] for p in moved]
+        one_step = bool(np.logical_or.reduce(near).all())
     return LayerVerdict(
         layer=last.name,
         tensor=name,
@@ -140,13 +143,15 @@ def _judge(graph: IntGraph, part: IntGraph, theirs: Mapping[str, Int8], in_float
     )
 
 
-def _within_one_step(before: Int8, theirs: Int8, table: bytes | None) -> bool:
-    """Whether every value of theirs is what stands at most one step beside ours, seen through the table."""
-    near = [np.clip(before.astype(np.int16) + step, -128, 127) for step in (-1, 0, 1)]
-    if table is not None:
-        entries = np.frombuffer(table, np.int8)
-        near = [entries[n & 0xFF] for n in near]
-    return bool(np.logical_or.reduce([n == theirs for n in near]).all())
+def _moved(node: Node, step: int) -> Node:
+    """The node with every result `step` higher before its table; as it is, if it cannot hold a table."""
+    if not hasattr(node, "table"):
+        return node
+    results = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int16)
+    near = np.clip(results + step, -128, 127).astype(np.int8)
+    if node.table is not None:
+        near = np.frombuffer(node.table, np.int8)[near.view(np.uint8)]
+    return replace(node, table=near.tobytes())  # type: ignore[call-arg]  # it has the field
 
 
 def _their_tensors(proto: onnx.ModelProto, folded: FoldedModel, feeds: Mapping[str, Array]) -> dict[str, Int8]:
