@@ -17,9 +17,12 @@ from sim.rtl.bench import RawResult
 from sim.rtl.fast import FastBench
 from sim.rtl.job import Job, MemorySettings, RunFiles
 
+from .collisions import poison_collisions
+
 SIDE, PADDED, BLOCKS, CONVS = 40, 42, 2, 2
-INPUT, OUTPUTS, EXTRA = 0, BLOCKS * PADDED**2, 12_000
-"""Words in the scratchpad: the input, the outputs, and an area for the other units."""
+INPUT, OUTPUTS, EXTRA = 0, BLOCKS * PADDED**2, BLOCKS * (PADDED**2 + SIDE**2)
+SIDE_WORDS = 350
+"""Words in the scratchpad: the input, the outputs, and an area of twice two blocks for the other units."""
 MEMORY_WORDS = 1 << 15
 SOURCE, WEIGHTS, TARGET = 0x1000, 0x3000, 0x4000
 """Words in memory."""
@@ -37,7 +40,7 @@ def _convolutions(first_wait: int) -> list[Instruction]:
 def _side_work(rounds: int, loads: int) -> list[Instruction]:
     """Rounds of a load, a vector sum of what came, and a store of the sums, each waiting for the one before."""
     work = []
-    words = 400
+    words = SIDE_WORDS
     for k in range(rounds):
         spot = EXTRA + (k % 2) * 2 * words
         shape = {"out_h": 1, "out_w": words, "out_row": words, "blocks": 1, "out_plane": words}
@@ -85,9 +88,11 @@ def _program(params: HardwareParams) -> list[Instruction]:
     return [begin, *loads, *_convolutions(len(loads)), *work, out, isa.make("END", wait_store=rounds + 1)]
 
 
-def _run(params: HardwareParams, program: list[Instruction], memory: bytes, folder: Path) -> tuple[RawResult, bytes]:
+def _run(
+    params: HardwareParams, program: list[Instruction], memory: bytes, folder: Path, verilog: str
+) -> tuple[RawResult, bytes]:
     bench = FastBench()
-    simulator = bench.build(generate_verilog(params))
+    simulator = bench.build(verilog)
     files = RunFiles(folder)
     files.memory.write_bytes(memory)
     job = Job(
@@ -103,20 +108,8 @@ def test_dma_and_vector_work_hide_behind_a_busy_array(tmp_path: Path, seed: int)
     params = preset("base")
     program = _program(params)
     image = _image(params, program, seed)
-    result, memory = _run(params, program, image, tmp_path)
-    assert result.ended == "interrupt"
-    assert result.status["done"]
-    assert not result.status["error"]
-
-    machine = blank_machine(params, np.frombuffer(image, np.uint8).copy())
-    for instruction in program:
-        semantics(instruction.kind)(machine, instruction)
-    expected = np.frombuffer(machine.dram.tobytes(), np.uint8)
-    different = np.flatnonzero(expected != np.frombuffer(memory, np.uint8))
-    assert different.size == 0, (
-        f"{different.size} bytes differ, the first in word {different[0] // params.word_bytes:#x}"
-    )
-    assert len(set(memory[(TARGET + 0x2000) * params.word_bytes :][:4096])) > 100, "results must not be all the same"
+    result, memory = _run(params, program, image, tmp_path, generate_verilog(params))
+    _check(params, program, image, result, memory)
 
     started, done = result.pulses.started, result.pulses.done
     first, last = int(started[Unit.MAC][0]), int(done[Unit.MAC][-1])
@@ -126,3 +119,31 @@ def test_dma_and_vector_work_hide_behind_a_busy_array(tmp_path: Path, seed: int)
     for unit in (Unit.LOAD, Unit.VEC, Unit.STORE):
         during = [t for t in done[unit] if first < int(t) < last]
         assert len(during) >= 8, f"{unit.name} must work while the array does"
+
+
+@pytest.mark.slow
+def test_no_word_is_read_while_it_is_written(tmp_path: Path, seed: int) -> None:
+    """All units at once, on memories that answer such a read with wrong data."""
+    params = preset("base")
+    program = _program(params)
+    image = _image(params, program, seed)
+    verilog, memories = poison_collisions(generate_verilog(params))
+    assert memories >= params.scratch_banks + len(("weights", "queues", "fetch"))
+    result, memory = _run(params, program, image, tmp_path, verilog)
+    _check(params, program, image, result, memory)
+
+
+def _check(params: HardwareParams, program: list[Instruction], image: bytes, result: RawResult, memory: bytes) -> None:
+    """The program ended well, and memory is as the instruction simulator leaves it."""
+    assert result.ended == "interrupt"
+    assert result.status["done"]
+    assert not result.status["error"]
+    machine = blank_machine(params, np.frombuffer(image, np.uint8).copy())
+    for instruction in program:
+        semantics(instruction.kind)(machine, instruction)
+    expected = np.frombuffer(machine.dram.tobytes(), np.uint8)
+    different = np.flatnonzero(expected != np.frombuffer(memory, np.uint8))
+    assert different.size == 0, (
+        f"{different.size} bytes differ, the first in word {different[0] // params.word_bytes:#x}"
+    )
+    assert len(set(memory[(TARGET + 0x2000) * params.word_bytes :][:4096])) > 100, "results must not be all the same"
