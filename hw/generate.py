@@ -18,8 +18,10 @@ __all__ = ["WAIVERS", "generate_verilog", "package_files", "render_core", "rende
 
 WAIVERS = {
     "CASEOVERLAP": "Choices by one-hot selectors are written as casez with one bit each; only one is ever set.",
+    "CMPCONST": "A comparison may be decided by the parameters alone.",
     "DECLFILENAME": "All modules stand in one file.",
     "PROCASSINIT": "Registers have an initial value beside their reset, so that FPGAs start as simulations do.",
+    "UNOPTFLAT": "Members of one structure depend on other members of it; no bit depends on itself, as Yosys checks.",
     "UNUSEDSIGNAL": "Carries of additions that wrap by design, and configuration bits beyond the address width.",
     "WIDTHEXPAND": "Comparisons and signed sums have operands of different widths; Verilog extends them as it should.",
     "WIDTHTRUNC": "Sums and shifts are computed one or more bits wider than the register that keeps them.",

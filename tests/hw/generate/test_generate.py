@@ -12,11 +12,11 @@ from hw.generate import WAIVERS, generate_verilog, render_core, write_package
 from hw.npu import TOP_NAME
 from hw.resources import resource_summary
 from hw.spec.errors import DiskError, EnvironmentFault
-from hw.spec.params import preset
+from hw.spec.params import HardwareParams, preset
 from sim.rtl.toolchain import toolchain
 from tests.hw.npu.test_npu import ODD
 
-SHAPES = {"nano": preset("nano"), "odd": ODD}
+SHAPES = {"nano": preset("nano"), "small": preset("small"), "base": preset("base"), "odd": ODD}
 
 
 def _lint(folder: Path, *flags: str) -> str:
@@ -33,14 +33,18 @@ def _lint(folder: Path, *flags: str) -> str:
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
     write_package(SHAPES[request.param], folder, request.param)
+    (folder / "name").write_text(request.param)
     return folder
+
+
+def _shape(package: Path) -> HardwareParams:
+    return SHAPES[(package / "name").read_text()]
 
 
 @pytest.mark.slow
 def test_same_parameters_same_bytes_and_no_paths(package: Path) -> None:
     text = (package / "npu.v").read_text()
-    shape = next(p for name, p in SHAPES.items() if name in str(package))
-    assert generate_verilog(shape) == text
+    assert generate_verilog(_shape(package)) == text
     assert "src" not in re.findall(r"\(\* (\w+)", text)
     assert ".py" not in text
     assert "always @*" not in text, "a process that reads nothing never runs"
@@ -55,9 +59,12 @@ def test_verilator_finds_nothing_but_what_is_waived(package: Path) -> None:
 
 @pytest.mark.slow
 def test_no_waiver_is_idle(tmp_path: Path) -> None:
-    write_package(preset("nano"), tmp_path)
-    (tmp_path / "npu.vlt").write_text("`verilator_config\n")
-    assert set(re.findall(r"%Warning-(\w+)", _lint(tmp_path))) == set(WAIVERS)
+    given: set[str] = set()
+    for name in ("nano", "base"):
+        write_package(preset(name), tmp_path / name)
+        (tmp_path / name / "npu.vlt").write_text("`verilator_config\n")
+        given |= set(re.findall(r"%Warning-(\w+)", _lint(tmp_path / name)))
+    assert given == set(WAIVERS)
 
 
 @pytest.mark.slow
@@ -70,11 +77,11 @@ def test_icarus_reads_it(package: Path) -> None:
 
 
 @pytest.mark.slow
-def test_yosys_finds_no_latch_and_one_driver_each() -> None:
-    text = resource_summary(generate_verilog(SHAPES["odd"]), TOP_NAME)
+def test_yosys_finds_no_latch_and_one_driver_each(package: Path) -> None:
+    shape = _shape(package)
+    text = resource_summary((package / "npu.v").read_text(), TOP_NAME)
     assert "| multipliers in all |" in text
-    kib = ODD.scratch_words // ODD.scratch_banks
-    assert f"| {kib} | {8 * ODD.word_bytes} | {ODD.scratch_banks} |" in text
+    assert f"| {shape.scratch_words // shape.scratch_banks} | {8 * shape.word_bytes} | {shape.scratch_banks} |" in text
 
 
 @pytest.mark.slow
@@ -92,7 +99,7 @@ def test_the_top_has_the_documented_ports(package: Path) -> None:
     ports = set(re.search(r"module npu\((.*?)\);", text, re.DOTALL)[1].replace("\n", "").replace(" ", "").split(","))
     assert {"clk", "rst", "irq", "m_axi_awaddr", "m_axi_rdata", "s_axi_awaddr", "s_axi_wstrb"} <= ports
     trace = {"trace_started", "trace_done"}
-    assert ports & trace == (trace if "nano" in str(package) else set())
+    assert ports & trace == (trace if _shape(package).trace else set())
 
 
 def test_core_file_names_what_is_written() -> None:

@@ -17,7 +17,7 @@ from tests.hw.mac.reference import Reference
 
 pytestmark = pytest.mark.slow
 
-_NANO = preset("nano").replace(weight_kib=64)
+_NANO = preset("nano").replace(weight_kib=64, lanes=4, strip=32)
 PARAMS: dict[str, HardwareParams] = {
     "nano": _NANO,
     "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20),
