@@ -16,8 +16,8 @@ _TERMS = 4
 """Terms a tree stage adds: two adders in a row still leave a cycle time to spare."""
 
 LUT_PRODUCT = "lut_product"
-"""Attribute of the registers of the first `lut_products` products. In Yosys, before `synth_ecp5` or `synth_xilinx`:
-`proc; flatten; opt_clean; booth a:lut_product %ci*:-$mul[A,B] t:$mul %i` turns these products into adders."""
+"""Attribute of the registers of the first `lut_products` products, which `hw.fpga` makes of carry chains. With other
+tools, in Yosys: `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` turns these products into adders."""
 
 
 def dot_bits(rows: int) -> int:
