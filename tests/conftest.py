@@ -49,7 +49,7 @@ def pytest_report_header() -> str:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Quick tests first: a plain mistake shows in seconds. Evidence only where it is asked for: it takes ten minutes."""
+    """Quick tests first: mistakes show in seconds. Evidence, which takes minutes, only on request."""
     if "evidence" not in str(config.option.markexpr):
         config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker("evidence")])
         items[:] = [i for i in items if not i.get_closest_marker("evidence")]

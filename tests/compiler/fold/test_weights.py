@@ -15,10 +15,7 @@ def test_a_bias_of_another_length(count, quantised, rng):
     m = OnnxMaker(rng)
     x = m.image(3, 6, 6)
     weight, scales = m.weights((4, 3, 1, 1), 0)
-    if quantised:
-        bias = m.bias(np.resize(scales, count), x.scale)
-    else:
-        bias = m.constant(np.ones(count, np.float32))
+    bias = m.bias(np.resize(scales, count), x.scale) if quantised else m.constant(np.ones(count, np.float32))
     (value,) = m.node("Conv", [x.name, weight, bias])
     m.output(m.pair(value, (1, 4, 6, 6), 0.05))
     found = fold_model(from_proto(m.model(), name="m"))
