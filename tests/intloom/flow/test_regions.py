@@ -35,7 +35,8 @@ def model(rng: random.Random) -> onnx.ModelProto:
 def test_what_follows_the_host_is_a_region_of_its_own(model, seed):
     found = assert_equal(model, seed)
     first, second = found.folded.regions
-    assert len(second.inputs) == 2  # what the host made, and what went round it
+    # What the host made, and what went round it; where a sum's ties need it, with marks on its pairs.
+    assert len([name for name in second.inputs if "/mark_" not in name]) == 2
     assert found.folded.host_parts[0] is None
     assert found.folded.host_parts[1] is not None
     assert found.folded.host_tail is None

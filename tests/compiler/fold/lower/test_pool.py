@@ -71,7 +71,7 @@ def test_tie_prone_averages_are_warned_of(rng):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 8, 8), 16)
     (value,) = m.node("AveragePool", [x.name], kernel_shape=[2, 2], strides=[2, 2])
-    m.output(m.pair(value, (1, 16, 4, 4), x.scale))
+    m.output(m.pair(value, (1, 16, 4, 4), x.scale, 128))
     found = fold_model(from_proto(m.model(), name="m"))
     assert any("ties" in w and "AveragePool" in w for w in found.warnings)
 
