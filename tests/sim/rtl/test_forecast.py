@@ -4,12 +4,14 @@ import pytest
 
 from compiler.schedule import compile_graph
 from hw.spec.params import preset
+from intloom.flow.networks import load_network
 from sim.backend import RtlBackend
 from sim.forecasts import compare_forecast, worst
 from sim.rtl.job import MemorySettings
 from tests.support.graph_maker import GraphMaker
 
 WITHIN = 0.03
+_USUAL = MemorySettings(read_latency=100, bandwidth=1.0)
 LEAST = 4000
 """Shorter layers are judged with the whole: filling and draining the pipelines is more than 3 % of them."""
 
@@ -25,15 +27,24 @@ def case():
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("bandwidth", [1.0, 0.0])
-def test_every_layer_is_forecast_within_three_percent(case, bandwidth):
-    program, inputs = case
-    memory = MemorySettings(read_latency=100, bandwidth=bandwidth)
-    whole, layers = compare_forecast(program, RtlBackend(memory=memory).run(program, inputs), memory)
+def test_every_layer_of_a_detector_is_forecast_within_three_percent():
+    network = load_network("yolov8n", 320)
+    program = compile_graph(network.graph, preset("base"))
+    measured = RtlBackend(memory=_USUAL).run(program, network.inputs)
+    whole, layers = compare_forecast(program, measured, _USUAL)
     assert abs(whole.error) < WITHIN, whole
     furthest = worst(layers, LEAST)
     assert furthest is not None
     assert abs(furthest.error) < WITHIN, furthest
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bandwidth", [1.0, 0.0])
+def test_a_small_program_is_forecast_as_a_whole(case, bandwidth):
+    program, inputs = case
+    memory = MemorySettings(read_latency=100, bandwidth=bandwidth)
+    whole, _ = compare_forecast(program, RtlBackend(memory=memory).run(program, inputs), memory)
+    assert abs(whole.error) < WITHIN, whole
 
 
 @pytest.mark.slow
@@ -43,4 +54,4 @@ def test_a_far_and_slow_memory_is_foreseen(case):
     measured = RtlBackend(memory=memory).run(program, inputs)
     whole, _ = compare_forecast(program, measured, memory)
     assert abs(whole.error) < 2 * WITHIN, whole
-    assert measured.cycles > 1.3 * program.predicted_cycles
+    assert measured.cycles > 1.1 * program.predicted_cycles
