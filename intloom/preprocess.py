@@ -111,14 +111,19 @@ def _with_onnxslim(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _with_onnxruntime(model: onnx.ModelProto) -> onnx.ModelProto:
+    # Basic only: the extended level writes operators that no quantiser knows.
+    return optimised(model, "ORT_ENABLE_BASIC")
+
+
+def optimised(model: onnx.ModelProto, level: str) -> onnx.ModelProto:
+    """The model as onnxruntime's optimiser leaves it at `level`, a member of its `GraphOptimizationLevel`."""
     import onnxruntime as ort
 
     with tempfile.TemporaryDirectory(prefix="intloom-") as folder:
         target = Path(folder) / "optimised.onnx"
         options = ort.SessionOptions()
         options.log_severity_level = 3
-        # Basic only: the extended level writes operators that no quantiser knows.
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_BASIC
+        options.graph_optimization_level = ort.GraphOptimizationLevel.__members__[level]
         options.optimized_model_filepath = str(target)
         ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
         return onnx.load(target)

@@ -9,7 +9,6 @@ alone; if any does not, the difference is real.
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -17,13 +16,13 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 from compiler.frontend import FoldedModel
 from compiler.ir import IntGraph, Node
 from hw.spec.arith import Match
 from intloom.models import load_onnx
+from intloom.preprocess import optimised
 from sim.golden import run_graph
 
 from .host import Array, Int8, run_with_outputs, with_outputs
@@ -94,16 +93,9 @@ def explain(folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs
 
 def float_nodes(proto: onnx.ModelProto) -> set[str]:
     """Names of the nodes that onnxruntime, after its default optimisation, still computes in float."""
-    with tempfile.TemporaryDirectory(prefix="intloom-ort-") as folder:
-        path = Path(folder) / "optimised.onnx"
-        options = ort.SessionOptions()
-        options.log_severity_level = 3
-        # Integer kernels are chosen at this level; the next one only changes layouts, and names with them.
-        options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_ENABLE_EXTENDED
-        options.optimized_model_filepath = str(path)
-        ort.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
-        optimised = onnx.load(str(path), load_external_data=False)
-    return {n.name for n in optimised.graph.node if n.op_type in _FLOAT_OPERATORS}
+    # Integer kernels are chosen at this level; the next one only changes layouts, and names with them.
+    graph = optimised(proto, "ORT_ENABLE_EXTENDED").graph
+    return {n.name for n in graph.node if n.op_type in _FLOAT_OPERATORS}
 
 
 def visible_parts(graph: IntGraph, visible: set[str]) -> Iterator[IntGraph]:
