@@ -73,6 +73,37 @@ module intloom_first (carry_in, a, b, c, d, sum, carry_out);
 		.A0(carry_in), .B0(1'b1), .C0(1'b1), .D0(1'b1), .A1(a), .B1(b), .C1(c), .D1(d), .S1(sum), .COUT(carry_out));
 endmodule
 
+// A sum that can be loaded, LOAD ? X : Q + S: a bit's look-up table has the four inputs that this takes. While X is
+// loaded no carry may run: the chain's half table of Q and LOAD, the whole table's with S and X 0, lets none arise.
+(* techmap_celltype = "$__INTLOOM_STEP" *)
+module intloom_step (Q, S, X, LOAD, Y);
+	parameter WIDTH = 1;
+	parameter LOAD_HIGH = 1;
+	input [WIDTH-1:0] Q, S, X;
+	input LOAD;
+	output [WIDTH-1:0] Y;
+	localparam [15:0] INIT = LOAD_HIGH ? 16'b1101_1110_0001_0010 : 16'b0111_1011_0100_1000;
+	wire [WIDTH:0] carry;
+	intloom_first #(.INIT(INIT)) first (
+		.carry_in(1'b0), .a(Q[0]), .b(LOAD), .c(S[0]), .d(X[0]), .sum(Y[0]), .carry_out(carry[1]));
+	genvar i;
+	generate for (i = 1; i < WIDTH; i = i + 2) begin : bits
+		if (i + 1 < WIDTH) begin
+			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+				.CIN(carry[i]), .COUT(carry[i + 2]),
+				.A0(Q[i]), .B0(LOAD), .C0(S[i]), .D0(X[i]), .S0(Y[i]),
+				.A1(Q[i+1]), .B1(LOAD), .C1(S[i+1]), .D1(X[i+1]), .S1(Y[i+1])
+			);
+		end else begin
+			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+				.CIN(carry[i]),
+				.A0(Q[i]), .B0(LOAD), .C0(S[i]), .D0(X[i]), .S0(Y[i]),
+				.A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0)
+			);
+		end
+	end endgenerate
+endmodule
+
 // Any longer sum, difference or comparison.
 (* techmap_celltype = "$alu" *)
 module intloom_alu (A, B, CI, BI, X, Y, CO);

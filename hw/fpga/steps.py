@@ -1,0 +1,133 @@
+"""Finds sums that can be loaded, `load ? x : q + s`: on ECP5 a bit of one fits the carry chain's own look-up table.
+
+Walkers and counters are made of them. Left alone, Yosys puts the choice into a look-up table of its own beside each
+bit of the chain, which doubles the bit's places and lengthens every path through it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections import Counter
+from pathlib import Path
+from typing import Any, NamedTuple
+
+STEP_CELL = "$__INTLOOM_STEP"
+"""Ports Q, S, X, LOAD and Y; parameters WIDTH and LOAD_HIGH, whether 1 loads or 0. `ecp5.v` maps it."""
+LEAST_BITS = 5
+"""Shorter sums take fewer look-up tables than a chain."""
+
+Bit = int | str
+Cell = dict[str, Any]
+
+
+class _Choice(NamedTuple):
+    """One bit of a multiplexer: the cell's name, which of its inputs the sum drives, and the bit's place."""
+
+    mux: str
+    side: str
+    place: int
+
+
+def merge_steps(path: Path) -> int:
+    """Replace loadable sums of Yosys' JSON netlist of words by cells of their own; how many there were."""
+    netlist = json.loads(path.read_text(encoding="utf-8"))
+    found = sum(_Module(module).merge() for module in netlist["modules"].values())
+    new = path.with_name(f".{path.name}.{os.getpid()}")
+    new.write_text(json.dumps(netlist), encoding="utf-8")
+    new.replace(path)
+    return found
+
+
+class _Module:
+    def __init__(self, module: dict[str, Any]) -> None:
+        self.cells: dict[str, Cell] = module["cells"]
+        self.uses: Counter[Bit] = Counter(bit for port in module["ports"].values() for bit in port["bits"])
+        self.choices: dict[Bit, _Choice] = {}
+        for name, cell in self.cells.items():
+            for port, bits in cell["connections"].items():
+                if port != "Y":
+                    self.uses.update(bits)
+            if cell["type"] == "$mux":
+                for side in "AB":
+                    wires = cell["connections"][side]
+                    self.choices.update({bit: _Choice(name, side, place) for place, bit in enumerate(wires)})
+
+    def merge(self) -> int:
+        """Replace what can be; how many sums."""
+        sums = [name for name, cell in self.cells.items() if cell["type"] in ("$add", "$sub")]
+        return sum(self._merge(name) for name in sums)
+
+    def _merge(self, name: str) -> bool:
+        cell = self.cells[name]
+        operand = _added(cell)
+        y = cell["connections"]["Y"]
+        while y and not self.uses[y[-1]]:
+            y = y[:-1]
+        chosen = self._chosen(y)
+        if operand is None or chosen is None or len(y) < LEAST_BITS:
+            return False
+        first = chosen[0]
+        mux = self.cells[first.mux]
+        other = mux["connections"]["B" if first.side == "A" else "A"]
+        self.cells[name] = {
+            "hide_name": 1,
+            "type": STEP_CELL,
+            "parameters": {"WIDTH": _number(len(y)), "LOAD_HIGH": _number(int(first.side == "A"))},
+            "attributes": cell["attributes"],
+            "port_directions": {"Q": "input", "S": "input", "X": "input", "LOAD": "input", "Y": "output"},
+            "connections": {
+                "Q": _extended(cell, "A", len(y)),
+                "S": operand[: len(y)],
+                "X": [other[c.place] for c in chosen],
+                "LOAD": mux["connections"]["S"],
+                "Y": [mux["connections"]["Y"][c.place] for c in chosen],
+            },
+        }
+        self._narrow(first.mux, {c.place for c in chosen})
+        return True
+
+    def _chosen(self, y: list[Bit]) -> list[_Choice] | None:
+        """The multiplexer's bits that the sum goes to, when each goes to one and to nothing else."""
+        chosen = [self.choices[bit] for bit in y if self.uses[bit] == 1 and bit in self.choices]
+        alike = len({(choice.mux, choice.side) for choice in chosen}) == 1
+        return chosen if alike and len(chosen) == len(y) else None
+
+    def _narrow(self, name: str, gone: set[int]) -> None:
+        """Take bits out of a multiplexer."""
+        mux = self.cells[name]
+        for side in "AB":
+            for place in gone:
+                self.choices.pop(mux["connections"][side][place], None)
+        kept = [place for place in range(len(mux["connections"]["Y"])) if place not in gone]
+        if not kept:
+            del self.cells[name]
+            return
+        for port in "ABY":
+            mux["connections"][port] = [mux["connections"][port][place] for place in kept]
+        mux["parameters"]["WIDTH"] = _number(len(kept))
+        for side in "AB":
+            self.choices.update({bit: _Choice(name, side, place) for place, bit in enumerate(mux["connections"][side])})
+
+
+def _number(value: int) -> str:
+    return f"{value:032b}"
+
+
+def _extended(cell: Cell, port: str, width: int) -> list[Bit]:
+    """An operand of a sum as wide as the sum."""
+    bits: list[Bit] = cell["connections"][port]
+    signed = all(int(cell["parameters"][f"{side}_SIGNED"], 2) for side in "AB")
+    fill: Bit = bits[-1] if signed else "0"
+    return (bits + [fill] * (width - len(bits)))[:width]
+
+
+def _added(cell: Cell) -> list[Bit] | None:
+    """What is added; for a difference, the complement of what is taken away, if that is a constant."""
+    bits = _extended(cell, "B", len(cell["connections"]["Y"]))
+    if cell["type"] == "$add":
+        return bits
+    if any(bit not in ("0", "1") for bit in bits):
+        return None
+    complement = -int("".join(map(str, reversed(bits))), 2) % (1 << len(bits))
+    return list(reversed(f"{complement:0{len(bits)}b}"))
