@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from dataclasses import dataclass
-from math import ceil
+from math import ceil, inf
 
 from hw.spec.isa import Instruction, Target, Unit
 from hw.spec.params import HardwareParams
@@ -92,10 +92,15 @@ class MemoryPort:
 
     def takes(self, unit: Unit) -> bool:
         """Whether a unit may start its next move: all bursts of those before must have been asked for."""
-        return sum(m.words / m.burst for m in self._streams[unit]) <= self._params.axi_outstanding + WAITING_BURSTS
+        return self._surplus(unit) < _SLACK
+
+    def _surplus(self, unit: Unit) -> float:
+        """Bursts under way beyond those with which a unit may start its next move."""
+        bursts = sum(m.words / m.burst for m in self._streams[unit])
+        return bursts - self._params.axi_outstanding - WAITING_BURSTS
 
     def next_change(self) -> int | None:
-        """When the next move is due or through, or None if there is none."""
+        """When the next move is due or through, or a unit may start another one; None if there is no move."""
         times: list[float] = []
         for unit, stream in self._streams.items():
             if not stream:
@@ -105,7 +110,9 @@ class MemoryPort:
             if stream[0].due > self._now:
                 times.append(stream[0].due)
             elif (rate := self._rate(unit)) > 0:
-                times.append(self._now + stream[0].words / rate)
+                surplus = self._surplus(unit)
+                words = surplus * stream[0].burst if surplus >= _SLACK else inf
+                times.append(self._now + min(stream[0].words, words) / rate)
         return ceil(min(times)) if times else None
 
     def advance(self, time: int) -> list[tuple[Unit, int]]:

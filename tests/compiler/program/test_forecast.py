@@ -3,7 +3,7 @@
 import pytest
 
 from compiler.program.forecast import forecast
-from compiler.program.port import MemoryTiming
+from compiler.program.port import WAITING_BURSTS, MemoryTiming
 from compiler.program.program import Provenance
 from compiler.schedule import compile_graph
 from hw.spec.isa import Kind, make
@@ -83,3 +83,14 @@ def test_moves_wait_in_their_queue_until_the_bus_has_taken_those_before():
     origins = [Provenance(layer=0, tile=0)] * (len(stores) + 1)
     found = forecast([*stores, late], origins, 1, BASE, MemoryTiming(bandwidth=0.5))
     assert found.started[1][0] > 20 * 64
+
+
+def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_gets_no_gap():
+    loads = [make(Kind.LOAD, n0=1920)] * 5
+    origins = [Provenance(layer=0, tile=0)] * 6
+    found = forecast([*loads, make(Kind.STORE, n0=80)], origins, 1, BASE)
+    started, done = found.started[0], found.done[0]
+    ahead = (BASE.axi_outstanding + WAITING_BURSTS) * BASE.axi_burst
+    assert done[0] - started[1] == pytest.approx(ahead, abs=BASE.axi_burst)
+    assert done[4] - done[0] == 4 * 1920
+    assert found.done[3][0] > done[4]
