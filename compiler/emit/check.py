@@ -7,7 +7,8 @@ Rules, each checked for every instruction:
 3. Every conflict (a read of what another wrote, a write of what another read or wrote) is ordered by waits or by the
    order inside a unit; so buffers that share memory are never live together.
 4. Addresses are inside their memories, and stores touch neither constants, inputs nor instructions.
-5. The program starts with `BEGIN`, ends with `END`, and `END` stands nowhere else.
+5. A table is used only when one has been loaded.
+6. The program starts with `BEGIN`, ends with `END`, and `END` stands nowhere else.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from compiler.program.hazards import NOTHING, AccessTracker, Counts, Order, wait
 from compiler.program.memory import instruction_words
 from compiler.program.program import Program, Role
 from hw.spec.errors import ProgramError
-from hw.spec.isa import QUEUED_UNITS, Instruction, Kind, Unit, disassemble
+from hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Unit, disassemble
 
 
 def describe(program: Program, index: int) -> str:
@@ -42,6 +43,8 @@ class _Checker:
         self.fixed = _fixed_regions(program)
         for start, words in self.fixed:
             self.tracker.mark_initialised(Access(Memory.DRAM, False, start, ((words, 1),)))
+        self.tables: set[Unit] = set()
+        """Units that hold a table."""
 
     def fail(self, index: int, reason: str) -> ProgramError:
         return ProgramError(f"{describe(self.program, index)}: {reason}")
@@ -68,6 +71,7 @@ class _Checker:
             raise self.fail(index, str(error)) from None
         self.check_reads(index, accesses)
         self.check_stores(index, accesses)
+        self.check_table(index, instruction)
         known = self.order.known(instruction.unit, waits)
         for unit in QUEUED_UNITS:
             if conflicts[unit] > known[unit]:
@@ -85,6 +89,13 @@ class _Checker:
                 continue
             if (word := self.tracker.uninitialised(access)) is not None:
                 raise self.fail(index, f"reads {access.memory.name.lower()} word {word}, which nobody has written")
+
+    def check_table(self, index: int, instruction: Instruction) -> None:
+        unit, use = instruction.unit, instruction.values.get("table", TableUse.NONE)
+        if instruction.kind is Kind.VTABLE or (unit is Unit.MAC and use == TableUse.LOAD):
+            self.tables.add(unit)
+        elif use != TableUse.NONE and unit not in self.tables:
+            raise self.fail(index, "uses a table, but none has been loaded before")
 
     def check_stores(self, index: int, accesses: Iterable[Access]) -> None:
         for access in accesses:

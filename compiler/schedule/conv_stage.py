@@ -223,14 +223,26 @@ class ConvStage(Stage):
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
         node = self.node
+        use = self._table_use(context)
+        at = part.weight_offset + (self.params.table_words if use is TableUse.KEEP else 0)
         return {
             "out_blocks": part.run.count,
             "two_planes": int(len(node.weights) == 2),
-            "weights": (context.weights + part.weight_offset) % self.params.weight_words,
+            "weights": (context.weights + at) % self.params.weight_words,
             "zp_in": node.zp_in,
             "zp_out": node.zp_out,
-            "table": TableUse.NONE if node.table is None else TableUse.LOAD,
+            "table": use,
         }
+
+    def _table_use(self, context: TileContext) -> TableUse:
+        """Loading a table takes a cycle for each of its bytes, so one that the array holds already is stepped over."""
+        table = self.node.table
+        if table is None:
+            return TableUse.NONE
+        if context.held.array == table:
+            return TableUse.KEEP
+        context.held.array = table
+        return TableUse.LOAD
 
     def _residual_fields(self, context: TileContext, channel: int) -> dict[str, int]:
         if self.residual is None:

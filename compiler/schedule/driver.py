@@ -18,7 +18,7 @@ from hw.spec.isa import Kind
 
 from .geometry import Tile
 from .local import LocalStore, ScratchStore, WeightStore
-from .stage import TileContext
+from .stage import HeldTables, TileContext
 from .tasks import Need, Region, Task, load_fields, tile_of
 
 LOOKAHEAD = 4
@@ -34,7 +34,7 @@ class Driver:
         self._image_at = image_at
         self._scratch = ScratchStore(emitter.params.scratch_words, self._load)
         self._weights = WeightStore(emitter.params.weight_words, self._load)
-        self._vector_table: list[bytes | None] = [None]
+        self._held = HeldTables()
         self.last_store: dict[int, int] = {}
 
     @property
@@ -134,7 +134,7 @@ class Driver:
             temporary=at,
             weights=self._weights.address[task.weights.key] if task.weights is not None else 0,
             tables={t: self._scratch.address[n.key] for t, n in task.tables.items()},
-            vector_table=self._vector_table,
+            held=self._held,
         )
         return context, stores
 

@@ -42,6 +42,14 @@ class Origin:
 
 
 @dataclass
+class HeldTables:
+    """The tables that the array and the vector unit hold at this point of the stream."""
+
+    array: bytes | None = None
+    vector: bytes | None = None
+
+
+@dataclass
 class TileContext:
     """Where a tile's pieces lie while it is worked on."""
 
@@ -56,8 +64,7 @@ class TileContext:
     temporary: int
     weights: int
     tables: dict[bytes, int]
-    vector_table: list[bytes | None]
-    """The table that the vector unit holds; one cell shared by the whole program."""
+    held: HeldTables
 
     def emit(self, kind: Kind, note: str = "", /, **fields: int) -> None:
         """Add an instruction of this tile."""
@@ -68,9 +75,9 @@ class TileContext:
         """Bring `table` into the vector unit; gives the value of the instruction's table field."""
         if table is None:
             return 0
-        if self.vector_table[0] != table:
+        if self.held.vector != table:
             self.emit(Kind.VTABLE, "table", a_base=self.tables[table])
-            self.vector_table[0] = table
+            self.held.vector = table
         return 1
 
 

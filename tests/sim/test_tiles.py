@@ -54,16 +54,12 @@ def test_each_alone_gives_what_the_whole_gives(case):
 
 def test_a_table_that_is_kept_comes_along(case):
     program, inputs = case
-    layers = [program.provenance[n].layer for n in computing(program)]
-    # The second tile of a layer could do with the table that the first has loaded.
-    index = next(n for n in computing(program) if layers.count(program.provenance[n].layer) > 1)
-    index = next(
-        n for n in computing(program) if n > index and program.provenance[n].layer == program.provenance[index].layer
-    )
+    # The second tile of a layer does with the table that the first has loaded.
+    index = next(n for n in computing(program) if program.instructions[n].values.get("table") == TableUse.KEEP)
     conv = program.instructions[index]
-    assert conv["table"] == TableUse.LOAD
-    frugal = conv.with_fields(table=TableUse.KEEP, weights=(conv["weights"] + PARAMS.table_words) % PARAMS.weight_words)
-    changed = replace(program, instructions=(*program.instructions[:index], frugal, *program.instructions[index + 1 :]))
+    at = (conv["weights"] - PARAMS.table_words) % PARAMS.weight_words
+    lavish = conv.with_fields(table=TableUse.LOAD, weights=at)
+    changed = replace(program, instructions=(*program.instructions[:index], lavish, *program.instructions[index + 1 :]))
     before, after = (next(p for p in all_slices(c, inputs) if p.index == index) for c in (program, changed))
     compare(before.expected, after.expected).require_equal()
     compare(after.expected, IsaSimulator(after.program, check=True).run({})).require_equal()

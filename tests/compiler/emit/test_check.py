@@ -9,7 +9,7 @@ from compiler.emit import check_program
 from compiler.program.program import Program
 from compiler.schedule import compile_graph
 from hw.spec.errors import ProgramError
-from hw.spec.isa import Instruction, Kind, make
+from hw.spec.isa import Instruction, Kind, TableUse, make
 from hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
@@ -88,6 +88,22 @@ def test_storing_over_constants_and_inputs_is_refused(program):
         broken = with_instruction(program, index, program.instructions[index].with_fields(dram=word, n0=1, n2=1))
         with pytest.raises(ProgramError, match="stores over"):
             check_program(broken)
+
+
+@pytest.mark.parametrize("kind", [Kind.CONV, Kind.VCOPY])
+def test_a_table_that_nobody_loaded_is_refused(program, kind):
+    index = next(k for k, i in enumerate(program.instructions) if i.kind is kind)
+    use = program.instructions[index].with_fields(table=TableUse.KEEP)
+    loads = [k for k, i in enumerate(program.instructions[:index]) if i.kind is Kind.VTABLE]
+    bare = program
+    for k in loads:
+        # A copy of one word in the place of the table's load: the counts that others wait for stay as they are.
+        waits = {w: program.instructions[k][w] for w in WAITS}
+        base = program.instructions[k]["a_base"]
+        copy = make(Kind.VCOPY, a_base=base, out_h=1, out_w=1, out_base=base, blocks=1, byte_count=1, **waits)
+        bare = with_instruction(bare, k, copy)
+    with pytest.raises(ProgramError, match=f"instruction {index} .*uses a table, but none has been loaded"):
+        check_program(with_instruction(bare, index, use))
 
 
 def test_frame_is_checked(program):

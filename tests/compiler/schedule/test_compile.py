@@ -11,7 +11,7 @@ from compiler.program.file import to_bytes
 from compiler.program.program import Layout, Program, Role
 from compiler.schedule import compile_graph
 from hw.spec.errors import CapacityError, UnsupportedError
-from hw.spec.isa import Kind
+from hw.spec.isa import Kind, TableUse
 from hw.spec.params import HardwareParams, preset
 from sim.golden.run import run_graph
 from sim.isa_sim import IsaSimulator
@@ -70,6 +70,15 @@ def test_residual_addition_costs_no_vector_instruction():
     kinds = {i.kind for i in program.instructions}
     assert Kind.VADD not in kinds
     assert any(i["residual"] for i in program.instructions if i.kind is Kind.CONV)
+
+
+def test_an_array_table_is_loaded_once_for_all_tiles():
+    maker = GraphMaker(8)
+    x = maker.conv(maker.input(32, 40, 40), 32, 1, table=True)
+    program = check(maker, maker.conv(x, 32, 1, table=True), preset("base").replace(scratch_kib=16))
+    uses = [i["table"] for i in program.instructions if i.kind is Kind.CONV]
+    assert uses.count(TableUse.LOAD) == 2
+    assert uses.count(TableUse.KEEP) > 8
 
 
 def test_concatenation_of_whole_words_costs_no_copy():
