@@ -9,10 +9,10 @@ import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
-from amaranth.sim import Simulator
 
 from hw.affine import AffineLane, AffineRounding
 from hw.spec.arith import Affine
+from tests.hw.streams import run
 
 WIDE = 18
 
@@ -62,10 +62,7 @@ def _run(constants: Affine, operands: list[tuple[int, int] | None], bits: int = 
                 ctx.set(lane.x2, pair[1])
             await ctx.tick()
 
-    simulator = Simulator(lane)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run(lane, bench)
     return results
 
 

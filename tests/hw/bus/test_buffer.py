@@ -18,7 +18,6 @@ def test_nothing_is_lost_or_reordered(rates: tuple[float, float], seed: int) -> 
     taken: list[int] = []
     run(
         buffer, source(buffer.i, items, rng, rates[0]), sink(buffer.o, taken, len(items), rng, rates[1]),
-        monitors=[(buffer.o, "output")],
     )  # fmt: skip
     assert taken == items
 

@@ -60,6 +60,6 @@ def test_data_finds_its_master(outstanding: int, seed: int) -> None:
 
     sources = [source(getattr(arbiter, name), items, rng, 0.7) for name, items in bursts.items()]
     takers = [taker(name) for name in got]
-    run(arbiter, *sources, *takers, background=[memory], monitors=[(arbiter.ar, "AR")])
+    run(arbiter, *sources, *takers, background=[memory])
     assert got == expected
     assert most <= outstanding

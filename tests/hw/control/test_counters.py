@@ -7,11 +7,11 @@ from collections import Counter
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.control.counters import Counters
 from hw.spec.isa import QUEUED_UNITS
 from hw.spec.regs import COUNTERS, Stall
+from tests.hw.streams import run
 
 CYCLES = [register.name for register in COUNTERS].index("CYCLES")
 
@@ -46,10 +46,7 @@ async def _launch(ctx: Any, bench: Counters) -> None:
 
 
 def _simulate(bench: Counters, body: Any) -> None:
-    simulator = Simulator(bench)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(body)
-    simulator.run()
+    run(bench, body)
 
 
 def _idle(ctx: Any, bench: Counters) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.control.faults import SOURCES, FaultLatch
+from tests.hw.streams import run
 
 
 @pytest.mark.parametrize("sources", [[0], [3], [SOURCES - 1], [2, 4], [1, 0, 5]])
@@ -28,7 +28,4 @@ def test_the_first_fault_stays(sources: list[int]) -> None:
         assert ctx.get(latch.latched.valid)
         assert ctx.get(latch.latched.fault).index == 100 + min(sources)
 
-    simulator = Simulator(latch)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(body)
-    simulator.run()
+    run(latch, body)

@@ -49,7 +49,7 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
         assert not ctx.get(fetch.words.valid)
 
     memory = read_memory(fetch.bursts, fetch.r, params, rng, 9, 0.7, params.axi_outstanding)
-    run(fetch, take, background=[memory], monitors=[(fetch.bursts, "bursts"), (fetch.words, "words")])
+    run(fetch, take, background=[memory])
     assert taken == [content(BASE + program + i, params) for i in range(words)]
 
 

@@ -7,12 +7,12 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.control.counters import TURN_BITS
 from hw.control.registers import Registers, constants, writable_mask
 from hw.spec.params import preset
 from hw.spec.regs import COUNTERS, REGISTERS, Access
+from tests.hw.streams import run
 
 PARAMS = preset("base")
 FULL = 0xFFFF_FFFF
@@ -88,11 +88,7 @@ def _simulate(seed: int, body: Callable[[Any, Registers, Driver], Awaitable[None
     async def testbench(ctx: Any) -> None:
         await body(ctx, bank, Driver(ctx, bank, random.Random(seed)))
 
-    simulator = Simulator(bank)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(testbench)
-    simulator.add_testbench(_take_turns(bank), background=True)
-    simulator.run()
+    run(bank, testbench, background=[_take_turns(bank)])
 
 
 def test_resets_constants_and_inputs_read_back(seed: int) -> None:

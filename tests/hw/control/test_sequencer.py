@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hw.control.sequencer import Sequencer
+from tests.hw.streams import run
 
 
 async def _pulse(ctx: Any, signal: Any) -> None:
@@ -21,10 +20,7 @@ def _simulate(body: Any) -> None:
     async def testbench(ctx: Any) -> None:
         await body(ctx, sequencer)
 
-    simulator = Simulator(sequencer)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(testbench)
-    simulator.run()
+    run(sequencer, testbench)
 
 
 async def _drain(ctx: Any, s: Sequencer) -> None:

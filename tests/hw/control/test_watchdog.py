@@ -6,18 +6,15 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.control.watchdog import Watchdog
 from hw.spec.isa import QUEUED_UNITS, Unit
 from hw.spec.regs import Cause
+from tests.hw.streams import run
 
 
 def _simulate(body: Any, dog: Watchdog) -> None:
-    simulator = Simulator(dog)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(body)
-    simulator.run()
+    run(dog, body)
 
 
 @pytest.mark.parametrize("limit", [5, 40])

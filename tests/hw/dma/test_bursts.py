@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from hw.dma.bursts import BurstSplitter, word_address_bits
+from hw.dma.bursts import BurstSplitter
+from hw.dma.runs import word_address_bits
 from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
@@ -74,7 +75,7 @@ def _bursts(
                 if burst.last:
                     result.append([])
 
-    run(splitter, feed, take, monitors=[(splitter.o, "bursts")])
+    run(splitter, feed, take)
     return result[:-1]
 
 
@@ -125,5 +126,5 @@ def test_a_pending_burst_goes_out_when_no_run_can_come() -> None:
             if valid:
                 left.append((burst.addr, burst.beats_less_one + 1, burst.last))
 
-    run(splitter, bench, monitors=[(splitter.o, "bursts")])
+    run(splitter, bench)
     assert left == [(16, 5, 0), (21, 5, 1)]

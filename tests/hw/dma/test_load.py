@@ -95,7 +95,7 @@ def simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, ra
     bench = LoadBench(params, moves, rng, rate)
     unit = bench.unit
     memory = read_memory(unit.bursts, unit.r, params, rng, latency, rate, params.axi_outstanding)
-    run(unit, bench.offer, background=[bench.record, memory], monitors=[(unit.bursts, "bursts")])
+    run(unit, bench.offer, background=[bench.record, memory])
     return bench
 
 

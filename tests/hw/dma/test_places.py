@@ -63,7 +63,6 @@ def test_places_of_random_moves(seed: int) -> None:
     taken: list[int] = []
     run(
         walker, source(walker.i, moves, rng, 0.7), sink(walker.o, taken, len(expected), rng, 0.7),
-        monitors=[(walker.o, "places")],
     )  # fmt: skip
     assert taken == expected
 
@@ -101,6 +100,5 @@ def test_runs_of_random_moves(seed: int) -> None:
     taken: list[int] = []
     run(
         walker, source(walker.i, moves, rng, 0.7), sink(walker.o, taken, len(expected), rng, 0.7),
-        monitors=[(walker.o, "runs")],
     )  # fmt: skip
     assert taken == expected

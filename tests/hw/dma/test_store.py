@@ -90,7 +90,7 @@ def _simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, r
     bench = StoreBench(params, moves, random.Random(seed), rate)
     unit = bench.unit
     run(
-        unit, bench.offer, background=[bench.scratchpad, bench.memory], monitors=[(unit.aw, "AW"), (unit.w, "W")],
+        unit, bench.offer, background=[bench.scratchpad, bench.memory],
     )  # fmt: skip
     return bench
 

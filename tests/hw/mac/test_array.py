@@ -6,12 +6,12 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.mac.accumulator import Accumulators
 from hw.mac.array import MacArray
 from hw.spec.arith import wrap
 from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
 
 _NANO = preset("nano")
 _ODD = _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20)
@@ -19,13 +19,6 @@ _ODD = _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bi
 
 def _word(values: list[int]) -> int:
     return int.from_bytes(bytes(v & 255 for v in values), "little")
-
-
-def _simulate(top: Any, bench: Any) -> None:
-    simulator = Simulator(top)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
 
 
 @pytest.mark.parametrize("params", [_NANO, _ODD, _NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=64)])
@@ -62,7 +55,7 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
                 cycle += 1
             tile = coming
 
-    _simulate(array, bench)
+    run(array, bench)
     assert len(expected) == 5 * params.cols
 
 
@@ -102,7 +95,7 @@ def test_accumulators_add_strips_and_drain_behind_them(params: HardwareParams) -
             ctx.set(accumulators.drain_address, params.strip + max(0, item) // groups % length)
             await ctx.tick()
 
-    _simulate(accumulators, bench)
+    run(accumulators, bench)
     sums = [
         [wrap(sum(dots[t][p][c] for t in range(tiles)), params.acc_bits) for c in range(params.cols)]
         for p in range(length)

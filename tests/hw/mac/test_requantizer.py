@@ -10,13 +10,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from amaranth.sim import Simulator
 
 from hw.mac.requantizer import RequantizerLane
 from hw.mac.scale import ScaleNormalizer
 from hw.spec.arith import Match, Scale
 from hw.spec.params import HardwareParams, preset
 from tests.hw.mac.bench import build
+from tests.hw.streams import run
 
 Vector = tuple[int, int, Scale, int]
 
@@ -46,10 +46,7 @@ def _run(params: HardwareParams, vectors: list[Vector | None]) -> list[int]:
                 ctx.set(lane.zero_point, last[3])
             await ctx.tick()
 
-    simulator = Simulator(lane)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run(lane, bench)
     return results
 
 
@@ -169,9 +166,6 @@ def test_scale_normalizer_equals_its_model(bits: int) -> None:
                 ctx.set(normalizer.word, scales[cycle][0] | scales[cycle][1] << 24)
             await ctx.tick()
 
-    simulator = Simulator(normalizer)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run(normalizer, bench)
     expected = [ScaleNormalizer.model(*scale, bits) for scale in scales]
     assert results == expected

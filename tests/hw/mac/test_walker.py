@@ -6,11 +6,11 @@ import random
 from typing import Any
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.mac.prepare import Preparer
 from hw.mac.walker import OutputWalker
 from hw.spec.params import preset
+from tests.hw.streams import run
 
 _NANO = preset("nano")
 _SHAPES = {
@@ -18,13 +18,6 @@ _SHAPES = {
     "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16),
     "wide": _NANO.replace(rows=4, cols=8, lanes=1, weight_kib=64),
 }
-
-
-def _simulate(top: Any, bench: Any) -> None:
-    simulator = Simulator(top)
-    simulator.add_clock(1e-6)
-    simulator.add_testbench(bench)
-    simulator.run()
 
 
 @pytest.mark.parametrize("name", _SHAPES)
@@ -65,7 +58,7 @@ def test_walk_visits_every_group_in_order(name: str, seed: int) -> None:
             ctx.set(walker.step, 1)
             await ctx.tick()
 
-    _simulate(walker, bench)
+    run(walker, bench)
     assert seen == expected
 
 
@@ -107,4 +100,4 @@ def test_preparer_divides_and_stays_in_the_ring(seed: int) -> None:
             await ctx.tick()
             ctx.set(preparer.plans.ready, 0)
 
-    _simulate(preparer, bench)
+    run(preparer, bench)

@@ -6,11 +6,11 @@ import random
 from dataclasses import dataclass, field
 
 import pytest
-from amaranth.sim import Simulator
 
 from hw.memory.scratchpad import ALWAYS_GRANTED, READERS, WRITERS, Scratchpad, shared_paths
 from hw.ports import READ_LATENCY
 from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
 
 SHAPES = {
     "nano": preset("nano").replace(scratch_kib=4),
@@ -139,10 +139,7 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
                 del traffic.pending[name]
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run(dut, bench)
     return seen
 
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import random
 
-from amaranth.sim import Simulator
-
 from hw.memory.weights import WeightMemory
 from hw.ports import READ_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import preset
+from tests.hw.streams import run
 
 CYCLES = 1500
 
@@ -42,8 +41,5 @@ def test_reads_see_earlier_writes_and_addresses_wrap(rng: random.Random) -> None
                 words[write_at % params.weight_words] = data
             await ctx.tick()
 
-    simulator = Simulator(dut)
-    simulator.add_clock(1e-8)
-    simulator.add_testbench(bench)
-    simulator.run()
+    run(dut, bench)
     assert compared > CYCLES // 2

@@ -6,13 +6,12 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from amaranth.sim import Simulator
-
 from hw.ports import READ_LATENCY
 from hw.spec.isa import Instruction, encode
 from hw.spec.params import HardwareParams
 from hw.spec.regs import Stall
 from hw.vector.unit import VectorUnit
+from tests.hw.streams import run
 
 _TIMEOUT = 20000
 
@@ -87,10 +86,7 @@ class Bench:
                 self.outcome.cycles += 1
                 await ctx.tick()
 
-        simulator = Simulator(dut)
-        simulator.add_clock(1e-8)
-        simulator.add_testbench(bench)
-        simulator.run()
+        run(dut, bench)
         return self.outcome
 
     def _memory(self, ctx, dut: VectorUnit, cycle: int) -> None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import random
 from collections.abc import Callable
+from itertools import zip_longest
 from typing import Any
 
 import pytest
 
 from hw.ports import READ_LATENCY
-from hw.spec.isa import Kind, encode, make
+from hw.spec.isa import Instruction, Kind, encode, make
 from hw.spec.params import preset
 from hw.spec.regs import Cause
 from hw.vector.fetch import OperandFetch, operand_layout
@@ -65,7 +66,7 @@ def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng
 
     run(
         fetch, configure, source(fetch.i, items, rng, offer), sink(fetch.o, taken, len(items), rng, take),
-        background=[_reader(fetch.port, words, rng, grant)], monitors=[(fetch.o, "words")],
+        background=[_reader(fetch.port, words, rng, grant)],
     )  # fmt: skip
     found = [operand_layout(BYTES).from_bits(bits) for bits in taken]
     outside = int.from_bytes(bytes([fill]) * BYTES, "little")
@@ -174,19 +175,22 @@ def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
     instructions = [maker.instruction(rng.choice(kinds)) for _ in range(12)]
     done = 0
 
+    def offer(ctx: Any, instruction: Instruction) -> None:
+        ctx.set(sequencer.unit.valid, 1)
+        ctx.set(sequencer.unit.instruction, int.from_bytes(encode(instruction), "little"))
+
     async def bench(ctx: Any) -> None:
         nonlocal done
         unit = sequencer.unit
-        for instruction in instructions:
-            while rng.random() < 0.3:
-                await ctx.tick()
-            ctx.set(unit.valid, 1)
-            ctx.set(unit.instruction, int.from_bytes(encode(instruction), "little"))
+        offer(ctx, instructions[0])
+        for instruction, following in zip_longest(instructions, instructions[1:]):
             assert ctx.get(unit.ready)
             assert ctx.get(unit.started)
             await ctx.tick()
-            # The next instruction is on offer at once, and has to wait.
-            ctx.set(unit.instruction, rng.getrandbits(64))
+            ctx.set(unit.valid, 0)
+            at_once = following is not None and rng.random() < 0.6
+            if at_once:
+                offer(ctx, following)
             for cycle in range(Planner.LATENCY + 1):
                 assert ctx.get(sequencer.start) == (cycle == Planner.LATENCY)
                 assert not ctx.get(unit.ready)
@@ -200,10 +204,13 @@ def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
             ctx.set(sequencer.finished, 1)
             assert ctx.get(unit.done)
             done += 1
-            ctx.set(unit.valid, 0)
             await ctx.tick()
             ctx.set(sequencer.finished, 0)
             assert ctx.get(unit.idle)
+            if following is not None and not at_once:
+                while rng.random() < 0.3:
+                    await ctx.tick()
+                offer(ctx, following)
 
     run(sequencer, bench)
     assert done == len(instructions)

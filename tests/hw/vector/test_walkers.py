@@ -51,7 +51,7 @@ def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
 
     for config in configs:
         expected += list(RasterWalker.model(config))
-    run(walker, start, sink(walker.o, taken, len(expected), rng, rate), monitors=[(walker.o, "words")])
+    run(walker, start, sink(walker.o, taken, len(expected), rng, rate))
     assert [_fields(PIXEL_LAYOUT, bits) for bits in taken] == expected
 
 
@@ -87,7 +87,7 @@ def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
 
         give = source(walker.i, pixels, rng, rate)
         take = sink(walker.o, taken, len(expected), rng, rate)
-        run(walker, configure, give, take, monitors=[(walker.o, "words")])
+        run(walker, configure, give, take)
         words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
         assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected
 
