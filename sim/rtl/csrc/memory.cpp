@@ -42,10 +42,14 @@ bool Memory::idle() const {
 }
 
 void Memory::step(const AxiMaster& master, uint64_t cycle) {
+    accept(master, cycle);
+    // A write beat is paid for when it is allowed, a cycle before it can come; what did not come is paid back.
+    if (slave_.wready && master.wvalid)
+        take_write_beat(master, cycle);
+    else if (slave_.wready)
+        credit_ += 1.0;
     credit_ = std::min(std::max(1.0, bandwidth_), credit_ + bandwidth_ * static_cast<double>(cycle - last_cycle_));
     last_cycle_ = cycle;
-    accept(master, cycle);
-    if (slave_.wready && master.wvalid) take_write_beat(master, cycle);
     if (slave_.rvalid && master.rready) slave_.rvalid = false;
     if (slave_.bvalid && master.bready) slave_.bvalid = false;
     if (!slave_.rvalid) offer_read_beat(cycle);
@@ -53,6 +57,7 @@ void Memory::step(const AxiMaster& master, uint64_t cycle) {
     slave_.arready = reads_.size() < depth_ && !stall();
     slave_.awready = writes_.size() + responses_.size() < depth_ && !stall();
     slave_.wready = !writes_.empty() && (bandwidth_ == 0 || credit_ >= 1.0) && !stall();
+    if (slave_.wready) credit_ -= 1.0;
 }
 
 void Memory::accept(const AxiMaster& master, uint64_t cycle) {
@@ -86,7 +91,6 @@ void Memory::check_burst(const char* channel, uint64_t address, unsigned beats, 
 
 void Memory::take_write_beat(const AxiMaster& master, uint64_t cycle) {
     Burst& burst = writes_.front();
-    credit_ -= 1.0;
     ++write_beats_;
     const uint8_t response = response_at(burst.address, kWriteDirection);
     burst.response = std::max(burst.response, response);

@@ -48,6 +48,8 @@ def test_latency_and_bandwidth_cost_the_cycles_that_they_should(simulator, files
     assert cycles(read_latency=10, write_latency=0) == near + 10 * bursts
     assert cycles(read_latency=0, write_latency=7) == near + 7 * bursts
     assert cycles(read_latency=0, write_latency=0, bandwidth=0.125) >= 2 * WORDS * 8 - 16
+    # The stand-in reads a burst, then writes it: never both at once, so one beat a cycle is all that it could use.
+    assert cycles(read_latency=0, write_latency=0, bandwidth=1.0) <= near + bursts
 
 
 def test_pulses_name_the_cycle_of_every_start_and_end(simulator, files):
