@@ -17,7 +17,7 @@ MAC_START = 13
 """The same for a CONV whose predecessor has ended: its first weight tile must be read."""
 LOAD_LATENCY = 6
 """Cycles that a load adds to the memory's latency."""
-STORE_LATENCY = 8
+STORE_LATENCY = 9
 """Cycles that a store adds to the memory's latency."""
 MAC_LATENCY = 28
 """Cycles from a CONV's last product to the visibility of its last word."""

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Unit
+from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
 from hw.spec.params import HardwareParams
 
 from .cost import FIRST_FETCH, MAC_START, START, Cost, instruction_cost
@@ -133,14 +133,21 @@ class _Simulation:
             self._wake(start)
             self.port.request(unit, start, instruction)
             return
-        self._compute(unit, state, instruction_cost(instruction, self.params))
+        cost = instruction_cost(instruction, self.params)
+        start = self._compute(unit, state, cost)
+        if unit is Unit.MAC:
+            self.port.drain(start, start + cost.work, cost.drain)
+        elif instruction.kind is not Kind.VTABLE:
+            self.port.compute(start, start + cost.work, writes=instruction.kind not in (Kind.VMAX, Kind.VAVG))
 
-    def _compute(self, unit: Unit, state: _Unit, cost: Cost) -> None:
-        """The array prepares its next instruction while one is at work; the vector unit takes them in turn."""
+    def _compute(self, unit: Unit, state: _Unit, cost: Cost) -> int:
+        """The array prepares its next instruction while one is at work; the vector unit takes them in turn.
+
+        Gives the start.
+        """
         start = self.now + START
         if unit is Unit.MAC:
             start = max(self.now + MAC_START, state.passed)
-            self.port.drain(start, start + cost.work, cost.drain)
         state.started.append(start)
         state.passed = max(start, state.passed) + cost.work
         state.free = start if unit is Unit.MAC else start + cost.occupancy
@@ -148,6 +155,7 @@ class _Simulation:
         state.done.append(done)
         self._wake(state.free)
         heappush(self.events, (done, int(unit), len(state.done)))
+        return start
 
 
 def forecast(

@@ -13,8 +13,6 @@ from .cost import LOAD_LATENCY, STORE_LATENCY, move_bursts, move_words
 
 WAITING_BURSTS = 2
 """Bursts that a move may have in registers while as many as the bus allows are under way."""
-HOLE_SHARE = 0.5
-"""Words written for each beat that reads leave free: the memory notices a free beat one cycle late."""
 
 _SLACK = 1e-3
 """Less than this of a word is nothing but rounding."""
@@ -45,17 +43,34 @@ class _Move:
     burst: float
     """Words of one of its bursts."""
     scratch: bool
-    """It writes the scratchpad, where the array's results go first."""
+    """It reads or writes the scratchpad, where the array and the vector unit go first."""
 
 
 @dataclass
-class _Drain:
-    """The array's results take the scratchpad's banks from `start` to `stop`, for `share` of the time."""
+class _Hindrance:
+    """From `start` to `stop` the scratchpad's banks are in use by what comes before loads and stores."""
 
     start: int
     stop: int
-    rate: float
-    """Words a cycle that a load still gets in, behind words that stay at a bank for several cycles."""
+    load: float
+    """Words a cycle that a load still gets in."""
+    store: float
+    """Words a cycle that a store still gets out."""
+
+    def rate(self, unit: Unit) -> float:
+        """The same for either."""
+        return self.load if unit is Unit.LOAD else self.store
+
+
+def _beside(cycles: int) -> float:
+    """Words a cycle that get past someone more important who takes a word every `cycles` cycles.
+
+    Both go from bank to bank. Every second cycle is the worst: each step ahead meets the other one again, so that the
+    move goes at its pace. Whoever takes four cycles or more has a path in common with the moves, and costs them one.
+    """
+    if cycles == 2:
+        return 0.5
+    return 1 - 1 / cycles if cycles > 1 else 1.0
 
 
 class MemoryPort:
@@ -65,7 +80,7 @@ class MemoryPort:
         self.timing = timing
         self._params = params
         self._streams: dict[Unit, deque[_Move]] = {Unit.LOAD: deque(), Unit.STORE: deque()}
-        self._drains: deque[_Drain] = deque()
+        self._hindrances: dict[Unit, deque[_Hindrance]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
 
     def drain(self, start: int, stop: int, share: float) -> None:
@@ -76,7 +91,13 @@ class MemoryPort:
         """
         cycles = self._params.cols // self._params.lanes
         if cycles > 1:
-            self._drains.append(_Drain(start, stop, 1 / (1 + share * (cycles - 1))))
+            self._hindrances[Unit.MAC].append(_Hindrance(start, stop, 1 / (1 + share * (cycles - 1)), 1.0))
+
+    def compute(self, start: int, stop: int, *, writes: bool) -> None:
+        """The vector unit works from `start` to `stop`; `writes` says that it writes as many words as it reads."""
+        rate = _beside(self._params.vector_slices)
+        if rate < 1:
+            self._hindrances[Unit.VEC].append(_Hindrance(start, stop, rate if writes else 1.0, rate))
 
     def request(self, unit: Unit, time: int, instruction: Instruction) -> None:
         """A move starts at `time`."""
@@ -87,7 +108,7 @@ class MemoryPort:
         tail = 0 if load else latency
         beats = words / move_bursts(instruction, self._params)
         rate = min(1.0, beats * self._params.axi_outstanding / (latency + LOAD_LATENCY))
-        scratch = load and instruction["target"] == Target.SCRATCH
+        scratch = not load or instruction["target"] == Target.SCRATCH
         self._streams[unit].append(_Move(unit, time + lead, words, rate, tail, beats, scratch))
 
     def takes(self, unit: Unit) -> bool:
@@ -106,7 +127,7 @@ class MemoryPort:
             if not stream:
                 continue
             if stream[0].scratch:
-                times += [t for d in self._drains for t in (d.start, d.stop) if t > self._now]
+                times += [t for h in self._next_hindrances() for t in (h.start, h.stop) if t > self._now]
             if stream[0].due > self._now:
                 times.append(stream[0].due)
             elif (rate := self._rate(unit)) > 0:
@@ -128,8 +149,9 @@ class MemoryPort:
                 move = stream.popleft()
                 through.append((unit, move.tail))
         self._now = time
-        while self._drains and self._drains[0].stop <= time:
-            self._drains.popleft()
+        for hindrances in self._hindrances.values():
+            while hindrances and hindrances[0].stop <= time:
+                hindrances.popleft()
         return through
 
     def _active(self, unit: Unit) -> bool:
@@ -140,17 +162,21 @@ class MemoryPort:
         """Words a cycle of a direction: reads that are due go first, writes fill the gaps."""
         if not self._active(unit):
             return 0.0
-        own = min(self._streams[unit][0].rate, self._behind_drain(unit))
+        own = min(self._streams[unit][0].rate, self._scratch_rate(unit))
         bandwidth = self.timing.bandwidth
         if bandwidth <= 0 or bandwidth >= 2:
             return own
         if unit is Unit.LOAD:
             return min(own, bandwidth)
-        if self._active(Unit.LOAD):
-            return max(0.0, bandwidth - self._rate(Unit.LOAD)) * HOLE_SHARE
-        return min(own, 1 / (ceil(1 / bandwidth) + 1)) if bandwidth <= 1 else own
+        reads = self._rate(Unit.LOAD) if self._active(Unit.LOAD) else 0.0
+        return min(own, max(0.0, bandwidth - reads))
 
-    def _behind_drain(self, unit: Unit) -> float:
-        """Words a cycle that the scratchpad takes from a load, or from anything else."""
-        busy = bool(self._drains) and self._drains[0].start <= self._now
-        return self._drains[0].rate if busy and self._streams[unit][0].scratch else 1.0
+    def _next_hindrances(self) -> list[_Hindrance]:
+        """Of each unit the one at work, or the next."""
+        return [hindrances[0] for hindrances in self._hindrances.values() if hindrances]
+
+    def _scratch_rate(self, unit: Unit) -> float:
+        """Words a cycle that the scratchpad takes from a load or gives to a store."""
+        if not self._streams[unit][0].scratch:
+            return 1.0
+        return min((h.rate(unit) for h in self._next_hindrances() if h.start <= self._now), default=1.0)

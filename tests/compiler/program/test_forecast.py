@@ -94,3 +94,13 @@ def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_gets_no_gap():
     assert done[0] - started[1] == pytest.approx(ahead, abs=BASE.axi_burst)
     assert done[4] - done[0] == 4 * 1920
     assert found.done[3][0] > done[4]
+
+
+def test_a_store_goes_at_the_pace_of_a_vector_unit_of_half_width():
+    work = [make(Kind.VCOPY, out_w=4000), make(Kind.STORE, n0=1000)]
+    origins = [Provenance(layer=0, tile=0)] * 2
+    wide, half, narrow = (
+        forecast(work, origins, 1, BASE.replace(vector_lanes=lanes)).done[3][0] for lanes in (16, 8, 2)
+    )
+    assert half - wide == pytest.approx(1000, abs=10)
+    assert narrow - wide == pytest.approx(1000 / 7, abs=10)
