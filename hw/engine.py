@@ -18,8 +18,8 @@ from .control.fetch import LENGTH_REGISTER_BITS, Fetch
 from .control.queue import InstructionQueues
 from .control.waits import END_ROW, WaitBoard
 from .control.watchdog import LIMIT_BITS, Watchdog
-from .dma.bursts import word_address_bits
 from .dma.load import LoadUnit
+from .dma.runs import word_address_bits
 from .dma.store import StoreUnit
 from .mac.unit import MacUnit
 from .memory.scratchpad import Scratchpad

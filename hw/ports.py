@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from amaranth.hdl import Value
 from amaranth.lib.wiring import In, Out, Signature
+from amaranth.utils import exact_log2
 
 from .spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
 from .spec.regs import Stall
@@ -11,6 +13,11 @@ READ_LATENCY = 2
 """Cycles from an accepted read request to its data: one in the memory, one in its output register."""
 
 CAUSE_BITS = 4
+
+
+def outside(addr: Value, words: int) -> Value:
+    """Whether a word address of a port lies past the end of a memory of `words` words, a power of two."""
+    return addr[exact_log2(words) :].any()
 
 
 class ReadPort(Signature):

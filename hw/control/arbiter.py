@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
@@ -45,7 +45,6 @@ class ReadArbiter(wiring.Component):
         m = Module()
         m.submodules.owners = owners = SyncFIFOBuffered(width=1, depth=self._params.axi_outstanding)
         m.submodules.requests = requests = StreamBuffer(burst_layout(self._params))
-        m.submodules.answers = answers = StreamBuffer(read_layout(self._params.axi_data_bits))
         asked = requests.o.payload
         m.d.comb += [
             *drive_address(self.ar.payload, asked.addr, asked.beats_less_one, self._params.word_bytes),
@@ -53,8 +52,7 @@ class ReadArbiter(wiring.Component):
             requests.o.ready.eq(self.ar.ready),
         ]
         self._request(m, owners, requests)
-        wiring.connect(m, wiring.flipped(self.r), answers.i)
-        self._answer(m, owners, answers)
+        self._answer(m, owners)
         return m
 
     def _request(self, m: Module, owners: SyncFIFOBuffered, requests: StreamBuffer) -> None:
@@ -70,14 +68,15 @@ class ReadArbiter(wiring.Component):
         with m.If(self.fetch.valid):
             m.d.comb += requests.i.payload.eq(self.fetch.payload)
 
-    def _answer(self, m: Module, owners: SyncFIFOBuffered, answers: StreamBuffer) -> None:
+    def _answer(self, m: Module, owners: SyncFIFOBuffered) -> None:
+        """Both masters have a place for what comes, so nothing stands between."""
         taken = Signal()
         m.d.comb += [
-            self.fetch_r.payload.eq(answers.o.payload),
-            self.load_r.payload.eq(answers.o.payload),
-            self.fetch_r.valid.eq(answers.o.valid & owners.r_rdy & owners.r_data),
-            self.load_r.valid.eq(answers.o.valid & owners.r_rdy & ~owners.r_data),
-            taken.eq((self.fetch_r.valid & self.fetch_r.ready) | (self.load_r.valid & self.load_r.ready)),
-            answers.o.ready.eq(taken),
-            owners.r_en.eq(taken & answers.o.payload.last),
+            self.fetch_r.payload.eq(self.r.payload),
+            self.load_r.payload.eq(self.r.payload),
+            self.fetch_r.valid.eq(self.r.valid & owners.r_rdy & owners.r_data),
+            self.load_r.valid.eq(self.r.valid & owners.r_rdy & ~owners.r_data),
+            self.r.ready.eq(owners.r_rdy & Mux(owners.r_data, self.fetch_r.ready, self.load_r.ready)),
+            taken.eq(self.r.valid & self.r.ready),
+            owners.r_en.eq(taken & self.r.payload.last),
         ]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -10,12 +10,7 @@ from amaranth.utils import exact_log2
 from hw.bus.axi4 import LENGTH_BITS
 from hw.spec.params import HardwareParams
 
-from .runs import MEMORY_RUN_LAYOUT, RUN_BITS
-
-
-def word_address_bits(params: HardwareParams) -> int:
-    """Width of a memory address that counts words."""
-    return params.axi_addr_bits - exact_log2(params.word_bytes)
+from .runs import RUN_BITS, memory_run_layout, word_address_bits
 
 
 def burst_layout(params: HardwareParams) -> data.StructLayout:
@@ -24,11 +19,11 @@ def burst_layout(params: HardwareParams) -> data.StructLayout:
 
 
 class BurstSplitter(wiring.Component):
-    """Turns runs into bursts of at most `axi_burst` beats that never cross 4 KiB, at most one burst a cycle.
+    """Turns runs into bursts of at most `axi_burst` beats that never cross 4 KiB.
 
     Memory falls into blocks of `axi_burst` words, each at a multiple of its size; a burst stays inside one. A run that
-    starts where the one before ended goes on in the same burst, so rows as wide as their tensor travel in long bursts.
-    Each run takes one cycle, or one for each burst that ends in it.
+    joins the one before goes on in the same burst, so rows as wide as their tensor travel in long bursts. A run takes
+    three cycles, and each burst that ends in it after the first one two more: every step is a short one.
 
     Parameters
     ----------
@@ -43,68 +38,118 @@ class BurstSplitter(wiring.Component):
         Runs.
     held_back
         No run will come before what was asked for has been moved: do not wait to see whether the next one joins.
+    may_issue
+        A burst may leave; low, none is offered, but one on offer stays.
+    issued
+        A burst goes on offer in the next cycle.
+    issued_last
+        It is the last of its instruction.
     o
         Bursts, `LATENCY` cycles after their last run at the earliest.
     """
 
-    LATENCY = 1
+    LATENCY = 3
 
     def __init__(self, params: HardwareParams) -> None:
-        self._block_bits = exact_log2(params.axi_burst)
+        self._params = params
+        block_bits = exact_log2(params.axi_burst)
         super().__init__(
             {
                 "base": In(word_address_bits(params)),
-                "i": In(stream.Signature(MEMORY_RUN_LAYOUT)),
+                "i": In(stream.Signature(memory_run_layout(params))),
                 "held_back": In(1),
+                "may_issue": In(1),
+                "issued": Out(1),
+                "issued_last": Out(1),
                 "o": Out(stream.Signature(burst_layout(params))),
             }
         )
+        self._block = Signal(len(self.base) - block_bits)
+        """The block of the burst that is being gathered."""
+        self._first = Signal(block_bits)
+        """Its first word's place in the block."""
+        self._at = Signal(block_bits)
+        """Where in the block the run goes on."""
+        self._words = Signal(RUN_BITS)
+        """Words of the run from there on."""
+        self._end = Signal(RUN_BITS + 1)
+        """The run's end, in words from the block's start on."""
+        self._last = Signal()
+        """The run is the last of its instruction."""
+        self._full, self._beyond = Signal(), Signal()
+        """The run fills the block; it goes on behind it."""
+        self._open, self._close = Signal(), Signal()
+        """A burst has been begun that may go on with the next run; it will not."""
 
     def elaborate(self, platform: object) -> Module:
-        """Register the run at work, see what of it fits the block, then go on, join or start anew."""
+        """Take a run, see where in the block it ends, then offer a burst, or wait for a run that joins."""
         m = Module()
-        # Here `run.offset` is the word after the run's end: where a run that joins must start.
-        run, active = Signal(MEMORY_RUN_LAYOUT), Signal()
-        start = Signal.like(self.base)
-        at, end = Signal(self._block_bits), Signal(RUN_BITS + 1)
-        low, blocks = end[: self._block_bits], end[self._block_bits :]
-        fits, full, emit, insists = Signal(), Signal(), Signal(), Signal()
-        joins, known, step = Signal(), Signal(), Signal()
-        m.d.comb += [
-            # In words from the block's start on.
-            end.eq(run.words + at),
-            full.eq(blocks.any()),
-            fits.eq(~full | ((blocks == 1) & ~low.any())),
-            joins.eq(self.i.valid & ~insists & (self.i.payload.offset == run.offset)),
-            known.eq(~fits | run.last | self.i.valid | self.held_back | insists),
-            emit.eq(active & known & (full | run.last | ~joins)),
-            step.eq(active & known & (~emit | self.o.ready)),
-            self.i.ready.eq(~active | (step & fits)),
-        ]
-        # A burst once offered is not taken back for a run that comes after all and would join.
-        m.d.sync += insists.eq(emit & ~self.o.ready)
-        self._offer(m, emit, start, Mux(full, 0, low), fits & run.last)
-        with m.If(step & ~fits):
-            next_block = start[self._block_bits :] + 1
-            m.d.sync += [run.words.eq(Cat(low, blocks - 1)), at.eq(0), start.eq(next_block << self._block_bits)]
-        with m.Elif(self.i.ready):
-            m.d.sync += active.eq(self.i.valid)
-            with m.If(self.i.valid):
-                m.d.sync += [run.eq(self.i.payload), run.offset.eq(self.i.payload.offset + self.i.payload.words)]
-            with m.If(active & ~emit):
-                m.d.sync += at.eq(low)
-            with m.Else():
-                first = (self.base + self.i.payload.offset)[: len(start)]
-                m.d.sync += [start.eq(first), at.eq(first)]
+        with m.If(self.o.ready):
+            m.d.sync += self.o.valid.eq(0)
+        with m.FSM() as fsm:
+            with m.State("TAKE"):
+                self._take(m)
+            with m.State("MEASURE"):
+                self._measure(m)
+                m.next = "DECIDE"
+            with m.State("DECIDE"):
+                with m.If(self.issued):
+                    m.next = "TAKE"
+                    with m.If(self._beyond):
+                        m.next = "MEASURE"
+                with m.Elif(~(self._full | self._last | self._close)):
+                    m.d.sync += self._open.eq(1)
+                    m.next = "TAKE"
+        whole = self._full | self._last | self._close
+        m.d.comb += self.issued.eq(fsm.ongoing("DECIDE") & whole & self.may_issue & ~self.o.valid)
+        self._offer(m)
         return m
 
-    def _offer(self, m: Module, emit: Signal, start: Signal, end: Value, last: Value) -> None:
-        """The burst from `start` to the place `end` in its block; 0 is the block's end."""
-        beats_less_one = Signal(self._block_bits)
-        m.d.comb += [
-            beats_less_one.eq(end + ~start[: self._block_bits]),
-            self.o.valid.eq(emit),
-            self.o.payload.addr.eq(start),
-            self.o.payload.beats_less_one.eq(beats_less_one),
-            self.o.payload.last.eq(last),
+    def _take(self, m: Module) -> None:
+        """A run, unless the burst that is open has to go first."""
+        start = (self.base + self.i.payload.offset)[: len(self.base)]
+        blocked = self._open & ~self.i.payload.joins
+        m.d.comb += self.i.ready.eq(~blocked)
+        m.d.sync += [
+            self._words.eq(self.i.payload.words),
+            self._last.eq(self.i.valid & self.i.payload.last & ~blocked),
+            self._close.eq(blocked | ~self.i.valid),
         ]
+        with m.If(self._open):
+            m.d.sync += self._at.eq(self._end)
+        with m.Else():
+            m.d.sync += [Cat(self._first, self._block).eq(start), self._at.eq(start)]
+        with m.If(self.i.valid & ~blocked):
+            m.next = "MEASURE"
+        with m.Elif(self._open & (self.i.valid | self.held_back)):
+            m.next = "DECIDE"
+
+    def _measure(self, m: Module) -> None:
+        end = self._words + self._at
+        low, beyond = end[: len(self._at)], end[len(self._at) + 1 :]
+        m.d.sync += [
+            self._end.eq(end),
+            self._full.eq(end[len(low) :].any()),
+            self._beyond.eq(beyond.any() | (end[len(low)] & low.any())),
+        ]
+
+    def _offer(self, m: Module) -> None:
+        """The burst as far as the run or the block goes; what is left of the run begins the next block."""
+        low, blocks = self._end[: len(self._at)], self._end[len(self._at) :]
+        burst = self.o.payload
+        m.d.comb += self.issued_last.eq(self._last & ~self._beyond)
+        with m.If(self.issued):
+            m.d.sync += [
+                self.o.valid.eq(1),
+                burst.addr.eq(Cat(self._first, self._block)),
+                burst.beats_less_one.eq((Mux(self._full, 0, low) + ~self._first)[: len(low)]),
+                burst.last.eq(self.issued_last),
+                self._block.eq(self._block + 1),
+                self._first.eq(0),
+                self._at.eq(0),
+                self._words.eq(Cat(low, blocks - 1)),
+                self._open.eq(0),
+                self._full.eq(0),
+                self._beyond.eq(0),
+                self._close.eq(0),
+            ]

@@ -7,15 +7,14 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
 from hw.decode import instruction_layout
 from hw.ports import UnitPort
 from hw.spec.isa import Kind
 from hw.spec.params import HardwareParams
 
-from .bursts import BurstSplitter, burst_layout, word_address_bits
+from .bursts import BurstSplitter, burst_layout
 from .places import PLACE_LAYOUT, PlaceWalker
-from .runs import LOCAL_RUN_LAYOUT, MOVE_LAYOUT, RunWalker
+from .runs import LOCAL_RUN_LAYOUT, RunWalker, word_address_bits
 
 
 def runs_ahead(params: HardwareParams) -> int:
@@ -44,7 +43,7 @@ class MoveFront(wiring.Component):
     may_issue
         A burst may leave; when low they are held back.
     issued, issued_last
-        A burst has left: it will be seen on `bursts` and has to be finished; it is the last of its instruction.
+        A burst goes on offer in the next cycle and has to be finished; it is the last of its instruction.
     """
 
     def __init__(self, params: HardwareParams, kind: Kind) -> None:
@@ -67,13 +66,12 @@ class MoveFront(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Runs go to the burst splitter and, through a queue, to the place walker."""
         m = Module()
-        m.submodules.runs = runs = RunWalker()
+        m.submodules.runs = runs = RunWalker(self._params)
         m.submodules.splitter = splitter = BurstSplitter(self._params)
-        m.submodules.buffer = buffer = StreamBuffer(burst_layout(self._params))
         m.submodules.ahead = ahead = SyncFIFOBuffered(width=LOCAL_RUN_LAYOUT.size, depth=runs_ahead(self._params))
         m.submodules.places = places = PlaceWalker()
         self._take(m, runs)
-        wiring.connect(m, buffer.o, wiring.flipped(self.bursts))
+        wiring.connect(m, splitter.o, wiring.flipped(self.bursts))
         wiring.connect(m, places.o, wiring.flipped(self.places))
         m.d.comb += [
             splitter.base.eq(self.base),
@@ -83,11 +81,9 @@ class MoveFront(wiring.Component):
             ahead.w_data.eq(runs.o.payload.local),
             ahead.w_en.eq(runs.o.valid & splitter.i.ready),
             runs.o.ready.eq(ahead.w_rdy & splitter.i.ready),
-            buffer.i.payload.eq(splitter.o.payload),
-            buffer.i.valid.eq(splitter.o.valid & self.may_issue & ~self.halt),
-            splitter.o.ready.eq(buffer.i.ready & self.may_issue & ~self.halt),
-            self.issued.eq(splitter.o.valid & splitter.o.ready),
-            self.issued_last.eq(splitter.o.payload.last),
+            splitter.may_issue.eq(self.may_issue & ~self.halt),
+            self.issued.eq(splitter.issued),
+            self.issued_last.eq(splitter.issued_last),
             places.i.payload.eq(ahead.r_data),
             places.i.valid.eq(ahead.r_rdy),
             ahead.r_en.eq(places.i.ready),
@@ -101,5 +97,5 @@ class MoveFront(wiring.Component):
             runs.i.valid.eq(self.valid & ~self.halt),
             self.ready.eq(runs.i.ready & ~self.halt),
             move.index.eq(self.index),
-            *(move[name].eq(instruction[name]) for name, _ in MOVE_LAYOUT if name in instruction.shape().members),
+            *(move[name].eq(instruction[name]) for name, _ in move.shape() if name in instruction.shape().members),
         ]

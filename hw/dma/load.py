@@ -3,17 +3,29 @@
 from __future__ import annotations
 
 from amaranth.hdl import Module, Signal
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from hw.bus.axi4 import Resp, read_layout
-from hw.ports import UnitPort, WeightWritePort, WritePort
+from hw.bus.buffer import StreamBuffer
+from hw.ports import UnitPort, WeightWritePort, WritePort, outside
 from hw.spec.isa import Kind, Target
 from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause, Stall
 
-from .bursts import burst_layout, word_address_bits
+from .bursts import burst_layout
 from .front import MoveFront, runs_ahead
+from .places import word_address
+from .runs import word_address_bits
+
+
+def _word_layout(params: HardwareParams) -> data.StructLayout:
+    """A word, and where it goes; the address is as wide as the larger memory's."""
+    addr = exact_log2(max(params.scratch_words, params.weight_words))
+    return data.StructLayout(
+        {"data": params.axi_data_bits, "to_weights": 1, "addr": addr, "outside": 1, "last": 1},
+    )
 
 
 class LoadUnit(wiring.Component):
@@ -52,14 +64,16 @@ class LoadUnit(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Pair each beat with its place."""
+        """Pair each beat with its place, then write it."""
         m = Module()
         m.submodules.front = front = MoveFront(self._params, Kind.LOAD)
+        m.submodules.words = words = StreamBuffer(_word_layout(self._params))
         wiring.connect(m, front.bursts, wiring.flipped(self.bursts))
-        moved = Signal()
-        self._write(m, front, moved)
-        self._account(m, front, moved)
-        self._watch_faults(m, front, moved)
+        come = Signal()
+        self._pair(m, front, words, come)
+        self._write(m, words)
+        self._account(m, front, words, come)
+        self._watch_faults(m, front, words, come)
         m.d.comb += [
             front.base.eq(self.base),
             front.may_issue.eq(1),
@@ -71,37 +85,52 @@ class LoadUnit(wiring.Component):
         ]
         return m
 
-    def _write(self, m: Module, front: MoveFront, moved: Signal) -> None:
-        place = front.places.payload
-        both = self.r.valid & front.places.valid
-        to_weights = place.target == Target.WEIGHT
+    def _pair(self, m: Module, front: MoveFront, words: StreamBuffer, come: Signal) -> None:
+        """A buffer for data and address together: the scratchpad's grant reaches neither bus nor walker."""
+        place, word = front.places.payload, words.i.payload
         m.d.comb += [
-            self.scratch.valid.eq(both & ~to_weights),
-            self.scratch.addr.eq(place.addr),
-            self.scratch.data.eq(self.r.payload.data),
-            self.scratch.mask.eq(~0),
-            self.weights.valid.eq(both & to_weights),
-            self.weights.addr.eq(place.addr),
-            self.weights.data.eq(self.r.payload.data),
-            moved.eq(both & (to_weights | self.scratch.ready)),
-            self.r.ready.eq(moved),
-            front.places.ready.eq(moved),
+            word.data.eq(self.r.payload.data),
+            word.to_weights.eq(place.target == Target.WEIGHT),
+            word.addr.eq(place.addr),
+            word.outside.eq(outside(place.addr, self._params.scratch_words) & ~word.to_weights),
+            word.last.eq(place.last),
+            words.i.valid.eq(self.r.valid & front.places.valid),
+            come.eq(words.i.valid & words.i.ready),
+            self.r.ready.eq(front.places.valid & words.i.ready),
+            front.places.ready.eq(self.r.valid & words.i.ready),
         ]
 
-    def _account(self, m: Module, front: MoveFront, moved: Signal) -> None:
+    def _write(self, m: Module, words: StreamBuffer) -> None:
+        word = words.o.payload
+        m.d.comb += [
+            self.scratch.valid.eq(words.o.valid & ~word.to_weights),
+            self.scratch.addr.eq(word_address(word.addr, word.outside)),
+            self.scratch.data.eq(word.data),
+            self.scratch.mask.eq(~0),
+            self.weights.valid.eq(words.o.valid & word.to_weights),
+            self.weights.addr.eq(word.addr),
+            self.weights.data.eq(word.data),
+            words.o.ready.eq(word.to_weights | self.scratch.ready),
+        ]
+
+    def _account(self, m: Module, front: MoveFront, words: StreamBuffer, come: Signal) -> None:
         """Count what is under way: instructions for `idle`, bursts for `idle` when halted."""
-        finished = moved & front.places.payload.last & ~self.unit.fault
+        moved = words.o.valid & words.o.ready
+        finished = moved & words.o.payload.last & ~self.unit.fault
         taken = self.unit.valid & self.unit.ready
-        # A move of one run may be at work in each walker, beside those in the queue.
-        instructions = Signal(range(runs_ahead(self._params) + 4))
-        # Beside those that the read channel has accepted, two may wait in the front's buffer.
+        # A move of one run may be at work in each walker and in the buffer, beside those in the queue.
+        instructions = Signal(range(runs_ahead(self._params) + 6))
+        waiting = Signal()
+        # Beside those that the read channel has accepted, one may be on offer.
         bursts = Signal(range(self._params.axi_outstanding + 4))
+        with m.If(taken & ~finished):
+            m.d.sync += [instructions.eq(instructions + 1), waiting.eq(1)]
+        with m.Elif(finished & ~taken):
+            m.d.sync += [instructions.eq(instructions - 1), waiting.eq(instructions != 1)]
         m.d.sync += [
-            instructions.eq(instructions + taken - finished),
-            bursts.eq(bursts + front.issued - (moved & self.r.payload.last)),
+            bursts.eq(bursts + front.issued - (come & self.r.payload.last)),
             self.unit.done.eq(finished),
         ]
-        waiting = instructions != 0
         m.d.comb += [
             self.unit.started.eq(taken),
             self.unit.busy.eq(moved),
@@ -109,15 +138,15 @@ class LoadUnit(wiring.Component):
             self.unit.idle.eq((bursts == 0) & (~waiting | self.unit.halt) & ~self.unit.done),
         ]
 
-    def _watch_faults(self, m: Module, front: MoveFront, moved: Signal) -> None:
+    def _watch_faults(self, m: Module, front: MoveFront, words: StreamBuffer, come: Signal) -> None:
         cause = Signal.like(self.unit.cause)
         with m.If(self.r.payload.resp == Resp.SLVERR):
             m.d.comb += cause.eq(Cause.READ_SLVERR)
         with m.Elif(self.r.payload.resp == Resp.DECERR):
             m.d.comb += cause.eq(Cause.READ_DECERR)
-        with m.Elif(self.scratch.valid & self.scratch.fault):
+        with m.Elif(words.i.payload.outside):
             m.d.comb += cause.eq(Cause.SCRATCH_RANGE)
-        with m.If(moved & (cause != Cause.NONE) & ~self.unit.fault):
+        with m.If(come & (cause != Cause.NONE) & ~self.unit.fault):
             m.d.sync += [
                 self.unit.fault.eq(1),
                 self.unit.cause.eq(cause),

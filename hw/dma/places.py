@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from hw.vector.countdown import Countdown
 
 from .runs import LOCAL_RUN_LAYOUT
 
 PLACE_LAYOUT = data.StructLayout({"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1})
 """One word's place; `last` marks the final word of its instruction."""
+
+
+def word_address(addr: Value, outside: Value) -> Value:
+    """The address on a port of a word whose place was judged before: all bits above say whether it lies outside."""
+    return Cat(addr, outside.replicate(SCRATCH_BITS - len(addr)))
 
 
 class PlaceWalker(wiring.Component):
@@ -31,22 +37,21 @@ class PlaceWalker(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Count through a run: `run.addr` is the word's address, `run.words` what is left."""
+        """Count through a run: `run.addr` is the word's address."""
         m = Module()
         run = Signal(LOCAL_RUN_LAYOUT)
-        last_word = Signal()
+        words = Countdown(len(run.words), "words")
         m.d.comb += [
-            last_word.eq(run.words == 1),
             self.o.payload.target.eq(run.target),
             self.o.payload.addr.eq(run.addr),
             self.o.payload.index.eq(run.index),
-            self.o.payload.last.eq(last_word & run.last),
-            self.i.ready.eq(~self.o.valid | (self.o.ready & last_word)),
+            self.o.payload.last.eq(words.last & run.last),
+            self.i.ready.eq(~self.o.valid | (self.o.ready & words.last)),
         ]
         with m.If(self.i.ready):
-            m.d.sync += self.o.valid.eq(self.i.valid)
-            with m.If(self.i.valid):
-                m.d.sync += run.eq(self.i.payload)
+            m.d.sync += [self.o.valid.eq(self.i.valid), run.eq(self.i.payload)]
+            words.load(m, self.i.payload.words)
         with m.Elif(self.o.ready):
-            m.d.sync += [run.addr.eq(run.addr + 1), run.words.eq(run.words - 1)]
+            m.d.sync += run.addr.eq(run.addr + 1)
+            words.step(m)
         return m

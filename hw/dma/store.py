@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Signal, Value
-from amaranth.lib import stream, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import exact_log2
 
 from hw.bus.axi4 import LENGTH_BITS, RESPONSE_LAYOUT, Resp, address_layout, drive_address, write_layout
-from hw.ports import READ_LATENCY, ReadPort, UnitPort
+from hw.bus.buffer import StreamBuffer
+from hw.ports import READ_LATENCY, ReadPort, UnitPort, outside
 from hw.spec.isa import COUNT_BITS, Kind
 from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause, Stall
 
-from .bursts import word_address_bits
 from .front import MoveFront, runs_ahead
+from .places import word_address
+from .runs import word_address_bits
 
 AHEAD_WORDS = 8
 """Words read ahead: covers the scratchpad's latency and the queue's own at a word a cycle, and some refusals."""
@@ -87,27 +90,45 @@ class StoreUnit(wiring.Component):
     def _read(self, m: Module, front: MoveFront) -> SyncFIFOBuffered:
         """Read words ahead, as many as the returned queue can hold; a word past a fault carries its mark."""
         m.submodules.words = words = SyncFIFOBuffered(width=self._params.axi_data_bits + 1, depth=AHEAD_WORDS)
+        requests = self._buffer_requests(m, front)
         ahead = Signal(range(AHEAD_WORDS + 1))
-        asked = Signal()
+        room = Signal(init=1)
+        asked, gone = Signal(), Signal()
         arriving = Signal(READ_LATENCY)
         poisoned = Signal()
-        bad = self.scratch.valid & self.scratch.fault
         m.d.comb += [
-            self.scratch.valid.eq(front.places.valid & (ahead != AHEAD_WORDS)),
-            self.scratch.addr.eq(front.places.payload.addr),
+            self.scratch.valid.eq(requests.o.valid & room),
+            self.scratch.addr.eq(word_address(requests.o.payload.addr, requests.o.payload.outside)),
             asked.eq(self.scratch.valid & self.scratch.ready),
-            front.places.ready.eq(asked),
+            requests.o.ready.eq(room & self.scratch.ready),
             words.w_data.eq(Cat(self.scratch.data, poisoned)),
             words.w_en.eq(arriving[-1]),
+            gone.eq(words.r_en & words.r_rdy),
         ]
-        m.d.sync += [
-            ahead.eq(ahead + asked - (words.r_en & words.r_rdy)),
-            arriving.eq(arriving << 1 | asked),
-        ]
-        with m.If(asked & bad):
+        m.d.sync += arriving.eq(arriving << 1 | asked)
+        with m.If(asked & ~gone):
+            m.d.sync += [ahead.eq(ahead + 1), room.eq(ahead != AHEAD_WORDS - 1)]
+        with m.Elif(gone & ~asked):
+            m.d.sync += [ahead.eq(ahead - 1), room.eq(1)]
+        with m.If(asked & requests.o.payload.outside):
             m.d.sync += poisoned.eq(1)
-            self._raise(m, Cause.SCRATCH_RANGE, front.places.payload.index)
         return words
+
+    def _buffer_requests(self, m: Module, front: MoveFront) -> StreamBuffer:
+        """Judge each address on its way into a buffer, so that the scratchpad's grant reaches no walker."""
+        m.submodules.requests = requests = StreamBuffer(
+            data.StructLayout({"addr": exact_log2(self._params.scratch_words), "outside": 1})
+        )
+        place = front.places.payload
+        m.d.comb += [
+            requests.i.valid.eq(front.places.valid),
+            front.places.ready.eq(requests.i.ready),
+            requests.i.payload.addr.eq(place.addr),
+            requests.i.payload.outside.eq(outside(place.addr, self._params.scratch_words)),
+        ]
+        with m.If(requests.i.valid & requests.i.ready & requests.i.payload.outside):
+            self._raise(m, Cause.SCRATCH_RANGE, place.index)
+        return requests
 
     def _send_data(self, m: Module, lengths: SyncFIFOBuffered, words: SyncFIFOBuffered) -> None:
         active = Signal()

@@ -44,8 +44,8 @@ chtype -set $__INTLOOM_PRODUCT @products
 select ={top}
 write_json -selected words.json
 """
-"""Yosys' script as far as registers and words. Without `opt_clean -purge` names of the Verilog collide with names that
-`abc9` makes, and it asserts. Products that the parameters keep out of DSP blocks carry an attribute on their register."""
+"""Yosys' script as far as registers and words. Without `opt_clean -purge` names of the Verilog collide with names
+that `abc9` makes, and it asserts. Products that the parameters keep out of DSP blocks carry an attribute."""
 
 CELLS = """\
 read_json words.json

@@ -9,7 +9,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
-from hw.ports import ReadPort, WritePort
+from hw.ports import ReadPort, WritePort, outside
 from hw.spec.params import HardwareParams
 
 from .bank import Bank
@@ -117,7 +117,7 @@ class Scratchpad(wiring.Component):
             clashes = [self._clash(rival, name) for rival in names[:i] if name not in always]
             m.d.comb += [
                 port.ready.eq(~Cat(clashes).any()),
-                port.fault.eq(port.valid & port.addr[self._address_bits :].any()),
+                port.fault.eq(port.valid & outside(port.addr, self._params.scratch_words)),
             ]
 
     def _clash(self, rival: str, name: str) -> Value:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hw.dma.bursts import BurstSplitter
-from hw.dma.runs import word_address_bits
+from hw.dma.runs import offset_bits, word_address_bits
 from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
@@ -32,16 +32,14 @@ def _words(move: Move, base: int, params: HardwareParams) -> list[int]:
     ]
 
 
-def _runs(move: Move) -> list[dict[str, int]]:
-    """The move's runs, as the walker makes them."""
+def _runs(move: Move, bits: int) -> list[dict[str, int]]:
+    """The move's runs, as the walker makes them with offsets of so many bits."""
     places = [(p2, p1) for p2 in range(move["n2"]) for p1 in range(move["n1"])]
+    offsets = [(move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"]) % (1 << bits) for p2, p1 in places]
+    ends = [None, *((offset + move["n0"]) % (1 << bits) for offset in offsets)]
     return [
-        {
-            "offset": (move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"]) % 2**32,
-            "words": move["n0"],
-            "last": int((p2, p1) == places[-1]),
-        }
-        for p2, p1 in places
+        {"offset": offset, "words": move["n0"], "joins": int(offset == end), "last": int(place == places[-1])}
+        for place, offset, end in zip(places, offsets, ends, strict=False)
     ]
 
 
@@ -54,7 +52,8 @@ def _bursts(
 
     async def feed(ctx: Any) -> None:
         ctx.set(splitter.base, base)
-        for item in (r for move in moves for r in _runs(move)):
+        ctx.set(splitter.may_issue, 1)
+        for item in (r for move in moves for r in _runs(move, offset_bits(params))):
             while rng.random() < held_back:
                 ctx.set(splitter.held_back, 1)
                 await ctx.tick()
@@ -107,7 +106,8 @@ def test_a_pending_burst_goes_out_when_no_run_can_come() -> None:
     left = []
 
     async def bench(ctx: Any) -> None:
-        ctx.set(splitter.i.payload, {"offset": 16, "words": 5, "last": 0})
+        ctx.set(splitter.may_issue, 1)
+        ctx.set(splitter.i.payload, {"offset": 16, "words": 5, "joins": 0, "last": 0})
         ctx.set(splitter.i.valid, 1)
         await ctx.tick()
         ctx.set(splitter.i.valid, 0)
@@ -117,12 +117,14 @@ def test_a_pending_burst_goes_out_when_no_run_can_come() -> None:
         ctx.set(splitter.held_back, 1)
         await ctx.tick()
         ctx.set(splitter.held_back, 0)
-        ctx.set(splitter.i.payload, {"offset": 21, "words": 5, "last": 1})
+        ctx.set(splitter.i.payload, {"offset": 21, "words": 5, "joins": 1, "last": 1})
+        ctx.set(splitter.i.valid, 1)
         ctx.set(splitter.i.valid, 1)
         ctx.set(splitter.o.ready, 1)
-        for _ in range(4):
-            *_, valid, burst = await ctx.tick().sample(splitter.o.valid, splitter.o.payload)
-            ctx.set(splitter.i.valid, 0)
+        for _ in range(12):
+            *_, valid, taken, burst = await ctx.tick().sample(splitter.o.valid, splitter.i.ready, splitter.o.payload)
+            if taken:
+                ctx.set(splitter.i.valid, 0)
             if valid:
                 left.append((burst.addr, burst.beats_less_one + 1, burst.last))
 
