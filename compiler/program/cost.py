@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hw.spec.isa import Instruction, Kind
+from hw.spec.isa import Instruction, Kind, TableUse
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
 from .footprint import conv_tiles
@@ -15,6 +15,14 @@ START = 2
 """Cycles from the last wait's fulfilment to the start of a load, store or vector instruction."""
 MAC_START = 13
 """The same for a CONV whose predecessor has ended: its first weight tile must be read."""
+CONSTANTS_LEAD = 64
+"""Cycles before a CONV's first product in which its constants are asked for, if its predecessor is still at work."""
+BLOCK_CONSTANTS = 2
+"""Cycles between the constants of neighbouring blocks."""
+SECOND_BLOCK = 7
+"""Cycles from the first block's last constant to the second block's first weight."""
+RESIDUAL_PIECES = 4
+"""The residual adder's constants."""
 LOAD_LATENCY = 6
 """Cycles that a load adds to the memory's latency."""
 STORE_LATENCY = 9
@@ -42,6 +50,8 @@ class Cost:
     work: int
     tail: int
     occupancy: int
+    late: int = 0
+    """Cycles that are lost inside if its constants are asked for when it starts, not before; may be negative."""
     drain: float = 0.0
     """The share of the work's time in which the array's results are written."""
 
@@ -61,16 +71,47 @@ def move_bursts(i: Instruction, params: HardwareParams) -> int:
     return runs * -(-run // params.axi_burst)
 
 
-def conv_busy(i: Instruction, params: HardwareParams) -> int:
-    """Cycles in which the array works on a CONV, its padding included."""
-    pixels = i["out_h"] * i["out_w"]
+def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:
+    """The strips of a tile as (how many, pixels)."""
     strips = -(-pixels // params.strip)
     short, longer = divmod(pixels, strips)
-    tile = longer * max(short + 1, params.cols) + (strips - longer) * max(short, params.cols)
+    return [(longer, short + 1), (strips - longer, short)]
+
+
+def conv_busy(i: Instruction, params: HardwareParams) -> int:
+    """Cycles in which the array works on a CONV, its padding included."""
+    strips = _strips(i["out_h"] * i["out_w"], params)
+    tile = sum(n * max(length, params.cols) for n, length in strips)
     # A strip is not done before the previous one has drained.
     drain = params.cols // params.lanes
-    least = longer * (short + 1) * drain + (strips - longer) * short * drain
-    return i["out_blocks"] * max(conv_tiles(i) * tile, least)
+    least = max(sum(n * length * drain for n, length in strips), 2 * params.cols + BLOCK_CONSTANTS)
+    return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(strips[-1][1], params))
+
+
+def _late_tile(pixels: int, params: HardwareParams) -> int:
+    """Cycles that a block's first weight tile comes late: its constants are read through the same port.
+
+    What two tiles' pixels leave free of the port serves them.
+    """
+    spare = max(0, 2 * (pixels - params.cols) - 1)
+    return max(0, params.channel_words + 1 - spare)
+
+
+def _late_constants(i: Instruction, params: HardwareParams) -> int:
+    """Cycles that the array waits for a CONV's constants, if they are asked for when it starts.
+
+    They are taken apart a piece a cycle. The second block's weights come behind the first one's constants; and of a
+    single block, the third strip finds no bank before the first has drained, which takes them all.
+    """
+    pixels = i["out_h"] * i["out_w"]
+    pieces = TABLE_BYTES * (i["table"] == TableUse.LOAD) + RESIDUAL_PIECES * i["residual"] + 2 * params.cols
+    length = -(-pixels // -(-pixels // params.strip))
+    tile = max(length, params.cols)
+    if i["out_blocks"] > 1:
+        return pieces + params.cols + SECOND_BLOCK - conv_tiles(i) * -(-pixels // params.strip) * tile
+    if pixels > 2 * params.strip:
+        return pieces + length * (params.cols // params.lanes) - 2 * conv_tiles(i) * tile
+    return 0
 
 
 def window_words(i: Instruction) -> int:
@@ -98,7 +139,8 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             last = pixels // -(-pixels // params.strip)
             each = params.cols // params.lanes
             tail = MAC_LATENCY + RESIDUAL_LATENCY * i["residual"] + last * (each - 1)
-            return Cost(busy, tail, busy, drain=i["out_blocks"] * pixels * each / busy)
+            late = _late_constants(i, params)
+            return Cost(busy, tail, busy, late, drain=i["out_blocks"] * pixels * each / busy)
         case Kind.VTABLE:
             return Cost(TABLE_BYTES, TABLE_LATENCY, TABLE_BYTES + TABLE_LATENCY)
         case Kind.VMAX | Kind.VAVG:

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
 from hw.spec.params import HardwareParams
 
-from .cost import FIRST_FETCH, MAC_START, START, Cost, instruction_cost
+from .cost import CONSTANTS_LEAD, FIRST_FETCH, MAC_START, START, Cost, instruction_cost
 from .hazards import waits_of
 from .port import MemoryPort, MemoryTiming
 from .program import Provenance
@@ -145,11 +145,13 @@ class _Simulation:
 
         Gives the start.
         """
-        start = self.now + START
+        start, work = self.now + START, cost.work
         if unit is Unit.MAC:
-            start = max(self.now + MAC_START, state.passed)
+            ready = self.now + MAC_START
+            start = max(ready, state.passed)
+            work += max(0, cost.late - min(start - ready, CONSTANTS_LEAD))
         state.started.append(start)
-        state.passed = max(start, state.passed) + cost.work
+        state.passed = max(start, state.passed) + work
         state.free = start if unit is Unit.MAC else start + cost.occupancy
         done = max(state.passed + cost.tail, state.done[-1] + 1 if state.done else 0)
         state.done.append(done)

@@ -2,17 +2,36 @@
 
 import pytest
 
-from compiler.program.cost import conv_busy, move_bursts, window_words
-from hw.spec.isa import Kind, make
+from compiler.program.cost import BLOCK_CONSTANTS, conv_busy, instruction_cost, move_bursts, window_words
+from hw.spec.isa import Kind, TableUse, make
 from hw.spec.params import preset
 
 BASE = preset("base")
 
 
-@pytest.mark.parametrize(("pixels", "expected"), [(1, 16), (16, 16), (64, 64), (65, 65), (130, 130), (20, 20)])
+@pytest.mark.parametrize(("pixels", "expected"), [(1, 16), (16, 16), (64, 64), (65, 65), (130, 130), (24, 24)])
 def test_a_tile_takes_its_pixels_or_the_columns(pixels, expected):
     conv = make(Kind.CONV, kernel_h=3, kernel_w=3, in_blocks=2, out_blocks=3, out_w=pixels)
-    assert conv_busy(conv, BASE) == 3 * 18 * expected
+    # Where pixels leave the port no time, a block's eight words of constants and a cycle come on top.
+    late = 9 if pixels <= 16 else 0
+    assert conv_busy(conv, BASE) == 3 * (18 * expected + late)
+
+
+def test_a_table_is_late_for_the_second_block_unless_the_first_takes_long_or_it_is_kept():
+    def late(**fields):
+        return instruction_cost(make(Kind.CONV, out_w=40, **fields), BASE).late
+
+    short = late(out_blocks=2, table=TableUse.LOAD)
+    assert short > 256
+    assert short - late(out_blocks=2, in_blocks=5, table=TableUse.LOAD) == 4 * 40
+    assert short - late(out_blocks=2, table=TableUse.KEEP) == 256
+    assert late(table=TableUse.LOAD) == 0
+
+
+def test_constants_limit_blocks_of_one_short_tile():
+    conv = make(Kind.CONV, out_w=32, out_blocks=10)
+    assert conv_busy(conv, BASE) == 10 * (32 * 2)
+    assert conv_busy(conv, BASE.replace(lanes=16)) == 10 * (2 * 16 + BLOCK_CONSTANTS)
 
 
 def test_a_slow_drain_limits_short_sums():
