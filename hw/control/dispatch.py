@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -23,8 +23,8 @@ FAULT_LAYOUT = data.StructLayout({"cause": CAUSE_BITS, "unit": UNIT_BITS, "index
 class Dispatch(wiring.Component):
     """Gathers each instruction from the program's words, judges it, and makes it an entry of its unit's queue.
 
-    The words go into the queue as they come. The waits follow in the cycles in which the instruction is judged; then
-    it is committed, unless it is illegal. BEGIN and END stay out of the queues. An instruction takes
+    The words go into the queue as they come. When the instruction is whole it is judged; if it is legal, its waits
+    follow, and it is committed. BEGIN and END stay out of the queues. An instruction takes
     `beats_per_instruction + GAP` cycles.
 
     Parameters
@@ -56,8 +56,9 @@ class Dispatch(wiring.Component):
         The program cannot go on; they stay until reset.
     """
 
-    GAP = UNITS
-    """Cycles for an instruction beside those for its words: one for each wait."""
+    GAP = UNITS + 5
+    """Cycles for an instruction beside those for its words: to find its unit and that unit's room, to judge it and to
+    act on that, to write each wait, and to commit."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -83,103 +84,122 @@ class Dispatch(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """`count` goes over the words that have come, then over the waits."""
+        """One step after the other; what each decides stands in a register before the next looks at it."""
         m = Module()
-        words = self._places.instruction_words
         instruction, error = Signal(INSTRUCTION_BITS), Signal()
-        count = Signal(range(words + UNITS + 1))
-        taken, proceed = Signal(), Signal()
-        self._gather(m, instruction, error, count, taken, proceed)
-        verdict, judged = self._judge(m, instruction, error, count == words, taken)
-        good = judged & (verdict.cause == Cause.NONE)
-        queued, unit = self._unit(m, instruction, count)
-        self._queue(m, instruction, count, queued, unit)
-        m.d.comb += [
-            proceed.eq(self.running & ~self.fault_valid & (~queued | self.queues.room.bit_select(unit, 1))),
-            self.queues.commit.eq(good & queued & (count == words + UNITS)),
-            taken.eq(self.queues.commit | (good & verdict.begin)),
-            self.end_ready.eq(good & verdict.end & (count == words + UNITS)),
-            self.ended.eq(self.end_ready & self.end_met & self.quiet),
-        ]
-        self._pass_waits(m, count, queued, good & verdict.end)
-        self._watch_faults(m, verdict, judged, self.exhausted & (count == 0))
-        with m.If(taken):
-            m.d.sync += self.index.eq(self.index + 1)
+        queued, unit, place = Signal(), Signal(UNIT_SELECT_BITS), Signal(self._places.bits)
+        verdict = Signal(VERDICT_LAYOUT)
+        come = Signal()
+        m.d.comb += come.eq(self.words.valid & self.words.ready)
+        with m.If(come):
+            m.d.sync += instruction.eq(Cat(instruction[self._params.axi_data_bits :], self.words.payload.data))
+            m.d.sync += error.eq(error | self.words.payload.error)
+        with m.FSM() as fsm:
+            with m.State("FIRST"):
+                self._begin(m, come, place, error)
+            with m.State("FIND_UNIT"):
+                self._find_unit(m, instruction, queued, unit)
+                m.next = "FIND_ROOM"
+            with m.State("FIND_ROOM"), m.If(~queued | self.queues.room.bit_select(unit, 1)):
+                m.next = "GATHER"
+            with m.State("GATHER"):
+                self._gather(m, come, place)
+            with m.State("JUDGE"):
+                self._judge(m, instruction, error, verdict)
+                m.next = "ACT"
+            with m.State("ACT"):
+                self._act(m, verdict)
+                m.d.sync += place.eq(0)
+            with m.State("WAITS"):
+                self._pass_waits(m, queued, place)
+            with m.State("COMMIT"):
+                m.d.comb += self.queues.commit.eq(1)
+                self._finish(m)
+            with m.State("END"):
+                m.d.comb += self.end_ready.eq(1)
+                m.d.sync += self.ended.eq(self.end_met & self.quiet)
+            with m.State("FAULT"):
+                pass
+        gathering = fsm.ongoing("GATHER") | fsm.ongoing("JUDGE")
+        m.d.comb += self.queues.valid.eq(queued & (gathering | fsm.ongoing("WAITS")))
+        self._queue(m, instruction, unit, place, fsm.ongoing("WAITS"))
         return m
 
-    def _pass_waits(self, m: Module, count: Signal, queued: Value, end: Value) -> None:
-        """Go over the waits: those of END as they are taken down, each one cycle later than `count` says."""
-        words = self._places.instruction_words
-        at_end = count == words + UNITS
-        with m.If(end):
-            m.d.comb += self.end_write.eq(~at_end)
-            with m.If(self.end_written & ~at_end):
-                m.d.sync += count.eq(count + 1)
-        with m.Elif((count >= words) & queued & ~at_end):
-            m.d.sync += count.eq(count + 1)
-
-    def _gather(
-        self, m: Module, instruction: Signal, error: Signal, count: Signal, taken: Signal, proceed: Signal
-    ) -> None:
-        """Shift words together; the first word ends up lowest."""
-        come = Signal()
-        m.d.comb += [
-            self.words.ready.eq(taken | (proceed & (count < self._places.instruction_words))),
-            come.eq(self.words.valid & self.words.ready),
-        ]
-        with m.If(taken):
-            m.d.sync += [count.eq(0), error.eq(0)]
+    def _begin(self, m: Module, come: Signal, place: Signal, error: Signal) -> None:
+        m.d.comb += self.words.ready.eq(self.running)
+        m.d.sync += place.eq(UNITS)
         with m.If(come):
-            m.d.sync += [
-                instruction.eq(Cat(instruction[self._params.axi_data_bits :], self.words.payload.data)),
-                error.eq((error & ~taken) | self.words.payload.error),
-                count.eq(Mux(taken, 1, count + 1)),
-            ]
+            m.d.sync += error.eq(self.words.payload.error)
+            m.next = "FIND_UNIT"
+        with m.Elif(self.running & self.exhausted):
+            self._fail(m, Cause.NO_END, Unit.CONTROL)
 
-    def _judge(
-        self, m: Module, instruction: Signal, error: Signal, whole: Value, taken: Signal
-    ) -> tuple[data.View[data.StructLayout], Signal]:
-        """The verdict, registered in the cycle in which the instruction is whole for the first time."""
-        m.submodules.legality = legality = Legality(self._params)
-        verdict, judged = Signal(VERDICT_LAYOUT), Signal()
-        m.d.comb += legality.instruction.eq(instruction)
-        with m.If(taken):
-            m.d.sync += judged.eq(0)
-        with m.Elif(whole & self.running & ~self.fault_valid & ~judged):
-            m.d.sync += [judged.eq(1), verdict.eq(legality.verdict)]
-            with m.If((self.index == 0) & ~legality.verdict.begin):
-                m.d.sync += [verdict.cause.eq(Cause.WRONG_PROGRAM), verdict.unit.eq(Unit.CONTROL)]
-            with m.If(error):
-                m.d.sync += [verdict.cause.eq(Cause.FETCH_ERROR), verdict.unit.eq(Unit.CONTROL)]
-        return verdict, judged
-
-    def _unit(self, m: Module, instruction: Signal, count: Signal) -> tuple[Value, Signal]:
-        """Whether the instruction goes to a queue, and whose: seen in its first word, and remembered."""
+    def _find_unit(self, m: Module, instruction: Signal, queued: Signal, unit: Signal) -> None:
+        """Whether the instruction goes to a queue, and whose: its first word tells."""
         first = instruction[-self._params.axi_data_bits :]
-        queued, unit = Signal(), Signal(UNIT_SELECT_BITS)
-        queued_before, unit_before = Signal(), Signal(UNIT_SELECT_BITS)
-        with m.If(count == 1):
-            with m.Switch(first[: INSTRUCTIONS[0].field("opcode").width]):
-                for spec in INSTRUCTIONS:
-                    if spec.unit in QUEUED_UNITS:
-                        with m.Case(spec.opcode):
-                            m.d.comb += [queued.eq(1), unit.eq(spec.unit)]
-            m.d.sync += [queued_before.eq(queued), unit_before.eq(unit)]
-        with m.Else():
-            m.d.comb += [queued.eq(queued_before & (count != 0)), unit.eq(unit_before)]
-        return queued, unit
+        m.d.sync += queued.eq(0)
+        with m.Switch(first[: INSTRUCTIONS[0].field("opcode").width]):
+            for spec in INSTRUCTIONS:
+                if spec.unit in QUEUED_UNITS:
+                    with m.Case(spec.opcode):
+                        m.d.sync += [queued.eq(1), unit.eq(spec.unit)]
 
-    def _queue(self, m: Module, instruction: Signal, count: Signal, queued: Value, unit: Signal) -> None:
-        """Words as they come, each again until the next has come; then waits, one a cycle."""
-        words = self._places.instruction_words
-        wait_number = Signal(UNIT_SELECT_BITS)
+    def _gather(self, m: Module, come: Signal, place: Signal) -> None:
+        """The other words; each stays before the queue until the next has come."""
+        m.d.comb += self.words.ready.eq(self.running)
+        with m.If(come):
+            m.d.sync += place.eq(place + 1)
+            with m.If(place == UNITS + self._places.instruction_words - 2):
+                m.next = "JUDGE"
+
+    def _judge(self, m: Module, instruction: Signal, error: Signal, verdict: data.View[data.StructLayout]) -> None:
+        m.submodules.legality = legality = Legality(self._params)
+        m.d.comb += legality.instruction.eq(instruction)
+        m.d.sync += verdict.eq(legality.verdict)
+        with m.If((self.index == 0) & ~legality.verdict.begin):
+            m.d.sync += [verdict.cause.eq(Cause.WRONG_PROGRAM), verdict.unit.eq(Unit.CONTROL)]
+        with m.If(error):
+            m.d.sync += [verdict.cause.eq(Cause.FETCH_ERROR), verdict.unit.eq(Unit.CONTROL)]
+
+    def _act(self, m: Module, verdict: data.View[data.StructLayout]) -> None:
+        with m.If(verdict.cause != Cause.NONE):
+            self._fail(m, verdict.cause, verdict.unit)
+        with m.Elif(verdict.begin):
+            self._finish(m)
+        with m.Else():
+            m.next = "WAITS"
+
+    def _pass_waits(self, m: Module, queued: Signal, place: Signal) -> None:
+        """Go over the waits: those of END as they are taken down."""
+        m.d.comb += self.end_write.eq(~queued)
+        with m.If(queued | self.end_written):
+            m.d.sync += place.eq(place + 1)
+            with m.If(place == UNITS - 1):
+                m.next = "END"
+                with m.If(queued):
+                    m.next = "COMMIT"
+
+    def _finish(self, m: Module) -> None:
+        m.d.sync += self.index.eq(self.index + 1)
+        m.next = "FIRST"
+
+    def _fail(self, m: Module, cause: Value | Cause, unit: Value | Unit) -> None:
+        m.d.sync += [
+            self.fault_valid.eq(1),
+            self.fault.cause.eq(cause),
+            self.fault.unit.eq(unit),
+            self.fault.index.eq(self.index),
+        ]
+        m.next = "FAULT"
+
+    def _queue(self, m: Module, instruction: Signal, unit: Signal, place: Signal, waits: Value) -> None:
+        """Words as they come, then waits, one a cycle."""
+        wait_number = place[:UNIT_SELECT_BITS]
         wait = data.View(WAIT_WORD_LAYOUT, self.queues.word[: WAIT_WORD_LAYOUT.size])
         m.d.comb += [
-            self.queues.valid.eq(queued & self.queues.room.bit_select(unit, 1)),
             self.queues.unit.eq(unit),
-            self.queues.place.eq(count + (UNITS - 1)),
+            self.queues.place.eq(place),
             self.queues.word.eq(instruction[-self._params.axi_data_bits :]),
-            wait_number.eq(count - (words + queued)),
             self.end_unit.eq(wait_number),
         ]
         with m.Switch(wait_number):
@@ -187,25 +207,8 @@ class Dispatch(wiring.Component):
                 with m.Case(u):
                     at = INSTRUCTIONS[0].offsets[f"wait_{u.name.lower()}"]
                     m.d.comb += self.end_wait.eq(instruction[at : at + COUNT_BITS])
-        with m.If(count > words):
+        with m.If(waits):
             m.d.comb += [
-                self.queues.place.eq(wait_number),
                 wait.wait.eq(self.end_wait),
                 wait.index_part.eq(self.index.word_select(wait_number, INDEX_PART_BITS)),
             ]
-
-    def _watch_faults(self, m: Module, verdict: data.View[data.StructLayout], judged: Signal, exhausted: Value) -> None:
-        with m.If(~self.fault_valid):
-            m.d.sync += self.fault.index.eq(self.index)
-            with m.If(judged & (verdict.cause != Cause.NONE)):
-                m.d.sync += [
-                    self.fault_valid.eq(1),
-                    self.fault.cause.eq(verdict.cause),
-                    self.fault.unit.eq(verdict.unit),
-                ]
-            with m.Elif(self.running & exhausted):
-                m.d.sync += [
-                    self.fault_valid.eq(1),
-                    self.fault.cause.eq(Cause.NO_END),
-                    self.fault.unit.eq(Unit.CONTROL),
-                ]

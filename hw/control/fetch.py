@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, unsigned
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -114,51 +114,67 @@ class Fetch(wiring.Component):
             read.addr.eq(head[:place_bits]),
             Value.cast(self.words.payload).eq(read.data),
         ]
-        with m.If(self.start):
-            m.d.sync += [tail.eq(first[:place_bits]), head.eq(first[:place_bits])]
-        with m.Else():
-            m.d.sync += [tail.eq(tail + self.r.valid), head.eq(head + moves)]
+        with m.If(self.start | self.r.valid):
+            m.d.sync += tail.eq(Mux(self.start, first[:place_bits], tail + 1))
+        with m.If(self.start | moves):
+            m.d.sync += head.eq(Mux(self.start, first[:place_bits], head + 1))
         with m.If(~self.words.valid | self.words.ready):
             m.d.sync += self.words.valid.eq(moves)
         return stored, moves & head[: self._block_bits].all()
 
     def _ask(self, m: Module, first: Value, block_freed: Value) -> Value:
-        """A burst into the offer's register, while there are words to ask for and room for a block."""
+        """Bursts, while there are words to ask for and room for a block; whether all have been asked for."""
         beats_bits = exact_log2(beats_per_instruction(self._params))
-        block = self._params.axi_burst
-        blocks = self.ahead_words // block
+        blocks = self.ahead_words // self._params.axi_burst
         next_word = Signal(word_address_bits(self._params))
-        left = Signal(COUNT_BITS + beats_bits)
+        at = next_word[: self._block_bits]
+        # Below zero: the words that a whole block would have had beyond the program's end.
+        left = Signal(signed(COUNT_BITS + beats_bits + 1))
+        size = Signal(range(-self._params.axi_burst, self._params.axi_burst))
         room = Signal(range(blocks + 1), init=blocks)
         under_way = Signal(range(blocks + 1))
-        rest_of_block = Signal(self._block_bits + 1)
-        whole, ask = Signal(), Signal()
-        m.d.comb += [
-            rest_of_block.eq(block - next_word[: self._block_bits]),
-            whole.eq(left[self._block_bits :].any() | (left[: self._block_bits] >= rest_of_block)),
-            ask.eq((left != 0) & (room != 0) & ~self.halt & (~self.bursts.valid | self.bursts.ready)),
-            self.idle.eq(under_way == 0),
-        ]
-        with m.If(self.start):
-            count = Mux(self.length[COUNT_BITS:].any(), Const(-1, COUNT_BITS), self.length[:COUNT_BITS])
-            m.d.sync += [next_word.eq(first), left.eq(count << beats_bits)]
-        with m.Elif(ask):
-            m.d.sync += [
-                next_word.eq(Cat(Const(0, self._block_bits), next_word[self._block_bits :] + 1)),
-                left.eq(Mux(whole, left - rest_of_block, 0)),
-            ]
-        with m.If(ask):
-            m.d.sync += [
-                self.bursts.payload.addr.eq(next_word),
-                self.bursts.payload.beats_less_one.eq(Mux(whole, rest_of_block, left[: self._block_bits]) - 1),
-                self.bursts.payload.last.eq(~whole),
-            ]
-        with m.If(ask):
-            m.d.sync += self.bursts.valid.eq(1)
-        with m.Elif(self.bursts.ready):
-            m.d.sync += self.bursts.valid.eq(0)
+        ask, none_left = Signal(), Signal()
+        m.d.comb += self.idle.eq(under_way == 0)
+        with m.FSM() as fsm:
+            with m.State("REST"):
+                count = Mux(self.length[COUNT_BITS:].any(), Const(-1, COUNT_BITS), self.length[:COUNT_BITS])
+                m.d.sync += [next_word.eq(first), left.eq(count << beats_bits)]
+                with m.If(self.start):
+                    m.next = "MEASURE"
+            with m.State("MEASURE"):
+                m.d.sync += [size.eq(at - self._params.axi_burst), none_left.eq(left == 0)]
+                m.next = "COUNT"
+            with m.State("COUNT"):
+                m.d.sync += [left.eq(left + size), size.eq(Cat(left[: self._block_bits], 0))]
+                m.next = "ASK"
+                with m.If(none_left):
+                    m.next = "REST"
+            with m.State("ASK"):
+                m.d.comb += ask.eq((room != 0) & ~self.halt & ~self.bursts.valid)
+                with m.If(ask):
+                    next_block = next_word[self._block_bits :] + 1
+                    m.d.sync += next_word.eq(next_block << self._block_bits)
+                    m.next = "MEASURE"
+                    with m.If(left < 0):
+                        m.next = "REST"
+        self._offer(m, ask, next_word, left, size)
         m.d.sync += [
             room.eq(room - ask + block_freed),
             under_way.eq(under_way + ask - (self.r.valid & self.r.payload.last)),
         ]
-        return left == 0
+        return fsm.ongoing("REST")
+
+    def _offer(self, m: Module, ask: Value, next_word: Signal, left: Signal, size: Signal) -> None:
+        """Put a burst on offer: to the block's end, or when the program ends before it, `size` words."""
+        beyond = left < 0
+        with m.If(ask):
+            m.d.sync += [
+                self.bursts.valid.eq(1),
+                self.bursts.payload.addr.eq(next_word),
+                self.bursts.payload.beats_less_one.eq(
+                    Mux(beyond, size[: self._block_bits] - 1, ~next_word[: self._block_bits])[: self._block_bits]
+                ),
+                self.bursts.payload.last.eq(beyond),
+            ]
+        with m.Elif(self.bursts.ready):
+            m.d.sync += self.bursts.valid.eq(0)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
+
+HALT_CYCLES = 4
+"""From a halt's beginning until what units say of the bus is what they say when halted."""
 
 
 class Sequencer(wiring.Component):
@@ -57,33 +60,51 @@ class Sequencer(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """REST -> RUN -> (STOPPED ->) DRAIN -> CLEAR -> REST."""
+        """REST -> LAUNCH -> RUN -> (STOPPED ->) DRAIN -> CLEAR -> CLEARED -> REST."""
         m = Module()
-        ending = Signal()
+        ending, halting, idle = Signal(), Signal(), Signal()
         with m.FSM() as fsm:
             with m.State("REST"):
                 with m.If(self.start):
-                    m.d.comb += self.launch.eq(~self.reset)
                     m.d.sync += self.done.eq(0)
-                    m.next = "RUN"
+                    m.next = "LAUNCH"
+                self._obey_reset(m, ending)
+            with m.State("LAUNCH"):
+                m.d.comb += self.launch.eq(1)
+                m.next = "RUN"
                 self._obey_reset(m, ending)
             with m.State("RUN"):
                 self._run(m, ending)
             with m.State("STOPPED"):
-                m.d.comb += self.halt.eq(1)
+                m.d.comb += halting.eq(1)
                 self._obey_reset(m, ending)
             with m.State("DRAIN"):
-                m.d.comb += self.halt.eq(1)
-                with m.If(self.bus_idle):
+                m.d.comb += halting.eq(1)
+                with m.If(idle):
                     m.next = "CLEAR"
                 self._obey_reset(m, ending)
             with m.State("CLEAR"):
-                m.d.comb += [self.halt.eq(1), self.clear.eq(1), self.done_event.eq(ending & ~self.reset)]
+                m.d.comb += halting.eq(1)
+                m.next = "CLEARED"
+                self._obey_reset(m, ending)
+            with m.State("CLEARED"):
+                m.d.comb += self.done_event.eq(ending & ~self.reset)
                 m.d.sync += [self.done.eq(self.done_event), ending.eq(0)]
                 m.next = "REST"
-        resting = fsm.ongoing("REST") | (fsm.ongoing("STOPPED") & self.bus_idle)
-        m.d.comb += [self.running.eq(fsm.ongoing("RUN")), self.busy.eq(~resting)]
+        self._halt(m, halting, idle)
+        resting = fsm.ongoing("REST") | (fsm.ongoing("STOPPED") & idle)
+        m.d.sync += [self.running.eq(fsm.ongoing("RUN")), self.clear.eq(fsm.ongoing("CLEAR"))]
+        m.d.comb += self.busy.eq(~resting)
         return m
+
+    def _halt(self, m: Module, halting: Signal, idle: Signal) -> None:
+        """Halt in a register, and that the bus is idle: not believed before every unit has had time to halt."""
+        halted = Signal(HALT_CYCLES)
+        m.d.sync += [
+            self.halt.eq(halting),
+            halted.eq(Cat(halting, halted)),
+            idle.eq(halting & halted.all() & self.bus_idle),
+        ]
 
     def _run(self, m: Module, ending: Signal) -> None:
         with m.If(self.fault):

@@ -102,6 +102,7 @@ def _run(
                 assert end_waits == {u: isa.decode(program[-1])[f"wait_{u.name.lower()}"] for u in QUEUED_UNITS}
                 assert not ctx.get(dispatch.ended)
                 ctx.set(dispatch.end_met, 1)
+                await ctx.tick()
                 assert ctx.get(dispatch.ended)
                 outcome.append(None)
                 return

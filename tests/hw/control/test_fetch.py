@@ -53,11 +53,14 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
     assert taken == [content(BASE + program + i, params) for i in range(words)]
 
 
-def test_an_empty_program_is_exhausted_at_once() -> None:
+def test_an_empty_program_is_soon_exhausted() -> None:
     fetch = Fetch(preset("nano"))
 
     async def look(ctx: Any) -> None:
         await _launch(ctx, fetch, 0)
+        for _ in range(2):
+            assert not ctx.get(fetch.exhausted), "its length has not been looked at"
+            await ctx.tick()
         for _ in range(20):
             assert ctx.get(fetch.exhausted)
             assert ctx.get(fetch.idle)

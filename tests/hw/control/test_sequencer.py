@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from hw.control.sequencer import Sequencer
+from hw.control.sequencer import HALT_CYCLES, Sequencer
 from tests.hw.streams import run
 
 
@@ -23,13 +23,23 @@ def _simulate(body: Any) -> None:
     run(sequencer, testbench)
 
 
+async def _launch(ctx: Any, s: Sequencer) -> None:
+    await _pulse(ctx, s.start)
+    assert ctx.get(s.launch)
+    await ctx.tick()
+    assert not ctx.get(s.launch)
+
+
 async def _drain(ctx: Any, s: Sequencer) -> None:
     """The bus stays busy for a while: halt holds, clear does not come; then it comes for one cycle."""
+    await ctx.tick()
     for _ in range(10):
         assert (ctx.get(s.halt), ctx.get(s.clear), ctx.get(s.busy)) == (1, 0, 1)
         await ctx.tick()
     ctx.set(s.bus_idle, 1)
-    await ctx.tick()
+    for _ in range(3):
+        assert not ctx.get(s.clear)
+        await ctx.tick()
     assert ctx.get(s.clear)
     await ctx.tick()
     assert (ctx.get(s.halt), ctx.get(s.clear), ctx.get(s.busy)) == (0, 0, 0)
@@ -37,9 +47,8 @@ async def _drain(ctx: Any, s: Sequencer) -> None:
 
 def test_a_program_that_ends_is_done_once_the_bus_is_idle() -> None:
     async def body(ctx: Any, s: Sequencer) -> None:
-        ctx.set(s.start, 1)
-        assert ctx.get(s.launch)
-        await _pulse(ctx, s.start)
+        await _launch(ctx, s)
+        await ctx.tick()
         assert ctx.get(s.running)
         ctx.set(s.start, 1)
         assert not ctx.get(s.launch)
@@ -56,10 +65,10 @@ def test_a_program_that_ends_is_done_once_the_bus_is_idle() -> None:
 
 def test_a_fault_holds_until_reset() -> None:
     async def body(ctx: Any, s: Sequencer) -> None:
-        await _pulse(ctx, s.start)
+        await _launch(ctx, s)
         ctx.set(s.fault, 1)
         assert ctx.get(s.error_event)
-        await ctx.tick()
+        await ctx.tick().repeat(2)
         ctx.set(s.start, 1)
         for _ in range(5):
             assert (ctx.get(s.error), ctx.get(s.halt), ctx.get(s.busy), ctx.get(s.launch)) == (1, 1, 1, 0)
@@ -76,10 +85,26 @@ def test_a_fault_holds_until_reset() -> None:
 
 def test_a_reset_while_a_program_ends_takes_its_done_away() -> None:
     async def body(ctx: Any, s: Sequencer) -> None:
-        await _pulse(ctx, s.start)
+        await _launch(ctx, s)
         await _pulse(ctx, s.ended)
         await _pulse(ctx, s.reset)
         await _drain(ctx, s)
         assert not ctx.get(s.done)
+
+    _simulate(body)
+
+
+def test_units_get_time_to_halt_before_the_bus_counts_as_idle() -> None:
+    """A burst that went out while the halt was on its way shows a cycle late."""
+
+    async def body(ctx: Any, s: Sequencer) -> None:
+        ctx.set(s.bus_idle, 1)
+        await _launch(ctx, s)
+        await _pulse(ctx, s.ended)
+        for _ in range(HALT_CYCLES):
+            assert not ctx.get(s.clear)
+            await ctx.tick()
+        ctx.set(s.bus_idle, 0)
+        await _drain(ctx, s)
 
     _simulate(body)
