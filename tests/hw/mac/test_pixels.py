@@ -119,7 +119,7 @@ class Consumer:
         """Until all pixels have gone out."""
         sequencer, within = self.sequencer, False
         while len(self.seen) < pixels:
-            self._weights = self._weights or self.rng.random() < self.rate
+            self._weights = self._weights or self.rng.random() < self.rate**3
             releases = self._finished_strips > 0 and self.rng.random() < self.rate / 20
             ctx.set(sequencer.weights_ready, self._weights)
             ctx.set(sequencer.bank_released, releases)
