@@ -52,7 +52,7 @@ module intloom_rows (a, b0, b1, y);
 	localparam [15:0] INIT = MINUS ? 16'h8777 : 16'h7888;
 	assign y[0] = a[0] & b0;
 	intloom_first #(.INIT(INIT)) first (
-		.carry_in(MINUS != 0), .a(two[1]), .b(b1), .c(one[1]), .d(b0), .sum(y[1]), .carry_out(carry[0]));
+		.a0(MINUS != 0), .b0(1'b1), .a(two[1]), .b(b1), .c(one[1]), .d(b0), .sum(y[1]), .carry_out(carry[0]));
 	genvar i;
 	generate for (i = 1; i < 5; i = i + 1) begin : bits
 		CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
@@ -63,14 +63,15 @@ module intloom_rows (a, b0, b1, y);
 	end endgenerate
 endmodule
 
-// The first cell of a chain: its lower half makes the carry, its upper half is bit 0. A carry that came in from outside,
-// even a constant, would take nextpnr a cell of its own.
-module intloom_first (carry_in, a, b, c, d, sum, carry_out);
+// The first cell of a chain: its lower half only makes a carry, of a0 and b0, its upper half is a bit. A carry that came
+// in from outside, even a constant, would take nextpnr a cell of its own.
+module intloom_first (a0, b0, a, b, c, d, sum, carry_out);
+	parameter [3:0] GENERATE = 4'b1010;
 	parameter [15:0] INIT = 0;
-	input carry_in, a, b, c, d;
+	input a0, b0, a, b, c, d;
 	output sum, carry_out;
-	CCU2C #(.INIT0(16'h000a), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) cell_ (
-		.A0(carry_in), .B0(1'b1), .C0(1'b1), .D0(1'b1), .A1(a), .B1(b), .C1(c), .D1(d), .S1(sum), .COUT(carry_out));
+	CCU2C #(.INIT0({12'd0, GENERATE}), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) cell_ (
+		.A0(a0), .B0(b0), .C0(1'b1), .D0(1'b1), .A1(a), .B1(b), .C1(c), .D1(d), .S1(sum), .COUT(carry_out));
 endmodule
 
 // A sum that can be loaded, LOAD ? X : Q + S: a bit's look-up table has the four inputs that this takes. While X is
@@ -79,15 +80,26 @@ endmodule
 module intloom_step (Q, S, X, LOAD, Y);
 	parameter WIDTH = 1;
 	parameter LOAD_HIGH = 1;
+	parameter _TECHMAP_CONSTMSK_S_ = 0;
+	parameter _TECHMAP_CONSTVAL_S_ = 0;
 	input [WIDTH-1:0] Q, S, X;
 	input LOAD;
 	output [WIDTH-1:0] Y;
 	localparam [15:0] INIT = LOAD_HIGH ? 16'b1101_1110_0001_0010 : 16'b0111_1011_0100_1000;
+	// Up or down by an odd constant: the half table knows bit 0's carry.
+	localparam EARLY = WIDTH % 2 == 0 && _TECHMAP_CONSTMSK_S_[0] && _TECHMAP_CONSTVAL_S_[0];
+	localparam FROM = EARLY ? 2 : 1;
 	wire [WIDTH:0] carry;
-	intloom_first #(.INIT(INIT)) first (
-		.carry_in(1'b0), .a(Q[0]), .b(LOAD), .c(S[0]), .d(X[0]), .sum(Y[0]), .carry_out(carry[1]));
+	generate if (EARLY) begin
+		assign Y[0] = (LOAD_HIGH ? LOAD : ~LOAD) ? X[0] : ~Q[0];
+		intloom_first #(.GENERATE(INIT[3:0]), .INIT(INIT)) first (
+			.a0(Q[0]), .b0(LOAD), .a(Q[1]), .b(LOAD), .c(S[1]), .d(X[1]), .sum(Y[1]), .carry_out(carry[2]));
+	end else begin
+		intloom_first #(.INIT(INIT)) first (
+			.a0(1'b0), .b0(1'b1), .a(Q[0]), .b(LOAD), .c(S[0]), .d(X[0]), .sum(Y[0]), .carry_out(carry[1]));
+	end endgenerate
 	genvar i;
-	generate for (i = 1; i < WIDTH; i = i + 2) begin : bits
+	generate for (i = FROM; i < WIDTH; i = i + 2) begin : bits
 		if (i + 1 < WIDTH) begin
 			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
 				.CIN(carry[i]), .COUT(carry[i + 2]),
@@ -112,6 +124,10 @@ module intloom_alu (A, B, CI, BI, X, Y, CO);
 	parameter A_WIDTH = 1;
 	parameter B_WIDTH = 1;
 	parameter Y_WIDTH = 1;
+	parameter _TECHMAP_CONSTMSK_CI_ = 0;
+	parameter _TECHMAP_CONSTVAL_CI_ = 0;
+	parameter _TECHMAP_CONSTMSK_BI_ = 0;
+	parameter _TECHMAP_CONSTVAL_BI_ = 0;
 	(* force_downto *) input [A_WIDTH-1:0] A;
 	(* force_downto *) input [B_WIDTH-1:0] B;
 	input CI, BI;
@@ -122,27 +138,46 @@ module intloom_alu (A, B, CI, BI, X, Y, CO);
 	\$pos #(.A_SIGNED(A_SIGNED), .A_WIDTH(A_WIDTH), .Y_WIDTH(Y_WIDTH)) extend_a (.A(A), .Y(a));
 	\$pos #(.A_SIGNED(B_SIGNED), .A_WIDTH(B_WIDTH), .Y_WIDTH(Y_WIDTH)) extend_b (.A(B), .Y(b));
 	(* force_downto *) wire [Y_WIDTH-1:0] added = BI ? ~b : b;
-	(* force_downto *) wire [Y_WIDTH:0] into = {CO, CI};
 	assign X = a ^ added;
 	// Input C inverts input B for a difference.
 	localparam [15:0] INIT = 16'b1001_0110_1010_1010;
-	intloom_first #(.INIT(INIT)) first (
-		.carry_in(CI), .a(a[0]), .b(b[0]), .c(BI), .d(1'b1), .sum(Y[0]), .carry_out(CO[0]));
+	// With constants, the half table makes bit 0's carry: a or b, a and b, either with b inverted.
+	localparam EARLY = Y_WIDTH % 2 == 0 && _TECHMAP_CONSTMSK_CI_ && _TECHMAP_CONSTMSK_BI_;
+	localparam [3:0] GENERATE = _TECHMAP_CONSTVAL_CI_ ? (_TECHMAP_CONSTVAL_BI_ ? 4'b1011 : 4'b1110)
+		: (_TECHMAP_CONSTVAL_BI_ ? 4'b0010 : 4'b1000);
+	localparam FROM = EARLY ? 2 : 1;
+	(* force_downto *) wire [Y_WIDTH+1:0] carry;
+	generate if (EARLY) begin
+		assign Y[0] = X[0] ^ CI;
+		assign CO[0] = CI ? a[0] | added[0] : a[0] & added[0];
+		intloom_first #(.GENERATE(GENERATE), .INIT(INIT)) first (
+			.a0(a[0]), .b0(b[0]), .a(a[1]), .b(b[1]), .c(BI), .d(1'b1), .sum(Y[1]), .carry_out(carry[2]));
+	end else begin
+		intloom_first #(.INIT(INIT)) first (
+			.a0(CI), .b0(1'b1), .a(a[0]), .b(b[0]), .c(BI), .d(1'b1), .sum(Y[0]), .carry_out(carry[1]));
+	end endgenerate
+	// A carry that is looked at leaves the chain as the sum of a bit whose look-up table is 0.
 	genvar i;
-	generate for (i = 1; i < Y_WIDTH; i = i + 2) begin : bits
+	generate for (i = FROM; i < Y_WIDTH; i = i + 2) begin : bits
+		assign CO[i - 1] = Y[i] ^ X[i];
 		if (i + 1 < Y_WIDTH) begin
 			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
-				.CIN(into[i]), .COUT(CO[i + 1]),
+				.CIN(carry[i]), .COUT(carry[i + 2]),
 				.A0(a[i]), .B0(b[i]), .C0(BI), .D0(1'b1), .S0(Y[i]),
 				.A1(a[i+1]), .B1(b[i+1]), .C1(BI), .D1(1'b1), .S1(Y[i+1])
 			);
+			assign CO[i] = Y[i + 1] ^ X[i + 1];
 		end else begin
-			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
-				.CIN(into[i]),
+			CCU2C #(.INIT0(INIT), .INIT1(16'd0), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+				.CIN(carry[i]),
 				.A0(a[i]), .B0(b[i]), .C0(BI), .D0(1'b1), .S0(Y[i]),
-				.A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b1)
+				.A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0), .S1(CO[i])
 			);
 		end
-		assign CO[i] = (a[i] & added[i]) | (into[i] & (a[i] | added[i]));
+	end endgenerate
+	generate if (EARLY || Y_WIDTH % 2 == 1) begin
+		CCU2C #(.INIT0(16'd0), .INIT1(16'd0), .INJECT1_0("NO"), .INJECT1_1("NO")) out (
+			.CIN(carry[Y_WIDTH]), .A0(1'b0), .B0(1'b0), .C0(1'b0), .D0(1'b0), .S0(CO[Y_WIDTH - 1]),
+			.A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0));
 	end endgenerate
 endmodule

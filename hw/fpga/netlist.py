@@ -12,9 +12,6 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-_IGNORES_CARRY = f"{0x000A:016b}"
-"""INIT0 of a chain's first cell in `ecp5.v`: its lower half makes a carry out of input A alone."""
-
 
 def trim(path: Path) -> int:
     """Cut the ends off in Yosys' JSON netlist, where "x" stands for a port left open; how many were cut."""
@@ -35,10 +32,16 @@ def _trim_module(module: dict[str, Any]) -> int:
         if cell["type"] != "CCU2C":
             continue
         wires = cell["connections"]
-        if cell["parameters"]["INIT0"] == _IGNORES_CARRY and wires.get("CIN") in (["0"], ["1"]):
+        if _ignores_carry(cell) and wires.get("CIN") in (["0"], ["1"]):
             wires["CIN"] = ["x"]
             cut += 1
         if "COUT" in wires and all(uses[bit] == 1 for bit in wires["COUT"]):
             wires["COUT"] = ["x"]
             cut += 1
     return cut
+
+
+def _ignores_carry(cell: dict[str, Any]) -> bool:
+    """Whether a chain's first cell makes its carry out of inputs A and B alone: its whole lower table then gives 0."""
+    held = all(cell["connections"].get(port) == ["1"] for port in ("C0", "D0"))
+    return held and cell["parameters"]["INIT0"].startswith("0" * 12)

@@ -63,7 +63,18 @@ def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
 
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
-@pytest.mark.parametrize("law", [_PRODUCT, "assign y = a + b - c;", "assign y = {a, b} - c;"])
+@pytest.mark.parametrize(
+    "law",
+    [
+        _PRODUCT,
+        "assign y = a + b - c;",
+        "assign y = {a, b} - c;",
+        "assign y = {a, b, c[0]} + c;",
+        "wire [15:0] q = {a, b}, p = {c, a[5:0]}; assign y = {q < p, q > p, q <= p, q >= p};",
+        "wire [14:0] q = {a, b}, p = {c, a[5:0]}; assign y = {q < p, q > p, q <= p, q >= p};",
+        "wire signed [15:0] q = {a, b}, p = {c, a[5:0]}; assign y = {q < p, q > p, q <= p, q >= p, q - p};",
+    ],
+)
 def test_mapped_cells_equal_the_operator(law: str, tmp_path: Path) -> None:
     assert _wrong(tmp_path, law, MAPPINGS.read_text(encoding="utf-8")) == 0
 
@@ -79,6 +90,9 @@ _BOTH = "wire [15:0] q = {a, b}, x = c[1] ? q + 7 : {b, a}; assign y = c[0] ? x 
         ("wire [15:0] q = {a, b}; assign y = c[0] ? c : q + {c, c[5:0]};", 1),
         ("wire [14:0] q = {a, b}, n = q - 15'd1; assign y = c[0] ? n : {b, a};", 1),
         ("assign y = c[0] ? {b, a} : a + $signed(c[9:1]);", 1),
+        ("wire [15:0] q = {a, b}, n = q - 16'd1; assign y = c[0] ? n : {b, a};", 1),
+        ("wire [15:0] q = {a, b}, n = q + 16'd1; assign y = c[0] ? {b, a} : n;", 1),
+        ("wire [15:0] q = {a, b}, n = q + 16'd6; assign y = c[0] ? {b, a} : n;", 1),
         (_BOTH, 2),
         ("wire [15:0] q = {a, b}; assign y = c[0] ? q + 1 : q + 2;", 1),
         ("wire [15:0] q = {a, b}; assign y = c[0] ? c : q - {c, c[5:0]};", 0),

@@ -15,12 +15,13 @@ def _cell(init: int, cin: int | str, cout: int) -> dict[str, Any]:
     return {
         "type": "CCU2C",
         "parameters": {"INIT0": f"{init:016b}"},
-        "connections": {"CIN": [cin], "S0": [99], "COUT": [cout]},
+        "connections": {"CIN": [cin], "C0": ["1"], "D0": ["1"], "S0": [99], "COUT": [cout]},
     }
 
 
 @pytest.mark.parametrize(
-    ("init", "cin", "kept"), [(0x000A, "0", "x"), (0x000A, "1", "x"), (0x000A, 7, 7), (0x96AA, "1", "1")]
+    ("init", "cin", "kept"),
+    [(0x000A, "0", "x"), (0x000A, "1", "x"), (0x0008, "0", "x"), (0x000A, 7, 7), (0x96AA, "1", "1")],
 )
 def test_a_carry_is_cut_only_where_the_cell_ignores_it(
     init: int, cin: int | str, kept: int | str, tmp_path: Path
