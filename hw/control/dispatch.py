@@ -56,7 +56,7 @@ class Dispatch(wiring.Component):
         The program cannot go on; they stay until reset.
     """
 
-    GAP = UNITS + 5
+    GAP = UNITS + 5 + Legality.LATENCY
     """Cycles for an instruction beside those for its words: to find its unit and that unit's room, to judge it and to
     act on that, to write each wait, and to commit."""
 
@@ -89,11 +89,9 @@ class Dispatch(wiring.Component):
         instruction, error = Signal(INSTRUCTION_BITS), Signal()
         queued, unit, place = Signal(), Signal(UNIT_SELECT_BITS), Signal(self._places.bits)
         verdict = Signal(VERDICT_LAYOUT)
-        come = Signal()
-        m.d.comb += come.eq(self.words.valid & self.words.ready)
-        with m.If(come):
-            m.d.sync += instruction.eq(Cat(instruction[self._params.axi_data_bits :], self.words.payload.data))
-            m.d.sync += error.eq(error | self.words.payload.error)
+        m.submodules.legality = legality = Legality(self._params)
+        m.d.comb += legality.instruction.eq(instruction)
+        come = self._take_words(m, instruction, error)
         with m.FSM() as fsm:
             with m.State("FIRST"):
                 self._begin(m, come, place, error)
@@ -104,8 +102,10 @@ class Dispatch(wiring.Component):
                 m.next = "GATHER"
             with m.State("GATHER"):
                 self._gather(m, come, place)
+            with m.State("WHOLE"):
+                m.next = "JUDGE"
             with m.State("JUDGE"):
-                self._judge(m, instruction, error, verdict)
+                self._judge(m, legality, error, verdict)
                 m.next = "ACT"
             with m.State("ACT"):
                 self._act(m, verdict)
@@ -120,10 +120,19 @@ class Dispatch(wiring.Component):
                 m.d.sync += self.ended.eq(self.end_met & self.quiet)
             with m.State("FAULT"):
                 pass
-        gathering = fsm.ongoing("GATHER") | fsm.ongoing("JUDGE")
+        gathering = fsm.ongoing("GATHER") | fsm.ongoing("WHOLE")
         m.d.comb += self.queues.valid.eq(queued & (gathering | fsm.ongoing("WAITS")))
         self._queue(m, instruction, unit, place, fsm.ongoing("WAITS"))
         return m
+
+    def _take_words(self, m: Module, instruction: Signal, error: Signal) -> Signal:
+        """Shift words together, the first one ends up lowest; whether one comes."""
+        come = Signal()
+        m.d.comb += come.eq(self.words.valid & self.words.ready)
+        with m.If(come):
+            m.d.sync += instruction.eq(Cat(instruction[self._params.axi_data_bits :], self.words.payload.data))
+            m.d.sync += error.eq(error | self.words.payload.error)
+        return come
 
     def _begin(self, m: Module, come: Signal, place: Signal, error: Signal) -> None:
         m.d.comb += self.words.ready.eq(self.running)
@@ -150,11 +159,10 @@ class Dispatch(wiring.Component):
         with m.If(come):
             m.d.sync += place.eq(place + 1)
             with m.If(place == UNITS + self._places.instruction_words - 2):
-                m.next = "JUDGE"
+                m.next = "WHOLE"
 
-    def _judge(self, m: Module, instruction: Signal, error: Signal, verdict: data.View[data.StructLayout]) -> None:
-        m.submodules.legality = legality = Legality(self._params)
-        m.d.comb += legality.instruction.eq(instruction)
+    def _judge(self, m: Module, legality: Legality, error: Signal, verdict: data.View[data.StructLayout]) -> None:
+        """The table's verdict, which has had `Legality.LATENCY` cycles since the instruction was whole."""
         m.d.sync += verdict.eq(legality.verdict)
         with m.If((self.index == 0) & ~legality.verdict.begin):
             m.d.sync += [verdict.cause.eq(Cause.WRONG_PROGRAM), verdict.unit.eq(Unit.CONTROL)]

@@ -19,7 +19,7 @@ VERDICT_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "
 
 
 class Legality(wiring.Component):
-    """Judges an instruction by the table alone: combinational.
+    """Judges an instruction by the table alone; the verdict is right when the instruction has stood for `LATENCY`.
 
     Parameters
     ----------
@@ -27,26 +27,32 @@ class Legality(wiring.Component):
         The accelerator's parameters, whose fingerprint BEGIN must carry.
     """
 
+    LATENCY = 1
+
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         super().__init__({"instruction": In(INSTRUCTION_BITS), "verdict": Out(VERDICT_LAYOUT)})
 
     def elaborate(self, platform: object) -> Module:
-        """One case for every row of the table."""
+        """One case for every row of the table; what each row refuses is known a cycle before its case is chosen."""
         m = Module()
         verdict = self.verdict
         past_end = self._past_end(m)
+        views = {spec.kind: data.View(instruction_layout(spec.kind), self.instruction) for spec in INSTRUCTIONS}
+        bad = {spec.kind: Signal(name=f"bad_{spec.kind.lower()}") for spec in INSTRUCTIONS}
+        m.d.sync += [bad[kind].eq(bad_fields(kind, fields) | past_end[kind]) for kind, fields in views.items()]
+        ours, begin = Signal(), views[Kind.BEGIN]
+        m.d.sync += ours.eq((begin.version == ISA_VERSION) & (begin.fingerprint == self._params.fingerprint()))
         m.d.comb += [verdict.cause.eq(Cause.BAD_OPCODE), verdict.unit.eq(Unit.CONTROL)]
         with m.Switch(self.instruction[: INSTRUCTIONS[0].field("opcode").width]):
             for spec in INSTRUCTIONS:
                 with m.Case(spec.opcode):
-                    fields = data.View(instruction_layout(spec.kind), self.instruction)
                     m.d.comb += [verdict.unit.eq(spec.unit), verdict.cause.eq(Cause.NONE)]
                     m.d.comb += [verdict.begin.eq(spec.kind is Kind.BEGIN), verdict.end.eq(spec.kind is Kind.END)]
-                    with m.If(bad_fields(spec.kind, fields) | past_end[spec.kind]):
+                    with m.If(bad[spec.kind]):
                         m.d.comb += verdict.cause.eq(Cause.BAD_FIELD)
                     if spec.kind is Kind.BEGIN:
-                        self._check_begin(m, fields)
+                        self._check_begin(m, ours)
         return m
 
     def _past_end(self, m: Module) -> dict[Kind, Value]:
@@ -58,7 +64,6 @@ class Legality(wiring.Component):
             m.d.comb += above[low].eq(self.instruction[low:high].any() | above[high])
         return {spec.kind: above[used_bits(spec.kind)] for spec in INSTRUCTIONS}
 
-    def _check_begin(self, m: Module, fields: data.View[data.StructLayout]) -> None:
-        ours = (fields.version == ISA_VERSION) & (fields.fingerprint == self._params.fingerprint())
+    def _check_begin(self, m: Module, ours: Signal) -> None:
         with m.If(~ours):
             m.d.comb += self.verdict.cause.eq(Cause.WRONG_PROGRAM)

@@ -5,14 +5,13 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from amaranth.sim import Simulator
-
 from hw.control.legality import Legality
 from hw.spec import isa
 from hw.spec.errors import EncodingError
 from hw.spec.isa import INSTRUCTIONS, Kind, Unit
 from hw.spec.params import preset
 from hw.spec.regs import Cause
+from tests.hw.streams import run
 
 PARAMS = preset("nano")
 
@@ -54,6 +53,7 @@ def test_it_agrees_with_the_decoder(seed: int) -> None:
     async def compare(ctx: Any) -> None:
         for word in _mutants(random.Random(seed)):
             ctx.set(legality.instruction, word)
+            await ctx.tick().repeat(Legality.LATENCY)
             verdict = ctx.get(legality.verdict)
             expected = _expected(word)
             causes.add(expected[0])
@@ -61,7 +61,5 @@ def test_it_agrees_with_the_decoder(seed: int) -> None:
             kind = isa.BY_OPCODE[word & 0xFF].kind if word & 0xFF in isa.BY_OPCODE else None
             assert (verdict.begin, verdict.end) == (kind is Kind.BEGIN, kind is Kind.END)
 
-    simulator = Simulator(legality)
-    simulator.add_testbench(compare)
-    simulator.run()
+    run(legality, compare)
     assert causes == {Cause.NONE, Cause.BAD_OPCODE, Cause.BAD_FIELD, Cause.WRONG_PROGRAM}
