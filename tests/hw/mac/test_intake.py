@@ -1,0 +1,104 @@
+"""The intake: every part of the unit gets its job of each legal instruction, and illegal ones stop there."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.lib import data
+
+from hw.mac.intake import Intake
+from hw.mac.jobs import DRAIN_JOB, FETCH_JOB, PIXEL_JOB, WRITE_JOB
+from hw.spec.isa import BY_KIND, SCRATCH_BITS, Instruction, Kind, TableUse, encode, make
+from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run, sink
+
+NANO = preset("nano")
+SHAPES = {"nano": NANO, "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64), "base": preset("base")}
+LAYOUTS = {"fetch": FETCH_JOB, "pixel": PIXEL_JOB, "drain": DRAIN_JOB, "write": WRITE_JOB}
+
+
+def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
+    fields = {f.name: rng.randint(f.minimum, f.maximum) for f in BY_KIND[Kind.CONV].body}
+    return make(Kind.CONV, **fields | {"out_lane": rng.randrange(0, params.rows, params.lanes)})
+
+
+def _job(layout: data.StructLayout, conv: Instruction, index: int, params: HardwareParams) -> int:
+    """The bits of a part's job: the instruction's fields, and what is worked out of them."""
+    loads_table = conv["table"] == TableUse.LOAD
+    constants = loads_table * params.table_words + conv["residual"] * params.residual_words + params.channel_words
+    made = {
+        "index": index,
+        "pixels": conv["out_h"] * conv["out_w"],
+        "strips": -(-conv["out_h"] * conv["out_w"] // params.strip),
+        "address": conv["weights"],
+        "first_tile": (conv["weights"] + constants) % (1 << SCRATCH_BITS),
+        "load_table": int(loads_table),
+        "load_residual": conv["residual"],
+    }
+    return layout.const({name: made.get(name, conv.values.get(name)) for name in layout.members}).as_value().value
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_each_part_gets_its_job(name: str, rate: float, rng: random.Random) -> None:
+    params = SHAPES[name]
+    intake = Intake(params)
+    program = [_conv(rng, params) for _ in range(30)]
+    taken: dict[str, list[int]] = {part: [] for part in LAYOUTS}
+
+    async def control(ctx: Any) -> None:
+        for index, conv in enumerate(program):
+            while rng.random() >= rate:
+                await ctx.tick()
+            ctx.set(intake.valid, 1)
+            ctx.set(intake.instruction, int.from_bytes(encode(conv), "little"))
+            ctx.set(intake.index, index)
+            ready = 0
+            while not ready:
+                running = rng.random() < (1 + rate) / 2
+                ctx.set(intake.run, running)
+                assert not ctx.get(intake.bad)
+                ready = ctx.get(intake.ready)
+                assert running or not ready
+                await ctx.tick()
+            ctx.set(intake.valid, 0)
+
+    sinks = [sink(getattr(intake, part), taken[part], len(program), rng, rate) for part in LAYOUTS]
+    # The sinks come first: what they take decides whether the intake is ready in the same cycle.
+    run(intake, *sinks, control)
+    for part, layout in LAYOUTS.items():
+        assert taken[part] == [_job(layout, conv, index, params) for index, conv in enumerate(program)], part
+
+
+@pytest.mark.parametrize(
+    ("field", "raw"), [("out_h", 0), ("kernel_w", 0), ("stride_h", 7), ("table", 3), ("out_lane", 1), ("out_lane", 8)]
+)
+def test_an_illegal_instruction_makes_no_jobs(field: str, raw: int, rng: random.Random) -> None:
+    params = SHAPES["tall"]
+    intake = Intake(params)
+    spec = BY_KIND[Kind.CONV]
+    bits = int.from_bytes(encode(_conv(rng, params)), "little")
+    mask = (1 << spec.field(field).width) - 1
+    bits = (bits & ~(mask << spec.offsets[field])) | raw << spec.offsets[field]
+
+    async def control(ctx: Any) -> None:
+        ctx.set(intake.run, 1)
+        ctx.set(intake.valid, 1)
+        ctx.set(intake.index, 77)
+        ctx.set(intake.instruction, bits)
+        for part in LAYOUTS:
+            ctx.set(getattr(intake, part).ready, 1)
+        cycles = 0
+        while not ctx.get(intake.bad):
+            await ctx.tick()
+            cycles += 1
+        assert cycles < 5
+        assert ctx.get(intake.bad_index) == 77
+        for _ in range(10):
+            assert not ctx.get(intake.ready)
+            assert not any(ctx.get(getattr(intake, part).valid) for part in LAYOUTS)
+            await ctx.tick()
+
+    run(intake, control)

@@ -1,0 +1,66 @@
+"""The landing queue: words that were given a place find it, in order, however long they travel."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from hw.landing import LandingQueue
+from tests.hw.streams import run, sink
+
+
+@pytest.mark.parametrize("depth", [2, 8])
+@pytest.mark.parametrize(("offer", "take"), [(1.0, 1.0), (0.4, 1.0), (1.0, 0.4), (0.6, 0.6)])
+@pytest.mark.parametrize("travel", [0, 1, 5])
+def test_words_land_in_order(depth: int, offer: float, take: float, travel: int, rng: random.Random) -> None:
+    queue = LandingQueue(8, depth)
+    words = [rng.getrandbits(8) for _ in range(200)]
+    taken: list[int] = []
+    refused = 0
+
+    async def pipeline(ctx: Any) -> None:
+        """Reserves places as it may; each word arrives `travel` cycles later."""
+        nonlocal refused
+        flying: deque[int | None] = deque([None] * travel)
+        left = list(words)
+        while left or any(word is not None for word in flying):
+            free = ctx.get(queue.free)
+            reserves = bool(left) and free and rng.random() < offer
+            refused += not free
+            flying.append(left.pop(0) if reserves else None)
+            word = flying.popleft()
+            ctx.set(queue.reserve, reserves)
+            ctx.set(queue.push, word is not None)
+            ctx.set(queue.word, rng.getrandbits(8) if word is None else word)
+            await ctx.tick()
+        ctx.set(queue.reserve, 0)
+        ctx.set(queue.push, 0)
+
+    run(queue, pipeline, sink(queue.o, taken, len(words), rng, take))
+    assert taken == words
+    assert refused > 0 or depth >= travel + LandingQueue.TURNAROUND
+
+
+@pytest.mark.parametrize("travel", [1, 6])
+def test_a_deep_queue_passes_a_word_a_cycle(travel: int, rng: random.Random) -> None:
+    queue = LandingQueue(8, 8)
+    taken: list[int] = []
+    cycles = 0
+
+    async def pipeline(ctx: Any) -> None:
+        nonlocal cycles
+        flying: deque[bool] = deque([False] * travel)
+        while len(taken) < 100:
+            assert ctx.get(queue.free)
+            flying.append(True)
+            ctx.set(queue.reserve, 1)
+            ctx.set(queue.push, flying.popleft())
+            ctx.set(queue.word, cycles % 256)
+            await ctx.tick()
+            cycles += 1
+
+    run(queue, pipeline, sink(queue.o, taken, 100, rng))
+    assert cycles <= 100 + travel + LandingQueue.TURNAROUND
