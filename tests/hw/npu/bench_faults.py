@@ -12,7 +12,7 @@ from cocotbext.axi import AxiResp
 from hw.spec import isa, regs
 from hw.spec.isa import Unit
 from hw.spec.regs import Cause
-from tests.hw.npu.host import MEMORY_BYTES, Host
+from tests.hw.npu.host import Host
 
 SOURCE_WORD = 0x200
 TARGET_WORD = 0x400
@@ -168,5 +168,5 @@ async def reset_at_any_moment(dut: Any) -> None:
         await ClockCycles(dut.clk, host.rng.randrange(1, 900))
         await host.reset()
         await _bus_is_quiet(host)
-        host.ram.write(0, bytes(MEMORY_BYTES))
+        host.ram.write(0, bytes(host.memory_bytes))
         await _good_program_runs(host)

@@ -7,14 +7,14 @@ from typing import Any
 import cocotb
 
 from hw.spec import isa, regs
-from tests.hw.npu.host import MEMORY_BYTES, Host
+from tests.hw.npu.host import Host
 from tests.hw.npu.programs import MoveModel, random_round_trip
 
 
 async def _moves(dut: Any, name: str, stalls: float, pairs: int) -> None:
     host = await Host(dut, name).begin(stalls)
-    words = MEMORY_BYTES // host.word
-    image = host.rng.randbytes(MEMORY_BYTES)
+    words = host.memory_bytes // host.word
+    image = host.rng.randbytes(host.memory_bytes)
     host.ram.write(0, image)
     half = words // 2
     done = {"LOAD": 0, "STORE": 0}
@@ -23,13 +23,13 @@ async def _moves(dut: Any, name: str, stalls: float, pairs: int) -> None:
         moves += random_round_trip(host.rng, host.params, range(half // 2, half), range(half, words), done)
     program = [host.begin_instruction(), *moves, isa.make("END")]
     host.put(program)
-    before = host.ram.read(0, MEMORY_BYTES)
-    model = MoveModel([before[i : i + host.word] for i in range(0, MEMORY_BYTES, host.word)])
+    before = host.ram.read(0, host.memory_bytes)
+    model = MoveModel([before[i : i + host.word] for i in range(0, host.memory_bytes, host.word)])
     for move in moves:
         model.run(move)
     status = await host.run(program)
     assert status == {"busy": 0, "done": 1, "error": 0, "cause": 0, "unit": 0}
-    assert host.ram.read(0, MEMORY_BYTES) == b"".join(model.memory)
+    assert host.ram.read(0, host.memory_bytes) == b"".join(model.memory)
     loaded = sum(m["n0"] * m["n1"] * m["n2"] for m in moves[::2])
     assert await host.read("LOAD_BUSY") == await host.read("WRITE_BEATS") == await host.read("STORE_BUSY") == loaded
     assert await host.read("READ_BEATS") == loaded + len(program) * isa.INSTRUCTION_BYTES // host.word

@@ -12,7 +12,7 @@ from hw.spec.isa import Instruction, Kind, TableUse, Target, Unit
 from sim.isa_sim.machine import blank_machine
 from sim.isa_sim.simulator import semantics
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
-from tests.hw.npu.host import MEMORY_BYTES, Host
+from tests.hw.npu.host import Host
 from tests.hw.vector.cases import Maker
 
 IMAGE_WORD = 0x800
@@ -35,14 +35,14 @@ def _with_loaded_tables(program: list[Instruction]) -> list[Instruction]:
 
 
 def _program(host: Host, work: list[Instruction]) -> list[Instruction]:
-    """Fill both memories, do the work, store the whole scratchpad."""
+    """Fill both memories, do the work, store the scratchpad as far as it is used."""
     p = host.params
-    weights_at, results_at = IMAGE_WORD + p.scratch_words, IMAGE_WORD + p.scratch_words + p.weight_words
+    weights_at, results_at = IMAGE_WORD + SCRATCH_WORDS, IMAGE_WORD + SCRATCH_WORDS + p.weight_words
     fill = [
-        isa.make("LOAD", dram=IMAGE_WORD, n0=p.scratch_words),
+        isa.make("LOAD", dram=IMAGE_WORD, n0=SCRATCH_WORDS),
         isa.make("LOAD", dram=weights_at, n0=p.weight_words, target=Target.WEIGHT),
     ]
-    store = isa.make("STORE", dram=results_at, n0=p.scratch_words)
+    store = isa.make("STORE", dram=results_at, n0=SCRATCH_WORDS)
     done = dict.fromkeys(isa.QUEUED_UNITS, 0)
     body = [_after(instruction, done) for instruction in (*fill, *work, store)]
     return [host.begin_instruction(), *body, _after(isa.make("END"), {**done, Unit.CONTROL: 0})]
@@ -53,23 +53,23 @@ async def _compare(host: Host, stalls: float, mac: int, vectors: tuple[Kind, ...
     p = host.params
     case = random_case(host.rng.getrandbits(32), p, mac)
     convolutions = _with_loaded_tables(case.program)
-    maker = Maker(host.rng, p)
+    maker = Maker(host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024))
     work = [*convolutions, *(maker.instruction(kind) for kind in vectors)]
     program = _program(host, work)
-    image = bytearray(host.rng.randbytes(MEMORY_BYTES))
+    image = bytearray(host.rng.randbytes(host.memory_bytes))
     at = IMAGE_WORD * host.word
     image[at : at + SCRATCH_WORDS * host.word] = case.scratch.tobytes()
-    at += p.scratch_words * host.word
+    at += SCRATCH_WORDS * host.word
     image[at : at + case.weights.size] = case.weights.tobytes()
     host.ram.write(0, bytes(image))
     host.put(program)
-    before = host.ram.read(0, MEMORY_BYTES)
+    before = host.ram.read(0, host.memory_bytes)
     status = await host.run(program)
     assert status == regs.unpack("STATUS", regs.pack("STATUS", done=1))
     machine = blank_machine(p, np.frombuffer(before, np.uint8).copy())
     for instruction in program:
         semantics(instruction.kind)(machine, instruction)
-    found = np.frombuffer(host.ram.read(0, MEMORY_BYTES), np.uint8)
+    found = np.frombuffer(host.ram.read(0, host.memory_bytes), np.uint8)
     expected = np.frombuffer(machine.dram.tobytes(), np.uint8)
     different = np.flatnonzero(found != expected)
     lines = "\n".join(isa.disassemble(i) for i in work)

@@ -6,7 +6,7 @@ import itertools
 import json
 import os
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import cocotb
@@ -16,27 +16,31 @@ from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 
 from hw.spec import isa, regs
 from hw.spec.params import HardwareParams, from_dict
+from tests.hw.npu.bursts import BurstRules
 
 PARAMS_VARIABLE = "INTLOOM_NPU_PARAMS"
 SEED_VARIABLE = "INTLOOM_NPU_SEED"
-MEMORY_BYTES = 1 << 18
+MEMORY_WORDS = 1 << 16
 MEMORY_BASE = 0x3_4000_0000
 """Where the memory base register points; the memory model repeats itself there."""
 PROGRAM_WORD = 5
 """Not on any boundary."""
 PERIOD_NS = 10
-CHANNELS = {
-    "ar": ("arid", "araddr", "arlen", "arsize", "arburst", "arlock", "arcache", "arprot", "arqos"),
-    "aw": ("awid", "awaddr", "awlen", "awsize", "awburst", "awlock", "awcache", "awprot", "awqos"),
-    "w": ("wdata", "wstrb", "wlast"),
+MASTER = {
+    "aw": ("id", "addr", "len", "size", "burst", "lock", "cache", "prot", "qos"),
+    "w": ("data", "strb", "last"),
+    "b": ("id", "resp"),
+    "ar": ("id", "addr", "len", "size", "burst", "lock", "cache", "prot", "qos"),
+    "r": ("id", "data", "resp", "last"),
 }
-SLAVE_CHANNELS = {"b": ("bresp",), "r": ("rdata", "rresp")}
+SLAVE = {"aw": ("addr", "prot"), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr", "prot"), "r": ("data", "resp")}
 
 
 class Poison:
     """A range of memory that answers with an error."""
 
-    def __init__(self) -> None:
+    def __init__(self, size: int) -> None:
+        self.size = size
         self.low = self.high = 0
         self.response = AxiResp.OKAY
 
@@ -46,15 +50,15 @@ class Poison:
 
     def hits(self, address: int) -> bool:
         """Whether the byte at `address` is poisoned."""
-        return self.low <= address % MEMORY_BYTES < self.high
+        return self.low <= address % self.size < self.high
 
 
 class PoisonedRam(AxiRam):
     """AxiRam whose poisoned words answer SLVERR or DECERR."""
 
-    def __init__(self, dut: Any) -> None:
-        super().__init__(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=MEMORY_BYTES)
-        self.poison = Poison()
+    def __init__(self, dut: Any, size: int) -> None:
+        super().__init__(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=size)
+        self.poison = Poison(size)
         self._patch(self.read_if, self.read_if.r_channel, "rresp", "_read")
         self._patch(self.write_if, self.write_if.b_channel, "bresp", "_write")
 
@@ -75,6 +79,30 @@ class PoisonedRam(AxiRam):
         channel.send = answered
 
 
+Passed = Callable[[str, dict[str, int]], None]
+
+
+class Channel:
+    """One channel of a port; what is offered on it stays, unchanged, until it is taken."""
+
+    def __init__(self, dut: Any, prefix: str, name: str, fields: Sequence[str]) -> None:
+        self.name = name
+        self._valid, self._ready = (getattr(dut, f"{prefix}_{name}{end}") for end in ("valid", "ready"))
+        self._fields = {field: getattr(dut, f"{prefix}_{name}{field}") for field in fields}
+        self._held: dict[str, int] | None = None
+
+    def look(self) -> dict[str, int] | None:
+        """What is passing in this cycle, if anything."""
+        if not int(self._valid.value):
+            assert self._held is None, f"{self.name}valid fell before {self.name}ready"
+            return None
+        now = {field: int(signal.value) for field, signal in self._fields.items()}
+        assert self._held in (None, now), f"{self.name} changed before it was taken: {self._held} to {now}"
+        taken = bool(int(self._ready.value))
+        self._held = None if taken else now
+        return now if taken else None
+
+
 class Host:
     """One accelerator with its memory, as a driver sees it."""
 
@@ -83,20 +111,23 @@ class Host:
         self.params: HardwareParams = from_dict(json.loads(os.environ[PARAMS_VARIABLE]))
         self.rng = random.Random(f"{os.environ[SEED_VARIABLE]} {name}")
         self.word = self.params.word_bytes
+        self.memory_bytes = MEMORY_WORDS * self.word
 
     async def begin(self, stalls: float = 0.0) -> Host:
         """Clock, bus partners, monitors, reset; each side of every channel pauses in a share `stalls` of the cycles."""
         cocotb.start_soon(Clock(self.dut.clk, PERIOD_NS, unit="ns").start())
         self.dut.rst.value = 1
-        self.ram = PoisonedRam(self.dut)
+        self.ram = PoisonedRam(self.dut, self.memory_bytes)
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axi"), self.dut.clk, self.dut.rst)
         self.set_stalls(stalls)
         await ClockCycles(self.dut.clk, 3)
         self.dut.rst.value = 0
         await ClockCycles(self.dut.clk, 2)
-        for prefix, channels in (("m_axi", CHANNELS), ("s_axi", SLAVE_CHANNELS)):
-            for channel, payload in channels.items():
-                cocotb.start_soon(self._monitor(prefix, channel, payload))
+        rules = BurstRules(self.params)
+        watched = [Channel(dut=self.dut, prefix="m_axi", name=name, fields=fields) for name, fields in MASTER.items()]
+        cocotb.start_soon(self._watch(watched, rules.passed))
+        watched = [Channel(dut=self.dut, prefix="s_axi", name=name, fields=fields) for name, fields in SLAVE.items()]
+        cocotb.start_soon(self._watch(watched))
         return self
 
     def set_stalls(self, share: float) -> None:
@@ -108,22 +139,14 @@ class Host:
             channel.set_pause_generator(pauses if share else None)
             channel.pause = False
 
-    async def _monitor(self, prefix: str, channel: str, payload: Sequence[str]) -> None:
-        """What is offered stays and does not change until it is taken; bursts are legal."""
-        valid = getattr(self.dut, f"{prefix}_{channel}valid")
-        ready = getattr(self.dut, f"{prefix}_{channel}ready")
-        signals = [getattr(self.dut, f"{prefix}_{name}") for name in payload]
-        held = None
+    async def _watch(self, channels: Sequence[Channel], passed: Passed = lambda _name, _payload: None) -> None:
+        """Look at all channels at every clock edge; tell `passed` of each transfer."""
         while True:
             await RisingEdge(self.dut.clk)
-            offered = int(valid.value)
-            if held is not None:
-                assert offered, f"{channel}valid fell before {channel}ready"
-            if not offered:
-                continue
-            now = tuple(int(s.value) for s in signals)
-            assert held is None or now == held, f"{channel} changed before it was taken: {held} to {now}"
-            held = None if int(ready.value) else now
+            for channel in channels:
+                payload = channel.look()
+                if payload is not None:
+                    passed(channel.name, payload)
 
     async def read(self, name: str) -> int:
         """A register's value."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import xml.etree.ElementTree as ET
+from functools import cache
 from pathlib import Path
 
 import cocotb_tools.config
@@ -35,6 +36,7 @@ def _plan(verilog: str) -> BuildPlan:
     )
 
 
+@cache
 def simulator(params: HardwareParams) -> Build:
     """The simulator of `params`, from the cache or built now."""
     return build(_plan(generate_verilog(params)))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.params import HardwareParams, preset
+from hw.spec.params import PRESETS, HardwareParams
 
 from .simulate import run_cocotb
 
@@ -15,22 +15,13 @@ ODD = HardwareParams(
     axi_addr_bits=36, axi_burst=4, axi_outstanding=2, queue_depth=2, trace=False,
 )  # fmt: skip
 """Unequal sides, one requantiser, a tiny weight memory, short bursts and queues."""
-SHAPES = {"nano": preset("nano"), "odd": ODD, "base": preset("base")}
+SHAPES = {**PRESETS, "odd": ODD}
+BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("shape", SHAPES)
-def test_programs_of_moves_match_the_model_under_stalls(shape: str, tmp_path: Path, seed: int) -> None:
-    run_cocotb(SHAPES[shape], "tests.hw.npu.bench_moves", tmp_path, seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", ["nano", "odd"])
-def test_every_fault_is_reported_and_survived(shape: str, tmp_path: Path, seed: int) -> None:
-    run_cocotb(SHAPES[shape], "tests.hw.npu.bench_faults", tmp_path, seed)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("shape", ["nano", "odd"])
-def test_every_instruction_equals_the_instruction_simulator(shape: str, tmp_path: Path, seed: int) -> None:
-    run_cocotb(SHAPES[shape], "tests.hw.npu.bench_units", tmp_path, seed)
+@pytest.mark.parametrize("bench", BENCHES)
+def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
+    """Moves equal their model, every fault is survived, every instruction equals the instruction simulator."""
+    run_cocotb(SHAPES[shape], f"tests.hw.npu.{BENCHES[bench]}", tmp_path, seed)
