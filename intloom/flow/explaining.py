@@ -2,14 +2,17 @@
 
 onnxruntime has no integer kernel for some layers (ConvTranspose, int8 activations in QDQ form) and computes them in
 float; its single results may then differ by one, and everything behind such a layer differs after it. Fed with
-onnxruntime's own inputs, each integer layer must give onnxruntime's bytes, and each float layer may differ by one
-step before its table in at most one value of ten thousand. If all do, the end results differ for these roundings
-alone; if any does not, the difference is real.
+onnxruntime's own inputs, each integer layer must give onnxruntime's bytes, and each float layer may differ where the
+exact sum lies so near to a tie that a float32 sum may fall on its other side (`sim.golden.straying`), in at most one
+value of ten thousand. If all do, the end results differ for these roundings alone; if any does not, the difference is
+real.
+
+Such a rate shows only over many values: where a small layer exceeds it on one input, it is judged over further ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -24,15 +27,25 @@ from hw.spec.arith import Match
 from intloom.models import load_onnx
 from intloom.preprocess import optimised
 from sim.golden import run_graph
+from sim.golden.registry import Context, operation
+from sim.golden.straying import strayed
 
-from .host import Array, Int8, run_with_outputs, with_outputs
+from .feeding import seeded_input
+from .host import Array, HostSide, Int8, open_session, run_session, with_outputs
+from .regions import all_inputs
 
 ONE_IN = 10_000
 """Of so many values of a layer that onnxruntime computes in float, one may differ."""
+_ENOUGH = 10 * ONE_IN
+"""So many values of a layer tell its rate."""
+_MOST_RUNS = 20
 _FLOAT_OPERATORS = {"Conv", "ConvTranspose", "Gemm", "MatMul", "FusedConv", "FusedGemm", "FusedMatMul"} | {
     # They sum up dequantised values, so that ties fall by the order of the values.
     "AveragePool", "QLinearAveragePool", "ReduceMean",
 }  # fmt: skip
+
+Run = tuple[Mapping[str, Array], Mapping[str, Int8]]
+"""The model's inputs, and the integer graph's own for them."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -45,14 +58,33 @@ class LayerVerdict:
     different: int
     in_float: bool
     """Whether onnxruntime computes it in float."""
-    one_step: bool
-    """Whether every difference is one step before the layer's table."""
+    ties: bool
+    """Whether every difference is at a tie that float32 may fall to either side of."""
+    further: LayerVerdict | None = None
+    """Over further inputs, where the values of one are too few to tell how often the layer differs."""
+
+    @property
+    def excusable(self) -> bool:
+        """Whether onnxruntime's float kernel explains each difference by itself, however many there are."""
+        return not self.different or (self.in_float and self.ties)
 
     @property
     def holds(self) -> bool:
         """Whether onnxruntime's float kernel explains what differs."""
-        allowed = max(1, self.values // ONE_IN) if self.in_float and self.one_step else 0
-        return self.different <= allowed
+        if self.further is not None:
+            return self.excusable and self.further.holds
+        return self.excusable and self.different <= max(1, self.values // ONE_IN)
+
+    @property
+    def counts(self) -> str:
+        """In how many values it differs."""
+        here = f"{self.different} of {self.values} values"
+        return here if self.further is None else f"{here}, and {self.further.counts} over further inputs"
+
+    def and_(self, other: LayerVerdict) -> LayerVerdict:
+        """The verdict over the values of both."""
+        values, different = self.values + other.values, self.different + other.different
+        return replace(self, values=values, different=different, ties=self.ties and other.ties)
 
 
 @dataclass(frozen=True)
@@ -70,12 +102,12 @@ class Explanation:
     def text(self) -> str:
         """The reason as a sentence, or the layers that have no excuse."""
         if real := [v for v in self.layers if not v.holds]:
-            names = "; ".join(f"{v.layer} in {v.different} of {v.values} values of {v.tensor}" for v in real[:4])
+            names = "; ".join(f"{v.layer} in {v.counts} of {v.tensor}" for v in real[:4])
             return f"not explained by onnxruntime's float kernels: on its own inputs, these layers differ: {names}"
         rounded = [v for v in self.layers if v.different]
         if not rounded:
             return f"not explained: on onnxruntime's own inputs, each of {len(self.layers)} layers gives its bytes"
-        names = ", ".join(f"{v.layer} ({v.different} of {v.values} values by one step)" for v in rounded)
+        names = ", ".join(f"{v.layer} ({v.counts}, all at ties)" for v in rounded)
         return (
             f"onnxruntime computes in float: {names}; on its own inputs, each of the other "
             f"{len(self.layers) - len(rounded)} layers gives its bytes"
@@ -84,11 +116,78 @@ class Explanation:
 
 def explain(folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]) -> Explanation:
     """Judge every layer of `folded` on what onnxruntime computes for `feeds`; `inputs` are the graph's own."""
-    proto, graph = load_onnx(model), folded.graph
-    theirs = {**inputs, **_their_tensors(proto, folded, feeds)}
-    # What is shown decides which kernels onnxruntime finds, so they are read off the file that gave the tensors.
-    in_float = float_nodes(with_outputs(proto, dict.fromkeys(_visible_names(proto, folded).values())))
-    return Explanation(tuple(_judge(graph, part, theirs, in_float) for part in visible_parts(graph, set(theirs))))
+    return LayerJudge(folded, load_onnx(model)).settled([(feeds, inputs)])
+
+
+def further_runs(folded: FoldedModel, feeds: Mapping[str, Array], count: int) -> Iterator[Run]:
+    """Seeded inputs of the same shapes and types, and what the host makes of them."""
+    host = HostSide(folded)
+    for seed in range(count):
+        other = {n: _seeded_like(array, seed) for n, array in feeds.items()}
+        yield other, all_inputs(folded, host, other, Match.ORT)
+
+
+def _seeded_like(array: Array, seed: int) -> Array:
+    if np.issubdtype(array.dtype, np.floating):
+        return seeded_input(array.shape, seed).astype(array.dtype)
+    return np.random.default_rng(seed).choice(array.ravel(), array.shape)
+
+
+class LayerJudge:
+    """Judges the layers of a model, each on onnxruntime's own inputs."""
+
+    def __init__(self, folded: FoldedModel, proto: onnx.ModelProto) -> None:
+        self._folded, self._graph = folded, folded.graph
+        self._names = _visible_names(proto, folded)
+        self._shown = list(dict.fromkeys(self._names.values()))
+        shown = with_outputs(proto, self._shown)
+        self._session = open_session(shown.SerializeToString())
+        # What is shown decides which kernels onnxruntime finds, so they are read off the file that gives the tensors.
+        self._in_float = float_nodes(shown)
+        self._parts = tuple(visible_parts(self._graph, {*self._graph.inputs, *self._names}))
+
+    def settled(self, runs: Sequence[Run]) -> Explanation:
+        """Every layer's verdict over the values of all runs, and over further inputs where these are too few."""
+        found = self.over(runs).layers
+        frequent = [v for v in found if not v.holds]
+        if not frequent or not all(v.excusable for v in found):
+            return Explanation(found)
+        wanted = max(-(-_ENOUGH * len(runs) // v.values) for v in frequent)
+        more = self.over(further_runs(self._folded, runs[0][0], min(wanted, _MOST_RUNS))).layers
+        return Explanation(
+            tuple(v if v.holds else replace(v, further=other) for v, other in zip(found, more, strict=True))
+        )
+
+    def over(self, runs: Iterable[Run]) -> Explanation:
+        """Every layer's verdict over the values of all runs together."""
+        total: dict[str, LayerVerdict] = {}
+        for feeds, inputs in runs:
+            theirs = {**inputs, **self._their_tensors(feeds)}
+            for part in self._parts:
+                verdict = self._judge(part, theirs)
+                seen = total.get(verdict.tensor)
+                total[verdict.tensor] = seen.and_(verdict) if seen else verdict
+        return Explanation(tuple(total.values()))
+
+    def _their_tensors(self, feeds: Mapping[str, Array]) -> dict[str, Int8]:
+        """Every tensor of the graph that onnxruntime has too, as the accelerator's int8."""
+        values = run_session(self._session, self._shown, feeds)
+        return {t: _as_int8(values[name], self._graph.tensors[t].shape) for t, name in self._names.items()}
+
+    def _judge(self, part: IntGraph, theirs: Mapping[str, Int8]) -> LayerVerdict:
+        name, inputs = part.outputs[0], {n: theirs[n] for n in part.inputs}
+        different = run_graph(part, inputs, match=Match.ORT)[name] != theirs[name]
+        # A layer that no tensor shows by itself (its table merged into it, then a Concat) counts with what follows.
+        floats = [n for n in part.nodes if self._in_float & set(n.origin)]
+        near = (_run_strayed(part, inputs, floats, way) == theirs[name] for way in (-1, 1) if different.any())
+        return LayerVerdict(
+            layer=part.nodes[-1].name,
+            tensor=name,
+            values=int(different.size),
+            different=int(np.count_nonzero(different)),
+            in_float=bool(floats),
+            ties=bool(np.logical_or.reduce([~different, *near]).all()),
+        )
 
 
 def float_nodes(proto: onnx.ModelProto) -> set[str]:
@@ -111,46 +210,17 @@ def visible_parts(graph: IntGraph, visible: set[str]) -> Iterator[IntGraph]:
             yield IntGraph(node.name, tensors, nodes, tuple(read), (node.output,))
 
 
-def _judge(graph: IntGraph, part: IntGraph, theirs: Mapping[str, Int8], in_float: set[str]) -> LayerVerdict:
-    name, last = part.outputs[0], part.nodes[-1]
-    inputs = {n: theirs[n] for n in part.inputs}
-    different = run_graph(part, inputs, match=Match.ORT)[name] != theirs[name]
-    one_step = True
-    if different.any():
-        floats = {n.name for n in part.nodes if in_float & set(n.origin)} or {last.name}
-        moved = (
-            replace(part, nodes=tuple(_moved(n, step) if n.name in floats else n for n in part.nodes))
-            for step in (-1, 0, 1)
+def _run_strayed(part: IntGraph, inputs: Mapping[str, Int8], floats: list[Node], direction: int) -> Int8:
+    """The part's result with all sums of some nodes as far up or down as float32 may stray."""
+    values = {name: array[0] for name, array in inputs.items()}
+    context = Context(Match.ORT, part.tensors)
+    for node in part.nodes:
+        operands = [values[n] for n in node.inputs]
+        moved = node in floats
+        values[node.output] = (
+            strayed(node, operands, context, direction) if moved else operation(node)(node, operands, context)
         )
-        near = [run_graph(p, inputs, match=Match.ORT)[name] == theirs[name] for p in moved]
-        one_step = bool(np.logical_or.reduce(near).all())
-    return LayerVerdict(
-        layer=last.name,
-        tensor=name,
-        values=int(different.size),
-        different=int(np.count_nonzero(different)),
-        # A layer that no tensor shows by itself (its table merged into it, then a Concat) counts with what follows.
-        in_float=any(in_float & set(n.origin) for n in part.nodes),
-        one_step=one_step,
-    )
-
-
-def _moved(node: Node, step: int) -> Node:
-    """The node with every result `step` higher before its table; as it is, if it cannot hold a table."""
-    if not hasattr(node, "table"):
-        return node
-    results = np.arange(256, dtype=np.uint8).view(np.int8).astype(np.int16)
-    near = np.clip(results + step, -128, 127).astype(np.int8)
-    if node.table is not None:
-        near = np.frombuffer(node.table, np.int8)[near.view(np.uint8)]
-    return replace(node, table=near.tobytes())  # type: ignore[call-arg]  # it has the field
-
-
-def _their_tensors(proto: onnx.ModelProto, folded: FoldedModel, feeds: Mapping[str, Array]) -> dict[str, Int8]:
-    """Every tensor of the graph that onnxruntime has too, as the accelerator's int8."""
-    wanted = _visible_names(proto, folded)
-    values = run_with_outputs(proto, list(dict.fromkeys(wanted.values())), feeds)
-    return {t: _as_int8(values[name], folded.graph.tensors[t].shape) for t, name in wanted.items()}
+    return values[part.outputs[0]][None]
 
 
 def _visible_names(proto: onnx.ModelProto, folded: FoldedModel) -> dict[str, str]:

@@ -32,7 +32,11 @@ def open_session(model: bytes) -> ort.InferenceSession:
 
 def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
     """Some values of a model by onnxruntime with its default optimisation."""
-    session = open_session(with_outputs(model, names).SerializeToString())
+    return run_session(open_session(with_outputs(model, names).SerializeToString()), names, feeds)
+
+
+def run_session(session: ort.InferenceSession, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
+    """Some outputs of an open session; `feeds` may hold more than its inputs."""
     wanted = {i.name for i in session.get_inputs()}
     values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
     return dict(zip(names, values, strict=True))

@@ -21,6 +21,8 @@ from tests.support.parity import assert_equal, assert_layers_close, graph_inputs
 pytestmark = [pytest.mark.slow, pytest.mark.evidence]
 
 TASKS = ("yolov8n", "yolov8n-seg", "yolov8n-pose", "yolov8n-cls")
+IMAGES = 16
+"""They give every convolution of a detector at 320 at least 100,000 values, which a rate of 1 in 10,000 needs."""
 SECONDS_FOR_640 = 3.0
 """For YOLOv8n at 640, on one core."""
 
@@ -57,9 +59,11 @@ def test_tasks_in_uint8(name: str, form: Form, head: Head, tmp_path: Path, rng: 
 @pytest.mark.parametrize("head", list(Head))
 @pytest.mark.parametrize("name", TASKS)
 def test_tasks_in_int8(name: str, head: Head, tmp_path: Path, rng: random.Random) -> None:
-    """onnxruntime runs these convolutions in float: each layer on its inputs differs by one step, and hardly ever."""
+    """onnxruntime runs these convolutions in float: each layer on its inputs differs only at ties, and hardly ever."""
     model = quantised(tmp_path, name, 320, head=head, activations=ActivationType.INT8)
-    print(f"{name} 320 int8 {head}: {assert_layers_close(model, rng.getrandbits(32))} layers")
+    layers = assert_layers_close(model, rng.getrandbits(32), images=IMAGES)
+    different, values = sum(v.different for v in layers), sum(v.values for v in layers if v.in_float)
+    print(f"{name} 320 int8 {head}: {different} of {values} values of float layers differ, all at ties")
 
 
 def test_the_golden_model_is_fast(tmp_path: Path, seed: int) -> None:

@@ -58,4 +58,4 @@ def test_whole_quantised_heads(task: str, tmp_path: Path, rng: random.Random) ->
 def test_int8_activations_layer_by_layer(tmp_path: Path, rng: random.Random) -> None:
     """onnxruntime runs int8 convolutions in float: on its own inputs, a layer differs by one, and hardly ever."""
     model = quantised(tmp_path, "yolov8n", 160, activations=ActivationType.INT8)
-    assert assert_layers_close(model, rng.getrandbits(32)) > 60
+    assert len(assert_layers_close(model, rng.getrandbits(32))) > 60
