@@ -1,0 +1,118 @@
+"""What load and store share: each move's bursts and places, independently of each other, and none after a halt."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hw.dma.front import MoveFront
+from hw.dma.places import PLACE_LAYOUT
+from hw.spec import isa
+from hw.spec.isa import Instruction, Kind
+from hw.spec.params import preset
+from tests.hw.dma.test_load import BASE, random_move, words_of
+from tests.hw.streams import Process, run, sink
+
+PARAMS = preset("nano").replace(axi_outstanding=4)
+PAGE = 4096 // PARAMS.word_bytes
+Burst = tuple[int, int, int]
+
+
+def _offer(front: MoveFront, moves: list[Instruction], rng: random.Random, taken: list[int]) -> Process:
+    async def offer(ctx: Any) -> None:
+        ctx.set(front.base, BASE)
+        for index, move in enumerate(moves):
+            while rng.random() < 0.3:
+                await ctx.tick()
+            ctx.set(front.valid, 1)
+            ctx.set(front.instruction, int.from_bytes(isa.encode(move), "little"))
+            ctx.set(front.index, index)
+            ready = 0
+            while not ready:
+                *_, ready = await ctx.tick().sample(front.ready)
+            taken.append(index)
+            ctx.set(front.valid, 0)
+
+    return offer
+
+
+def _take_bursts(front: MoveFront, rng: random.Random, bursts: list[Burst]) -> Process:
+    async def take(ctx: Any) -> None:
+        port = front.bursts
+        while True:
+            ctx.set(port.ready, rng.random() < 0.6)
+            *_, passes, burst = await ctx.tick().sample(port.valid & port.ready, port.payload)
+            if passes:
+                bursts.append((burst.addr, burst.beats_less_one + 1, burst.last))
+
+    return take
+
+
+def _gate(front: MoveFront, rng: random.Random, issued: list[int]) -> Process:
+    """Lets bursts leave at random and counts them."""
+
+    async def gate(ctx: Any) -> None:
+        while True:
+            may = rng.random() < 0.7
+            ctx.set(front.may_issue, may)
+            *_, leaves, last = await ctx.tick().sample(front.issued, front.issued_last)
+            if leaves:
+                assert may, "a burst left although it was held back"
+                issued.append(last)
+
+    return gate
+
+
+@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
+def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None:
+    front = MoveFront(PARAMS, kind)
+    moves = [random_move(rng, kind.name, PARAMS) for _ in range(4)]
+    words = [word for move in moves for word in words_of(move)]
+    bursts: list[Burst] = []
+    places: list[int] = []
+    issued: list[int] = []
+    run(
+        front, _offer(front, moves, rng, []), sink(front.places, places, len(words), rng, 0.6),
+        background=[_take_bursts(front, rng, bursts), _gate(front, rng, issued)],
+    )  # fmt: skip
+    assert [at + k for at, beats, _ in bursts for k in range(beats)] == [BASE + dram for dram, _ in words]
+    assert all(at // PAGE == (at + beats - 1) // PAGE and beats <= PARAMS.axi_burst for at, beats, _ in bursts)
+    assert sum(last for *_, last in bursts) == len(moves)
+    assert issued == [last for *_, last in bursts]
+    expected = [
+        {"target": move.values.get("target", 0), "addr": local, "index": index, "last": int(k == len(places_of) - 1)}
+        for index, move in enumerate(moves)
+        for places_of in [words_of(move)]
+        for k, (_, local) in enumerate(places_of)
+    ]
+    found = [PLACE_LAYOUT.from_bits(bits) for bits in places]
+    assert [{name: place[name] for name in PLACE_LAYOUT.members} for place in found] == expected
+
+
+@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
+def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Random) -> None:
+    front = MoveFront(PARAMS, kind)
+    moves = [random_move(rng, kind.name, PARAMS) for _ in range(12)]
+    bursts: list[Burst] = []
+    issued: list[int] = []
+    taken: list[int] = []
+
+    async def halt(ctx: Any) -> None:
+        ctx.set(front.places.ready, 1)
+        for _ in range(rng.randrange(20, 120)):
+            await ctx.tick()
+        ctx.set(front.halt, 1)
+        await ctx.tick()
+        before = len(taken), len(issued)
+        for _ in range(200):
+            assert not ctx.get(front.ready)
+            await ctx.tick()
+        assert (len(taken), len(issued)) == before, "something began after the halt"
+        assert len(bursts) == len(issued), "a burst that had left must come out"
+        assert not ctx.get(front.bursts.valid)
+
+    offer, take = _offer(front, moves, rng, taken), _take_bursts(front, rng, bursts)
+    run(front, halt, background=[offer, take, _gate(front, rng, issued)])
+    assert bursts
