@@ -1,4 +1,4 @@
-"""The epilogue's parts beside the requantisers, each against its model, with gaps in what they are given."""
+"""The epilogue and its parts beside the requantisers, against their models, with gaps in what they are given."""
 
 from __future__ import annotations
 
@@ -7,12 +7,16 @@ from typing import Any
 
 import pytest
 
+from hw.mac.accumulator import Accumulators
 from hw.mac.channels import ChannelStore
 from hw.mac.constants import Piece
+from hw.mac.epilogue import Epilogue
+from hw.mac.requantizer import RequantizerLane
 from hw.mac.residual import QUEUE_DEPTH, ResidualAdder
 from hw.mac.table import TableLookup
-from hw.spec.arith import Affine
-from hw.spec.params import HardwareParams, preset
+from hw.ports import READ_LATENCY
+from hw.spec.arith import Affine, Match, Scale
+from hw.spec.params import TABLE_BYTES, HardwareParams, preset
 from tests.hw.streams import run
 
 NANO = preset("nano")
@@ -163,3 +167,97 @@ def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
             await batch(ctx, law, [(rng.randbytes(lanes), rng.randbytes(lanes)) for _ in range(60)])
 
     run(adder, bench)
+
+
+class Work:
+    """What one instruction asks of an epilogue: constants, items, and the results that must come."""
+
+    def __init__(self, params: HardwareParams, rng: random.Random) -> None:
+        self.lanes, self.groups = params.lanes, params.cols // params.lanes
+        self.zero_point, self.use_table, self.residual = rng.randint(-128, 127), rng.randrange(2), rng.randrange(2)
+        self.biases = [rng.randint(-3000, 3000) for _ in range(params.cols)]
+        self.scales = [Scale(rng.randrange(1 << 23, 1 << 24), rng.randint(28, 34)) for _ in range(params.cols)]
+        self.table = rng.randbytes(TABLE_BYTES)
+        shift = rng.randint(4, 20)
+        self.law = Affine(rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), shift)
+        limit = 1 << 13
+        self.items = [
+            (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(40)
+        ]
+        self.operands = [rng.randbytes(self.lanes) for _ in self.items]
+        self.expected = [
+            [self._result(params, group * self.lanes + lane, sums[lane], operands[lane]) for lane in range(self.lanes)]
+            for (group, sums), operands in zip(self.items, self.operands, strict=True)
+        ]
+
+    def _result(self, params: HardwareParams, channel: int, total: int, operand: int) -> int:
+        value = RequantizerLane.model(
+            total, self.biases[channel], self.scales[channel], self.zero_point, Match(params.match)
+        )
+        value = TableLookup.model(value & 0xFF, self.table, bool(self.use_table))
+        if self.residual:
+            left, right = (byte - 256 if byte > 127 else byte for byte in (value, operand))
+            value = ResidualAdder.model(left, right, self.law) & 0xFF
+        return value
+
+    async def prepare(self, ctx: Any, epilogue: Epilogue) -> None:
+        """Write all constants; nothing is under way."""
+        for index, byte in enumerate(self.table):
+            await _write(ctx, epilogue, Piece.TABLE, index, byte)
+        for index, word in enumerate((self.law.m1, self.law.m2, self.law.c, self.law.c >> 32)):
+            await _write(ctx, epilogue, Piece.RESIDUAL, index, word & 0xFFFFFFFF)
+        words = [*self.biases, *(scale.mantissa | scale.shift << 24 for scale in self.scales)]
+        for index, word in enumerate(words):
+            await _write(ctx, epilogue, Piece.CHANNEL, index, word & 0xFFFFFFFF)
+        await ctx.tick().repeat(4)
+
+
+async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -> None:
+    """Items with gaps; sums and operands follow each of them by as many cycles as in the unit."""
+    tag = {"zp_out": work.zero_point, "use_table": work.use_table, "table_set": 0, "residual": work.residual}
+    ctx.set(epilogue.tag, tag)
+    late = max(Accumulators.DRAIN_LATENCY, READ_LATENCY)
+    gone: list[int | None] = [None] * late
+    coming, first = list(range(len(work.items))), True
+    while coming or any(number is not None for number in gone[-late:]):
+        now = coming.pop(0) if coming and rng.random() < 0.7 else None
+        ctx.set(epilogue.valid, now is not None)
+        ctx.set(epilogue.activate, int(first and now is not None and bool(work.residual)))
+        ctx.set(epilogue.shift, work.law.shift)
+        ctx.set(epilogue.even, work.law.even)
+        if now is not None:
+            ctx.set(epilogue.group, work.items[now][0])
+            first = False
+        sums, arrived = gone[-Accumulators.DRAIN_LATENCY], gone[-READ_LATENCY]
+        ctx.set(epilogue.residual_arrived, int(arrived is not None and bool(work.residual)))
+        for lane in range(work.lanes):
+            ctx.set(epilogue.sums[lane], rng.randint(-999, 999) if sums is None else work.items[sums][1][lane])
+            ctx.set(epilogue.residual[lane], rng.randrange(256) if arrived is None else work.operands[arrived][lane])
+        gone.append(now)
+        await ctx.tick()
+    for port in (epilogue.valid, epilogue.residual_arrived):
+        ctx.set(port, 0)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_sums_become_bytes(lanes: int, rng: random.Random) -> None:
+    params = _params(lanes)
+    epilogue = Epilogue(params)
+    found: list[list[int]] = []
+    works = [Work(params, rng) for _ in range(5)]
+
+    async def bench(ctx: Any) -> None:
+        for work in works:
+            await work.prepare(ctx, epilogue)
+            await _items(ctx, epilogue, work, rng)
+            await ctx.tick().repeat(Epilogue.RESIDUAL_LATENCY + 1)
+
+    async def watch(ctx: Any) -> None:
+        async for *_, valid, results in ctx.tick().sample(epilogue.result_valid, epilogue.results):
+            if valid:
+                found.append([results[lane] for lane in range(lanes)])
+
+    run(epilogue, bench, background=[watch])
+    expected = [result for work in works for result in work.expected]
+    assert found == expected
+    assert len({byte for result in expected for byte in result}) > 50
