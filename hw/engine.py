@@ -191,6 +191,7 @@ class Engine(wiring.Component):
         """Gather faults, and tell the watchdog what each unit is at."""
         m.submodules.watchdog = watchdog = Watchdog()
         m.submodules.faults = faults = FaultLatch()
+        at_work_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)))
         for unit in QUEUED_UNITS:
             port, source = ports[unit], faults.sources[unit]
             m.d.comb += [
@@ -199,7 +200,15 @@ class Engine(wiring.Component):
                 source.fault.unit.eq(unit),
                 source.fault.index.eq(port.fault_index),
             ]
-            self._suspect(m, watchdog.suspects[unit], queues.o[unit].payload.index, ~queues.empty[unit], port)
+            at_work, following = watchdog.suspects[2 * unit], watchdog.suspects[2 * unit + 1]
+            with m.If(port.valid & port.ready):
+                m.d.sync += at_work_index[unit].eq(port.index)
+            m.d.comb += [
+                at_work.valid.eq(~port.idle),
+                at_work.index.eq(at_work_index[unit]),
+                following.valid.eq(~queues.empty[unit]),
+                following.index.eq(queues.o[unit].payload.index),
+            ]
         decoding, silence = faults.sources[len(QUEUED_UNITS)], faults.sources[len(QUEUED_UNITS) + 1]
         m.d.comb += [
             decoding.valid.eq(dispatch.fault_valid),
@@ -211,19 +220,6 @@ class Engine(wiring.Component):
         ]
         wiring.connect(m, watchdog.port, silence)
         wiring.connect(m, faults.latched, wiring.flipped(self.fault))
-
-    def _suspect(
-        self, m: Module, suspect: data.View[data.StructLayout], first: Value, queued: Value, port: UnitPort
-    ) -> None:
-        """The instruction that a unit took last if it is at work, else the first in its queue."""
-        last = Signal(COUNT_BITS)
-        with m.If(port.valid & port.ready):
-            m.d.sync += last.eq(port.index)
-        m.d.comb += suspect.valid.eq(~port.idle | queued)
-        with m.If(port.idle):
-            m.d.comb += suspect.index.eq(first)
-        with m.Else():
-            m.d.comb += suspect.index.eq(last)
 
     def _beat(self) -> Value:
         bus = self.bus

@@ -8,6 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hw.memory.bank import NO_COLLISIONS
 from hw.spec.isa import QUEUED_UNITS
 from hw.spec.regs import COUNTERS, Stall, stall_counter
 
@@ -15,6 +16,9 @@ COUNTER_BITS = 32
 TURN_BITS = ceil_log2(len(COUNTERS))
 SHORT_BITS = TURN_BITS + 1
 """Bits of a short count: between two of its turns it grows by less than half of its range, or by just half."""
+
+BLOCK_RAM = NO_COLLISIONS | {"ram_style": "block"}
+"""Attributes of a memory too small for synthesis to put it into a block RAM by itself."""
 
 UNIT_EVENTS_LAYOUT = data.StructLayout({"busy": 1, "stall": len(Stall), "waiting": 1, "empty": 1, "done": 1})
 """What a unit and its queue did in a cycle; see `UnitPort` and `InstructionQueues`."""
@@ -44,7 +48,7 @@ class Counters(wiring.Component):
     """
 
     TURNS = 1 << ceil_log2(len(COUNTERS))
-    LATENCY = 1
+    LATENCY = 3
 
     def __init__(self) -> None:
         super().__init__(
@@ -60,9 +64,9 @@ class Counters(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """In one cycle a counter's short count and upper bits are read, in the next they make its value."""
+        """A counter's short count and upper bits are read, wait a cycle in registers, and make its value."""
         m = Module()
-        at = Signal(TURN_BITS)
+        at, next_turn = Signal(TURN_BITS), Signal(TURN_BITS)
         first_round = Signal(init=1)
         with m.If(self.launch):
             m.d.sync += [at.eq(0), first_round.eq(1)]
@@ -70,8 +74,8 @@ class Counters(wiring.Component):
             m.d.sync += at.eq(at + 1)
             with m.If(at == self.TURNS - 1):
                 m.d.sync += first_round.eq(0)
-        low = Signal(SHORT_BITS)
-        m.d.sync += [self.turn.eq(at), low.eq(self._short_count(m, at))]
+        next_low, low = Signal(SHORT_BITS), Signal(SHORT_BITS)
+        m.d.sync += [next_turn.eq(at), self.turn.eq(next_turn), next_low.eq(self._short_count(m, at)), low.eq(next_low)]
         self._extend(m, at, first_round, low)
         return m
 
@@ -94,9 +98,9 @@ class Counters(wiring.Component):
     def _extend(self, m: Module, at: Signal, first_round: Signal, low: Signal) -> None:
         """Upper bits, and the short count's top bit at its last turn: when that has fallen, the count has wrapped."""
         shape = data.StructLayout({"high": COUNTER_BITS - SHORT_BITS, "top": 1})
-        m.submodules.memory = memory = Memory(shape=shape, depth=self.TURNS, init=[])
-        write, read = memory.write_port(), memory.read_port(domain="comb")
-        old = Signal(shape)
+        m.submodules.memory = memory = Memory(shape=shape, depth=self.TURNS, init=[], attrs=BLOCK_RAM)
+        write, read = memory.write_port(), memory.read_port(domain="sync")
+        old, of_first_round = Signal(shape), Signal()
         high = Signal(COUNTER_BITS - SHORT_BITS)
         m.d.comb += [
             read.addr.eq(at),
@@ -107,25 +111,30 @@ class Counters(wiring.Component):
             write.data.top.eq(low[-1]),
             write.en.eq(1),
         ]
+        m.d.sync += of_first_round.eq(first_round)
         # What the memory holds is of an earlier program, or nothing yet.
-        with m.If(first_round):
+        with m.If(of_first_round):
             m.d.sync += old.eq(0)
         with m.Else():
             m.d.sync += old.eq(read.data)
 
     def _events(self, m: Module) -> dict[str, Signal]:
+        """Which counters grow, told by what was seen in the cycle before: it comes from far."""
         events = {register.name: Signal(name=register.name.lower()) for register in COUNTERS}
-        m.d.comb += [
-            events["CYCLES"].eq(self.running),
+        running, units = Signal(), Signal.like(self.units)
+        m.d.sync += [
+            running.eq(self.running),
+            units.eq(self.units),
             events["READ_BEATS"].eq(self.running & self.read_beat),
             events["WRITE_BEATS"].eq(self.running & self.write_beat),
         ]
+        m.d.comb += events["CYCLES"].eq(running)
         for unit in QUEUED_UNITS:
-            seen = self.units[unit]
-            free = self.running & ~seen.busy
+            seen = units[unit]
+            free = running & ~seen.busy
             silent = free & (seen.stall == 0)
             m.d.comb += [
-                events[f"{unit.name}_BUSY"].eq(self.running & seen.busy),
+                events[f"{unit.name}_BUSY"].eq(running & seen.busy),
                 events[f"{unit.name}_DONE"].eq(seen.done),
             ]
             causes = {stall: free & seen.stall[stall] for stall in Stall}

@@ -55,7 +55,7 @@ class Registers(wiring.Component):
 
     Members, besides `bus`: for each register by its name in lower case,
     read-write: its value; read-only, not constant and no counter: the value to read; write-1-to-clear: a mask of flags
-    to set, and `<name>_value`; write-only: a mask of pulses.
+    to set, and `<name>_value`; write-only: a mask of pulses, a cycle after the write.
 
     turn, count:
         A counter, by its place in `COUNTERS`, and its value.
@@ -67,7 +67,7 @@ class Registers(wiring.Component):
         self._params = params
         self._constants = constants(params)
         members: dict[str, Any] = {
-            "bus": In(Axi4Lite(ADDRESS_BITS)),
+            "bus": Out(Axi4Lite(ADDRESS_BITS)),
             "turn": In(TURN_BITS),
             "count": In(COUNTER_BITS),
         }
@@ -148,7 +148,7 @@ class Registers(wiring.Component):
                 with m.If(here & strobes[lsb // 8]):
                     m.d.sync += value[lsb : lsb + 8].eq(data[lsb : lsb + 8] & (writable >> lsb & 0xFF))
         elif register.access is Access.WO:
-            m.d.comb += getattr(self, name).eq(Mux(here, data & mask, 0))
+            m.d.sync += getattr(self, name).eq(Mux(here, data & mask, 0))
         elif register.access is Access.W1C:
             value = getattr(self, f"{name}_value")
             m.d.sync += value.eq((value & ~Mux(here, data & mask, 0)) | getattr(self, name))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -13,12 +13,17 @@ from .dispatch import FAULT_LAYOUT
 from .faults import FaultPort
 
 LIMIT_BITS = 32
+CANDIDATES = 2 * len(QUEUED_UNITS) + 1
+"""For each unit what it took last and what stands before it; then what dispatch holds."""
 SUSPECT_LAYOUT = data.StructLayout({"valid": 1, "index": COUNT_BITS})
-"""The oldest instruction that a unit has not finished, if there is one."""
+"""An instruction that is not finished, if `valid`."""
 
 
 class Watchdog(wiring.Component):
-    """Counts cycles without life; at `limit` it raises a fault that names the oldest unfinished instruction.
+    """Counts cycles without life; after `limit` it raises a fault that names the oldest unfinished instruction.
+
+    It looks for that one by itself, at a candidate a cycle: instructions stand still long before anyone asks. A limit
+    of less than `2 * CANDIDATES` may name another one.
 
     Members
     -------
@@ -29,7 +34,7 @@ class Watchdog(wiring.Component):
     limit
         Cycles; 0 means never.
     suspects
-        What each unit is at.
+        For each unit what it is at, and what it will take next.
     dispatch_index
         The instruction that dispatch holds, blamed when no unit has any.
     """
@@ -40,52 +45,42 @@ class Watchdog(wiring.Component):
                 "running": In(1),
                 "alive": In(1),
                 "limit": In(LIMIT_BITS),
-                "suspects": In(data.ArrayLayout(SUSPECT_LAYOUT, len(QUEUED_UNITS))),
+                "suspects": In(data.ArrayLayout(SUSPECT_LAYOUT, CANDIDATES - 1)),
                 "dispatch_index": In(COUNT_BITS),
                 "port": Out(FaultPort()),
             }
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Count down the silence; find the culprit in the background."""
+        """Count down the silence that is left; find the culprit in the background."""
         m = Module()
-        silence = Signal(LIMIT_BITS)
-        with m.If(self.alive | ~self.running):
-            m.d.sync += silence.eq(0)
-        with m.Else():
-            m.d.sync += silence.eq(silence + 1)
-        expired = Signal()
-        m.d.sync += expired.eq(self.running & ~self.alive & (self.limit != 0) & (silence >= self.limit))
+        left = Signal(signed(LIMIT_BITS + 1))
+        quiet, set_limit = Signal(), Signal()
+        m.d.sync += [quiet.eq(self.running & ~self.alive), set_limit.eq(self.limit != 0)]
+        m.d.sync += left.eq(Mux(quiet, left - 1, self.limit))
         oldest = self._oldest(m)
-        with m.If(expired & ~self.port.valid):
+        with m.If(set_limit & (left < 0) & ~self.port.valid):
             m.d.sync += [self.port.valid.eq(1), self.port.fault.eq(oldest)]
         return m
 
-    def _oldest(self, m: Module) -> Value:
-        """A tree of minima with a register a level: the instructions stand still long before anyone asks."""
-        level: list[tuple[Value, Value, Value]] = []
-        for unit in QUEUED_UNITS:
-            suspect = self.suspects[unit]
-            level.append((suspect.valid, suspect.index, Value.cast(unit)))
-        while len(level) > 1:
-            pairs = zip(level[::2], level[1::2], strict=True)
-            level = [self._older(m, a, b) for a, b in pairs]
-        valid, index, unit = level[0]
-        blamed = Signal(FAULT_LAYOUT)
-        m.d.comb += blamed.cause.eq(Cause.WATCHDOG)
-        with m.If(valid & (index < self.dispatch_index)):
-            m.d.comb += [blamed.index.eq(index), blamed.unit.eq(unit)]
-        with m.Else():
-            m.d.comb += [blamed.index.eq(self.dispatch_index), blamed.unit.eq(Unit.CONTROL)]
-        return blamed
-
-    def _older(
-        self, m: Module, a: tuple[Value, Value, Value], b: tuple[Value, Value, Value]
-    ) -> tuple[Value, Value, Value]:
-        valid, index, unit = Signal(), Signal(COUNT_BITS), Signal(range(len(Unit)))
-        m.d.sync += valid.eq(a[0] | b[0])
-        with m.If(a[0] & (~b[0] | (a[1] < b[1]))):
-            m.d.sync += [index.eq(a[1]), unit.eq(a[2])]
-        with m.Else():
-            m.d.sync += [index.eq(b[1]), unit.eq(b[2])]
-        return valid, index, unit
+    def _oldest(self, m: Module) -> data.View[data.StructLayout]:
+        """A round over all candidates, dispatch's first, which is always there; the best of the last round."""
+        turn = Signal(range(CANDIDATES))
+        seen, begins = Signal(SUSPECT_LAYOUT), Signal()
+        seen_unit = Signal(range(len(Unit)))
+        best, oldest = Signal(FAULT_LAYOUT), Signal(FAULT_LAYOUT)
+        m.d.sync += [turn.eq(turn + 1), begins.eq(turn == 0)]
+        with m.If(turn == CANDIDATES - 1):
+            m.d.sync += turn.eq(0)
+        with m.Switch(turn):
+            with m.Case(0):
+                m.d.sync += [seen.valid.eq(1), seen.index.eq(self.dispatch_index), seen_unit.eq(Unit.CONTROL)]
+            for number in range(CANDIDATES - 1):
+                with m.Case(number + 1):
+                    m.d.sync += [seen.eq(self.suspects[number]), seen_unit.eq(QUEUED_UNITS[number // 2])]
+        m.d.comb += [best.cause.eq(Cause.WATCHDOG), oldest.cause.eq(Cause.WATCHDOG)]
+        with m.If(begins):
+            m.d.sync += [oldest.index.eq(best.index), oldest.unit.eq(best.unit)]
+        with m.If(begins | (seen.valid & (seen.index < best.index))):
+            m.d.sync += [best.index.eq(seen.index), best.unit.eq(seen_unit)]
+        return oldest

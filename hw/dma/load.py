@@ -119,13 +119,13 @@ class LoadUnit(wiring.Component):
         finished = moved & words.o.payload.last & ~self.unit.fault
         taken = self.unit.valid & self.unit.ready
         # A move of one run may be at work in each walker and in the buffer, beside those in the queue.
-        instructions = Signal(range(runs_ahead(self._params) + 6))
+        instructions = Signal(range(runs_ahead(self._params) + 7))
         waiting = Signal()
         # Beside those that the read channel has accepted, one may be on offer.
         bursts = Signal(range(self._params.axi_outstanding + 4))
-        with m.If(taken & ~finished):
+        with m.If(taken & ~self.unit.done):
             m.d.sync += [instructions.eq(instructions + 1), waiting.eq(1)]
-        with m.Elif(finished & ~taken):
+        with m.Elif(self.unit.done & ~taken):
             m.d.sync += [instructions.eq(instructions - 1), waiting.eq(instructions != 1)]
         m.d.sync += [
             bursts.eq(bursts + front.issued - (come & self.r.payload.last)),
@@ -135,7 +135,7 @@ class LoadUnit(wiring.Component):
             self.unit.started.eq(taken),
             self.unit.busy.eq(moved),
             self.unit.stall[Stall.MEMORY].eq(waiting & ~moved),
-            self.unit.idle.eq((bursts == 0) & (~waiting | self.unit.halt) & ~self.unit.done),
+            self.unit.idle.eq((bursts == 0) & (~waiting | self.unit.halt)),
         ]
 
     def _watch_faults(self, m: Module, front: MoveFront, words: StreamBuffer, come: Signal) -> None:

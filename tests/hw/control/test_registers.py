@@ -161,7 +161,7 @@ def test_commands_are_pulses(seed: int) -> None:
             ctx.set(bus.w.valid, 0)
 
     _simulate(seed, body)
-    assert pulses == [0b10, 0, 0, 0, 0]
+    assert pulses == [0, 0b10, 0, 0, 0]
 
 
 @pytest.mark.parametrize("address", [0x00C, 0x0FC, 0x17C, 0x180, 0x200, 0x3FC])

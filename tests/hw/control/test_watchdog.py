@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hw.control.watchdog import Watchdog
-from hw.spec.isa import QUEUED_UNITS, Unit
+from hw.control.watchdog import CANDIDATES, Watchdog
+from hw.spec.isa import COUNT_BITS, QUEUED_UNITS, Unit
 from hw.spec.regs import Cause
 from tests.hw.streams import run
 
@@ -54,18 +54,18 @@ def test_it_sleeps_without_a_limit_or_a_program(limit: int, running: int) -> Non
     _simulate(body, dog)
 
 
-def _blamed(indices: list[int], present: list[bool]) -> tuple[int, Unit]:
-    """Whom the watchdog blames when the units that are `present` are at `indices`; the last index is dispatch's."""
+def _blamed(suspects: list[tuple[int, bool]], dispatch_index: int) -> tuple[int, Unit]:
+    """Whom the watchdog blames for these suspects, of which some are present."""
     dog = Watchdog()
     blamed: list[tuple[int, Unit]] = []
 
     async def body(ctx: Any) -> None:
-        for unit in QUEUED_UNITS:
-            ctx.set(dog.suspects[unit], {"valid": present[unit], "index": indices[unit]})
-        ctx.set(dog.dispatch_index, indices[-1])
-        ctx.set(dog.limit, 4)
+        for number, (index, present) in enumerate(suspects):
+            ctx.set(dog.suspects[number], {"valid": present, "index": index})
+        ctx.set(dog.dispatch_index, dispatch_index)
+        ctx.set(dog.limit, 2 * CANDIDATES)
         ctx.set(dog.running, 1)
-        await ctx.tick().repeat(10)
+        await ctx.tick().until(dog.port.valid)
         fault = ctx.get(dog.port.fault)
         assert Cause(fault.cause) is Cause.WATCHDOG
         blamed.append((fault.index, Unit(fault.unit)))
@@ -77,7 +77,7 @@ def _blamed(indices: list[int], present: list[bool]) -> tuple[int, Unit]:
 def test_it_blames_the_oldest_instruction(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(30):
-        indices = rng.sample(range(1000), len(QUEUED_UNITS) + 1)
-        present = [rng.random() < 0.5 for _ in QUEUED_UNITS]
-        candidates = [(i, u) for i, u, there in zip(indices, QUEUED_UNITS, present, strict=False) if there]
-        assert _blamed(indices, present) == min([*candidates, (indices[-1], Unit.CONTROL)])
+        *indices, dispatch_index = rng.sample(range(1 << COUNT_BITS), CANDIDATES)
+        suspects = [(index, rng.random() < 0.5) for index in indices]
+        candidates = [(index, QUEUED_UNITS[n // 2]) for n, (index, present) in enumerate(suspects) if present]
+        assert _blamed(suspects, dispatch_index) == min([*candidates, (dispatch_index, Unit.CONTROL)])
