@@ -12,6 +12,7 @@ import pytest
 from hw.mac.feed import PIXEL_BYTES, InputFeed
 from hw.mac.prepare import plan_layout
 from hw.mac.sequencer import Sequencer
+from hw.mac.tiles import TilePlanner
 from hw.ports import READ_LATENCY
 from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 from hw.spec.params import HardwareParams, preset
@@ -68,16 +69,25 @@ def _taps(plan: Numbers) -> Iterator[tuple[int, int, int]]:
                 yield from ((ky, kx, block) for block in range(plan["in_blocks"]))
 
 
+def _position(plan: Numbers, tap: tuple[int, int, int], pixel: int) -> Numbers:
+    """Where a pixel of a tile lies in the input."""
+    (oy, ox), (ky, kx, _) = divmod(pixel, plan["out_w"]), tap
+    return {
+        "ix": plan["ix0"] + ox * plan["stride_w"] + kx * plan["column_tap"],
+        "iy": plan["iy0"] + oy * plan["stride_h"] + ky * plan["dilation_h"],
+        "row": (plan["row_first"] + oy * plan["row_stride"] + ky * plan["row_tap"]) % (plan["in_ring"] or ADDRESSES),
+        "left": plan["out_w"] - 1 - ox,
+    }
+
+
 def _pixel(plan: Numbers, block: int, tap: tuple[int, int, int], pixel: int) -> Numbers:
     """What the feed is told of a pixel."""
-    (oy, ox), (ky, kx, in_block) = divmod(pixel, plan["out_w"]), tap
-    iy = plan["iy0"] + oy * plan["stride_h"] + ky * plan["dilation_h"]
-    row = (plan["row_first"] + oy * plan["row_stride"] + ky * plan["row_tap"]) % (plan["in_ring"] or ADDRESSES)
-    base = plan["in_base"] + block * plan["in_block_step"] + in_block * plan["in_plane"]
+    at = _position(plan, tap, pixel)
+    base = plan["in_base"] + block * plan["in_block_step"] + tap[2] * plan["in_plane"]
     return {
-        "row_inside": 0 <= iy < plan["in_h"],
-        "ix": plan["ix0"] + ox * plan["stride_w"] + kx * plan["column_tap"],
-        "address": (base + row) % ADDRESSES,
+        "row_inside": 0 <= at["iy"] < plan["in_h"],
+        "ix": at["ix"],
+        "address": (base + at["row"]) % ADDRESSES,
         **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
     }
 
@@ -177,6 +187,73 @@ def test_every_pixel_of_every_tile_goes_out_in_order(rate: float, rng: random.Ra
     assert consumer.started == len(plans)
     assert consumer.waits["bank"] > 0
     assert (consumer.waits["weights"] > 0) == (rate < 1)
+
+
+def _tiles(plan: Numbers) -> Iterator[tuple[Numbers, Numbers, Numbers]]:
+    """Each tile, where it starts, and where the strip after its own does."""
+    for block in range(plan["out_blocks"]):
+        for strip_number, strip in enumerate(_strips(plan)):
+            taps = list(_taps(plan))
+            for number, tap in enumerate(taps):
+                first, last = number == 0, number == len(taps) - 1
+                tile = {
+                    "line": plan["ix0"] + tap[1] * plan["column_tap"],
+                    "base": (plan["in_base"] + block * plan["in_block_step"] + tap[2] * plan["in_plane"]) % ADDRESSES,
+                    "length": len(strip),
+                    "first": first,
+                    "last": last,
+                    "continues": first and last and strip_number > 0,
+                }
+                yield tile, _position(plan, tap, strip.start), _position(plan, taps[0], strip.stop)
+
+
+def test_tiles_are_planned_ahead(rng: random.Random) -> None:
+    planner = TilePlanner(NANO)
+    plans = [_plan(rng, NANO) for _ in range(8)]
+    plans[0] |= {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "strips": 3, "length": 5, "longer": 2}
+    plans[0] |= {"out_w": 6}
+    continued = 0
+
+    async def pause(ctx: Any) -> None:
+        while rng.random() < 0.5:
+            await ctx.tick()
+
+    async def ready(ctx: Any) -> None:
+        cycles = 0
+        while not ctx.get(planner.ready):
+            await ctx.tick()
+            cycles += 1
+        assert cycles < planner.LATENCY
+        await pause(ctx)
+
+    async def bench(ctx: Any) -> None:
+        nonlocal continued
+        for plan in plans:
+            ctx.set(planner.start, 1)
+            await ctx.tick()
+            ctx.set(planner.start, 0)
+            ctx.set(planner.plan, plan)
+            current, *following = _tiles(plan)
+            for tile, start, after in following:
+                await ready(ctx)
+                assert not ctx.get(planner.finished)
+                found = ctx.get(planner.tile)
+                assert {name: found[name] for name in tile} == tile
+                # A tile that continues starts where the current one ends, which is not known yet.
+                assert tile["continues"] or {name: found.start[name] for name in start} == start
+                continued += tile["continues"]
+                ctx.set(planner.step, 1)
+                ctx.set(planner.capture, current[0]["first"])
+                ctx.set(planner.captured, current[2])
+                await ctx.tick()
+                ctx.set(planner.step, 0)
+                ctx.set(planner.capture, 0)
+                current = tile, start, after
+            await ready(ctx)
+            assert ctx.get(planner.finished)
+
+    run(planner, bench)
+    assert continued > 0
 
 
 WORDS = 64
