@@ -21,6 +21,19 @@ from .engine import Engine
 TOP_NAME = "npu"
 
 
+def npu_members(params: HardwareParams) -> dict[str, Any]:
+    """The accelerator's ports, each a plain signal, by name."""
+    master = axi4.channel_layouts(params.axi_addr_bits, params.axi_data_bits)
+    members: dict[str, Any] = {
+        **axi4.flat_members("m_axi", master, axi4.CHANNELS),
+        **axi4.flat_members("s_axi", axi4_lite.channel_layouts(ADDRESS_BITS), axi4_lite.CHANNELS),
+        "irq": Out(1),
+    }
+    if params.trace:
+        members |= {"trace_started": Out(len(QUEUED_UNITS)), "trace_done": Out(len(QUEUED_UNITS))}
+    return members
+
+
 class Npu(wiring.Component):
     """The accelerator. Its ports have the names that the AXI standard gives them.
 
@@ -45,14 +58,7 @@ class Npu(wiring.Component):
         self._params = params
         self._master = axi4.channel_layouts(params.axi_addr_bits, params.axi_data_bits)
         self._slave = axi4_lite.channel_layouts(ADDRESS_BITS)
-        members: dict[str, Any] = {
-            **axi4.flat_members("m_axi", self._master, axi4.CHANNELS),
-            **axi4.flat_members("s_axi", self._slave, axi4_lite.CHANNELS),
-            "irq": Out(1),
-        }
-        if params.trace:
-            members |= {"trace_started": Out(len(QUEUED_UNITS)), "trace_done": Out(len(QUEUED_UNITS))}
-        super().__init__(members)
+        super().__init__(npu_members(params))
 
     def elaborate(self, platform: object) -> Module:
         """The engine under the sequencer's reset; registers and counters outlive it."""

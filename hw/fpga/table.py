@@ -13,9 +13,10 @@ _HEAD = f"""\
 
 # Size and speed on an FPGA
 
-Placed and routed for Lattice ECP5 (speed grade 6, target {TARGET_MHZ} MHz) with Yosys and nextpnr, as a part of a
-larger design: buses end inside the chip. Each row was written by `make fpga PRESET=...` when it was measured. A place
-counted under LUT holds a look-up table, a bit of a carry chain, or four bits of distributed RAM.
+Placed and routed for Lattice ECP5 (speed grade 6, target {TARGET_MHZ} MHz) with Yosys and nextpnr. The clock comes
+from a pin and takes a global net; every bus ends in registers on the chip, as it would in a larger design: they are
+counted, a few hundred FF and LUT. Each row was written by `make fpga PRESET=...` when it was measured. A place counted
+under LUT holds a look-up table, a bit of a carry chain, or four bits of distributed RAM.
 
 | preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | Fmax, MHz | minutes |
 |---|---|---|---|---|---|---|---|
