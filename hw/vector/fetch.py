@@ -8,13 +8,14 @@ from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.bus.buffer import StreamBuffer
 from hw.landing import LandingQueue
 from hw.ports import READ_LATENCY, ReadPort
 
 from .window import FETCH_LAYOUT, TAP_LAYOUT
 
 QUEUE_WORDS = 8
-"""Read latency and the queue's turnaround, and some slack for refused requests to be made up for."""
+"""A request's way through its buffer, read latency, the queue's turnaround, and some slack for refused requests."""
 
 
 def operand_layout(word_bytes: int) -> data.StructLayout:
@@ -33,7 +34,7 @@ class OperandFetch(wiring.Component):
     Members
     -------
     halt
-        Make no new request; one that waits for its grant stays.
+        Take nothing more; what is in the buffer is still asked for.
     fill
         The byte that words outside the input are made of.
     i
@@ -43,7 +44,7 @@ class OperandFetch(wiring.Component):
     o
         The words.
     quiet
-        No request waits for its grant.
+        The buffer is empty.
     """
 
     def __init__(self, word_bytes: int) -> None:
@@ -60,30 +61,34 @@ class OperandFetch(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Reserve a place, ask, and let the word land; words outside the input travel beside those that are read."""
+        """Reserve a place, wait in a buffer, ask, and let the word land.
+
+        The buffer stands right before the port: what asks comes from registers, and a grant goes no further than there.
+        Words outside the input travel beside those that are read.
+        """
         m = Module()
         m.submodules.queue = queue = LandingQueue(operand_layout(self._word_bytes), QUEUE_WORDS)
+        m.submodules.requests = requests = StreamBuffer(FETCH_LAYOUT)
         wiring.connect(m, queue.o, wiring.flipped(self.o))
-        waits = Signal()
         may = Signal()
-        taken = Signal()
-        item = self.i.payload
+        asked = requests.o.payload
         m.d.comb += [
-            may.eq(queue.free & (~self.halt | waits)),
-            self.port.valid.eq(self.i.valid & item.inside & may),
-            self.port.addr.eq(item.addr),
-            self.i.ready.eq(may & (~item.inside | self.port.ready)),
-            taken.eq(self.i.valid & self.i.ready),
-            queue.reserve.eq(taken),
-            self.quiet.eq(~waits),
+            may.eq(queue.free & ~self.halt),
+            requests.i.payload.eq(self.i.payload),
+            requests.i.valid.eq(self.i.valid & may),
+            self.i.ready.eq(requests.i.ready & may),
+            queue.reserve.eq(self.i.valid & self.i.ready),
+            self.port.valid.eq(requests.o.valid & asked.inside),
+            self.port.addr.eq(asked.addr),
+            requests.o.ready.eq(~asked.inside | self.port.ready),
+            self.quiet.eq(~requests.o.valid),
         ]
-        m.d.sync += waits.eq(self.port.valid & ~self.port.ready)
-        self._land(m, queue, taken)
+        self._land(m, queue, requests)
         return m
 
-    def _land(self, m: Module, queue: LandingQueue, taken: Signal) -> None:
+    def _land(self, m: Module, queue: LandingQueue, requests: StreamBuffer) -> None:
         under_way = Signal(READ_LATENCY)
-        item = self.i.payload
+        taken, item = requests.o.valid & requests.o.ready, requests.o.payload
         marks = [
             Signal(data.StructLayout({"inside": 1, "tap": TAP_LAYOUT}), name=f"mark{i}") for i in range(READ_LATENCY)
         ]

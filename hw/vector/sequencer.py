@@ -74,9 +74,9 @@ class Sequencer(wiring.Component):
             taken.eq(unit.valid & unit.ready),
             unit.started.eq(taken),
             unit.done.eq(self._running & self.finished & ~unit.fault),
-            self.stop.eq(unit.halt | unit.fault),
             unit.idle.eq(~self._busy | (self.stop & self.quiet)),
         ]
+        m.d.sync += self.stop.eq(unit.halt | unit.fault)
         m.d.sync += Cat(planned, self.start).eq(Cat(taken & ~illegal, planned))
         with m.If(self.start):
             m.d.sync += self._running.eq(1)

@@ -7,7 +7,6 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hw.bus.buffer import StreamBuffer
 from hw.landing import LandingQueue
 from hw.ports import ReadPort, UnitPort, WritePort
 from hw.spec.params import HardwareParams
@@ -19,7 +18,7 @@ from .pool import Pool
 from .raster import RasterWalker
 from .sequencer import Sequencer
 from .slices import Slicer
-from .window import FETCH_LAYOUT, WindowWalker
+from .window import WindowWalker
 from .writer import ResultWriter
 
 RESULTS_UNDER_WAY = 1 << ceil_log2(Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND)
@@ -87,11 +86,9 @@ class VectorUnit(wiring.Component):
         """Operand A: a raster of windows."""
         m.submodules.raster_a = raster = RasterWalker()
         m.submodules.window = window = WindowWalker()
-        m.submodules.buffer_a = buffer = StreamBuffer(FETCH_LAYOUT)
         m.submodules.fetch_a = fetch = OperandFetch(self._params.word_bytes)
         wiring.connect(m, raster.o, window.i)
-        wiring.connect(m, window.o, buffer.i)
-        wiring.connect(m, buffer.o, fetch.i)
+        wiring.connect(m, window.o, fetch.i)
         wiring.connect(m, fetch.port, wiring.flipped(self.a))
         m.d.comb += [
             raster.config.eq(plan.a),
@@ -105,17 +102,15 @@ class VectorUnit(wiring.Component):
     def _fetch_b(self, m: Module, sequencer: Sequencer, plan: Planner) -> OperandFetch:
         """Operand B: a raster of words, all of them inside."""
         m.submodules.raster_b = raster = RasterWalker()
-        m.submodules.buffer_b = buffer = StreamBuffer(FETCH_LAYOUT)
         m.submodules.fetch_b = fetch = OperandFetch(self._params.word_bytes)
-        wiring.connect(m, buffer.o, fetch.i)
         wiring.connect(m, fetch.port, wiring.flipped(self.b))
         m.d.comb += [
             raster.config.eq(plan.b),
             raster.start.eq(sequencer.start & sequencer.job.uses_b),
-            buffer.i.valid.eq(raster.o.valid),
-            buffer.i.payload.addr.eq(raster.o.payload.addr),
-            buffer.i.payload.inside.eq(1),
-            raster.o.ready.eq(buffer.i.ready),
+            fetch.i.valid.eq(raster.o.valid),
+            fetch.i.payload.addr.eq(raster.o.payload.addr),
+            fetch.i.payload.inside.eq(1),
+            raster.o.ready.eq(fetch.i.ready),
             fetch.halt.eq(sequencer.stop),
         ]
         return fetch
