@@ -137,7 +137,8 @@ class InstructionQueues(wiring.Component):
         word = self._access(m, unit, place, freed)
         present = self._count(m, freed)
         self._ask(m, present & ~loaded, unit, place, freed, arriving)
-        m.d.comb += [
+        # The memory's word takes most of a cycle to come, so that a wait goes out in the next.
+        m.d.sync += [
             self.wait.eq(arriving.valid & (arriving.place < UNITS)),
             self.wait_row.eq(arriving.unit),
             self.wait_unit.eq(arriving.place),
@@ -231,7 +232,7 @@ class InstructionQueues(wiring.Component):
             for number in range(self._places.last(unit) - UNITS + 1):
                 with m.Case(UNITS + number), m.If(here):
                     m.d.sync += self._keep(unit, offered.payload.instruction, number, word)
-        with m.If(here & (arriving.place == UNITS - 1)):
+        with m.If(self.wait & (self.wait_row == unit) & (self.wait_unit == UNITS - 1)):
             m.d.sync += self.waits_known[unit].eq(1)
         with m.If(here & arriving.last):
             m.d.sync += loaded.eq(1)
