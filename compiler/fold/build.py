@@ -21,7 +21,7 @@ from .lowering import Lowering, Refusal, Verdict, as_image, rules
 from .qparams import DEQUANTIZE, read_qparams
 from .units import Unit, find_units
 
-_DIVIDING = frozenset({"Softmax", "LogSoftmax", "LayerNormalization", "InstanceNormalization", "LpNormalization"})
+_DIVIDING = frozenset({"LayerNormalization", "InstanceNormalization", "LpNormalization"})
 _ADVICE = "let it run on the host, or replace it by supported operators"
 
 

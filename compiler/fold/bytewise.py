@@ -70,6 +70,18 @@ def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s], match: Matc
     return internal(evaluate(part, feeds, match)[0]).ravel()  # constants of one value may have more axes
 
 
+def unit_on(low: Lowering, unit: Unit, leaf: str, values: Int8s) -> Int8s:
+    """What the runtime makes of a unit with these integers, in their own shape, behind the leaf."""
+    sources = [low.model.producers[v] for v in unit.leaves]
+    source = low.model.producers[leaf].inputs[0]
+    kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
+    model = low.model if kernel is None else low.model.with_nodes((kernel,))
+    nodes = (*sources, *unit.nodes) if kernel is None else (kernel,)
+    part = vector_part(model, nodes, (source,), unit.output, 1)
+    part = replace(part, types={**part.types, source: ValueType(low.model.dtype(source), values.shape)})
+    return internal(evaluate(part, {source: stored(values, low.operand(leaf).tensor.unsigned)}, low.match)[0])
+
+
 def clamp_table(low: Lowering, unit: Unit) -> Int8s | None:
     """The clamps between a unit's main operator and its QuantizeLinear, as a table on the result byte.
 

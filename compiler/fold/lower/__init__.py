@@ -1,6 +1,20 @@
 """The lowerings: one operator, or one family with the same meaning, a file. Importing them registers them."""
 
-from . import channelwise, concat, conv, conv_transpose, elementwise, gemm, maxpool, pad, pool, reshape, resize, slices
+from . import (
+    channelwise,
+    concat,
+    conv,
+    conv_transpose,
+    elementwise,
+    gemm,
+    maxpool,
+    pad,
+    pool,
+    reshape,
+    resize,
+    slices,
+    softmax,
+)
 
 __all__ = [
     "channelwise",
@@ -15,4 +29,5 @@ __all__ = [
     "reshape",
     "resize",
     "slices",
+    "softmax",
 ]

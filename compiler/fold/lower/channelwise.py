@@ -8,7 +8,7 @@ law gives the wanted byte at every point.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 from hw.spec.arith import Match, Scale, requantize, scale_from_float
 from hw.spec.errors import EncodingError
 
-from ...importer import Model, OnnxNode, ValueType
+from ...importer import Model, OnnxNode
 from ...ir import Conv
-from ..bytewise import ELEMENTWISE, Int8s, clamp_table, vector_part
+from ..bytewise import ELEMENTWISE, Int8s, clamp_table, unit_on
 from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
-from ..oracle import evaluate, every_byte, internal, stored
+from ..oracle import every_byte
 from ..qparams import DEQUANTIZE
 from ..units import Unit
 
@@ -98,17 +98,12 @@ def lower_channelwise(low: Lowering, unit: Unit) -> None:
 
 def _every_byte_of_each_channel(low: Lowering, unit: Unit, leaf: str, x: Operand) -> Int8s:
     """What the runtime makes of all 256 bytes in each channel: [channel, byte]."""
-    sources = [low.model.producers[v] for v in unit.leaves]
-    source, channels = low.model.producers[leaf].inputs[0], x.tensor.channels
+    channels = x.tensor.channels
     grid = np.broadcast_to(every_byte(), (channels, 256))
     forms = {2: (256, channels), 3: (1, channels, 256), 4: (1, channels, 16, 16)}
     shape = forms[len(x.shape)]
     fed = np.ascontiguousarray(grid.T if len(shape) == 2 else grid).reshape(shape)
-    kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
-    model = low.model if kernel is None else low.model.with_nodes((kernel,))
-    part = vector_part(model, (*sources, *unit.nodes) if kernel is None else (kernel,), (source,), unit.output, 1)
-    part = replace(part, types={**part.types, source: ValueType(low.model.dtype(source), shape)})
-    made = internal(evaluate(part, {source: stored(fed, x.tensor.unsigned)}, low.match)[0])
+    made = unit_on(low, unit, leaf, fed)
     return made.T if len(shape) == 2 else made.reshape(channels, 256)
 
 
@@ -116,11 +111,11 @@ def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: Match) -> tuple[
     """Weight, bias and scale with which a convolution gives a channel's bytes, or None where there are none."""
     x, goal = every_byte().astype(np.int64), wanted.astype(np.int64)
     least, most = (-128, 127) if clamps is None else (int(clamps.min()), int(clamps.max()))
-    inner = (goal > least) & (goal < most)
-    if not inner.any():
-        laws: Iterator[tuple[int, int, Scale]] = iter(((0, int(goal[0]) - zero, scale_from_float(1.0)),))
+    laws: Iterator[tuple[int, int, Scale]]
+    if ((goal > least) & (goal < most)).any():
+        laws = _laws(Bounds(x, goal - zero, goal > least, goal < most))
     else:
-        laws = _laws(*_widest(x, goal - zero, goal > least, goal < most))
+        laws = iter(((0, int(goal[0]) - zero, scale_from_float(1.0)),))
     for weight, bias, scale in laws:
         sums = bias + weight * x
         rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, least, most)
@@ -132,37 +127,58 @@ def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: Match) -> tuple[
     return None
 
 
-def _widest(
-    x: NDArray[np.int64], goal: NDArray[np.int64], above: NDArray[np.bool_], below: NDArray[np.bool_]
-) -> tuple[float, float]:
-    """The slope that leaves the constant most room between the bounds of all points, and the middle of that room."""
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What all points ask of a line: at `x` within half a step of `goal`, but where it is cut off on one side only."""
 
-    def room(slope: float) -> tuple[float, float]:
-        least = (goal - 0.5 - slope * x)[above].max(initial=-1e9)
-        most = (goal + 0.5 - slope * x)[below].min(initial=1e9)
+    x: NDArray[np.int64]
+    goal: NDArray[np.int64]
+    above: NDArray[np.bool_]
+    below: NDArray[np.bool_]
+
+    def room(self, slope: float) -> tuple[float, float]:
+        """How much the constant of a line of this slope may vary, and the middle."""
+        least = (self.goal - 0.5 - slope * self.x)[self.above].max(initial=-1e9)
+        most = (self.goal + 0.5 - slope * self.x)[self.below].min(initial=1e9)
         return float(most - least), float(most + least) / 2
 
-    low, high = -256.0, 256.0
-    for _ in range(_ROUNDS * 2):  # the room is concave in the slope
-        one, two = low + (high - low) / 3, high - (high - low) / 3
-        if room(one)[0] < room(two)[0]:
-            low = one
-        else:
-            high = two
-    slope = (low + high) / 2
-    return slope, room(slope)[1]
+    def widest(self) -> tuple[float, float]:
+        """The slope that leaves the constant most room, and the middle of that room."""
+        low, high = -256.0, 256.0
+        for _ in range(_ROUNDS * 2):  # the room is concave in the slope
+            one, two = low + (high - low) / 3, high - (high - low) / 3
+            if self.room(one)[0] < self.room(two)[0]:
+                low = one
+            else:
+                high = two
+        slope = (low + high) / 2
+        return slope, self.room(slope)[1]
+
+    def slope_through(self, zero: float) -> float | None:
+        """The middle one of the slopes that lines through nothing at `zero` may have; None where there is none."""
+        run = self.x - zero
+        ahead, behind = run > 0, run < 0
+        with np.errstate(divide="ignore"):
+            low, high = (self.goal - 0.5) / run, (self.goal + 0.5) / run
+        least = max(low[self.above & ahead].max(initial=-256.0), high[self.below & behind].max(initial=-256.0))
+        most = min(high[self.below & ahead].min(initial=256.0), low[self.above & behind].min(initial=256.0))
+        return float(least + most) / 2 if least <= most else None
 
 
-def _laws(slope: float, offset: float) -> Iterator[tuple[int, int, Scale]]:
+def _laws(bounds: Bounds) -> Iterator[tuple[int, int, Scale]]:
     """Weights, biases and scales that come near a line; first that of a constant."""
+    slope, offset = bounds.widest()
     yield 0, round(max(-256.0, min(256.0, offset))), scale_from_float(1.0)
     for weight in _WEIGHTS:
-        try:
-            scale = scale_from_float(float(np.float32(abs(slope) / weight)))
-        except EncodingError:
-            continue
         sign = weight if slope > 0 else -weight
-        middle = offset / (scale.mantissa * 2.0**-scale.shift)
-        if abs(middle) < _LARGEST_BIAS:
-            for step in (0, 1, -1):
-                yield sign, round(middle) + step, scale
+        middle = sign * offset / slope if slope else np.inf
+        if abs(middle) > _LARGEST_BIAS:
+            continue
+        for step in (0, 1, -1):
+            bias = round(middle) + step
+            found = bounds.slope_through(-bias / sign)
+            try:
+                scale = scale_from_float(abs(found or slope) / weight)
+            except EncodingError:
+                continue
+            yield sign, bias, scale

@@ -50,6 +50,17 @@ def test_a_chain_with_a_clamp(rng, seed):
     judged(m, seed)
 
 
+def test_every_one_of_many_lines_is_found(rng, seed):
+    """One channel without constants would send the whole layer to the host."""
+    m = OnnxMaker(rng)
+    channels = 256
+    x = m.conv(m.image(3, 2, 2), channels, 1)
+    (value,) = m.node("Mul", [x.name, per_channel(m, channels, -1.5, 1.5, (1, channels, 1, 1))])
+    (value,) = m.node("Add", [value, per_channel(m, channels, -5 * x.scale, 5 * x.scale, (1, channels, 1, 1))])
+    m.output(m.pair(value, x.shape, x.scale * 0.7))
+    assert kinds(judged(m, seed)) == ["Conv", "Conv"]
+
+
 def test_batch_normalisation(rng, seed):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 8)
