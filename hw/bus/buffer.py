@@ -19,14 +19,14 @@ class StreamBuffer(wiring.Component):
     LATENCY = 1
 
     def __init__(self, shape: ShapeLike) -> None:
-        self._shape = shape
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
+        # Proofs look into it.
+        self.spare = Signal(shape)
 
     def elaborate(self, platform: object) -> Module:
         """One output register, and one spare for the item that comes in the cycle in which the output stops."""
         m = Module()
-        spare = Signal(self._shape)
-        spare_valid = Signal()
+        spare, spare_valid = self.spare, Signal()
         m.d.comb += self.i.ready.eq(~spare_valid)
         with m.If(~self.o.valid | self.o.ready):
             m.d.sync += [self.o.valid.eq(spare_valid | self.i.valid), spare_valid.eq(0)]

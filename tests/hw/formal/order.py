@@ -2,8 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Module, Mux, Signal, Value
+from amaranth.lib import wiring
+
+
+def free_inputs(component: wiring.Component, *fixed: str) -> Iterator[object]:
+    """Assignments that let every input do anything in every cycle, but for the members `fixed` by name."""
+    for path, member, value in component.signature.flatten(component):
+        if member.flow is wiring.In and str(path[0]) not in fixed:
+            yield Value.cast(value).eq(AnySeq(len(Value.cast(value))))
 
 
 class OrderCheck:
