@@ -39,6 +39,8 @@ ONE_IN = 10_000
 _ENOUGH = 10 * ONE_IN
 """So many values of a layer tell its rate."""
 _MOST_RUNS = 20
+_FIRST_SEED = 1 << 20
+"""Far from the seeds that people choose, so that a further input is another one."""
 _FLOAT_OPERATORS = {"Conv", "ConvTranspose", "Gemm", "MatMul", "FusedConv", "FusedGemm", "FusedMatMul"} | {
     # They sum up dequantised values, so that ties fall by the order of the values.
     "AveragePool", "QLinearAveragePool", "ReduceMean",
@@ -81,8 +83,8 @@ class LayerVerdict:
         here = f"{self.different} of {self.values} values"
         return here if self.further is None else f"{here}, and {self.further.counts} over further inputs"
 
-    def and_(self, other: LayerVerdict) -> LayerVerdict:
-        """The verdict over the values of both."""
+    def together(self, other: LayerVerdict) -> LayerVerdict:
+        """The verdict over the values of both runs."""
         values, different = self.values + other.values, self.different + other.different
         return replace(self, values=values, different=different, ties=self.ties and other.ties)
 
@@ -122,7 +124,7 @@ def explain(folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs
 def further_runs(folded: FoldedModel, feeds: Mapping[str, Array], count: int) -> Iterator[Run]:
     """Seeded inputs of the same shapes and types, and what the host makes of them."""
     host = HostSide(folded)
-    for seed in range(count):
+    for seed in range(_FIRST_SEED, _FIRST_SEED + count):
         other = {n: _seeded_like(array, seed) for n, array in feeds.items()}
         yield other, all_inputs(folded, host, other, Match.ORT)
 
@@ -166,7 +168,7 @@ class LayerJudge:
             for part in self._parts:
                 verdict = self._judge(part, theirs)
                 seen = total.get(verdict.tensor)
-                total[verdict.tensor] = seen.and_(verdict) if seen else verdict
+                total[verdict.tensor] = seen.together(verdict) if seen else verdict
         return Explanation(tuple(total.values()))
 
     def _their_tensors(self, feeds: Mapping[str, Array]) -> dict[str, Int8]:
