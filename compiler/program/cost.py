@@ -27,6 +27,8 @@ LOAD_LATENCY = 6
 """Cycles that a load adds to the memory's latency."""
 STORE_LATENCY = 9
 """Cycles that a store adds to the memory's latency."""
+RUN_CYCLES = 3
+"""The least that a contiguous run of a load or store takes."""
 MAC_LATENCY = 28
 """Cycles from a CONV's last product to the visibility of its last word."""
 RESIDUAL_LATENCY = 5

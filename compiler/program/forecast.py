@@ -54,7 +54,7 @@ class _Simulation:
         self.params = params
         self.timing = timing
         self.units = [_Unit() for _ in QUEUED_UNITS]
-        self.waits = [waits_of(i) for i in instructions]
+        self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
         self.port = MemoryPort(timing, params)
         self.now = 0
         self.next = 0
@@ -113,16 +113,18 @@ class _Simulation:
     def _start(self) -> bool:
         """Start every unit's next instruction whose time has come."""
         begun = False
-        for unit in QUEUED_UNITS:
-            state = self.units[unit]
-            moves = unit in (Unit.LOAD, Unit.STORE)
-            if not state.queue or state.free > self.now or (moves and not self.port.takes(unit)):
-                continue
-            waits = self.waits[state.queue[0]]
-            if all(self.units[u].finished >= n for u, n in zip(QUEUED_UNITS, waits, strict=True)):
+        for unit, state in zip(QUEUED_UNITS, self.units, strict=True):
+            if state.queue and state.free <= self.now and self._may_start(unit, state.queue[0]):
                 self._begin(unit, self.instructions[state.queue.popleft()])
                 begun = True
         return begun
+
+    def _may_start(self, unit: Unit, number: int) -> bool:
+        """Whether the instruction's waits hold, and the bus has room for a move."""
+        for other, count in self.waits[number]:
+            if self.units[other].finished < count:
+                return False
+        return unit in (Unit.MAC, Unit.VEC) or self.port.takes(unit)
 
     def _begin(self, unit: Unit, instruction: Instruction) -> None:
         state = self.units[unit]

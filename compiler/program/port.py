@@ -9,7 +9,7 @@ from math import ceil, inf
 from hw.spec.isa import Instruction, Target, Unit
 from hw.spec.params import HardwareParams
 
-from .cost import LOAD_LATENCY, STORE_LATENCY, move_bursts, move_words
+from .cost import LOAD_LATENCY, RUN_CYCLES, STORE_LATENCY, move_bursts, move_words
 
 WAITING_BURSTS = 2
 """Bursts that a move may have in registers while as many as the bus allows are under way."""
@@ -44,6 +44,11 @@ class _Move:
     """Words of one of its bursts."""
     scratch: bool
     """It reads or writes the scratchpad, where the array and the vector unit go first."""
+
+    @property
+    def bursts(self) -> float:
+        """Bursts that are still to come."""
+        return self.words / self.burst
 
 
 @dataclass
@@ -80,6 +85,8 @@ class MemoryPort:
         self.timing = timing
         self._params = params
         self._streams: dict[Unit, deque[_Move]] = {Unit.LOAD: deque(), Unit.STORE: deque()}
+        self._behind = {Unit.LOAD: 0.0, Unit.STORE: 0.0}
+        """Bursts of all moves of a stream but the first."""
         self._hindrances: dict[Unit, deque[_Hindrance]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
 
@@ -107,9 +114,13 @@ class MemoryPort:
         lead = latency + LOAD_LATENCY if load else STORE_LATENCY
         tail = 0 if load else latency
         beats = words / move_bursts(instruction, self._params)
-        rate = min(1.0, beats * self._params.axi_outstanding / (latency + LOAD_LATENCY))
+        addresses = RUN_CYCLES * instruction["n1"] * instruction["n2"]
+        rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + LOAD_LATENCY))
         scratch = not load or instruction["target"] == Target.SCRATCH
-        self._streams[unit].append(_Move(unit, time + lead, words, rate, tail, beats, scratch))
+        move = _Move(unit, time + lead, words, rate, tail, beats, scratch)
+        if self._streams[unit]:
+            self._behind[unit] += move.bursts
+        self._streams[unit].append(move)
 
     def takes(self, unit: Unit) -> bool:
         """Whether a unit may start its next move: all bursts of those before must have been asked for."""
@@ -117,8 +128,9 @@ class MemoryPort:
 
     def _surplus(self, unit: Unit) -> float:
         """Bursts under way beyond those with which a unit may start its next move."""
-        bursts = sum(m.words / m.burst for m in self._streams[unit])
-        return bursts - self._params.axi_outstanding - WAITING_BURSTS
+        stream = self._streams[unit]
+        first = stream[0].bursts if stream else 0.0
+        return first + self._behind[unit] - self._params.axi_outstanding - WAITING_BURSTS
 
     def next_change(self) -> int | None:
         """When the next move is due or through, or a unit may start another one; None if there is no move."""
@@ -146,8 +158,8 @@ class MemoryPort:
                 continue
             stream[0].words -= rates[unit] * passed
             if stream[0].words < _SLACK:
-                move = stream.popleft()
-                through.append((unit, move.tail))
+                through.append((unit, stream.popleft().tail))
+                self._behind[unit] -= stream[0].bursts if stream else 0.0
         self._now = time
         for hindrances in self._hindrances.values():
             while hindrances and hindrances[0].stop <= time:
