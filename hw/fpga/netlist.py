@@ -1,7 +1,8 @@
-"""A synthesised netlist made ready for nextpnr: ends of carry chains that lead nowhere are cut off.
+"""A synthesised netlist made ready for nextpnr: ends of carry chains that lead nowhere go, and so do constant zeros.
 
 nextpnr gives a chain a cell of its own for a carry that comes in, even a constant, and one for a carry that goes out,
-even to nowhere. Yosys writes both for every chain; here they go, which saves four places a chain.
+even to nowhere. Yosys writes both for every chain; here they go, which saves four places a chain. And it leads wires to
+inputs of a chain that are always 0, but none to those that are always 1: tables take the place of such zeros.
 """
 
 from __future__ import annotations
@@ -38,7 +39,19 @@ def _trim_module(module: dict[str, Any]) -> int:
         if "COUT" in wires and all(uses[bit] == 1 for bit in wires["COUT"]):
             wires["COUT"] = ["x"]
             cut += 1
+        _raise_zeros(cell)
     return cut
+
+
+def _raise_zeros(cell: dict[str, Any]) -> None:
+    """Make inputs that are always 0 be always 1, by tables that give for 1 what they gave for 0."""
+    for half in "01":
+        for place, name in enumerate("ABCD"):
+            if cell["connections"].get(name + half) == ["0"]:
+                table = cell["parameters"][f"INIT{half}"][::-1]
+                raised = "".join(table[index & ~(1 << place)] for index in range(len(table)))
+                cell["parameters"][f"INIT{half}"] = raised[::-1]
+                cell["connections"][name + half] = ["1"]
 
 
 def _ignores_carry(cell: dict[str, Any]) -> bool:

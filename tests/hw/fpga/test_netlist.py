@@ -1,12 +1,16 @@
-"""Ends of carry chains: those that lead nowhere are cut off, all others stay."""
+"""Ends of carry chains: those that lead nowhere are cut off, all others stay. Constant zeros go, nothing changes."""
 
 from __future__ import annotations
 
 import json
+from itertools import product
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from hw.fpga.netlist import trim
 
@@ -14,7 +18,7 @@ from hw.fpga.netlist import trim
 def _cell(init: int, cin: int | str, cout: int) -> dict[str, Any]:
     return {
         "type": "CCU2C",
-        "parameters": {"INIT0": f"{init:016b}"},
+        "parameters": {"INIT0": f"{init:016b}", "INIT1": f"{0:016b}"},
         "connections": {"CIN": [cin], "C0": ["1"], "D0": ["1"], "S0": [99], "COUT": [cout]},
     }
 
@@ -40,3 +44,30 @@ def test_a_carry_out_that_nobody_reads_is_cut(tmp_path: Path) -> None:
     path.write_text(json.dumps({"modules": {"npu": {"cells": {"only": _cell(0x96AA, "0", 5)}, "ports": {}}}}))
     assert trim(path) == 1
     assert json.loads(path.read_text())["modules"]["npu"]["cells"]["only"]["connections"]["COUT"] == ["x"]
+
+
+def _carry_and_sum(table: int, inputs: list[int], cin: int) -> tuple[int, int]:
+    """One bit of a chain: the table of four inputs makes the sum; its lowest quarter, of two inputs, the carry."""
+    a, b, c, d = inputs
+    chosen = table >> (a + 2 * b + 4 * c + 8 * d) & 1
+    return chosen ^ cin, (cin if chosen else table >> (a + 2 * b) & 1)
+
+
+@given(st.integers(0, 0xFFFF), st.lists(st.sampled_from(["0", "1", "w"]), min_size=4, max_size=4))
+def test_zeros_are_raised_and_no_sum_or_carry_changes(init: int, inputs: list[str]) -> None:
+    wires = {name + half: [inputs[i]] for i, name in enumerate("ABCD") for half in "01"}
+    cell = {"type": "CCU2C", "parameters": {"INIT0": f"{init:016b}", "INIT1": f"{init:016b}"}, "connections": wires}
+    with TemporaryDirectory() as name:
+        path = Path(name) / "npu.json"
+        path.write_text(json.dumps({"modules": {"npu": {"cells": {"only": cell}, "ports": {}}}}))
+        trim(path)
+        after = json.loads(path.read_text())["modules"]["npu"]["cells"]["only"]
+    for half in "01":
+        told = [after["connections"][name + half][0] for name in "ABCD"]
+        assert told == ["w" if wire == "w" else "1" for wire in inputs]
+        raised = int(after["parameters"][f"INIT{half}"], 2)
+        for free in product((0, 1), repeat=4):
+            was = [free[i] if wire == "w" else int(wire) for i, wire in enumerate(inputs)]
+            now = [free[i] if wire == "w" else 1 for i, wire in enumerate(inputs)]
+            for cin in (0, 1):
+                assert _carry_and_sum(init, was, cin) == _carry_and_sum(raised, now, cin)
