@@ -6,11 +6,10 @@ from itertools import pairwise
 
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.array import dot_bits
-from hw.memory.bank import NO_COLLISIONS
+from hw.mac.sums import ColumnSums
 from hw.spec.params import HardwareParams
 
 
@@ -18,7 +17,8 @@ class Accumulators(wiring.Component):
     """Adds a pixel's dot products to its sums, every cycle, while another port reads finished sums.
 
     Sums wrap in `acc_bits`. An address is a bank bit above a pixel number. A pixel may come again
-    `REVISIT` cycles later at the soonest; a drain read may come `VISIBLE` cycles after the dots.
+    `REVISIT` cycles later at the soonest; a drain read may come `VISIBLE` cycles after the dots, and where
+    `ColumnSums.takes_turns` not before its bank's last tile is through.
 
     Members
     -------
@@ -69,23 +69,22 @@ class Accumulators(wiring.Component):
     def _column(
         self, m: Module, column: int, valid: list[Signal], first: list[Signal], address: list[Signal]
     ) -> Signal:
-        memory = Memory(shape=self._sum, depth=2 * self._params.strip, init=[], attrs=NO_COLLISIONS)
-        m.submodules[f"column{column}"] = memory
-        read, drain, write = memory.read_port(), memory.read_port(), memory.write_port()
+        sums = ColumnSums(self._params)
+        m.submodules[f"column{column}"] = sums
         held = Signal(self._sum, name=f"held{column}", reset_less=True)
         m.d.comb += [
-            read.en.eq(valid[0] & ~first[0]),
-            read.addr.eq(address[0]),
-            drain.en.eq(self.drain_groups[column // self._params.lanes]),
-            drain.addr.eq(self.drain_address),
+            sums.read_en.eq(valid[0] & ~first[0]),
+            sums.read_address.eq(address[0]),
+            sums.drain_en.eq(self.drain_groups[column // self._params.lanes]),
+            sums.drain_address.eq(self.drain_address),
         ]
         with m.If(valid[1]):
-            m.d.sync += held.eq(Mux(first[1], 0, read.data))
+            m.d.sync += held.eq(Mux(first[1], 0, sums.read_data))
         total = Signal(self._sum, name=f"total{column}", reset_less=True)
         with m.If(valid[2]):
             m.d.sync += total.eq(held + self.dots[column])
-        m.d.comb += [write.en.eq(valid[3]), write.addr.eq(address[3]), write.data.eq(total)]
-        return drain.data
+        m.d.comb += [sums.write_en.eq(valid[3]), sums.write_address.eq(address[3]), sums.write_data.eq(total)]
+        return sums.drain_data
 
     def _pick(self, m: Module, drained: list[Signal]) -> None:
         group = Signal(self._groups)

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.mac.feed import FEED
 from hw.mac.prepare import add_in_ring, plan_layout
+from hw.mac.sums import ColumnSums
 from hw.mac.tiles import POSITION, TilePlanner, tile_layout
 from hw.spec.params import HardwareParams
 
@@ -32,7 +33,8 @@ class Sequencer(wiring.Component):
     first_tile, address:
         With `pixel_valid`: its sum starts from zero; bank and pixel number.
     strip_ready, strip_length:
-        With `pixel_valid`: it is the first pixel of a strip's last tile; the strip's pixels.
+        With `pixel_valid`: it is the first pixel of a strip's last tile, or the last one where drain and array take
+        turns; the strip's pixels.
     active, waits_weights, waits_bank:
         A tile is in hand; why its first pixel does not go out.
     started:
@@ -42,6 +44,7 @@ class Sequencer(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._number_bits = (params.strip - 1).bit_length()
+        self._drained_late = ColumnSums.takes_turns(params)
         super().__init__(
             {
                 "plans": In(stream.Signature(plan_layout(params))),
@@ -193,6 +196,6 @@ class Sequencer(wiring.Component):
             pixel.index.eq(plan.index),
             self.first_tile.eq(tile.first),
             self.address.eq(Cat(number, bank)),
-            self.strip_ready.eq(self.pixel_valid & begins & tile.last),
+            self.strip_ready.eq(tile.last & (last_pixel if self._drained_late else self.pixel_valid & begins)),
             self.strip_length.eq(tile.length),
         ]

@@ -9,12 +9,14 @@ import pytest
 
 from hw.mac.accumulator import Accumulators
 from hw.mac.array import MacArray
+from hw.mac.sums import ColumnSums
 from hw.spec.arith import wrap
 from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 _NANO = preset("nano")
 _ODD = _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20)
+_TURNS = _NANO.replace(cols=8, lanes=1, strip=16)
 
 
 def _word(values: list[int]) -> int:
@@ -63,7 +65,7 @@ def test_model_is_a_dot_product() -> None:
     assert MacArray.model([1, -2, 3], [[4, 5, 6], [-128, 127, 0]]) == [12, -382]
 
 
-@pytest.mark.parametrize("params", [_NANO, _ODD])
+@pytest.mark.parametrize("params", [_NANO, _ODD, _TURNS])
 def test_accumulators_add_strips_and_drain_behind_them(params: HardwareParams) -> None:
     rng = random.Random(params.cols)
     length, tiles = Accumulators.REVISIT, 5
@@ -76,7 +78,8 @@ def test_accumulators_add_strips_and_drain_behind_them(params: HardwareParams) -
     accumulators = Accumulators(params)
     groups = params.cols // params.lanes
     seen: dict[tuple[int, int], list[int]] = {}
-    start_of_drain = (tiles - 1) * length + Accumulators.AHEAD + Accumulators.VISIBLE
+    through = tiles if ColumnSums.takes_turns(params) else tiles - 1
+    start_of_drain = through * length + Accumulators.AHEAD + Accumulators.VISIBLE
 
     async def bench(ctx: Any) -> None:
         for cycle in range(start_of_drain + length * groups + Accumulators.DRAIN_LATENCY):
