@@ -191,7 +191,7 @@ class Engine(wiring.Component):
         """Gather faults, and tell the watchdog what each unit is at."""
         m.submodules.watchdog = watchdog = Watchdog()
         m.submodules.faults = faults = FaultLatch()
-        at_work_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)))
+        at_work_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)), reset_less=True)
         for unit in QUEUED_UNITS:
             port, source = ports[unit], faults.sources[unit]
             m.d.comb += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, ShapeLike, Signal
+from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -21,19 +21,20 @@ class StreamBuffer(wiring.Component):
     def __init__(self, shape: ShapeLike) -> None:
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
         # Proofs look into it.
-        self.spare = Signal(shape)
+        self.spare = Signal(shape, reset_less=True)
 
     def elaborate(self, platform: object) -> Module:
         """One output register, and one spare for the item that comes in the cycle in which the output stops."""
         m = Module()
         spare, spare_valid = self.spare, Signal()
-        m.d.comb += self.i.ready.eq(~spare_valid)
+        payload = Signal.like(spare, reset_less=True)
+        m.d.comb += [self.i.ready.eq(~spare_valid), self.o.payload.eq(payload)]
         with m.If(~self.o.valid | self.o.ready):
             m.d.sync += [self.o.valid.eq(spare_valid | self.i.valid), spare_valid.eq(0)]
-            with m.If(spare_valid):
-                m.d.sync += self.o.payload.eq(spare)
-            with m.Elif(self.i.valid):
-                m.d.sync += self.o.payload.eq(self.i.payload)
-        with m.Elif(self.i.valid & self.i.ready):
-            m.d.sync += [spare_valid.eq(1), spare.eq(self.i.payload)]
+            m.d.sync += payload.eq(Mux(spare_valid, spare, self.i.payload))
+        with m.Elif(self.i.valid):
+            m.d.sync += spare_valid.eq(1)
+        # Whatever comes may stand here while it does not count.
+        with m.If(~spare_valid):
+            m.d.sync += spare.eq(self.i.payload)
         return m

@@ -86,9 +86,9 @@ class Dispatch(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """One step after the other; what each decides stands in a register before the next looks at it."""
         m = Module()
-        instruction, error = Signal(INSTRUCTION_BITS), Signal()
+        instruction, error = Signal(INSTRUCTION_BITS, reset_less=True), Signal()
         queued, unit, place = Signal(), Signal(UNIT_SELECT_BITS), Signal(self._places.bits)
-        verdict = Signal(VERDICT_LAYOUT)
+        verdict = Signal(VERDICT_LAYOUT, reset_less=True)
         m.submodules.legality = legality = Legality(self._params)
         m.d.comb += legality.instruction.eq(instruction)
         come = self._take_words(m, instruction, error)

@@ -126,11 +126,11 @@ class Fetch(wiring.Component):
         """Bursts, while there are words to ask for and room for a block; whether all have been asked for."""
         beats_bits = exact_log2(beats_per_instruction(self._params))
         blocks = self.ahead_words // self._params.axi_burst
-        next_word = Signal(word_address_bits(self._params))
+        next_word = Signal(word_address_bits(self._params), reset_less=True)
         at = next_word[: self._block_bits]
         # Below zero: the words that a whole block would have had beyond the program's end.
-        left = Signal(signed(COUNT_BITS + beats_bits + 1))
-        size = Signal(range(-self._params.axi_burst, self._params.axi_burst))
+        left = Signal(signed(COUNT_BITS + beats_bits + 1), reset_less=True)
+        size = Signal(range(-self._params.axi_burst, self._params.axi_burst), reset_less=True)
         room = Signal(range(blocks + 1), init=blocks)
         under_way = Signal(range(blocks + 1))
         ask, none_left = Signal(), Signal()
@@ -167,14 +167,16 @@ class Fetch(wiring.Component):
     def _offer(self, m: Module, ask: Value, next_word: Signal, left: Signal, size: Signal) -> None:
         """Put a burst on offer: to the block's end, or when the program ends before it, `size` words."""
         beyond = left < 0
+        burst = Signal(burst_layout(self._params), reset_less=True)
+        m.d.comb += self.bursts.payload.eq(burst)
         with m.If(ask):
             m.d.sync += [
                 self.bursts.valid.eq(1),
-                self.bursts.payload.addr.eq(next_word),
-                self.bursts.payload.beats_less_one.eq(
+                burst.addr.eq(next_word),
+                burst.beats_less_one.eq(
                     Mux(beyond, size[: self._block_bits] - 1, ~next_word[: self._block_bits])[: self._block_bits]
                 ),
-                self.bursts.payload.last.eq(beyond),
+                burst.last.eq(beyond),
             ]
         with m.Elif(self.bursts.ready):
             m.d.sync += self.bursts.valid.eq(0)

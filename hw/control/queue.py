@@ -222,23 +222,24 @@ class InstructionQueues(wiring.Component):
     def _offer(self, m: Module, unit: Unit, arriving: data.View[data.StructLayout], word: Value, loaded: Value) -> None:
         """Gather a unit's instruction; offer it when it is whole and its waits are met."""
         offered = self.o[unit]
+        entry = Signal(ENTRY_LAYOUT, name=f"{unit.name.lower()}_entry", reset_less=True)
         index_part = data.View(WAIT_WORD_LAYOUT, word[: WAIT_WORD_LAYOUT.size]).index_part
         here = Signal(name=f"{unit.name.lower()}_here")
         m.d.comb += here.eq(arriving.valid & (arriving.unit == unit))
         with m.Switch(arriving.place):
             for u in range(UNITS):
                 with m.Case(u), m.If(here):
-                    m.d.sync += offered.payload.index.word_select(u, INDEX_PART_BITS).eq(index_part)
+                    m.d.sync += entry.index.word_select(u, INDEX_PART_BITS).eq(index_part)
             for number in range(self._places.last(unit) - UNITS + 1):
                 with m.Case(UNITS + number), m.If(here):
-                    m.d.sync += self._keep(unit, offered.payload.instruction, number, word)
+                    m.d.sync += self._keep(unit, entry.instruction, number, word)
         with m.If(self.wait & (self.wait_row == unit) & (self.wait_unit == UNITS - 1)):
             m.d.sync += self.waits_known[unit].eq(1)
         with m.If(here & arriving.last):
             m.d.sync += loaded.eq(1)
         with m.If(offered.valid & offered.ready):
             m.d.sync += [loaded.eq(0), self.waits_known[unit].eq(0)]
-        m.d.comb += offered.valid.eq(loaded & self.met[unit])
+        m.d.comb += [offered.valid.eq(loaded & self.met[unit]), offered.payload.eq(entry)]
 
     def _keep(self, unit: Unit, instruction: Value, number: int, word: Value) -> Iterator[Any]:
         """Assignments that keep what the unit needs of its instruction's word."""

@@ -54,7 +54,7 @@ class Watchdog(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Count down the silence that is left; find the culprit in the background."""
         m = Module()
-        left = Signal(signed(LIMIT_BITS + 1))
+        left = Signal(signed(LIMIT_BITS + 1), reset_less=True)
         quiet, set_limit = Signal(), Signal()
         m.d.sync += [quiet.eq(self.running & ~self.alive), set_limit.eq(self.limit != 0)]
         m.d.sync += left.eq(Mux(quiet, left - 1, self.limit))
@@ -66,9 +66,9 @@ class Watchdog(wiring.Component):
     def _oldest(self, m: Module) -> data.View[data.StructLayout]:
         """A round over all candidates, dispatch's first, which is always there; the best of the last round."""
         turn = Signal(range(CANDIDATES))
-        seen, begins = Signal(SUSPECT_LAYOUT), Signal()
+        seen, begins = Signal(SUSPECT_LAYOUT, reset_less=True), Signal()
         seen_unit = Signal(range(len(Unit)))
-        best, oldest = Signal(FAULT_LAYOUT), Signal(FAULT_LAYOUT)
+        best, oldest = Signal(FAULT_LAYOUT, reset_less=True), Signal(FAULT_LAYOUT, reset_less=True)
         m.d.sync += [turn.eq(turn + 1), begins.eq(turn == 0)]
         with m.If(turn == CANDIDATES - 1):
             m.d.sync += turn.eq(0)

@@ -64,15 +64,15 @@ class BurstSplitter(wiring.Component):
                 "o": Out(stream.Signature(burst_layout(params))),
             }
         )
-        self._block = Signal(len(self.base) - block_bits)
+        self._block = Signal(len(self.base) - block_bits, reset_less=True)
         """The block of the burst that is being gathered."""
-        self._first = Signal(block_bits)
+        self._first = Signal(block_bits, reset_less=True)
         """Its first word's place in the block."""
-        self._at = Signal(block_bits)
+        self._at = Signal(block_bits, reset_less=True)
         """Where in the block the run goes on."""
-        self._words = Signal(RUN_BITS)
+        self._words = Signal(RUN_BITS, reset_less=True)
         """Words of the run from there on."""
-        self._end = Signal(RUN_BITS + 1)
+        self._end = Signal(RUN_BITS + 1, reset_less=True)
         """The run's end, in words from the block's start on."""
         self._last = Signal()
         """The run is the last of its instruction."""
@@ -136,8 +136,8 @@ class BurstSplitter(wiring.Component):
     def _offer(self, m: Module) -> None:
         """The burst as far as the run or the block goes; what is left of the run begins the next block."""
         low, blocks = self._end[: len(self._at)], self._end[len(self._at) :]
-        burst = self.o.payload
-        m.d.comb += self.issued_last.eq(self._last & ~self._beyond)
+        burst = Signal(burst_layout(self._params), reset_less=True)
+        m.d.comb += [self.issued_last.eq(self._last & ~self._beyond), self.o.payload.eq(burst)]
         with m.If(self.issued):
             m.d.sync += [
                 self.o.valid.eq(1),

@@ -39,7 +39,7 @@ class PlaceWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Count through a run: `run.addr` is the word's address."""
         m = Module()
-        run = Signal(LOCAL_RUN_LAYOUT)
+        run = Signal(LOCAL_RUN_LAYOUT, reset_less=True)
         words = Countdown(len(run.words), "words")
         m.d.comb += [
             self.o.payload.target.eq(run.target),

@@ -79,10 +79,10 @@ class RunWalker(wiring.Component):
                 "o": Out(stream.Signature(run_layout(params))),
             }
         )
-        self._move = Signal(move_layout(params))
+        self._move = Signal(move_layout(params), reset_less=True)
         """Here `dram` and `local` are the addresses of the run."""
-        self._plane = Signal(offset_bits(params))
-        self._local_plane = Signal(SCRATCH_BITS)
+        self._plane = Signal(offset_bits(params), reset_less=True)
+        self._local_plane = Signal(SCRATCH_BITS, reset_less=True)
         self._runs = Countdown(_width("n1"), "runs")
         self._planes = Countdown(_width("n2"), "planes")
 
@@ -126,7 +126,7 @@ class RunWalker(wiring.Component):
         """Whether the run begins where the one before ended: within a plane, or as a plane's first."""
         move = self._move
         joins, rows_touch, first = Signal(), Signal(), Signal()
-        end = Signal.like(self._plane)
+        end = Signal.like(self._plane, reset_less=True)
         m.d.sync += [
             rows_touch.eq(move.dram_s1 == move.n0),
             end.eq(move.dram + move.n0),
