@@ -102,8 +102,9 @@ class Dispatch(wiring.Component):
                 m.next = "GATHER"
             with m.State("GATHER"):
                 self._gather(m, come, place)
-            with m.State("WHOLE"):
-                m.next = "JUDGE"
+            for cycle in range(Legality.LATENCY):
+                with m.State(f"WHOLE{cycle}"):
+                    m.next = f"WHOLE{cycle + 1}" if cycle + 1 < Legality.LATENCY else "JUDGE"
             with m.State("JUDGE"):
                 self._judge(m, legality, error, verdict)
                 m.next = "ACT"
@@ -120,7 +121,7 @@ class Dispatch(wiring.Component):
                 m.d.sync += self.ended.eq(self.end_met & self.quiet)
             with m.State("FAULT"):
                 pass
-        gathering = fsm.ongoing("GATHER") | fsm.ongoing("WHOLE")
+        gathering = fsm.ongoing("GATHER") | fsm.ongoing("WHOLE0")
         m.d.comb += self.queues.valid.eq(queued & (gathering | fsm.ongoing("WAITS")))
         self._queue(m, instruction, unit, place, fsm.ongoing("WAITS"))
         return m
@@ -159,7 +160,7 @@ class Dispatch(wiring.Component):
         with m.If(come):
             m.d.sync += place.eq(place + 1)
             with m.If(place == UNITS + self._places.instruction_words - 2):
-                m.next = "WHOLE"
+                m.next = "WHOLE0"
 
     def _judge(self, m: Module, legality: Legality, error: Signal, verdict: data.View[data.StructLayout]) -> None:
         """The table's verdict, which has had `Legality.LATENCY` cycles since the instruction was whole."""

@@ -27,14 +27,14 @@ class Legality(wiring.Component):
         The accelerator's parameters, whose fingerprint BEGIN must carry.
     """
 
-    LATENCY = 1
+    LATENCY = 2
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         super().__init__({"instruction": In(INSTRUCTION_BITS), "verdict": Out(VERDICT_LAYOUT)})
 
     def elaborate(self, platform: object) -> Module:
-        """One case for every row of the table; what each row refuses is known a cycle before its case is chosen."""
+        """One case for every row of the table; what each row refuses is known before its case is chosen."""
         m = Module()
         verdict = self.verdict
         past_end = self._past_end(m)
@@ -56,12 +56,13 @@ class Legality(wiring.Component):
         return m
 
     def _past_end(self, m: Module) -> dict[Kind, Value]:
-        """For every kind, whether bits above its last field are set: each stretch of bits is looked at once."""
+        """For every kind, whether bits above its last field are set: each stretch of bits is looked at once, before."""
         ends = sorted({used_bits(spec.kind) for spec in INSTRUCTIONS} | {INSTRUCTION_BITS})
         above: dict[int, Value] = {INSTRUCTION_BITS: Const(0, 1)}
         for low, high in reversed(list(pairwise(ends))):
-            above[low] = Signal(name=f"above{low}")
-            m.d.comb += above[low].eq(self.instruction[low:high].any() | above[high])
+            stretch = Signal(name=f"from{low}")
+            m.d.sync += stretch.eq(self.instruction[low:high].any())
+            above[low] = stretch | above[high]
         return {spec.kind: above[used_bits(spec.kind)] for spec in INSTRUCTIONS}
 
     def _check_begin(self, m: Module, ours: Signal) -> None:
