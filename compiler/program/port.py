@@ -171,17 +171,19 @@ class MemoryPort:
         return bool(stream) and stream[0].due <= self._now
 
     def _rate(self, unit: Unit) -> float:
-        """Words a cycle of a direction: reads that are due go first, writes fill the gaps."""
+        """Words a cycle of a direction: beats that both want go to each in turn."""
         if not self._active(unit):
             return 0.0
-        own = min(self._streams[unit][0].rate, self._scratch_rate(unit))
-        bandwidth = self.timing.bandwidth
+        own, bandwidth = self._own_rate(unit), self.timing.bandwidth
         if bandwidth <= 0 or bandwidth >= 2:
             return own
-        if unit is Unit.LOAD:
-            return min(own, bandwidth)
-        reads = self._rate(Unit.LOAD) if self._active(Unit.LOAD) else 0.0
-        return min(own, max(0.0, bandwidth - reads))
+        other = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
+        rest = bandwidth - self._own_rate(other) if self._active(other) else bandwidth
+        return min(own, max(rest, bandwidth / 2))
+
+    def _own_rate(self, unit: Unit) -> float:
+        """Words a cycle of a direction that has the memory to itself."""
+        return min(self._streams[unit][0].rate, self._scratch_rate(unit))
 
     def _next_hindrances(self) -> list[_Hindrance]:
         """Of each unit the one at work, or the next."""

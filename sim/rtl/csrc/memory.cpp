@@ -52,12 +52,16 @@ void Memory::step(const AxiMaster& master, uint64_t cycle) {
     last_cycle_ = cycle;
     if (slave_.rvalid && master.rready) slave_.rvalid = false;
     if (slave_.bvalid && master.bready) slave_.bvalid = false;
-    if (!slave_.rvalid) offer_read_beat(cycle);
+    // A beat that both directions want goes to each in turn.
+    const bool give_way = last_was_read_ && !writes_.empty() && master.wvalid && bandwidth_ != 0 && credit_ < 2.0;
+    if (!slave_.rvalid && !give_way) offer_read_beat(cycle);
     if (!slave_.bvalid) offer_response(cycle);
     slave_.arready = reads_.size() < depth_ && !stall();
     slave_.awready = writes_.size() + responses_.size() < depth_ && !stall();
     slave_.wready = !writes_.empty() && (bandwidth_ == 0 || credit_ >= 1.0) && !stall();
-    if (slave_.wready) credit_ -= 1.0;
+    if (!slave_.wready) return;
+    credit_ -= 1.0;
+    last_was_read_ = false;
 }
 
 void Memory::accept(const AxiMaster& master, uint64_t cycle) {
@@ -115,6 +119,7 @@ void Memory::offer_read_beat(uint64_t cycle) {
     if (reads_.empty() || cycle < reads_.front().due || (bandwidth_ != 0 && credit_ < 1.0) || stall()) return;
     Burst& burst = reads_.front();
     credit_ -= 1.0;
+    last_was_read_ = true;
     ++read_beats_;
     slave_.rvalid = true;
     slave_.rid = burst.id;

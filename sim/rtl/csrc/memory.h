@@ -73,6 +73,7 @@ class Memory {
     std::deque<Burst> reads_, writes_, responses_;
     AxiSlave slave_{};
     double credit_ = 0;
+    bool last_was_read_ = false;
     uint64_t last_cycle_ = 0, random_;
     uint64_t read_beats_ = 0, write_beats_ = 0;
     std::string violation_;

@@ -50,12 +50,14 @@ def test_a_slower_memory_makes_moves_slower_and_nothing_else():
     assert late - full == 2 * 300
 
 
-def test_writes_give_way_to_reads_only_where_they_share_beats():
+def test_reads_and_writes_take_turns_only_where_they_share_beats():
     moves = [make(Kind.LOAD, n0=3000), make(Kind.STORE, n0=1000)]
     origins = [Provenance(layer=0, tile=0), Provenance(layer=1, tile=0)]
     shared, apart = (forecast(moves, origins, 2, BASE, MemoryTiming(bandwidth=bandwidth)) for bandwidth in (1.0, 0.0))
-    assert shared.done[0] == apart.done[0]
-    assert shared.done[3][0] > shared.done[0][0] > apart.done[3][0]
+    # The store is alone until the first read is due, 100 cycles from its request.
+    both = 1000 - 100
+    assert shared.done[0][0] - apart.done[0][0] == pytest.approx(both, abs=20)
+    assert shared.done[3][0] - apart.done[3][0] == pytest.approx(both, abs=20)
 
 
 @pytest.mark.parametrize("bandwidth", [0.0, 0.3, 0.5, 0.7, 1.0, 1.5, 3.0])
@@ -85,7 +87,7 @@ def test_moves_wait_in_their_queue_until_the_bus_has_taken_those_before():
     assert found.started[1][0] > 20 * 64
 
 
-def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_gets_no_gap():
+def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_has_its_turn():
     loads = [make(Kind.LOAD, n0=1920)] * 5
     origins = [Provenance(layer=0, tile=0)] * 6
     found = forecast([*loads, make(Kind.STORE, n0=80)], origins, 1, BASE)
@@ -93,7 +95,7 @@ def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_gets_no_gap():
     ahead = (BASE.axi_outstanding + WAITING_BURSTS) * BASE.axi_burst
     assert done[0] - started[1] == pytest.approx(ahead, abs=BASE.axi_burst)
     assert done[4] - done[0] == 4 * 1920
-    assert found.done[3][0] > done[4]
+    assert found.done[3][0] < done[0]
 
 
 def test_a_store_goes_at_the_pace_of_a_vector_unit_of_half_width():
