@@ -81,6 +81,15 @@ def test_an_array_table_is_loaded_once_for_all_tiles():
     assert uses.count(TableUse.KEEP) > 8
 
 
+def test_a_fully_connected_layer_goes_at_the_pace_of_its_weights():
+    maker = GraphMaker(9)
+    program = compiled(maker.graph(maker.conv(maker.input(1280, 1, 1), 1000, 1)), preset("base"))
+    words = sum(layer.dram_words for layer in program.layers)
+    assert words > 80_000
+    # The first block's weights come before anything can start.
+    assert words < program.predicted_cycles < words + 2 * words / 63
+
+
 def test_concatenation_of_whole_words_costs_no_copy():
     maker = GraphMaker(3)
     x = maker.input(16, 9, 9)
