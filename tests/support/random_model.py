@@ -59,12 +59,20 @@ def _grow_one(m: OnnxMaker, x: Value, kind: int) -> Value:
         return m.silu(x)
     if kind == 7 and x.shape[1] > 1:
         return m.conv(x, x.shape[1], 3, group=x.shape[1], activation=rng.choice(_ACTIVATIONS))
+    if kind == 11:
+        return _two_classes(m, x)
     others = {8: _padded, 9: _picked, 10: _scaled}
     if kind in others and small and min(x.shape[2:]) > 3:
         return others[kind](m, x)
     return m.conv(
         x, rng.choice([1, 5, 8, 16]), rng.choice([1, 3]), rng.choice([1, 1, 2]), activation=rng.choice(_ACTIVATIONS)
     )
+
+
+def _two_classes(m: OnnxMaker, x: Value) -> Value:
+    """A Softmax over two channels."""
+    scores = m.conv(x, 2, 1)
+    return m.pair(m.node("Softmax", [scores.name], axis=1)[0], scores.shape, 1 / 256, 0)
 
 
 def _padded(m: OnnxMaker, x: Value) -> Value:
