@@ -56,7 +56,7 @@ class Dispatch(wiring.Component):
         The program cannot go on; they stay until reset.
     """
 
-    GAP = UNITS + 5 + Legality.LATENCY
+    GAP = UNITS + 6 + Legality.LATENCY
     """Cycles for an instruction beside those for its words: to find its unit and that unit's room, to judge it and to
     act on that, to write each wait, and to commit."""
 
@@ -98,8 +98,8 @@ class Dispatch(wiring.Component):
             with m.State("FIND_UNIT"):
                 self._find_unit(m, instruction, queued, unit)
                 m.next = "FIND_ROOM"
-            with m.State("FIND_ROOM"), m.If(~queued | self.queues.room.bit_select(unit, 1)):
-                m.next = "GATHER"
+            with m.State("FIND_ROOM"):
+                self._find_room(m, queued, unit)
             with m.State("GATHER"):
                 self._gather(m, come, place)
             for cycle in range(Legality.LATENCY):
@@ -153,6 +153,14 @@ class Dispatch(wiring.Component):
                 if spec.unit in QUEUED_UNITS:
                     with m.Case(spec.opcode):
                         m.d.sync += [queued.eq(1), unit.eq(spec.unit)]
+
+    def _find_room(self, m: Module, queued: Signal, unit: Signal) -> None:
+        """Wait until its queue has room, which only dispatch itself can take away."""
+        room = Signal()
+        m.d.sync += room.eq(self.queues.room.bit_select(unit, 1))
+        with m.If(~queued | room):
+            m.d.sync += room.eq(0)
+            m.next = "GATHER"
 
     def _gather(self, m: Module, come: Signal, place: Signal) -> None:
         """The other words; each stays before the queue until the next has come."""
