@@ -26,7 +26,7 @@ _PACKAGE = "CABGA381"
 _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
 
-_NEXTPNR = ("--package", _PACKAGE, "--speed", "6", "--timing-allow-fail")
+_NEXTPNR = ("--package", _PACKAGE, "--speed", "6", "--timing-allow-fail", "--placer", "static")
 
 WORDS = """\
 read_verilog {design}.v
@@ -62,7 +62,7 @@ _STEPS = {
     "Executing SYNTH_LATTICE": "mapping to ECP5",
     "Executing ABC9 pass": "look-up tables",
     "Info: Device utilisation": "packed",
-    "Info: Running main analytical": "placing",
+    "Info: Running Static placer": "placing",
     "Info: Running simulated annealing": "refining the placement",
     "Info: Routing..": "routing",
     "Info: Running router2": "routing",
