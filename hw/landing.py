@@ -13,8 +13,9 @@ class LandingQueue(wiring.Component):
     """Words arrive with `push` at any time after a place was reserved, and leave in order from `o`.
 
     Whoever sends a word first reserves its place, which it may only do while `free` is high. Then the pipeline that
-    the word travels through needs no way to stop. Throughput is a word a cycle when `depth` is at least the cycles from
-    a reservation to the word's arrival, plus `TURNAROUND`.
+    the word travels through needs no way to stop. Reserved in the cycle of their push, words stand in a plain queue.
+    Throughput is a word a cycle when `depth` is at least the cycles from a reservation to the word's arrival, plus
+    `TURNAROUND`.
 
     Parameters
     ----------

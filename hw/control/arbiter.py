@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.bus.axi4 import address_layout, drive_address, read_layout
 from hw.bus.buffer import StreamBuffer
 from hw.dma.bursts import burst_layout
+from hw.landing import LandingQueue
 from hw.spec.params import HardwareParams
 
 
@@ -43,7 +43,7 @@ class ReadArbiter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A queue remembers whose burst is whose."""
         m = Module()
-        m.submodules.owners = owners = SyncFIFOBuffered(width=1, depth=self._params.axi_outstanding)
+        m.submodules.owners = owners = LandingQueue(1, self._params.axi_outstanding)
         m.submodules.requests = requests = StreamBuffer(burst_layout(self._params))
         asked = requests.o.payload
         m.d.comb += [
@@ -55,28 +55,29 @@ class ReadArbiter(wiring.Component):
         self._answer(m, owners)
         return m
 
-    def _request(self, m: Module, owners: SyncFIFOBuffered, requests: StreamBuffer) -> None:
-        may = owners.w_rdy & requests.i.ready
+    def _request(self, m: Module, owners: LandingQueue, requests: StreamBuffer) -> None:
+        may = owners.free & requests.i.ready
         m.d.comb += [
             self.fetch.ready.eq(may),
             self.load.ready.eq(may & ~self.fetch.valid),
-            requests.i.valid.eq((self.fetch.valid | self.load.valid) & owners.w_rdy),
+            requests.i.valid.eq((self.fetch.valid | self.load.valid) & owners.free),
             requests.i.payload.eq(self.load.payload),
-            owners.w_data.eq(self.fetch.valid),
-            owners.w_en.eq(requests.i.valid & requests.i.ready),
+            owners.word.eq(self.fetch.valid),
+            owners.push.eq(requests.i.valid & requests.i.ready),
+            owners.reserve.eq(owners.push),
         ]
         with m.If(self.fetch.valid):
             m.d.comb += requests.i.payload.eq(self.fetch.payload)
 
-    def _answer(self, m: Module, owners: SyncFIFOBuffered) -> None:
+    def _answer(self, m: Module, owners: LandingQueue) -> None:
         """Both masters have a place for what comes, so nothing stands between."""
         taken = Signal()
         m.d.comb += [
             self.fetch_r.payload.eq(self.r.payload),
             self.load_r.payload.eq(self.r.payload),
-            self.fetch_r.valid.eq(self.r.valid & owners.r_rdy & owners.r_data),
-            self.load_r.valid.eq(self.r.valid & owners.r_rdy & ~owners.r_data),
-            self.r.ready.eq(owners.r_rdy & Mux(owners.r_data, self.fetch_r.ready, self.load_r.ready)),
+            self.fetch_r.valid.eq(self.r.valid & owners.o.valid & owners.o.payload),
+            self.load_r.valid.eq(self.r.valid & owners.o.valid & ~owners.o.payload),
+            self.r.ready.eq(owners.o.valid & Mux(owners.o.payload, self.fetch_r.ready, self.load_r.ready)),
             taken.eq(self.r.valid & self.r.ready),
-            owners.r_en.eq(taken & self.r.payload.last),
+            owners.o.ready.eq(taken & self.r.payload.last),
         ]

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.decode import instruction_layout
+from hw.landing import LandingQueue
 from hw.ports import UnitPort
 from hw.spec.isa import Kind
 from hw.spec.params import HardwareParams
@@ -68,25 +68,24 @@ class MoveFront(wiring.Component):
         m = Module()
         m.submodules.runs = runs = RunWalker(self._params)
         m.submodules.splitter = splitter = BurstSplitter(self._params)
-        m.submodules.ahead = ahead = SyncFIFOBuffered(width=LOCAL_RUN_LAYOUT.size, depth=runs_ahead(self._params))
+        m.submodules.ahead = ahead = LandingQueue(LOCAL_RUN_LAYOUT, runs_ahead(self._params))
         m.submodules.places = places = PlaceWalker()
         self._take(m, runs)
         wiring.connect(m, splitter.o, wiring.flipped(self.bursts))
+        wiring.connect(m, ahead.o, places.i)
         wiring.connect(m, places.o, wiring.flipped(self.places))
         m.d.comb += [
             splitter.base.eq(self.base),
             splitter.i.payload.eq(runs.o.payload.memory),
-            splitter.i.valid.eq(runs.o.valid & ahead.w_rdy),
-            splitter.held_back.eq(~ahead.w_rdy),
-            ahead.w_data.eq(runs.o.payload.local),
-            ahead.w_en.eq(runs.o.valid & splitter.i.ready),
-            runs.o.ready.eq(ahead.w_rdy & splitter.i.ready),
+            splitter.i.valid.eq(runs.o.valid & ahead.free),
+            splitter.held_back.eq(~ahead.free),
+            ahead.word.eq(runs.o.payload.local),
+            ahead.push.eq(runs.o.valid & runs.o.ready),
+            ahead.reserve.eq(ahead.push),
+            runs.o.ready.eq(ahead.free & splitter.i.ready),
             splitter.may_issue.eq(self.may_issue & ~self.halt),
             self.issued.eq(splitter.issued),
             self.issued_last.eq(splitter.issued_last),
-            places.i.payload.eq(ahead.r_data),
-            places.i.valid.eq(ahead.r_rdy),
-            ahead.r_en.eq(places.i.ready),
         ]
         return m
 

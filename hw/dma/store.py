@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from hw.bus.axi4 import LENGTH_BITS, RESPONSE_LAYOUT, Resp, address_layout, drive_address, write_layout
 from hw.bus.buffer import StreamBuffer
+from hw.landing import LandingQueue
 from hw.ports import READ_LATENCY, ReadPort, UnitPort, outside
 from hw.spec.isa import COUNT_BITS, Kind
 from hw.spec.params import HardwareParams
@@ -70,9 +70,9 @@ class StoreUnit(wiring.Component):
         self._receive_responses(m, front)
         return m
 
-    def _send_addresses(self, m: Module, front: MoveFront) -> SyncFIFOBuffered:
+    def _send_addresses(self, m: Module, front: MoveFront) -> LandingQueue:
         """AW from the bursts, and the queue of their lengths."""
-        m.submodules.lengths = lengths = SyncFIFOBuffered(width=LENGTH_BITS, depth=self._params.axi_outstanding)
+        m.submodules.lengths = lengths = LandingQueue(LENGTH_BITS, self._params.axi_outstanding)
         offered = front.bursts
         sent = self.aw.valid & self.aw.ready
         m.d.comb += [
@@ -80,36 +80,31 @@ class StoreUnit(wiring.Component):
                 self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params.word_bytes
             ),
             # The length must have its place in the queue before memory sees the address.
-            self.aw.valid.eq(offered.valid & lengths.w_rdy),
+            self.aw.valid.eq(offered.valid & lengths.free),
             offered.ready.eq(sent),
-            lengths.w_data.eq(offered.payload.beats_less_one),
-            lengths.w_en.eq(sent),
+            lengths.word.eq(offered.payload.beats_less_one),
+            lengths.push.eq(sent),
+            lengths.reserve.eq(sent),
         ]
         return lengths
 
-    def _read(self, m: Module, front: MoveFront) -> SyncFIFOBuffered:
+    def _read(self, m: Module, front: MoveFront) -> LandingQueue:
         """Read words ahead, as many as the returned queue can hold; a word past a fault carries its mark."""
-        m.submodules.words = words = SyncFIFOBuffered(width=self._params.axi_data_bits + 1, depth=AHEAD_WORDS)
+        m.submodules.words = words = LandingQueue(self._params.axi_data_bits + 1, AHEAD_WORDS)
         requests = self._buffer_requests(m, front)
-        ahead = Signal(range(AHEAD_WORDS + 1))
-        room = Signal(init=1)
-        asked, gone = Signal(), Signal()
+        asked = Signal()
         arriving = Signal(READ_LATENCY)
         poisoned = Signal()
         m.d.comb += [
-            self.scratch.valid.eq(requests.o.valid & room),
+            self.scratch.valid.eq(requests.o.valid & words.free),
             self.scratch.addr.eq(word_address(requests.o.payload.addr, requests.o.payload.outside)),
             asked.eq(self.scratch.valid & self.scratch.ready),
-            requests.o.ready.eq(room & self.scratch.ready),
-            words.w_data.eq(Cat(self.scratch.data, poisoned)),
-            words.w_en.eq(arriving[-1]),
-            gone.eq(words.r_en & words.r_rdy),
+            requests.o.ready.eq(words.free & self.scratch.ready),
+            words.reserve.eq(asked),
+            words.word.eq(Cat(self.scratch.data, poisoned)),
+            words.push.eq(arriving[-1]),
         ]
         m.d.sync += arriving.eq(arriving << 1 | asked)
-        with m.If(asked & ~gone):
-            m.d.sync += [ahead.eq(ahead + 1), room.eq(ahead != AHEAD_WORDS - 1)]
-        with m.Elif(gone & ~asked):
-            m.d.sync += [ahead.eq(ahead - 1), room.eq(1)]
         with m.If(asked & requests.o.payload.outside):
             m.d.sync += poisoned.eq(1)
         return words
@@ -130,53 +125,55 @@ class StoreUnit(wiring.Component):
             self._raise(m, Cause.SCRATCH_RANGE, place.index)
         return requests
 
-    def _send_data(self, m: Module, lengths: SyncFIFOBuffered, words: SyncFIFOBuffered) -> None:
+    def _send_data(self, m: Module, lengths: LandingQueue, words: LandingQueue) -> None:
         active = Signal()
         beats_left = Signal(LENGTH_BITS)
         sent = self.w.valid & self.w.ready
         m.d.comb += [
-            self.w.valid.eq(active & words.r_rdy),
-            self.w.payload.data.eq(words.r_data),
-            self.w.payload.strb.eq((~words.r_data[-1]).replicate(self._params.word_bytes)),
+            self.w.valid.eq(active & words.o.valid),
+            self.w.payload.data.eq(words.o.payload),
+            self.w.payload.strb.eq((~words.o.payload[-1]).replicate(self._params.word_bytes)),
             self.w.payload.last.eq(beats_left == 0),
-            words.r_en.eq(active & self.w.ready),
-            lengths.r_en.eq(~active | (sent & self.w.payload.last)),
+            words.o.ready.eq(active & self.w.ready),
+            lengths.o.ready.eq(~active | (sent & self.w.payload.last)),
             self.unit.busy.eq(sent),
         ]
-        with m.If(lengths.r_en):
-            m.d.sync += [active.eq(lengths.r_rdy), beats_left.eq(lengths.r_data)]
+        with m.If(lengths.o.ready):
+            m.d.sync += [active.eq(lengths.o.valid), beats_left.eq(lengths.o.payload)]
         with m.Elif(sent):
             m.d.sync += beats_left.eq(beats_left - 1)
 
     def _receive_responses(self, m: Module, front: MoveFront) -> None:
         """Bursts await their responses in one queue, instructions in another; both bound what is under way."""
         depth = 2 * runs_ahead(self._params)
-        m.submodules.awaited = awaited = SyncFIFOBuffered(width=1, depth=self._params.axi_outstanding)
-        m.submodules.indices = indices = SyncFIFOBuffered(width=COUNT_BITS, depth=depth)
+        m.submodules.awaited = awaited = LandingQueue(1, self._params.axi_outstanding)
+        m.submodules.indices = indices = LandingQueue(COUNT_BITS, depth)
         taken = self.unit.valid & self.unit.ready
         answered = self.b.valid & self.b.ready
-        finished = answered & awaited.r_data
+        finished = answered & awaited.o.payload
         error = answered & self.b.payload.resp[1]
         m.d.comb += [
-            front.may_issue.eq(awaited.w_rdy),
-            awaited.w_data.eq(front.issued_last),
-            awaited.w_en.eq(front.issued),
-            self.b.ready.eq(awaited.r_rdy & indices.r_rdy),
-            awaited.r_en.eq(answered),
-            indices.w_data.eq(self.unit.index),
-            indices.w_en.eq(taken),
-            indices.r_en.eq(finished),
-            front.valid.eq(self.unit.valid & indices.w_rdy),
-            self.unit.ready.eq(front.ready & indices.w_rdy),
+            front.may_issue.eq(awaited.free),
+            awaited.word.eq(front.issued_last),
+            awaited.push.eq(front.issued),
+            awaited.reserve.eq(front.issued),
+            self.b.ready.eq(awaited.o.valid & indices.o.valid),
+            awaited.o.ready.eq(answered),
+            indices.word.eq(self.unit.index),
+            indices.push.eq(taken),
+            indices.reserve.eq(taken),
+            indices.o.ready.eq(finished),
+            front.valid.eq(self.unit.valid & indices.free),
+            self.unit.ready.eq(front.ready & indices.free),
         ]
-        self._report(m, taken, indices.level != 0, awaited.level != 0)
+        self._report(m, taken, indices.o.valid, awaited.o.valid)
         m.d.sync += self.unit.done.eq(finished & ~error & ~self.unit.fault)
         with m.If(error):
             cause = Signal.like(self.unit.cause)
             m.d.comb += cause.eq(Cause.WRITE_SLVERR)
             with m.If(self.b.payload.resp == Resp.DECERR):
                 m.d.comb += cause.eq(Cause.WRITE_DECERR)
-            self._raise(m, cause, indices.r_data)
+            self._raise(m, cause, indices.o.payload)
 
     def _report(self, m: Module, taken: Value, instructions: Value, bursts: Value) -> None:
         m.d.comb += [
