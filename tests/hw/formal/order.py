@@ -20,7 +20,7 @@ class OrderCheck:
     """Follows one word, chosen freely among all that enter, through a component that holds at most `capacity`.
 
     `inside` counts the words inside. `watching`, `ahead` and `chosen` say that the chosen word is inside, behind how
-    many others, and what it is.
+    many others, and what it is. A breach is remembered: looking at a run's last cycle alone tells of all before.
     """
 
     def __init__(self, width: int, capacity: int) -> None:
@@ -30,19 +30,27 @@ class OrderCheck:
         self.watching = Signal()
         self.ahead = Signal(range(capacity + 2))
         self.chosen = Signal(width)
+        self._broken = Signal()
 
     def attach(self, m: Module, enter: Value, entering: Value, leave: Value, leaving: Value) -> None:
         """Assert the contract; `enter` and `leave` say that a word passes, the others which."""
         choose = Signal()
         m.d.comb += choose.eq(AnySeq(1) & enter & ~self.watching)
         m.d.sync += self.inside.eq(self.inside + enter - leave)
-        m.d.comb += [Assert(self.inside <= self.capacity), Assert(~(leave & (self.inside == 0)))]
+        takes_chosen = self.watching & leave & (self.ahead == 0)
+        breach = Signal()
+        m.d.comb += breach.eq(
+            (self.inside > self.capacity)
+            | (leave & (self.inside == 0))
+            | (takes_chosen & (leaving != self.chosen))
+            | (self.watching & (self.ahead >= self.inside))
+        )
+        m.d.sync += self._broken.eq(self._broken | breach)
+        m.d.comb += Assert(~(self._broken | breach))
         with m.If(choose):
             m.d.sync += [self.watching.eq(1), self.chosen.eq(entering), self.ahead.eq(self.inside - leave)]
         with m.Elif(self.watching & leave):
             m.d.sync += [self.ahead.eq(self.ahead - 1), self.watching.eq(self.ahead != 0)]
-            m.d.comb += Assert((self.ahead != 0) | (leaving == self.chosen))
-        m.d.comb += Assert(~self.watching | (self.ahead < self.inside))
 
 
 def assert_stream_holds(m: Module, valid: Value, ready: Value, payload: Value) -> None:

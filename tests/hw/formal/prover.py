@@ -24,13 +24,17 @@ mode {mode}
 depth {depth}
 {skip}
 [engines]
-smtbmc z3 {options}
+smtbmc {options}
 [script]
 read_rtlil bench.il
 prep -top bench
 [files]
 bench.il
 """
+
+
+_WHOLE = "--stbv --nomem z3 -- --noincr --logic QF_BV"
+"""Without arrays, uninterpreted sorts and further questions z3 goes straight to its SAT solver."""
 
 
 @dataclass(frozen=True)
@@ -54,13 +58,13 @@ def _tools(folder: Path) -> dict[str, str]:
 def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = False, first: int = 0) -> Verdict:
     """Check a bench's assertions from reset to `depth` cycles, or for ever by induction over `depth` cycles.
 
-    With `first`, cycles before it are not looked at, and the solver gets the question whole, which suits arithmetic.
+    With `first`, cycles before it are not looked at, and the solver gets the question whole, as one of plain logic.
 
     Anything but a clear pass or a clear failure of a property is an error, not a verdict.
     """
     (folder / "bench.il").write_text(rtlil.convert(bench, name="bench", ports=()), encoding="utf-8")
     mode = "prove" if induction else "bmc"
-    skip, options = (f"skip {first}", "-- --noincr") if first else ("", "")
+    skip, options = (f"skip {first}", _WHOLE) if first else ("", "z3")
     script = _SCRIPT.format(mode=mode, depth=depth, skip=skip, options=options)
     (folder / "bench.sby").write_text(script, encoding="utf-8")
     # Relative paths: the tools run in a sandbox that sees the current folder.
