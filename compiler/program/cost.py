@@ -9,7 +9,7 @@ from hw.spec.params import TABLE_BYTES, HardwareParams
 
 from .footprint import conv_tiles
 
-FIRST_FETCH = 24
+FIRST_FETCH = 41
 """Cycles from the start command to the first instruction's start, without the memory's latency."""
 START = 2
 """Cycles from the last wait's fulfilment to the start of a load, store or vector instruction."""
@@ -23,15 +23,15 @@ SECOND_BLOCK = 7
 """Cycles from the first block's last constant to the second block's first weight."""
 RESIDUAL_PIECES = 4
 """The residual adder's constants."""
-LOAD_LATENCY = 6
+LOAD_LATENCY = 8
 """Cycles that a load adds to the memory's latency."""
-STORE_LATENCY = 9
+STORE_LATENCY = 11
 """Cycles that a store adds to the memory's latency."""
 RUN_CYCLES = 3
 """The least that a contiguous run of a load or store takes."""
 MAC_LATENCY = 28
 """Cycles from a CONV's last product to the visibility of its last word."""
-RESIDUAL_LATENCY = 5
+RESIDUAL_LATENCY = 17
 """What the residual adds to that."""
 VECTOR_LATENCY = 22
 """Cycles from a vector instruction's last word read to its end."""
