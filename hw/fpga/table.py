@@ -45,9 +45,9 @@ partial products each. Places of an 8 x 8 array with all 64 products and their s
 
 ## Sums that can be loaded
 
-Counters and walkers are `load ? x : q + s`. Left alone, Yosys puts the choice into a look-up table of its own beside each
-bit of the chain; `hw/fpga/steps.py` finds these sums, and `hw/fpga/ecp5.v` makes the choice in the chain's own look-up
-tables: 928 places of 15,083 less in `nano`, and a look-up table less on each path through a sum.
+Counters and walkers are `load ? x : q + s`. Left alone, Yosys puts the choice into a look-up table of its own beside
+each bit of the chain; `hw/fpga/steps.py` finds these sums, and `hw/fpga/ecp5.v` makes the choice in the chain's own
+look-up tables: 928 places of 15,083 less in `nano`, and a look-up table less on each path through a sum.
 """
 _ROW = re.compile(r"^\| (\w+) \| LFE5U.*\|$", re.MULTILINE)
 _PATH_ROW = re.compile(r"^\| (\w+) \| [0-9.]+ \|.*\|$", re.MULTILINE)
