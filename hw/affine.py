@@ -56,7 +56,9 @@ class AffineRounding(wiring.Component):
         m = Module()
         half = Signal(CONSTANT_BITS)
         m.d.comb += half.eq((1 << self.shift) >> 1)
-        m.d.sync += [self.constant.eq(self.c + half), self.to_even.eq(self.even & (self.shift != 0))]
+        constant = Signal.like(self.constant, reset_less=True)
+        m.d.comb += self.constant.eq(constant)
+        m.d.sync += [constant.eq(self.c + half), self.to_even.eq(self.even & (self.shift != 0))]
         return m
 
 

@@ -73,23 +73,22 @@ class Accumulators(wiring.Component):
         m.submodules[f"column{column}"] = sums
         held = Signal(self._sum, name=f"held{column}", reset_less=True)
         m.d.comb += [
-            sums.read_en.eq(valid[0] & ~first[0]),
             sums.read_address.eq(address[0]),
             sums.drain_en.eq(self.drain_groups[column // self._params.lanes]),
             sums.drain_address.eq(self.drain_address),
         ]
-        with m.If(valid[1]):
-            m.d.sync += held.eq(Mux(first[1], 0, sums.read_data))
+        m.d.sync += held.eq(Mux(first[1], 0, sums.read_data))
         total = Signal(self._sum, name=f"total{column}", reset_less=True)
-        with m.If(valid[2]):
-            m.d.sync += total.eq(held + self.dots[column])
+        m.d.sync += total.eq(held + self.dots[column])
         m.d.comb += [sums.write_en.eq(valid[3]), sums.write_address.eq(address[3]), sums.write_data.eq(total)]
         return sums.drain_data
 
     def _pick(self, m: Module, drained: list[Signal]) -> None:
         group = Signal(self._groups)
+        picked = Signal.like(self.drain_sums, reset_less=True)
+        m.d.comb += self.drain_sums.eq(picked)
         m.d.sync += group.eq(self.drain_groups)
         for number in range(self._groups):
             with m.If(group[number]):
                 for lane in range(self._params.lanes):
-                    m.d.sync += self.drain_sums[lane].eq(drained[number * self._params.lanes + lane])
+                    m.d.sync += picked[lane].eq(drained[number * self._params.lanes + lane])

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
 from math import ceil, log
 
 from amaranth.hdl import Module, Signal, Value, signed
@@ -67,18 +66,15 @@ class MacArray(wiring.Component):
         return [sum(p * w for p, w in zip(pixel, column, strict=True)) for column in tile]
 
     def elaborate(self, platform: object) -> Module:
-        """Weights and pixel in wide registers, a product and a tree for each column."""
+        """Weights and pixel in wide registers, a product and a tree for each column, which run freely behind them."""
         m = Module()
-        depth = self.latency(self._rows)
-        valid = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, depth))]
-        m.d.sync += [after.eq(before) for before, after in pairwise(valid)]
         pixel = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
             m.d.sync += pixel.eq(self.pixel)
         for column in range(self._cols):
             weights = self._weights(m, column)
-            products = self._products(m, column, pixel, weights, valid[1])
-            m.d.comb += self.dots[column].eq(self._tree(m, column, products, valid[2:]))
+            products = self._products(m, column, pixel, weights)
+            m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
 
     def _weights(self, m: Module, column: int) -> Signal:
@@ -90,11 +86,10 @@ class MacArray(wiring.Component):
             m.d.sync += active.eq(shadow)
         return active
 
-    def _products(self, m: Module, column: int, pixel: Signal, weights: Signal, enable: Signal) -> list[Signal]:
+    def _products(self, m: Module, column: int, pixel: Signal, weights: Signal) -> list[Signal]:
         products = [self._product(column, row) for row in range(self._rows)]
-        with m.If(enable):
-            for row, product in enumerate(products):
-                m.d.sync += product.eq(pixel.word_select(row, 8).as_signed() * weights.word_select(row, 8).as_signed())
+        for row, product in enumerate(products):
+            m.d.sync += product.eq(pixel.word_select(row, 8).as_signed() * weights.word_select(row, 8).as_signed())
         return products
 
     def _product(self, column: int, row: int) -> Signal:
@@ -103,14 +98,13 @@ class MacArray(wiring.Component):
         attrs = {LUT_PRODUCT: 1} if kept_out else {}
         return Signal(signed(16), name=f"product{column}_{row}", reset_less=True, attrs=attrs)
 
-    def _tree(self, m: Module, column: int, terms: list[Signal], enables: list[Signal]) -> Value:
-        for level, enable in enumerate(enables):
+    def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
+        for level in range(self.latency(self._rows) - 2):
             bits = len(terms[0]) + (_TERMS - 1).bit_length()
             groups = [terms[i : i + _TERMS] for i in range(0, len(terms), _TERMS)]
             shape = signed(min(bits, self._dot.width))
             sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(groups))]
-            with m.If(enable):
-                m.d.sync += [total.eq(_balanced(group)) for total, group in zip(sums, groups, strict=True)]
+            m.d.sync += [total.eq(_balanced(group)) for total, group in zip(sums, groups, strict=True)]
             terms = sums
         return terms[0]
 

@@ -82,7 +82,7 @@ class Drain(wiring.Component):
         m = Module()
         m.submodules.walker = walker = OutputWalker(self._params)
         active = Signal()
-        job = Signal(DRAIN_JOB)
+        job = Signal(DRAIN_JOB, reset_less=True)
         self._begin(m, walker, active, job)
         strip_there = self._strips(m, walker)
         blocks_there = self._blocks(m, walker)
@@ -108,7 +108,7 @@ class Drain(wiring.Component):
         apart = Signal()
         m.d.comb += [
             apart.eq(offered.residual | job.residual),
-            self.jobs.ready.eq((~active | (self.item & walker.last & ~apart)) & (self.empty | ~apart)),
+            self.jobs.ready.eq(~active & (self.empty | ~apart)),
             walker.start.eq(self.jobs.valid & self.jobs.ready),
             walker.walk.out_h.eq(offered.out_h),
             walker.walk.out_w.eq(offered.out_w),
@@ -134,7 +134,7 @@ class Drain(wiring.Component):
     def _strips(self, m: Module, walker: OutputWalker) -> Value:
         """Pixel number in the strip; both banks' strips may be waiting."""
         bits = self._params.strip.bit_length()
-        lengths = Signal(data.ArrayLayout(bits, 2))
+        lengths = Signal(data.ArrayLayout(bits, 2), reset_less=True)
         waiting = Signal(range(3))
         arriving, bank = Signal(), Signal()
         number = Signal(bits)

@@ -58,7 +58,7 @@ class InputFeed(wiring.Component):
         """Request registers, a delay as long as the memory's, and the choice between memory and padding."""
         m = Module()
         first, second = self._request(m)
-        index = Signal(COUNT_BITS)
+        index = Signal(COUNT_BITS, reset_less=True)
         with m.If(self.valid):
             m.d.sync += index.eq(self.pixel.index)
         m.d.comb += [self.fault.eq((self.act0.valid & self.act0.fault) | (self.act1.valid & self.act1.fault))]

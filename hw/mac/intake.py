@@ -60,7 +60,7 @@ class Intake(wiring.Component):
         """Two stages: check the instruction on offer and multiply; take it and hand out the jobs."""
         m = Module()
         checked, illegal = Signal(), Signal()
-        pixels, words = Signal(PIXELS_BITS), Signal(SCRATCH_BITS)
+        pixels, words = Signal(PIXELS_BITS, reset_less=True), Signal(SCRATCH_BITS, reset_less=True)
         conv = data.View(CONV, self.instruction)
         at_hand = self.valid & self.run
         with m.If(self.ready | ~at_hand):
@@ -95,8 +95,9 @@ class Intake(wiring.Component):
         for number, (name, layout) in enumerate(_JOBS.items()):
             port = getattr(self, name)
             used = {key: value for key, value in extra.items() if key in layout.members}
-            m.d.comb += room[number].eq(~port.valid | port.ready)
+            payload = Signal(layout, name=f"{name}_job", reset_less=True)
+            m.d.comb += [room[number].eq(~port.valid | port.ready), port.payload.eq(payload)]
             with m.If(self.ready):
-                m.d.sync += [port.valid.eq(1), port.payload.eq(job(layout, conv, **used))]
+                m.d.sync += [port.valid.eq(1), payload.eq(job(layout, conv, **used))]
             with m.Elif(port.ready):
                 m.d.sync += port.valid.eq(0)

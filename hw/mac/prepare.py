@@ -59,11 +59,15 @@ class Preparer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """The division and the ring arithmetic run side by side."""
         m = Module()
-        job = Signal(PIXEL_JOB)
+        job = Signal(PIXEL_JOB, reset_less=True)
         start = Signal()
         busy = Signal()
-        plan = self.plans.payload
-        m.d.comb += [start.eq(self.jobs.valid & self.jobs.ready), self.jobs.ready.eq(~busy)]
+        self._plan = plan = Signal(plan_layout(self._params), reset_less=True)
+        m.d.comb += [
+            self.plans.payload.eq(plan),
+            start.eq(self.jobs.valid & self.jobs.ready),
+            self.jobs.ready.eq(~busy),
+        ]
         with m.If(start):
             m.d.sync += [job.eq(self.jobs.payload), busy.eq(1)]
         with m.If(self.plans.valid & self.plans.ready):
@@ -79,9 +83,9 @@ class Preparer(wiring.Component):
     def _divide(self, m: Module, start: Signal, job: data.View[data.StructLayout]) -> Value:
         """Pixels by strips, one quotient bit a cycle; high when done."""
         bits = self._params.strip.bit_length()
-        plan = self.plans.payload
-        remainder = Signal.like(job.pixels)
-        divisor = Signal(len(remainder) + bits)
+        plan = self._plan
+        remainder = Signal.like(job.pixels, reset_less=True)
+        divisor = Signal(len(remainder) + bits, reset_less=True)
         count = Signal(range(bits + 1))
         with m.If(start):
             m.d.sync += [
@@ -102,8 +106,8 @@ class Preparer(wiring.Component):
     def _ring(self, m: Module, start: Signal, job: data.View[data.StructLayout]) -> Value:
         """Bring first offset and row step into the ring if they are not, then add row steps up; high when done."""
         state = Signal(_Step)
-        plan = self.plans.payload
-        row = Signal(SCRATCH_BITS)
+        plan = self._plan
+        row = Signal(SCRATCH_BITS, reset_less=True)
         count = Signal(range(SCRATCH_BITS))
         outside = (job.in_ring != 0) & ((plan.row_first >= job.in_ring) | (row >= job.in_ring))
         with m.If(start):
@@ -135,8 +139,8 @@ class Preparer(wiring.Component):
     def _reduce(self, m: Module, job: data.View[data.StructLayout], row: Signal, count: Signal) -> None:
         """One step of both long divisions; the quotients do not matter. In cycle 0 the dividends move aside."""
         m.d.sync += count.eq(count + 1)
-        for name, value in (("row", row), ("first", self.plans.payload.row_first)):
-            dividend = Signal(SCRATCH_BITS, name=f"{name}_dividend")
+        for name, value in (("row", row), ("first", self._plan.row_first)):
+            dividend = Signal(SCRATCH_BITS, name=f"{name}_dividend", reset_less=True)
             bits = Mux(count == 0, value, dividend)
             base = Mux(count == 0, 0, value)
             doubled = Cat(bits[-1], base)

@@ -85,11 +85,12 @@ class ResidualAdder(wiring.Component):
         return m
 
     def _constants(self, m: Module) -> data.View[data.StructLayout]:
-        stored = Signal(data.ArrayLayout(32, 4))
+        stored = Signal(data.ArrayLayout(32, 4), reset_less=True)
         active = Signal(
             data.StructLayout(
                 {"m1": signed(32), "m2": signed(32), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1}
-            )
+            ),
+            reset_less=True,
         )
         with m.If(self.write.piece == Piece.RESIDUAL):
             m.d.sync += stored[self.write.index[:2]].eq(self.write.word)

@@ -44,10 +44,12 @@ class ScaleNormalizer(wiring.Component):
             for step in steps:
                 mantissa, exponent = self._step(m, mantissa, exponent, step)
             registers = (
-                (self.mantissa, self.exponent) if number else (Signal.like(self.mantissa), Signal.like(self.exponent))
+                Signal.like(self.mantissa, name=f"mantissa{number}", reset_less=True),
+                Signal.like(self.exponent, name=f"exponent{number}", reset_less=True),
             )
             m.d.sync += [registers[0].eq(mantissa), registers[1].eq(exponent)]
             mantissa, exponent = registers
+        m.d.comb += [self.mantissa.eq(mantissa), self.exponent.eq(exponent)]
         return m
 
     def _step(self, m: Module, mantissa: Signal, exponent: Signal, step: int) -> tuple[Signal, Signal]:

@@ -69,13 +69,13 @@ class Sequencer(wiring.Component):
         """Position and tile registers; the planner prepares what they take next."""
         m = Module()
         m.submodules.planner = planner = TilePlanner(self._params)
-        plan = Signal(plan_layout(self._params))
-        tile = Signal(tile_layout(self._params))
-        position = Signal(POSITION)
+        plan = Signal(plan_layout(self._params), reset_less=True)
+        tile = Signal(tile_layout(self._params), reset_less=True)
+        position = Signal(POSITION, reset_less=True)
         number = Signal(self._number_bits)
         m.d.comb += planner.plan.eq(plan)
-        begins, ends = Signal(), Signal()
-        m.d.comb += [begins.eq(number == 0), ends.eq(number == tile.length - 1)]
+        # The pixel on offer is its tile's first, its last.
+        begins, ends = Signal(init=1), Signal()
         self._fire(m, planner, tile, begins)
         following = self._following(m, plan, tile, position)
         last_pixel = Signal()
@@ -86,7 +86,8 @@ class Sequencer(wiring.Component):
         ]
         with m.If(self.pixel_valid):
             m.d.sync += [position.eq(following), number.eq(Mux(ends, 0, number + 1))]
-        self._next_tile(m, planner, plan, tile, position, following, last_pixel)
+            m.d.sync += [begins.eq(ends), ends.eq(number + 2 == tile.length)]
+        self._next_tile(m, planner, plan, tile, position, ends, last_pixel)
         self._output(m, plan, tile, position, number, begins, last_pixel)
         return m
 
@@ -99,7 +100,7 @@ class Sequencer(wiring.Component):
         planned = planner.ready | (tile.length >= TilePlanner.LATENCY)
         may_begin = self.run & planned & self.weights_ready & (bank_free | ~tile.first)
         m.d.comb += [
-            bank_free.eq(used != _BANKS),
+            bank_free.eq(~used[-1]),
             self.pixel_valid.eq(self.active & (~begins | may_begin)),
             self.weights_taken.eq(self.pixel_valid & begins),
             self.waits_weights.eq(self.active & begins & ~self.weights_ready),
@@ -139,26 +140,27 @@ class Sequencer(wiring.Component):
         plan: data.View[data.StructLayout],
         tile: data.View[data.StructLayout],
         position: data.View[data.StructLayout],
-        following: data.View[data.StructLayout],
+        ends: Signal,
         last_pixel: Signal,
     ) -> None:
         """After a tile's last pixel: the planned tile, or a new instruction's first one, or nothing."""
         offered = self.plans.payload
         m.d.comb += [
-            self.plans.ready.eq(~self.active | (last_pixel & planner.finished)),
+            self.plans.ready.eq(~self.active),
             self.started.eq(self.plans.valid & self.plans.ready),
             planner.start.eq(self.started),
             planner.step.eq(last_pixel & ~planner.finished),
         ]
         with m.If(planner.step):
-            m.d.sync += tile.eq(planner.tile)
+            m.d.sync += [tile.eq(planner.tile), ends.eq(planner.tile.length == 1)]
             with m.If(~planner.tile.continues):
                 m.d.sync += position.eq(planner.tile.start)
-        with m.Elif(self.plans.ready):
-            m.d.sync += self.active.eq(self.plans.valid)
+        with m.Elif(last_pixel):
+            m.d.sync += self.active.eq(0)
         with m.If(self.started):
             single = (offered.kernel_h == 1) & (offered.kernel_w == 1) & (offered.in_blocks == 1) & ~offered.two_planes
             m.d.sync += [
+                self.active.eq(1),
                 plan.eq(offered),
                 position.ix.eq(offered.ix0),
                 position.iy.eq(offered.iy0),
@@ -167,6 +169,7 @@ class Sequencer(wiring.Component):
                 tile.line.eq(offered.ix0),
                 tile.base.eq(offered.in_base),
                 tile.length.eq(offered.length + (offered.longer != 0)),
+                ends.eq((offered.length == 1) & (offered.longer == 0)),
                 tile.first.eq(1),
                 tile.last.eq(single),
             ]

@@ -24,7 +24,7 @@ class ColumnSums(wiring.Component):
 
     Members
     -------
-    read_en, read_address, read_data:
+    read_address, read_data:
         For the array.
     drain_en, drain_address, drain_data:
         For the drain.
@@ -37,10 +37,18 @@ class ColumnSums(wiring.Component):
         self._sum = signed(params.acc_bits)
         self._apart = self.takes_turns(params)
         address = params.strip.bit_length()
-        ports = {}
-        for name, direction in (("read", Out), ("drain", Out), ("write", In)):
-            ports |= {f"{name}_en": In(1), f"{name}_address": In(address), f"{name}_data": direction(self._sum)}
-        super().__init__(ports)
+        super().__init__(
+            {
+                "read_address": In(address),
+                "read_data": Out(self._sum),
+                "drain_en": In(1),
+                "drain_address": In(address),
+                "drain_data": Out(self._sum),
+                "write_en": In(1),
+                "write_address": In(address),
+                "write_data": In(self._sum),
+            }
+        )
 
     @staticmethod
     def takes_turns(params: HardwareParams) -> bool:
@@ -61,10 +69,8 @@ class ColumnSums(wiring.Component):
         m.submodules.memory = memory
         read, drain, write = memory.read_port(), memory.read_port(), memory.write_port()
         m.d.comb += [
-            read.en.eq(self.read_en),
             read.addr.eq(self.read_address),
             self.read_data.eq(read.data),
-            drain.en.eq(self.drain_en),
             drain.addr.eq(self.drain_address),
             self.drain_data.eq(drain.data),
             write.en.eq(self.write_en),
@@ -73,7 +79,7 @@ class ColumnSums(wiring.Component):
         ]
 
     def _two_banks(self, m: Module) -> None:
-        """Each bank is read by the one that asks for it; a cycle later each one picks its bank's data."""
+        """A bank is read by the drain when it asks for it, else by the array; then each picks its bank's data."""
         read_bank, drain_bank = Signal(), Signal()
         m.d.sync += [read_bank.eq(self.read_address[-1]), drain_bank.eq(self.drain_address[-1])]
         found = []
@@ -84,7 +90,6 @@ class ColumnSums(wiring.Component):
             drains = Signal(name=f"drains{bank}")
             m.d.comb += [
                 drains.eq(self.drain_en & (self.drain_address[-1] == bank)),
-                read.en.eq(drains | (self.read_en & (self.read_address[-1] == bank))),
                 read.addr.eq(Mux(drains, self.drain_address, self.read_address)[:-1]),
                 write.en.eq(self.write_en & (self.write_address[-1] == bank)),
                 write.addr.eq(self.write_address[:-1]),

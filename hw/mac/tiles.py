@@ -121,10 +121,14 @@ class TilePlanner(wiring.Component):
 
     def _strips(self, m: Module, loops: TileLoops, fresh: Signal, new_block: Signal) -> tuple[Signal, Signal]:
         """The strip that the next tile belongs to: start, length, and how many follow."""
-        strip = Signal(data.StructLayout({"start": POSITION, "length": self._params.strip.bit_length()}))
-        strips, longer = Signal(PIXELS_BITS), Signal(PIXELS_BITS)
-        blocks, block_base = Signal.like(self.plan.out_blocks), Signal(SCRATCH_BITS)
-        captured = Signal(POSITION)
+        strip = Signal(
+            data.StructLayout({"start": POSITION, "length": self._params.strip.bit_length()}), reset_less=True
+        )
+        strips = Signal(PIXELS_BITS, reset_less=True)
+        longer = Signal.like(strips)
+        blocks = Signal.like(self.plan.out_blocks, reset_less=True)
+        block_base = Signal(SCRATCH_BITS, reset_less=True)
+        captured = Signal(POSITION, reset_less=True)
         with m.If(self.capture):
             m.d.sync += captured.eq(self.captured)
         # The counts of the current strip and block, which a new plan's first tile leaves to this cycle.
@@ -164,19 +168,21 @@ class TilePlanner(wiring.Component):
         block_base: Signal,
         new_block: Signal,
     ) -> None:
-        start = self.tile.start
+        tile = Signal(tile_layout(self._params), reset_less=True)
+        start = tile.start
+        m.d.comb += self.tile.eq(tile)
         with m.If(phase == _Phase.FORM):
             m.d.sync += [
                 start.ix.eq(strip.start.ix + tap.x),
                 start.iy.eq(strip.start.iy + tap.y),
                 start.row.eq(add_in_ring(strip.start.row, tap.row, self.plan.in_ring)),
                 start.left.eq(strip.start.left),
-                self.tile.line.eq(self.plan.ix0 + tap.x),
-                self.tile.base.eq(block_base + tap.base),
-                self.tile.length.eq(strip.length),
-                self.tile.first.eq(loops.first),
-                self.tile.last.eq(loops.last),
-                self.tile.continues.eq(loops.first & loops.last & ~new_block),
+                tile.line.eq(self.plan.ix0 + tap.x),
+                tile.base.eq(block_base + tap.base),
+                tile.length.eq(strip.length),
+                tile.first.eq(loops.first),
+                tile.last.eq(loops.last),
+                tile.continues.eq(loops.first & loops.last & ~new_block),
             ]
 
 

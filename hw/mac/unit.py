@@ -108,7 +108,7 @@ class MacUnit(wiring.Component):
         wiring.connect(m, fetcher.constants, requests.i)
         wiring.connect(m, requests.o, loader.requests)
         m.d.comb += [
-            loader.read_allowed.eq(run),
+            loader.read_allowed.eq(run & ~fetcher.last_word),
             fetcher.read_allowed.eq(run & ~loader.read_valid),
             self.weights.valid.eq(fetcher.read_valid | loader.read_valid),
             self.weights.addr.eq(Mux(loader.read_valid, loader.read_address, fetcher.read_address)),
@@ -194,7 +194,7 @@ class MacUnit(wiring.Component):
         wiring.connect(m, writer.drain, wiring.flipped(self.drain))
         m.d.comb += [
             drain.run.eq(run),
-            drain.room.eq(owed != RESULTS_DEPTH),
+            drain.room.eq(~owed[-1]),
             drain.empty.eq(under_way == 0),
             epilogue.valid.eq(drain.item),
             epilogue.tag.eq(drain.tag),

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
 from hw.spec.params import HardwareParams
+from hw.vector.countdown import Countdown
 
 WALK = data.StructLayout(
     {
@@ -61,7 +62,7 @@ class OutputWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Counters for the extents, and sums of the steps beside them."""
         m = Module()
-        walk = Signal(WALK)
+        walk = Signal(WALK, reset_less=True)
         with m.If(self.start):
             m.d.sync += walk.eq(self.walk)
         self._count(m, walk)
@@ -71,31 +72,36 @@ class OutputWalker(wiring.Component):
         return m
 
     def _count(self, m: Module, walk: data.View[data.StructLayout]) -> None:
-        """Positions, all counted down to zero."""
-        columns, rows, blocks = Signal(COORDINATE_BITS), Signal(COORDINATE_BITS), Signal(12)
-        self._columns = columns
+        """Positions, each counted down; that it is the last one stands in a register."""
+        columns, rows = Countdown(COORDINATE_BITS, "columns"), Countdown(COORDINATE_BITS, "rows")
+        blocks = Countdown(12, "blocks")
+        self._row_end = columns.last
         m.d.comb += [
             self.pixel_end.eq(self.group == self._groups - 1),
-            self.block_end.eq(self.pixel_end & (columns == 0) & (rows == 0)),
-            self.last.eq(self.block_end & (blocks == 0)),
+            self.block_end.eq(self.pixel_end & columns.last & rows.last),
+            self.last.eq(self.block_end & blocks.last),
         ]
         with m.If(self.start):
-            m.d.sync += [columns.eq(self.walk.out_w - 1), rows.eq(self.walk.out_h - 1), blocks.eq(self.walk.blocks - 1)]
+            for counter, count in ((columns, self.walk.out_w), (rows, self.walk.out_h), (blocks, self.walk.blocks)):
+                counter.load(m, count)
             m.d.sync += self.group.eq(0)
         with m.Elif(self.step):
-            m.d.sync += self.group.eq(self.group + 1)
+            m.d.sync += self.group.eq(Mux(self.pixel_end, 0, self.group + 1))
             with m.If(self.pixel_end):
-                m.d.sync += [self.group.eq(0), columns.eq(columns - 1)]
-                with m.If(columns == 0):
-                    m.d.sync += [columns.eq(walk.out_w - 1), rows.eq(rows - 1)]
+                columns.step(m)
+                with m.If(columns.last):
+                    columns.load(m, walk.out_w)
+                    rows.step(m)
                 with m.If(self.block_end):
-                    m.d.sync += [rows.eq(walk.out_h - 1), blocks.eq(blocks - 1)]
+                    rows.load(m, walk.out_h)
+                    blocks.step(m)
 
     def _channels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
         """Byte and word plane of the group; every pixel of a block starts with the same ones."""
         rows, lanes = self._params.rows, self._params.lanes
-        plane, first_plane = Signal(SCRATCH_BITS), Signal(SCRATCH_BITS)
-        first_byte = Signal.like(self.byte)
+        plane = Signal(SCRATCH_BITS, reset_less=True)
+        first_plane = Signal.like(plane)
+        first_byte = Signal.like(self.byte, reset_less=True)
         next_plane, next_byte = Signal.like(plane), Signal.like(self.byte)
         m.d.comb += [next_byte.eq(self.byte + lanes), next_plane.eq(plane)]
         with m.If(self.byte == rows - lanes):
@@ -113,11 +119,12 @@ class OutputWalker(wiring.Component):
 
     def _pixels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
         """Offset of the pixel in its plane."""
-        pixel, row = Signal(SCRATCH_BITS), Signal(SCRATCH_BITS)
+        pixel = Signal(SCRATCH_BITS, reset_less=True)
+        row = Signal.like(pixel)
         with m.If(self.start | (self.step & self.block_end)):
             m.d.sync += [pixel.eq(0), row.eq(0)]
         with m.Elif(self.step & self.pixel_end):
             m.d.sync += pixel.eq(pixel + walk.x)
-            with m.If(self._columns == 0):
+            with m.If(self._row_end):
                 m.d.sync += [pixel.eq(row + walk.row), row.eq(row + walk.row)]
         return pixel

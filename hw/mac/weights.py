@@ -29,7 +29,9 @@ class WeightFetcher(wiring.Component):
     constants:
         One request for every output block.
     read_valid, read_address, read_allowed:
-        Read requests; not made in cycles without `read_allowed`.
+        Read requests; not made in cycles without `read_allowed`, but for a tile's last word.
+    last_word:
+        A tile's last word is read in this cycle, whatever else wants to read; it stands in a register.
     load:
         Bit c: the word that the memory gives in this cycle belongs to column c.
     ready:
@@ -49,6 +51,7 @@ class WeightFetcher(wiring.Component):
                 "read_valid": Out(1),
                 "read_address": Out(SCRATCH_BITS),
                 "read_allowed": In(1),
+                "last_word": Out(1),
                 "load": Out(params.cols),
                 "ready": Out(1),
                 "taken": In(1),
@@ -60,34 +63,31 @@ class WeightFetcher(wiring.Component):
         m = Module()
         m.submodules.loops = loops = TileLoops()
         active = Signal()
-        job = Signal(FETCH_JOB)
+        job = Signal(FETCH_JOB, reset_less=True)
         for name, _ in loops.bounds.shape():
             m.d.comb += loops.bounds[name].eq(job[name])
-        last_word = self._words(m, active)
-        m.d.comb += loops.step.eq(last_word)
-        self._advance(m, job, active, loops, last_word)
+        self._words(m, active)
+        m.d.comb += loops.step.eq(self.last_word)
+        self._advance(m, job, active, loops)
         return m
 
-    def _words(self, m: Module, active: Signal) -> Signal:
-        """Read a tile's words while its shadow is free; returns the strobe of the last one."""
-        cols = self._params.cols
-        column = Signal(range(cols))
-        complete = Signal()
-        last_word = Signal()
-        m.d.comb += [
-            self.read_valid.eq(active & ~complete & ~self.constants.valid & self.read_allowed),
-            last_word.eq(self.read_valid & (column == cols - 1)),
-            self.ready.eq(complete | last_word),
-        ]
-        with m.If(self.taken):
-            m.d.sync += complete.eq(0)
-        with m.Elif(last_word):
-            m.d.sync += complete.eq(1)
+    def _words(self, m: Module, active: Signal) -> None:
+        """Read a tile's words while its shadow is free.
+
+        That the last one can be read is certain a cycle before, so `ready` is a register.
+        """
+        column = Signal(range(self._params.cols))
+        before_last = self.read_valid & (column == self._params.cols - 2)
+        wanted = active & ~self.constants.valid & ~self.ready
+        m.d.comb += self.read_valid.eq(self.last_word | (wanted & self.read_allowed))
+        m.d.sync += self.last_word.eq(before_last)
+        with m.If(before_last):
+            m.d.sync += self.ready.eq(1)
+        with m.Elif(self.taken):
+            m.d.sync += self.ready.eq(0)
         with m.If(self.read_valid):
             m.d.sync += column.eq(column + 1)
-        load = self._delayed_load(m, column)
-        m.d.comb += self.load.eq(load)
-        return last_word
+        m.d.comb += self.load.eq(self._delayed_load(m, column))
 
     def _delayed_load(self, m: Module, column: Signal) -> Signal:
         arriving = Signal(self._params.cols)
@@ -98,18 +98,24 @@ class WeightFetcher(wiring.Component):
             arriving = after
         return arriving
 
-    def _advance(
-        self, m: Module, job: data.View[data.StructLayout], active: Signal, loops: TileLoops, last_word: Signal
-    ) -> None:
-        """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new job."""
-        strips, blocks = Signal(PIXELS_BITS), Signal.like(job.out_blocks)
-        block_start = Signal(SCRATCH_BITS)
+    def _advance(self, m: Module, job: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
+        """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new job.
+
+        A tile has `cols` words, so there is time to look at counters before its end.
+        """
+        strips = Signal(PIXELS_BITS, reset_less=True)
+        blocks = Signal.like(job.out_blocks, reset_less=True)
+        last_tile, last_strip, last_block = Signal(), Signal(), Signal()
+        m.d.sync += [last_tile.eq(loops.last), last_strip.eq(strips == 1), last_block.eq(blocks == 1)]
+        block_start = Signal(SCRATCH_BITS, reset_less=True)
         following = Signal(SCRATCH_BITS)
-        strip_end, job_end = last_word & loops.last, Signal()
+        strip_end, block_end, job_end = Signal(), Signal(), Signal()
         m.d.comb += [
             following.eq(self.read_address + 1),
-            job_end.eq(strip_end & (strips == 1) & (blocks == 1)),
-            self.jobs.ready.eq(~active | job_end),
+            strip_end.eq(self.last_word & last_tile),
+            block_end.eq(strip_end & last_strip),
+            job_end.eq(block_end & last_block),
+            self.jobs.ready.eq(~active),
         ]
         with m.If(self.constants.ready):
             m.d.sync += self.constants.valid.eq(0)
@@ -126,7 +132,7 @@ class WeightFetcher(wiring.Component):
             self._request(m, offered.address, offered.load_table, offered.load_residual)
         with m.Elif(job_end):
             m.d.sync += active.eq(0)
-        with m.Elif(strip_end & (strips == 1)):
+        with m.Elif(block_end):
             tiles = following + self._params.channel_words
             m.d.sync += [
                 strips.eq(job.strips),

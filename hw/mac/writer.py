@@ -9,8 +9,14 @@ from amaranth.lib.wiring import In, Out
 from hw.mac.jobs import WRITE_JOB
 from hw.mac.walker import OutputWalker
 from hw.ports import WritePort
-from hw.spec.isa import COUNT_BITS
+from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 from hw.spec.params import HardwareParams
+
+
+def _write_layout(params: HardwareParams) -> data.StructLayout:
+    """A write, the bytes of its group once, and the instruction that makes it."""
+    results = data.ArrayLayout(8, params.lanes)
+    return data.StructLayout({"addr": SCRATCH_BITS, "bytes": results, "mask": params.word_bytes, "index": COUNT_BITS})
 
 
 class Writer(wiring.Component):
@@ -53,7 +59,9 @@ class Writer(wiring.Component):
         """A walker for addresses, and an output register."""
         m = Module()
         m.submodules.walker = walker = OutputWalker(self._params)
-        active, last, index = Signal(), Signal(), Signal(COUNT_BITS)
+        active, last, index = Signal(), Signal(), Signal(COUNT_BITS, reset_less=True)
+        place = Signal(_write_layout(self._params), reset_less=True)
+        copies = self._params.word_bytes // self._params.lanes
         taken = self.drain.valid & self.drain.ready
         self._begin(m, walker, active, index)
         with m.If(taken):
@@ -64,17 +72,19 @@ class Writer(wiring.Component):
             walker.step.eq(self.results.valid & self.results.ready),
             self.pending.eq(self.drain.valid),
             self.fault.eq(taken & self.drain.fault),
+            self.drain.addr.eq(place.addr),
+            self.drain.data.eq(Cat(place.bytes).replicate(copies)),
+            self.drain.mask.eq(place.mask),
+            self.fault_index.eq(place.index),
         ]
         with m.If(walker.step):
-            copies = self._params.word_bytes // self._params.lanes
-            mask = ((1 << self._params.lanes) - 1) << walker.byte
             m.d.sync += [
                 self.drain.valid.eq(1),
-                self.drain.addr.eq(walker.address),
-                self.drain.data.eq(Cat(self.results.payload).replicate(copies)),
-                self.drain.mask.eq(mask),
+                place.addr.eq(walker.address),
+                place.bytes.eq(self.results.payload),
+                place.mask.eq(((1 << self._params.lanes) - 1) << walker.byte),
+                place.index.eq(index),
                 last.eq(walker.last),
-                self.fault_index.eq(index),
             ]
         return m
 
@@ -82,7 +92,7 @@ class Writer(wiring.Component):
         offered = self.jobs.payload
         ends = walker.step & walker.last
         m.d.comb += [
-            self.jobs.ready.eq(~active | ends),
+            self.jobs.ready.eq(~active),
             walker.start.eq(self.jobs.valid & self.jobs.ready),
             walker.walk.out_h.eq(offered.out_h),
             walker.walk.out_w.eq(offered.out_w),

@@ -12,7 +12,7 @@ class Countdown:
     """
 
     def __init__(self, bits: int, name: str) -> None:
-        self._left = Signal(bits, name=f"{name}_left")
+        self._left = Signal(bits, name=f"{name}_left", reset_less=True)
         self.last = Signal(name=f"{name}_last")
 
     def load(self, m: Module, count: Value) -> None:

@@ -90,7 +90,8 @@ class OperandFetch(wiring.Component):
         under_way = Signal(READ_LATENCY)
         taken, item = requests.o.valid & requests.o.ready, requests.o.payload
         marks = [
-            Signal(data.StructLayout({"inside": 1, "tap": TAP_LAYOUT}), name=f"mark{i}") for i in range(READ_LATENCY)
+            Signal(data.StructLayout({"inside": 1, "tap": TAP_LAYOUT}), name=f"mark{i}", reset_less=True)
+            for i in range(READ_LATENCY)
         ]
         m.d.sync += [
             under_way.eq(Cat(taken, under_way)),

@@ -47,8 +47,11 @@ class Planner(wiring.Component):
         self._down = Signal()
         self._slide = Signal()
         self._overlap = Signal(range(SLIDE_TAPS))
-        self._origin = Signal(SCRATCH_BITS)
-        self._row_step = Signal(SCRATCH_BITS)
+        self._origin = Signal(SCRATCH_BITS, reset_less=True)
+        self._row_step = Signal(SCRATCH_BITS, reset_less=True)
+        self._a = Signal(RASTER_LAYOUT, reset_less=True)
+        self._out = Signal(RASTER_LAYOUT, reset_less=True)
+        self._window = Signal(WINDOW_LAYOUT, reset_less=True)
 
     def elaborate(self, platform: object) -> Module:
         """Products and the direction first, then the plans."""
@@ -64,6 +67,7 @@ class Planner(wiring.Component):
             self._row_step.eq(job.stride_h * job.a_row),
         ]
         m.d.comb += [self.slide.eq(self._slide), self.link.eq(self._overlap)]
+        m.d.comb += [self.a.eq(self._a), self.window.eq(self._window), self.out.eq(self._out)]
         self._plan_a(m)
         self._plan_window(m)
         self._plan_b(m)
@@ -76,7 +80,7 @@ class Planner(wiring.Component):
         return job.bounded & ~job.average & fits
 
     def _plan_a(self, m: Module) -> None:
-        job, a = self.job, self.a
+        job, a = self.job, self._a
         rows = {"line": self._row_step, "lines": job.out_h, "line_at": job.iy0, "line_stride": job.stride_h}
         columns = {"line": job.stride_w, "lines": job.out_w, "line_at": job.ix0, "line_stride": job.stride_w}
         across = {"step": Mux(job.bounded, job.stride_w, job.a_x), "pixel_at": job.ix0, "pixel_stride": job.stride_w}
@@ -95,7 +99,7 @@ class Planner(wiring.Component):
         self._choose(m, a, rows | across, columns | downward)
 
     def _plan_window(self, m: Module) -> None:
-        job, window = self.job, self.window
+        job, window = self.job, self._window
         m.d.comb += [window.line.eq(job.a_row), window.bounded.eq(job.bounded), window.slide.eq(self._slide)]
         m.d.comb += [
             window.lines.eq(Mux(self._slide, 1, job.kernel_h)),
@@ -122,7 +126,7 @@ class Planner(wiring.Component):
         self._single(m, b)
 
     def _plan_out(self, m: Module) -> None:
-        job, out = self.job, self.out
+        job, out = self.job, self._out
         m.d.comb += [out.base.eq(job.out_base), out.plane.eq(job.out_plane), out.blocks.eq(job.blocks)]
         self._single(m, out)
         self._choose(

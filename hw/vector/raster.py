@@ -83,8 +83,9 @@ class RasterWalker(wiring.Component):
         self._pixels = Countdown(COUNT_BITS, "pixels")
         self._line_repeats = Countdown(REPEAT_BITS, "line_repeats")
         self._pixel_repeats = Countdown(REPEAT_BITS, "pixel_repeats")
-        self._plane_addr = Signal(SCRATCH_BITS)
-        self._line_addr = Signal(SCRATCH_BITS)
+        self._word = Signal(PIXEL_LAYOUT, reset_less=True)
+        self._plane_addr = Signal(SCRATCH_BITS, reset_less=True)
+        self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._cold = Signal(WARM_BITS)
 
     @staticmethod
@@ -107,8 +108,8 @@ class RasterWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Three nested loops: the innermost that is not at its end steps, those within it begin anew."""
         m = Module()
-        word, config = self.o.payload, self.config
-        m.d.comb += [self.o.valid.eq(self.active), word.warm.eq(self._cold == 0)]
+        word, config = self._word, self.config
+        m.d.comb += [self.o.valid.eq(self.active), self.o.payload.eq(word), word.warm.eq(self._cold == 0)]
         with m.If(self.active & self.o.ready):
             with m.If(~self._pixels.last):
                 self._next_pixel(m)
@@ -126,7 +127,7 @@ class RasterWalker(wiring.Component):
         return m
 
     def _begin_block(self, m: Module, addr: Value) -> None:
-        m.d.sync += [self._plane_addr.eq(addr), self.o.payload.line_at.eq(self.config.line_at)]
+        m.d.sync += [self._plane_addr.eq(addr), self._word.line_at.eq(self.config.line_at)]
         self._lines.load(m, self.config.lines)
         self._line_repeats.load(m, self.config.line_repeat)
         self._begin_line(m, addr)
@@ -135,9 +136,9 @@ class RasterWalker(wiring.Component):
         m.d.sync += [
             self._line_addr.eq(addr),
             self._cold.eq(self.config.warm),
-            self.o.payload.addr.eq(addr),
-            self.o.payload.pixel_at.eq(self.config.pixel_at),
-            self.o.payload.first.eq(1),
+            self._word.addr.eq(addr),
+            self._word.pixel_at.eq(self.config.pixel_at),
+            self._word.first.eq(1),
         ]
         self._pixels.load(m, self.config.pixels)
         self._pixel_repeats.load(m, self.config.pixel_repeat)
@@ -148,13 +149,13 @@ class RasterWalker(wiring.Component):
             self._line_repeats.step(m)
             self._begin_line(m, self._line_addr)
         with m.Else():
-            m.d.sync += self.o.payload.line_at.eq(self.o.payload.line_at + self.config.line_stride)
+            m.d.sync += self._word.line_at.eq(self._word.line_at + self.config.line_stride)
             self._line_repeats.load(m, self.config.line_repeat)
             self._begin_line(m, self._line_addr + self.config.line)
 
     def _next_pixel(self, m: Module) -> None:
         self._pixels.step(m)
-        m.d.sync += self.o.payload.first.eq(0)
+        m.d.sync += self._word.first.eq(0)
         with m.If(self._cold != 0):
             m.d.sync += self._cold.eq(self._cold - 1)
         with m.If(~self._pixel_repeats.last):
@@ -162,6 +163,6 @@ class RasterWalker(wiring.Component):
         with m.Else():
             self._pixel_repeats.load(m, self.config.pixel_repeat)
             m.d.sync += [
-                self.o.payload.addr.eq(self.o.payload.addr + self.config.step),
-                self.o.payload.pixel_at.eq(self.o.payload.pixel_at + self.config.pixel_stride),
+                self._word.addr.eq(self._word.addr + self.config.step),
+                self._word.pixel_at.eq(self._word.pixel_at + self.config.pixel_stride),
             ]

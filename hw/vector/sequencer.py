@@ -65,11 +65,13 @@ class Sequencer(wiring.Component):
         m = Module()
         unit = self.unit
         decoded = Signal(JOB_LAYOUT)
+        job = Signal(JOB_LAYOUT, reset_less=True)
         illegal = Signal()
         decode_job(m, self._params, unit.instruction, decoded, illegal)
         taken = Signal()
         planned = Signal(Planner.LATENCY)
         m.d.comb += [
+            self.job.eq(job),
             unit.ready.eq(~self._busy & ~self.stop),
             taken.eq(unit.valid & unit.ready),
             unit.started.eq(taken),
@@ -81,7 +83,7 @@ class Sequencer(wiring.Component):
         with m.If(self.start):
             m.d.sync += self._running.eq(1)
         with m.If(taken):
-            m.d.sync += [self._busy.eq(1), self.job.eq(decoded)]
+            m.d.sync += [self._busy.eq(1), job.eq(decoded)]
         with m.If(unit.done):
             m.d.sync += [self._busy.eq(0), self._running.eq(0)]
         self._watch_faults(m, taken, taken & illegal)

@@ -59,11 +59,11 @@ class WindowWalker(wiring.Component):
                 "o": Out(stream.Signature(FETCH_LAYOUT)),
             }
         )
-        self._pixel = Signal(PIXEL_LAYOUT)
-        self._addr = Signal(SCRATCH_BITS)
-        self._line_addr = Signal(SCRATCH_BITS)
-        self._line_at = Signal(signed(POSITION_BITS))
-        self._pixel_at = Signal(signed(POSITION_BITS))
+        self._pixel = Signal(PIXEL_LAYOUT, reset_less=True)
+        self._addr = Signal(SCRATCH_BITS, reset_less=True)
+        self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
+        self._line_at = Signal(signed(POSITION_BITS), reset_less=True)
+        self._pixel_at = Signal(signed(POSITION_BITS), reset_less=True)
         self._lines = Countdown(KERNEL_BITS, "lines")
         self._pixels = Countdown(KERNEL_BITS, "pixels")
         self._first = Signal()

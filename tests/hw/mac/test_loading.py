@@ -165,7 +165,9 @@ class Array:
             allowed = self.rng.random() < self.rate
             ctx.set(fetcher.read_allowed, allowed)
             valid = ctx.get(fetcher.read_valid)
-            assert allowed or not valid
+            last = len(self.reads) % self.params.cols == self.params.cols - 1
+            assert allowed or not valid or last
+            assert ctx.get(fetcher.last_word) == bool(valid and last)
             self._load(cycle, ctx.get(fetcher.load), asked.popleft())
             asked.append(valid and 1 << len(self.reads) % self.params.cols)
             if valid:
