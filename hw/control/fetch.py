@@ -53,7 +53,7 @@ class Fetch(wiring.Component):
     words
         The program.
     exhausted
-        The whole program has been handed out.
+        The whole program has been handed out; told a cycle later.
     idle
         No burst is under way.
     """
@@ -89,7 +89,7 @@ class Fetch(wiring.Component):
         m.d.comb += first.eq(self.base + self.program)
         stored, block_freed = self._store(m, first)
         asked_all = self._ask(m, first, block_freed)
-        m.d.comb += self.exhausted.eq(asked_all & self.idle & ~stored & ~self.words.valid)
+        m.d.sync += self.exhausted.eq(asked_all & self.idle & ~stored & ~self.words.valid)
         return m
 
     def _store(self, m: Module, first: Value) -> tuple[Value, Value]:

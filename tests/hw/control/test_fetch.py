@@ -37,6 +37,7 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
 
     async def take(ctx: Any) -> None:
         await _launch(ctx, fetch, length, program)
+        await ctx.tick()
         while len(taken) < words:
             assert not ctx.get(fetch.exhausted)
             ctx.set(fetch.words.ready, rng.random() < 0.7)
@@ -44,6 +45,7 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
             if valid and ready:
                 assert not word.error
                 taken.append(word.data)
+        await ctx.tick()
         assert ctx.get(fetch.exhausted)
         assert ctx.get(fetch.idle)
         assert not ctx.get(fetch.words.valid)
@@ -58,6 +60,7 @@ def test_an_empty_program_is_soon_exhausted() -> None:
 
     async def look(ctx: Any) -> None:
         await _launch(ctx, fetch, 0)
+        await ctx.tick()
         for _ in range(2):
             assert not ctx.get(fetch.exhausted), "its length has not been looked at"
             await ctx.tick()
