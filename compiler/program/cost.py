@@ -54,6 +54,8 @@ class Cost:
     occupancy: int
     late: int = 0
     """Cycles that are lost inside if its constants are asked for when it starts, not before; may be negative."""
+    constants: int = 0
+    """Cycles from the request for its constants to its last word, if all its sums wait for them; else 0."""
     drain: float = 0.0
     """The share of the work's time in which the array's results are written."""
 
@@ -99,6 +101,11 @@ def _late_tile(pixels: int, params: HardwareParams) -> int:
     return max(0, params.channel_words + 1 - spare)
 
 
+def _first_constants(i: Instruction, params: HardwareParams) -> int:
+    """Pieces of the table, of the residual adder and of the first block's channels."""
+    return TABLE_BYTES * (i["table"] == TableUse.LOAD) + RESIDUAL_PIECES * i["residual"] + 2 * params.cols
+
+
 def _late_constants(i: Instruction, params: HardwareParams) -> int:
     """Cycles that the array waits for a CONV's constants, if they are asked for when it starts.
 
@@ -106,7 +113,7 @@ def _late_constants(i: Instruction, params: HardwareParams) -> int:
     single block, the third strip finds no bank before the first has drained, which takes them all.
     """
     pixels = i["out_h"] * i["out_w"]
-    pieces = TABLE_BYTES * (i["table"] == TableUse.LOAD) + RESIDUAL_PIECES * i["residual"] + 2 * params.cols
+    pieces = _first_constants(i, params)
     length = -(-pixels // -(-pixels // params.strip))
     tile = max(length, params.cols)
     if i["out_blocks"] > 1:
@@ -142,7 +149,8 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             each = params.cols // params.lanes
             tail = MAC_LATENCY + RESIDUAL_LATENCY * i["residual"] + last * (each - 1)
             late = _late_constants(i, params)
-            return Cost(busy, tail, busy, late, drain=i["out_blocks"] * pixels * each / busy)
+            constants = _first_constants(i, params) + pixels * each + MAC_LATENCY if i["out_blocks"] == 1 else 0
+            return Cost(busy, tail, busy, late, constants, drain=i["out_blocks"] * pixels * each / busy)
         case Kind.VTABLE:
             return Cost(TABLE_BYTES, TABLE_LATENCY, TABLE_BYTES + TABLE_LATENCY)
         case Kind.VMAX | Kind.VAVG:

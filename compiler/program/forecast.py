@@ -147,15 +147,15 @@ class _Simulation:
 
         Gives the start.
         """
-        start, work = self.now + START, cost.work
+        start = asked = self.now + START
         if unit is Unit.MAC:
             ready = self.now + MAC_START
             start = max(ready, state.passed)
-            work += max(0, cost.late - min(start - ready, CONSTANTS_LEAD))
+            asked = max(ready, start - CONSTANTS_LEAD)
         state.started.append(start)
-        state.passed = max(start, state.passed) + work
+        state.passed = max(start, state.passed) + cost.work + max(0, cost.late - (start - asked))
         state.free = start if unit is Unit.MAC else start + cost.occupancy
-        done = max(state.passed + cost.tail, state.done[-1] + 1 if state.done else 0)
+        done = max(state.passed + cost.tail, asked + cost.constants, state.done[-1] + 1 if state.done else 0)
         state.done.append(done)
         self._wake(state.free)
         heappush(self.events, (done, int(unit), len(state.done)))

@@ -6,7 +6,7 @@ from compiler.program.forecast import forecast
 from compiler.program.port import WAITING_BURSTS, MemoryTiming
 from compiler.program.program import Provenance
 from compiler.schedule import compile_graph
-from hw.spec.isa import Kind, make
+from hw.spec.isa import Kind, TableUse, make
 from hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
@@ -106,3 +106,12 @@ def test_a_store_goes_at_the_pace_of_a_vector_unit_of_half_width():
     )
     assert half - wide == pytest.approx(1000, abs=10)
     assert narrow - wide == pytest.approx(1000 / 7, abs=10)
+
+
+def test_sums_wait_for_a_table_that_comes_later():
+    origins = [Provenance(layer=0, tile=0)]
+    bare, loaded = (
+        forecast([make(Kind.CONV, out_w=32, in_blocks=4, table=use)], origins, 1, BASE).cycles
+        for use in (TableUse.KEEP, TableUse.LOAD)
+    )
+    assert loaded - bare == 256 + 2 * BASE.cols + 32 - 4 * 32
