@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.countdown import Countdown
 from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
-from hw.vector.countdown import Countdown
 
 from .runs import LOCAL_RUN_LAYOUT
 

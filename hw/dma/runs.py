@@ -7,9 +7,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hw.countdown import Countdown
 from hw.spec.isa import BY_KIND, COUNT_BITS, DRAM_BITS, SCRATCH_BITS, Kind
 from hw.spec.params import HardwareParams
-from hw.vector.countdown import Countdown
 
 
 def _width(name: str) -> int:

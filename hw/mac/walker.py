@@ -6,9 +6,9 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.countdown import Countdown
 from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
 from hw.spec.params import HardwareParams
-from hw.vector.countdown import Countdown
 
 WALK = data.StructLayout(
     {
