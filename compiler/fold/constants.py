@@ -37,7 +37,8 @@ def _value(model: Model, node: OnnxNode) -> Constant | None:
         return source
     if node.op == QUANTIZE and source.dtype == "float":
         params = read_qparams(model, node)
-        if params.dtype in _KINDS:
+        # What no number becomes is the runtime's own affair.
+        if params.dtype in _KINDS and not np.isnan(source.array).any():
             return Constant(quantize(source.array, params).astype(_KINDS[params.dtype]), params.dtype)
     return None
 

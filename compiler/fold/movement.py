@@ -83,11 +83,11 @@ def _keeps_scale(model: Model, node: OnnxNode, source: OnnxNode) -> bool:
 
 
 def pad_value(model: Model, node: OnnxNode) -> float | None:
-    """The constant value of a Pad's border; None where it is not constant."""
-    if not node.input(2):
-        return node.real("value", 0.0)
-    given = model.constant(node.input(2))
-    return None if given is None or given.size != 1 else float(given.reshape(()))
+    """The constant value of a Pad's border; None where it is not constant, or no number."""
+    given = model.constant(node.input(2)) if node.input(2) else np.array(node.real("value", 0.0))
+    if given is None or given.size != 1 or np.isnan(given).any():
+        return None
+    return float(given.reshape(()))
 
 
 def _backwards(model: Model) -> Model:

@@ -16,6 +16,8 @@ from .lowering import Refusal
 from .qparams import DEQUANTIZE, QParams, read_qparams
 
 INT32_MAX = (1 << 31) - 1
+_FAR = 1 << 40
+"""Beyond what 32 bits hold, and still a number that sums with it are."""
 MOST_ABOVE = 2 * INT8_MAX
 """The largest weight above its zero point that two int8 planes hold."""
 
@@ -85,7 +87,10 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
         raise Refusal(f"the bias {value!r} is not a constant", "use a constant bias")
     if 1 not in (values.size, unit.size) and values.size != unit.size:
         raise Refusal(f"the bias {value!r} has {values.size} values for {unit.size} channels", "correct the model")
-    return np.rint(values.astype(np.float64).ravel() / unit).astype(np.int64)
+    if np.isnan(values).any():
+        raise Refusal(f"the bias {value!r} holds values that are no numbers", "correct the model")
+    steps = np.rint(values.astype(np.float64).ravel() / unit)
+    return np.clip(steps, -_FAR, _FAR).astype(np.int64)
 
 
 def array_constants(

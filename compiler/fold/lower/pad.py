@@ -46,7 +46,7 @@ def _byte(low: Lowering, unit: Unit, node: OnnxNode) -> int:
     """The border's value as the unit quantises it, in int8 terms."""
     value = pad_value(low.model, node)
     if value is None:
-        raise Refusal("its value is not a constant", "pad with a constant")
+        raise Refusal("its value is no constant number", "pad with a constant number")
     params = low.params(unit)
     byte = int(quantize(np.array(value, np.float32), params)) - 128 * params.unsigned
     clamps = clamp_table(low, unit)

@@ -99,3 +99,13 @@ def test_what_is_refused_says_why(attributes, pads, rng):
     assert verdict.verdict is Verdict.HOST
     assert "pads" in verdict.reason
     assert verdict.remedy
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_border_that_is_no_number_is_refused(rng):
+    m = OnnxMaker(rng)
+    x = padded(m, m.image(3, 9, 7), (1, 1, 1, 1), float("nan"))
+    m.output(m.pair(x.name, x.shape, x.scale))
+    verdict = next(v for v in fold_model(from_proto(m.model(), name="m")).verdicts if v.op == "Pad")
+    assert verdict.verdict is Verdict.HOST
+    assert "no constant number" in verdict.reason
