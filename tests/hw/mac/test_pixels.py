@@ -12,6 +12,7 @@ import pytest
 from hw.mac.feed import PIXEL_BYTES, InputFeed
 from hw.mac.prepare import plan_layout
 from hw.mac.sequencer import Sequencer
+from hw.mac.sums import ColumnSums
 from hw.mac.tiles import TilePlanner
 from hw.ports import READ_LATENCY
 from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
@@ -19,6 +20,8 @@ from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run, source
 
 NANO = preset("nano")
+TURNS = NANO.replace(cols=8)
+"""A drain so slow that it begins behind a strip's last pixel."""
 ADDRESSES = 1 << SCRATCH_BITS
 BANKS = 2
 RATES = [1.0, 0.4]
@@ -92,7 +95,7 @@ def _pixel(plan: Numbers, block: int, tap: tuple[int, int, int], pixel: int) -> 
     }
 
 
-def _expected(plans: list[Numbers]) -> Iterator[Numbers]:
+def _expected(plans: list[Numbers], params: HardwareParams) -> Iterator[Numbers]:
     """All pixels in order, with their place in their strip's bank."""
     bank = 0
     for plan in plans:
@@ -102,13 +105,14 @@ def _expected(plans: list[Numbers]) -> Iterator[Numbers]:
                 for tile, tap in enumerate(taps):
                     for number, pixel in enumerate(strip):
                         begins, last = number == 0, tile == len(taps) - 1
+                        tells = number == len(strip) - 1 if ColumnSums.takes_turns(params) else begins
                         yield {
                             **_pixel(plan, block, tap, pixel),
                             "swap": begins,
                             "first_tile": tile == 0,
                             "number": number,
                             "bank": bank,
-                            "strip_ready": begins and last,
+                            "strip_ready": tells and last,
                             "strip_length": len(strip),
                         }
                 bank ^= 1
@@ -154,7 +158,7 @@ class Consumer:
             self._weights = False
             self._used += pixel["first_tile"]
             assert self._used <= BANKS, "a strip begins in a bank that the drain still reads"
-            self._finished_strips += pixel["strip_ready"]
+        self._finished_strips += pixel["strip_ready"]
 
     def _look(self, ctx: Any) -> Numbers:
         sequencer = self.sequencer
@@ -168,20 +172,21 @@ class Consumer:
         return self.seen[-1]
 
 
+@pytest.mark.parametrize("params", [NANO, TURNS], ids=["nano", "turns"])
 @pytest.mark.parametrize("rate", RATES)
-def test_every_pixel_of_every_tile_goes_out_in_order(rate: float, rng: random.Random) -> None:
-    sequencer = Sequencer(NANO)
-    plans = [_plan(rng, NANO) for _ in range(6)]
+def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
+    sequencer = Sequencer(params)
+    plans = [_plan(rng, params) for _ in range(6)]
     # Strips of one tile each come faster than the drain gives their banks back.
     plans[0] |= {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3}
-    plans[0] |= {"strips": 4, "length": NANO.strip, "longer": 0}
-    consumer = Consumer(sequencer, NANO, rng, rate)
-    expected = list(_expected(plans))
+    plans[0] |= {"strips": 4, "length": params.strip, "longer": 0}
+    consumer = Consumer(sequencer, params, rng, rate)
+    expected = list(_expected(plans, params))
 
     async def follow(ctx: Any) -> None:
         await consumer.follow(ctx, len(expected))
 
-    assert set(plans[0]) == set(plan_layout(NANO).members)
+    assert set(plans[0]) == set(plan_layout(params).members)
     run(sequencer, source(sequencer.plans, plans, rng, rate), follow)
     assert consumer.seen == expected
     assert consumer.started == len(plans)
