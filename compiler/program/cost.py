@@ -25,7 +25,7 @@ RESIDUAL_PIECES = 4
 """The residual adder's constants."""
 LOAD_LATENCY = 8
 """Cycles that a load adds to the memory's latency."""
-STORE_LATENCY = 11
+STORE_LATENCY = 10
 """Cycles that a store adds to the memory's latency."""
 RUN_CYCLES = 3
 """The least that a contiguous run of a load or store takes."""
