@@ -15,6 +15,8 @@ START = 2
 """Cycles from the last wait's fulfilment to the start of a load, store or vector instruction."""
 MAC_START = 13
 """The same for a CONV whose predecessor has ended: its first weight tile must be read."""
+MAC_PAUSE = 1
+"""Cycles from a CONV's last product to the first one of the next, which was waiting for it."""
 CONSTANTS_LEAD = 64
 """Cycles before a CONV's first product in which its constants are asked for, if its predecessor is still at work."""
 BLOCK_CONSTANTS = 2

@@ -14,7 +14,7 @@ from heapq import heappop, heappush
 from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
 from hw.spec.params import HardwareParams
 
-from .cost import CONSTANTS_LEAD, FIRST_FETCH, MAC_START, START, Cost, instruction_cost
+from .cost import CONSTANTS_LEAD, FIRST_FETCH, MAC_PAUSE, MAC_START, START, Cost, instruction_cost
 from .hazards import waits_of
 from .port import MemoryPort, MemoryTiming
 from .program import Provenance
@@ -150,7 +150,7 @@ class _Simulation:
         start = asked = self.now + START
         if unit is Unit.MAC:
             ready = self.now + MAC_START
-            start = max(ready, state.passed)
+            start = max(ready, state.passed + MAC_PAUSE)
             asked = max(ready, start - CONSTANTS_LEAD)
         state.started.append(start)
         state.passed = max(start, state.passed) + cost.work + max(0, cost.late - (start - asked))
