@@ -30,7 +30,7 @@ test: $(READY)  ## all tests, quick ones first
 test-fast: $(READY)  ## tests of at most a few seconds each
 	$(PYTEST) -n $(JOBS) -m "not slow"
 
-evidence: $(READY)  ## every network of the zoo at full size against onnxruntime; about a quarter of an hour
+evidence: $(READY)  ## every network of the zoo at full size against onnxruntime; about ten minutes
 	$(PYTEST) -m evidence --durations 0 -rA
 
 lint: $(READY)  ## style, import layering, docstrings
