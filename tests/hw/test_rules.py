@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 import hw
 from hw.engine import Engine
+from hw.fpga.harness import Harness
 from hw.npu import Npu
 from hw.spec.isa import Kind
 from hw.spec.params import preset
@@ -24,7 +25,11 @@ from tests.hw.protocols import handshakes
 from tests.hw.streams import run
 
 TESTS = Path(__file__).parent
-AS_VERILOG = {Npu: "tests/hw/npu builds it as Verilog", Engine: "it has no other life than in Npu"}
+AS_VERILOG = {
+    Npu: "tests/hw/npu builds it as Verilog",
+    Engine: "it has no other life than in Npu",
+    Harness: "it holds the Verilog, and tests/hw/fpga looks at its netlist",
+}
 WITHOUT_CLOCK = {"test_decode.py"}
 """Combinational logic: there is no edge at which a monitor could look."""
 ARGUMENTS: dict[str, Any] = {
