@@ -13,6 +13,11 @@ from .cost import LOAD_LATENCY, RUN_CYCLES, STORE_LATENCY, move_bursts, move_wor
 
 WAITING_BURSTS = 2
 """Bursts that a move may have in registers while as many as the bus allows are under way."""
+IN_STEP = 0.56
+"""Words a cycle that a load or store moves in step with a vector unit that takes a word every second cycle.
+
+It would be half a word, but for the vector unit's pauses; measured on the RTL.
+"""
 
 _SLACK = 1e-3
 """Less than this of a word is nothing but rounding."""
@@ -71,10 +76,11 @@ def _beside(cycles: int) -> float:
     """Words a cycle that get past someone more important who takes a word every `cycles` cycles.
 
     Both go from bank to bank. Every second cycle is the worst: each step ahead meets the other one again, so that the
-    move goes at its pace. Whoever takes four cycles or more has a path in common with the moves, and costs them one.
+    move goes at its pace until the other one pauses. Whoever takes four cycles or more has a path in common with the
+    moves, and costs them one.
     """
     if cycles == 2:
-        return 0.5
+        return IN_STEP
     return 1 - 1 / cycles if cycles > 1 else 1.0
 
 
