@@ -14,6 +14,7 @@ from hw.vector.unit import VectorUnit
 from tests.hw.streams import run
 
 _TIMEOUT = 20000
+"""Cycles for a program on a unit that works on whole words; others may take as many for each slice of a word."""
 
 
 @dataclass
@@ -69,7 +70,7 @@ class Bench:
             total, after, offered = len(left), 0, False
             while after < settle:
                 cycle = self.outcome.cycles
-                assert cycle < _TIMEOUT, f"{len(self.outcome.done)} of {total} done"
+                assert cycle < _TIMEOUT * self.params.vector_slices, f"{len(self.outcome.done)} of {total} done"
                 offered = bool(left) and (offered or self.rng.random() < self.offer)
                 ctx.set(dut.unit.valid, offered)
                 ctx.set(dut.unit.halt, halt_at is not None and cycle >= halt_at)
