@@ -44,7 +44,7 @@ def test_the_proof_finds_a_queue_that_holds_more_than_it_may(tmp_path: Path) -> 
     assert not prove(QueueBench(2, capacity=1), tmp_path, depth=8).holds
 
 
-@pytest.mark.parametrize("depth", [1, 2, 4, 8])
+@pytest.mark.parametrize("depth", [1, 2, 4])
 def test_the_queue_keeps_order(depth: int, tmp_path: Path) -> None:
     verdict = prove(QueueBench(depth), tmp_path, depth=2 * depth + 4)
     assert verdict.holds, verdict.log
