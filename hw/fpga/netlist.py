@@ -10,18 +10,24 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 
 def trim(path: Path) -> int:
     """Cut the ends off in Yosys' JSON netlist, where "x" stands for a port left open; how many were cut."""
+    return change_modules(path, _trim_module)
+
+
+def change_modules(path: Path, change: Callable[[dict[str, Any]], int]) -> int:
+    """Change every module of a JSON netlist, which is then written as a whole; the sum of what the changes give."""
     netlist = json.loads(path.read_text(encoding="utf-8"))
-    cut = sum(_trim_module(module) for module in netlist["modules"].values())
+    count = sum(change(module) for module in netlist["modules"].values())
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(json.dumps(netlist), encoding="utf-8")
     new.replace(path)
-    return cut
+    return count
 
 
 def _trim_module(module: dict[str, Any]) -> int:

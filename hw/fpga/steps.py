@@ -6,11 +6,11 @@ bit of the chain, which doubles the bit's places and lengthens every path throug
 
 from __future__ import annotations
 
-import json
-import os
 from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from .netlist import change_modules
 
 STEP_CELL = "$__INTLOOM_STEP"
 """Ports Q, S, X, LOAD and Y; parameters WIDTH and LOAD_HIGH, whether 1 loads or 0. `ecp5.v` maps it."""
@@ -31,12 +31,7 @@ class _Choice(NamedTuple):
 
 def merge_steps(path: Path) -> int:
     """Replace loadable sums of Yosys' JSON netlist of words by cells of their own; how many there were."""
-    netlist = json.loads(path.read_text(encoding="utf-8"))
-    found = sum(_Module(module).merge() for module in netlist["modules"].values())
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(json.dumps(netlist), encoding="utf-8")
-    new.replace(path)
-    return found
+    return change_modules(path, lambda module: _Module(module).merge())
 
 
 class _Module:
