@@ -67,7 +67,6 @@ _STEPS = {
     "Info: Running Static placer": "placing",
     "Info: Running simulated annealing": "refining the placement",
     "Info: Routing..": "routing",
-    "Info: Running router2": "routing",
     "Info: Routing complete": "routed",
     "Info: Max frequency": "",
 }
@@ -163,7 +162,7 @@ def place_and_route(
     flow.run([*nextpnr, *design, "--pack-only"], "pack.log")
     check_fit(read_utilisation(folder / "pack.log"), device.name)
     tell(f"placing and routing, log in {folder / 'nextpnr.log'}")
-    flow.run([*nextpnr, *design, "--router", "router2", "--report", "report.json"], "nextpnr.log")
+    flow.run([*nextpnr, *design, "--router", "router1", "--report", "report.json"], "nextpnr.log")
     return read_report(folder / "report.json", device.name, time.monotonic() - start)
 
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import product
 
 from hw.spec.errors import FileFormatError
 
@@ -28,12 +29,22 @@ class Tap:
     mask: str
 
 
+@dataclass(frozen=True)
+class _Place:
+    """A module, the port's name in it, and the module's Verilog."""
+
+    module: str
+    port: str
+    text: str
+
+
 _PORTS = (
-    (Writer.LOAD_SCRATCH, "engine.scratch", "load"),
-    (Writer.LOAD_WEIGHT, "engine.weights", "write"),
-    (Writer.MAC, "engine.scratch", "drain"),
-    (Writer.VEC, "engine.scratch", "vec"),
+    (Writer.LOAD_SCRATCH, "engine.scratch", "load", "load"),
+    (Writer.LOAD_WEIGHT, "engine.weights", "write", "load"),
+    (Writer.MAC, "engine.scratch", "drain", "drain"),
+    (Writer.VEC, "engine.scratch", "vec", "vec"),
 )
+"""Each writer's module, the name of its port there, and of the same wires in the module around it."""
 
 
 def find_taps(verilog: str) -> tuple[Tap, ...]:
@@ -41,32 +52,36 @@ def find_taps(verilog: str) -> tuple[Tap, ...]:
     return tuple(_tap(verilog, *port) for port in _PORTS)
 
 
-def _tap(verilog: str, writer: Writer, module: str, port: str) -> Tap:
-    text = _module(verilog, module)
-
-    def signal(*members: str) -> str | None:
-        for member in members:
-            found = re.search(rf"^\s*wire\s+(?:\[\d+:0\]\s+)?(\\?{port}__{member}(?:\$\d+)?)\s*;", text, re.MULTILINE)
-            if found is not None:
-                # An escaped name ends with a space.
-                return f"dut.{module}.{found.group(1)} "
-        return None
+def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) -> Tap:
+    # A port of which some bits are constant loses its name in the module, but the wire that leads to it keeps its own.
+    around = module.rpartition(".")[0]
+    places = (_Place(module, port, _module(verilog, module)), _Place(around, outer_port, _module(verilog, around)))
 
     def needed(*members: str) -> str:
-        found = signal(*members)
+        found = _wire(places, members)
         if found is None:
             raise FileFormatError(f"module {TOP}.{module} must have a signal {port}__{members[0]} to be watched")
         return found
 
-    ready = signal("ready")
+    ready = _wire(places[:1], ("ready",))
     valid = needed("valid", "en")
     return Tap(
         writer=writer,
         taken=f"{valid} & {ready}" if ready else valid,
         address=needed("addr"),
         data=needed("data"),
-        mask=f"32'({mask})" if (mask := signal("mask")) else _ALL_BYTES,
+        mask=f"32'({mask})" if (mask := _wire(places, ("mask",))) else _ALL_BYTES,
     )
+
+
+def _wire(places: tuple[_Place, ...], members: tuple[str, ...]) -> str | None:
+    """The first of a port's members that is a wire in one of the places, as seen from the bench."""
+    for place, member in product(places, members):
+        wire = rf"^\s*wire\s+(?:\[\d+:0\]\s+)?(\\?{place.port}__{member}(?:\$\d+)?)\s*;"
+        if (found := re.search(wire, place.text, re.MULTILINE)) is not None:
+            # An escaped name ends with a space.
+            return f"dut.{place.module}.{found.group(1)} "
+    return None
 
 
 def _module(verilog: str, module: str) -> str:

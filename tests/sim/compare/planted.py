@@ -41,10 +41,10 @@ BUGS = (
     ),
     Bug("the pool keeps the smaller value", "engine.vec.pool", r"(\$signed\(part\)) >", r"\1 <", Unit.VEC),
     Bug(
-        "the store reads a word further on",
+        "the store drops the lowest bit of a beat",
         "engine.store",
-        r"(assign scratch__addr = )([^;]*)",
-        r"\g<1>\g<2> ^ 20'h2",
+        r"(w__payload\[31:0\] \} = [^;]*)\[31:0\]",
+        r"\g<1>[31:1], 1'h0",
         Unit.STORE,
     ),
     Bug("weights are not written", "engine.load", r"(assign weights__valid = )([^;]*)", r"\g<1>1'h0", Unit.LOAD),

@@ -1,0 +1,36 @@
+"""Diagnosis finds every write port in the Verilog of every shape, or says which one it misses."""
+
+import re
+
+import pytest
+
+from hw.generate import generate_verilog
+from hw.spec.errors import FileFormatError
+from hw.spec.params import preset
+from sim.rtl.taps import find_taps
+from sim.rtl.writes import Writer
+
+
+@pytest.mark.parametrize("name", ["nano", pytest.param("base", marks=pytest.mark.slow)])
+def test_every_writer_has_its_tap_and_every_wire_is_in_the_verilog(name):
+    verilog = generate_verilog(preset(name))
+    taps = find_taps(verilog)
+    assert [tap.writer for tap in taps] == [writer for writer in Writer if writer is not Writer.STORE]
+    for tap in taps:
+        for wire in re.findall(r"dut\.(\S+)", f"{tap.taken} {tap.address} {tap.data} {tap.mask}"):
+            module, _, signal = wire.rpartition(".")
+            body = verilog.split(f"module \\npu.{module} (", 1)[1].split("endmodule", 1)[0]
+            assert re.search(rf"^\s*wire .*{re.escape(signal)}\s*;", body, re.MULTILINE), wire
+
+
+def test_a_memory_without_a_way_back_never_borrows_another_ports_ready():
+    weights = find_taps(generate_verilog(preset("nano")))[Writer.LOAD_WEIGHT]
+    assert "ready" not in weights.taken
+
+
+def test_foreign_verilog_is_refused_by_the_name_of_what_it_lacks():
+    with pytest.raises(FileFormatError, match=r"npu\.engine\.scratch"):
+        find_taps("module npu(clk);\nendmodule\n")
+    text = "module \\npu.engine.scratch (clk);\nendmodule\nmodule \\npu.engine (clk);\nendmodule\n"
+    with pytest.raises(FileFormatError, match="load__valid"):
+        find_taps(text)
