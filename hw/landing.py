@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 from amaranth.hdl import Module, ShapeLike, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -57,6 +61,23 @@ class LandingQueue(wiring.Component):
         self.tail = Signal(ceil_log2(depth))
         self.here = Signal(range(depth + 1))
         self.places = Signal(range(depth + 1), init=depth)
+
+    @staticmethod
+    def model(depth: int, steps: Iterable[tuple[bool, Any, bool]]) -> Iterator[tuple[bool, Any]]:
+        """What every cycle shows: whether a place is free, and the word to be taken, or None.
+
+        A step says whether a place is reserved, which word arrives, or None, and whether the taker is ready.
+        """
+        words: deque[Any] = deque()
+        claimed = 0
+        for reserves, arrives, ready in steps:
+            yield claimed < depth, words[0] if words else None
+            claimed += reserves
+            if words and ready:
+                words.popleft()
+                claimed -= 1
+            if arrives is not None:
+                words.append(arrives)
 
     def elaborate(self, platform: object) -> Module:
         """A small memory with two pointers, and a count of free places."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 from amaranth.hdl import Module, Mux, ShapeLike, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -17,11 +21,27 @@ class StreamBuffer(wiring.Component):
     """
 
     LATENCY = 1
+    PLACES = 2
 
     def __init__(self, shape: ShapeLike) -> None:
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
         # Proofs look into it.
         self.spare = Signal(shape, reset_less=True)
+
+    @staticmethod
+    def model(steps: Iterable[tuple[Any, bool]]) -> Iterator[tuple[bool, Any]]:
+        """What every cycle shows: whether there is room, and the item to be taken, or None.
+
+        A step says what is on offer, or None, and whether the taker is ready.
+        """
+        held: deque[Any] = deque()
+        for offer, ready in steps:
+            room = len(held) < StreamBuffer.PLACES
+            yield room, held[0] if held else None
+            if held and ready:
+                held.popleft()
+            if room and offer is not None:
+                held.append(offer)
 
     def elaborate(self, platform: object) -> Module:
         """One output register, and one spare for the item that comes in the cycle in which the output stops."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -80,6 +82,25 @@ class BurstSplitter(wiring.Component):
         """The run fills the block; it goes on behind it."""
         self._open, self._close = Signal(), Signal()
         """A burst has been begun that may go on with the next run; it will not."""
+
+    @staticmethod
+    def model(base: int, runs: Iterable[Mapping[str, int]], params: HardwareParams) -> Iterator[tuple[int, int, bool]]:
+        """Every burst's first word, its beats, and whether it is the last of its instruction, if none is held back.
+
+        Held back, bursts may end with any run.
+        """
+        words: list[int] = []
+        for run in runs:
+            if words and not run["joins"]:
+                yield words[0], len(words), False
+                words = []
+            first = words[-1] + 1 if words else base + run["offset"]
+            for number in range(run["words"]):
+                words.append((first + number) % (1 << word_address_bits(params)))
+                last = run["last"] and number == run["words"] - 1
+                if last or (words[-1] + 1) % params.axi_burst == 0:
+                    yield words[0], len(words), bool(last)
+                    words = []
 
     def elaborate(self, platform: object) -> Module:
         """Take a run, see where in the block it ends, then offer a burst, or wait for a run that joins."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from itertools import product
+
 from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,7 +12,7 @@ from amaranth.lib.wiring import In, Out
 from hw.decode import instruction_layout
 from hw.landing import LandingQueue
 from hw.ports import UnitPort
-from hw.spec.isa import Kind
+from hw.spec.isa import Instruction, Kind
 from hw.spec.params import HardwareParams
 
 from .bursts import BurstSplitter, burst_layout
@@ -62,6 +65,15 @@ class MoveFront(wiring.Component):
                 "places": Out(stream.Signature(PLACE_LAYOUT)),
             }
         )
+
+    @staticmethod
+    def model(move: Instruction) -> Iterator[tuple[int, int]]:
+        """Each word that a move moves, in order: its offset in memory and its address in local memory."""
+        for p2, p1, p0 in product(range(move["n2"]), range(move["n1"]), range(move["n0"])):
+            yield (
+                move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"] + p0,
+                move["local"] + p2 * move["local_s2"] + p1 * move["local_s1"] + p0,
+            )
 
     def elaborate(self, platform: object) -> Module:
         """Runs go to the burst splitter and, through a queue, to the place walker."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -35,6 +37,14 @@ class PlaceWalker(wiring.Component):
                 "o": Out(stream.Signature(PLACE_LAYOUT)),
             }
         )
+
+    @staticmethod
+    def model(run: Mapping[str, int]) -> Iterator[dict[str, int]]:
+        """The places of a run's words."""
+        for word in range(run["words"]):
+            addr = (run["addr"] + word) % (1 << SCRATCH_BITS)
+            last = run["last"] and word == run["words"] - 1
+            yield {"target": run["target"], "addr": addr, "index": run["index"], "last": last}
 
     def elaborate(self, platform: object) -> Module:
         """Count through a run: `run.addr` is the word's address."""

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -85,6 +89,19 @@ class RunWalker(wiring.Component):
         self._local_plane = Signal(SCRATCH_BITS, reset_less=True)
         self._runs = Countdown(_width("n1"), "runs")
         self._planes = Countdown(_width("n2"), "planes")
+
+    @staticmethod
+    def model(move: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, dict[str, Any]]]:
+        """Both sides of every run of a move."""
+        end = None
+        for plane, row in product(range(move["n2"]), range(move["n1"])):
+            offset = move["dram"] + plane * move["dram_s2"] + row * move["dram_s1"]
+            addr = move["local"] + plane * move["local_s2"] + row * move["local_s1"]
+            offset %= 1 << offset_bits(params)
+            shared = {"words": move["n0"], "last": (plane, row) == (move["n2"] - 1, move["n1"] - 1)}
+            place = {"addr": addr % (1 << SCRATCH_BITS), "target": move["target"], "index": move["index"]}
+            yield {"memory": {"offset": offset, "joins": offset == end, **shared}, "local": {**place, **shared}}
+            end = (offset + move["n0"]) % (1 << offset_bits(params))
 
     def elaborate(self, platform: object) -> Module:
         """Take a move, open a plane, offer a run, step to the next; the next plane's addresses are always at hand."""

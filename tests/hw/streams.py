@@ -82,3 +82,22 @@ def run(
     for process in (*background, *map(monitor, watched), _deadline):
         simulator.add_testbench(process, background=True)
     simulator.run()
+
+
+def cycles_through(design: Any, item: Any, background: Iterable[Process] = ()) -> int:
+    """Cycles from the one in which stream `i` takes `item` to the one in which stream `o` first offers something."""
+    cycles = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal cycles
+        ctx.set(design.i.payload, item)
+        ctx.set(design.i.valid, 1)
+        await _until(ctx, design.i.ready)
+        ctx.set(design.i.valid, 0)
+        cycles = 1
+        while not ctx.get(design.o.valid):
+            await ctx.tick()
+            cycles += 1
+
+    run(design, bench, background=background)
+    return cycles

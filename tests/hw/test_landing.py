@@ -1,4 +1,4 @@
-"""The landing queue: words that were given a place find it, in order, however long they travel."""
+"""The landing queue: words that were given a place find it, in order, however long they travel, as the model says."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ def test_words_land_in_order(depth: int, offer: float, take: float, travel: int,
     words = [rng.getrandbits(8) for _ in range(200)]
     taken: list[int] = []
     refused = 0
+    steps: list[tuple[bool, int | None, bool]] = []
+    shown: list[tuple[bool, int | None]] = []
 
     async def pipeline(ctx: Any) -> None:
         """Reserves places as it may; each word arrives `travel` cycles later."""
@@ -39,8 +41,16 @@ def test_words_land_in_order(depth: int, offer: float, take: float, travel: int,
         ctx.set(queue.reserve, 0)
         ctx.set(queue.push, 0)
 
-    run(queue, pipeline, sink(queue.o, taken, len(words), rng, take))
+    async def look(ctx: Any) -> None:
+        port = queue.o
+        watched = (queue.free, queue.reserve, queue.push, queue.word, port.valid, port.ready, port.payload)
+        async for *_, free, reserve, push, word, valid, ready, head in ctx.tick().sample(*watched):
+            steps.append((bool(reserve), word if push else None, bool(ready)))
+            shown.append((bool(free), head if valid else None))
+
+    run(queue, pipeline, sink(queue.o, taken, len(words), rng, take), background=[look])
     assert taken == words
+    assert shown == list(LandingQueue.model(depth, steps))
     assert refused > 0 or depth >= travel + LandingQueue.TURNAROUND
 
 

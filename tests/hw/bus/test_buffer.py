@@ -1,13 +1,14 @@
-"""The stream buffer: order, no loss, full rate."""
+"""The stream buffer: order, no loss, full rate, and in every cycle what its model says."""
 
 from __future__ import annotations
 
 import random
+from typing import Any
 
 import pytest
 
 from hw.bus.buffer import StreamBuffer
-from tests.hw.streams import run, sink, source
+from tests.hw.streams import cycles_through, run, sink, source
 
 
 @pytest.mark.parametrize("rates", [(1.0, 1.0), (0.5, 1.0), (1.0, 0.5), (0.6, 0.6)])
@@ -20,6 +21,33 @@ def test_nothing_is_lost_or_reordered(rates: tuple[float, float], seed: int) -> 
         buffer, source(buffer.i, items, rng, rates[0]), sink(buffer.o, taken, len(items), rng, rates[1]),
     )  # fmt: skip
     assert taken == items
+
+
+@pytest.mark.parametrize("rates", [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
+def test_every_cycle_follows_the_model(rates: tuple[float, float], rng: random.Random) -> None:
+    buffer = StreamBuffer(8)
+    steps: list[tuple[int | None, bool]] = []
+    shown: list[tuple[bool, int | None]] = []
+
+    async def bench(ctx: Any) -> None:
+        offer: int | None = None
+        for _ in range(400):
+            if offer is None and rng.random() < rates[0]:
+                offer = rng.getrandbits(8)
+            steps.append((offer, rng.random() < rates[1]))
+            ctx.set(buffer.i.valid, offer is not None)
+            ctx.set(buffer.i.payload, offer or 0)
+            ctx.set(buffer.o.ready, steps[-1][1])
+            *_, room, valid, item = await ctx.tick().sample(buffer.i.ready, buffer.o.valid, buffer.o.payload)
+            shown.append((bool(room), item if valid else None))
+            offer = None if room else offer
+
+    run(buffer, bench)
+    assert shown == list(StreamBuffer.model(steps))
+
+
+def test_an_item_comes_out_after_the_latency() -> None:
+    assert cycles_through(StreamBuffer(8), 77) == StreamBuffer.LATENCY
 
 
 def test_an_item_passes_every_cycle() -> None:

@@ -3,57 +3,33 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from typing import Any
 
 import pytest
 
 from hw.dma.bursts import BurstSplitter
-from hw.dma.runs import offset_bits, word_address_bits
+from hw.dma.runs import RunWalker, word_address_bits
 from hw.spec.params import HardwareParams, preset
-from tests.hw.streams import run
+from tests.hw.streams import cycles_through, run
 
-Move = dict[str, int]
+from .moves import random_fields
 
-
-def _random_move(rng: random.Random) -> Move:
-    n0, n1, n2 = rng.choice([1, 2, 5, 16, 100, rng.randrange(1, 300)]), rng.randrange(1, 6), rng.randrange(1, 4)
-    s1 = rng.choice([n0, rng.getrandbits(32), n0 + 3])
-    s2 = rng.choice([n0 * n1, rng.getrandbits(32), s1 * n1 % 2**32])
-    return {"dram": rng.getrandbits(32), "n0": n0, "n1": n1, "n2": n2, "dram_s1": s1, "dram_s2": s2}
-
-
-def _words(move: Move, base: int, params: HardwareParams) -> list[int]:
-    return [
-        (base + (move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"]) % 2**32 + p0)
-        % (1 << word_address_bits(params))
-        for p2 in range(move["n2"])
-        for p1 in range(move["n1"])
-        for p0 in range(move["n0"])
-    ]
-
-
-def _runs(move: Move, bits: int) -> list[dict[str, int]]:
-    """The move's runs, as the walker makes them with offsets of so many bits."""
-    places = [(p2, p1) for p2 in range(move["n2"]) for p1 in range(move["n1"])]
-    offsets = [(move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"]) % (1 << bits) for p2, p1 in places]
-    ends = [None, *((offset + move["n0"]) % (1 << bits) for offset in offsets)]
-    return [
-        {"offset": offset, "words": move["n0"], "joins": int(offset == end), "last": int(place == places[-1])}
-        for place, offset, end in zip(places, offsets, ends, strict=False)
-    ]
+Burst = tuple[int, int, bool]
 
 
 def _bursts(
-    params: HardwareParams, base: int, moves: list[Move], rng: random.Random, held_back: float = 0.0
-) -> list[list[tuple[int, int]]]:
-    """The bursts, (word, beats), of each move; `held_back` is how often runs may not come."""
+    params: HardwareParams, base: int, runs: list[dict[str, int]], rng: random.Random, held_back: float = 0.0
+) -> list[Burst]:
+    """The bursts of some runs; `held_back` is how often runs may not come."""
     splitter = BurstSplitter(params)
-    result: list[list[tuple[int, int]]] = [[]]
+    result: list[Burst] = []
+    instructions = sum(item["last"] for item in runs)
 
     async def feed(ctx: Any) -> None:
         ctx.set(splitter.base, base)
         ctx.set(splitter.may_issue, 1)
-        for item in (r for move in moves for r in _runs(move, offset_bits(params))):
+        for item in runs:
             while rng.random() < held_back:
                 ctx.set(splitter.held_back, 1)
                 await ctx.tick()
@@ -66,38 +42,56 @@ def _bursts(
             ctx.set(splitter.i.valid, 0)
 
     async def take(ctx: Any) -> None:
-        while len(result) <= len(moves):
+        while sum(last for *_, last in result) < instructions:
             ctx.set(splitter.o.ready, rng.random() < 0.8)
             *_, valid, ready, burst = await ctx.tick().sample(splitter.o.valid, splitter.o.ready, splitter.o.payload)
             if valid and ready:
-                result[-1].append((burst.addr, burst.beats_less_one + 1))
-                if burst.last:
-                    result.append([])
+                result.append((burst.addr, burst.beats_less_one + 1, bool(burst.last)))
 
     run(splitter, feed, take)
-    return result[:-1]
+    return result
+
+
+def _words(bursts: Iterable[Burst], params: HardwareParams) -> list[tuple[int, bool]]:
+    """Every word of the bursts, and whether it is its instruction's last."""
+    wrap = 1 << word_address_bits(params)
+    return [((at + k) % wrap, last and k == beats - 1) for at, beats, last in bursts for k in range(beats)]
 
 
 @pytest.mark.parametrize("name", ["nano", "base", "large"])
 @pytest.mark.parametrize("held_back", [0.0, 0.4])
-def test_bursts_cover_the_move_and_obey_axi(name: str, held_back: float, seed: int) -> None:
+def test_bursts_follow_their_model_and_obey_axi(name: str, held_back: float, seed: int) -> None:
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=rng.choice([4, 8, 64]))
     base = rng.getrandbits(word_address_bits(params))
-    moves = [_random_move(rng) for _ in range(12)]
+    moves = [random_fields(rng, params, 300) for _ in range(12)]
+    runs = [item["memory"] for move in moves for item in RunWalker.model(move, params)]
+    expected = list(BurstSplitter.model(base, runs, params))
+    found = _bursts(params, base, runs, rng, held_back)
+    assert _words(found, params) == _words(expected, params)
+    assert held_back or found == expected
     page = 4096 // params.word_bytes
-    wrap = 1 << word_address_bits(params)
-    for move, bursts in zip(moves, _bursts(params, base, moves, rng, held_back), strict=True):
-        assert [(at + k) % wrap for at, beats in bursts for k in range(beats)] == _words(move, base, params)
-        for at, beats in bursts:
-            assert 1 <= beats <= params.axi_burst
-            assert at // page == (at + beats - 1) // page, "a burst crosses 4 KiB"
+    for at, beats, _ in found:
+        assert 1 <= beats <= params.axi_burst
+        assert at // page == (at + beats - 1) // page, "a burst crosses 4 KiB"
 
 
 def test_rows_that_touch_travel_in_long_bursts() -> None:
     params = preset("base")
     move = {"dram": 0, "n0": 8, "n1": 16, "n2": 4, "dram_s1": 8, "dram_s2": 128}
-    assert _bursts(params, 0, [move], random.Random(1)) == [[(64 * i, 64) for i in range(8)]]
+    local = dict.fromkeys(("target", "local", "local_s1", "local_s2", "index"), 0)
+    runs = [item["memory"] for item in RunWalker.model(move | local, params)]
+    assert _bursts(params, 0, runs, random.Random(1)) == [(64 * i, 64, i == 7) for i in range(8)]
+
+
+def test_a_burst_comes_after_the_latency() -> None:
+    splitter = BurstSplitter(preset("base"))
+
+    async def permit(ctx: Any) -> None:
+        ctx.set(splitter.may_issue, 1)
+
+    whole = {"offset": 16, "words": 5, "joins": 0, "last": 1}
+    assert cycles_through(splitter, whole, background=[permit]) == BurstSplitter.LATENCY
 
 
 def test_a_pending_burst_goes_out_when_no_run_can_come() -> None:

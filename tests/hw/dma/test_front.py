@@ -12,7 +12,7 @@ from hw.dma.places import PLACE_LAYOUT
 from hw.spec import isa
 from hw.spec.isa import Instruction, Kind
 from hw.spec.params import preset
-from tests.hw.dma.test_load import BASE, random_move, words_of
+from tests.hw.dma.test_load import BASE, random_move
 from tests.hw.streams import Process, run, sink
 
 PARAMS = preset("nano").replace(axi_outstanding=4)
@@ -69,7 +69,7 @@ def _gate(front: MoveFront, rng: random.Random, issued: list[int]) -> Process:
 def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None:
     front = MoveFront(PARAMS, kind)
     moves = [random_move(rng, kind.name, PARAMS) for _ in range(4)]
-    words = [word for move in moves for word in words_of(move)]
+    words = [word for move in moves for word in MoveFront.model(move)]
     bursts: list[Burst] = []
     places: list[int] = []
     issued: list[int] = []
@@ -84,7 +84,7 @@ def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None
     expected = [
         {"target": move.values.get("target", 0), "addr": local, "index": index, "last": int(k == len(places_of) - 1)}
         for index, move in enumerate(moves)
-        for places_of in [words_of(move)]
+        for places_of in [list(MoveFront.model(move))]
         for k, (_, local) in enumerate(places_of)
     ]
     found = [PLACE_LAYOUT.from_bits(bits) for bits in places]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hw.dma.front import MoveFront
 from hw.dma.load import LoadUnit
 from hw.spec import isa
 from hw.spec.params import HardwareParams, preset
@@ -26,19 +27,6 @@ def random_move(rng: random.Random, kind: str, params: HardwareParams) -> isa.In
     if kind == "LOAD":
         fields["target"] = rng.randint(0, 1)
     return isa.make(kind, **fields)
-
-
-def words_of(move: isa.Instruction) -> list[tuple[int, int]]:
-    """(memory word, local word) of every word that `move` moves, in order."""
-    return [
-        (
-            move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"] + p0,
-            move["local"] + p2 * move["local_s2"] + p1 * move["local_s1"] + p0,
-        )
-        for p2 in range(move["n2"])
-        for p1 in range(move["n1"])
-        for p0 in range(move["n0"])
-    ]
 
 
 class LoadBench:
@@ -105,7 +93,7 @@ def test_every_word_lands_at_its_place_in_order(name: str, seed: int) -> None:
     params = preset(name).replace(axi_burst=rng.choice([4, 16, 64]), axi_outstanding=rng.choice([1, 2, 8]))
     moves = [random_move(rng, "LOAD", params) for _ in range(10)]
     bench = simulate(params, moves, seed, rate=0.7, latency=rng.choice([1, 7, 40]))
-    expected = [(m["target"], local, content(BASE + dram, params)) for m in moves for dram, local in words_of(m)]
+    expected = [(m["target"], local, content(BASE + dram, params)) for m in moves for dram, local in MoveFront.model(m)]
     assert bench.written == expected
     ends = [0]
     for move in moves:

@@ -1,114 +1,57 @@
-"""Local addresses: every word's place in order, without gaps between moves."""
+"""Local addresses: every word's place in order, without gaps between runs, as the model says."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-from amaranth.hdl import Module
-from amaranth.lib import stream, wiring
-from amaranth.lib.wiring import In, Out
+import pytest
 
 from hw.dma.places import PLACE_LAYOUT, PlaceWalker
-from hw.dma.runs import RunWalker, move_layout, offset_bits, run_layout
+from hw.dma.runs import RunWalker
 from hw.spec.params import preset
-from tests.hw.streams import run, sink, source
+from tests.hw.streams import cycles_through, run, sink, source
+
+from .moves import random_fields
 
 PARAMS = preset("small")
-OFFSETS = 1 << offset_bits(PARAMS)
 
 
-def _expected(move: dict[str, int]) -> list[int]:
-    counts = move["n0"], move["n1"], move["n2"]
-    places = [
-        (move["local"] + p2 * move["local_s2"] + p1 * move["local_s1"] + p0) % (1 << 20)
-        for p2 in range(counts[2])
-        for p1 in range(counts[1])
-        for p0 in range(counts[0])
-    ]
-    ends = [0] * (len(places) - 1) + [1]
-    return [
-        PLACE_LAYOUT.const({"target": move["target"], "addr": at, "index": move["index"], "last": end}).as_value().value
-        for at, end in zip(places, ends, strict=True)
-    ]
+def _runs(rng: random.Random, moves: int) -> list[dict[str, Any]]:
+    """The local side of random moves' runs."""
+    return [item["local"] for _ in range(moves) for item in RunWalker.model(random_fields(rng, PARAMS, 20), PARAMS)]
 
 
-class Walkers(wiring.Component):
-    """From moves to places, without the queue between."""
-
-    def __init__(self) -> None:
-        super().__init__({"i": In(stream.Signature(move_layout(PARAMS))), "o": Out(stream.Signature(PLACE_LAYOUT))})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.submodules.runs = runs = RunWalker(PARAMS)
-        m.submodules.places = places = PlaceWalker()
-        wiring.connect(m, wiring.flipped(self.i), runs.i)
-        wiring.connect(m, places.o, wiring.flipped(self.o))
-        m.d.comb += [
-            places.i.payload.eq(runs.o.payload.local),
-            places.i.valid.eq(runs.o.valid),
-            runs.o.ready.eq(places.i.ready),
-        ]
-        return m
+def _bits(place: dict[str, int]) -> int:
+    return int(PLACE_LAYOUT.const(place).as_value().value)
 
 
-def test_places_of_random_moves(seed: int) -> None:
-    rng = random.Random(seed)
-    moves = [
-        {
-            "target": rng.randint(0, 1), "local": rng.getrandbits(20), "n0": rng.choice([1, 2, 9]),
-            "n1": rng.randint(1, 4), "n2": rng.randint(1, 3), "local_s1": rng.getrandbits(20),
-            "local_s2": rng.getrandbits(20), "index": index,
-        }
-        for index in range(30)
-    ]  # fmt: skip
-    expected = [place for move in moves for place in _expected(move)]
-    walker = Walkers()
+@pytest.mark.parametrize(("offer", "take"), [(0.7, 0.7), (1.0, 0.4), (0.4, 1.0)])
+def test_places_of_random_runs(offer: float, take: float, rng: random.Random) -> None:
+    runs = _runs(rng, 12)
+    expected = [_bits(place) for item in runs for place in PlaceWalker.model(item)]
+    walker = PlaceWalker()
     taken: list[int] = []
-    run(
-        walker, source(walker.i, moves, rng, 0.7), sink(walker.o, taken, len(expected), rng, 0.7),
-    )  # fmt: skip
+    run(walker, source(walker.i, runs, rng, offer), sink(walker.o, taken, len(expected), rng, take))
     assert taken == expected
 
 
-def _runs(move: dict[str, int]) -> list[dict[str, Any]]:
-    """Both sides of every run of a move."""
-    places = [(p2, p1) for p2 in range(move["n2"]) for p1 in range(move["n1"])]
-    runs: list[dict[str, Any]] = []
-    end = None
-    for p2, p1 in places:
-        offset = (move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"]) % OFFSETS
-        addr = (move["local"] + p2 * move["local_s2"] + p1 * move["local_s1"]) % 2**20
-        shared = {"words": move["n0"], "last": int((p2, p1) == places[-1])}
-        runs.append(
-            {
-                "memory": shared | {"offset": offset, "joins": int(offset == end)},
-                "local": shared | {"addr": addr, "target": move["target"], "index": move["index"]},
-            }
-        )
-        end = (offset + move["n0"]) % OFFSETS
-    return runs
-
-
-def _random_move(rng: random.Random) -> dict[str, int]:
-    """Any move; often its rows touch, and often its planes."""
-    move = {name: rng.getrandbits(20) for name, _ in move_layout(PARAMS)}
-    move |= {"target": rng.randint(0, 1), "n0": rng.getrandbits(16), "n1": rng.randint(1, 4), "n2": rng.randint(1, 3)}
-    row = rng.choice([move["n0"], rng.randrange(OFFSETS)])
-    plane = rng.choice([row * (move["n1"] - 1) + move["n0"], rng.randrange(OFFSETS)])
-    return move | {"dram_s1": row, "dram_s2": plane % OFFSETS}
-
-
-def test_runs_of_random_moves(seed: int) -> None:
-    """Both sides of every run, under random stalls."""
-    rng = random.Random(seed)
-    moves = [_random_move(rng) for _ in range(20)]
-    assert sum(item["memory"]["joins"] for move in moves for item in _runs(move)) > 9
-    expected = [run_layout(PARAMS).const(item).as_value().value for m in moves for item in _runs(m)]
-    walker = RunWalker(PARAMS)
+def test_a_place_comes_every_cycle(rng: random.Random) -> None:
+    runs = _runs(rng, 4)
+    words = sum(item["words"] for item in runs)
+    walker = PlaceWalker()
     taken: list[int] = []
-    run(
-        walker, source(walker.i, moves, rng, 0.7), sink(walker.o, taken, len(expected), rng, 0.7),
-    )  # fmt: skip
-    assert taken == expected
+    cycles = 0
+
+    async def count(ctx: Any) -> None:
+        nonlocal cycles
+        while len(taken) < words:
+            await ctx.tick()
+            cycles += 1
+
+    run(walker, source(walker.i, runs, rng), sink(walker.o, taken, words, rng), count)
+    assert cycles == words + PlaceWalker.LATENCY
+
+
+def test_the_first_place_comes_after_the_latency(rng: random.Random) -> None:
+    assert cycles_through(PlaceWalker(), _runs(rng, 1)[0]) == PlaceWalker.LATENCY

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from hw.dma.front import MoveFront
 from hw.dma.store import StoreUnit
 from hw.ports import READ_LATENCY
 from hw.spec import isa
@@ -14,7 +15,7 @@ from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 from .memory_model import content
-from .test_load import BASE, random_move, words_of
+from .test_load import BASE, random_move
 
 
 class StoreBench:
@@ -103,7 +104,7 @@ def test_every_word_reaches_memory_in_legal_bursts(name: str, seed: int) -> None
     bench = _simulate(params, moves, seed, rate=0.7)
     page = 4096 // params.word_bytes
     assert all(at // page == (at + beats - 1) // page and beats <= params.axi_burst for at, beats in bench.bursts)
-    moved = [words_of(m) for m in moves]
+    moved = [list(MoveFront.model(m)) for m in moves]
     assert bench.words == [(BASE + dram, content(local, params)) for words in moved for dram, local in words]
     ends, bursts = [], iter(bench.bursts)
     count = 0

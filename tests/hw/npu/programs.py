@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
+from hw.dma.front import MoveFront
 from hw.spec import isa
 from hw.spec.params import HardwareParams
 
@@ -18,15 +19,11 @@ class MoveModel:
 
     def run(self, move: isa.Instruction) -> None:
         """Do what `move` does."""
-        for p2 in range(move["n2"]):
-            for p1 in range(move["n1"]):
-                for p0 in range(move["n0"]):
-                    dram = move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"] + p0
-                    local = move["local"] + p2 * move["local_s2"] + p1 * move["local_s1"] + p0
-                    if move.kind is isa.Kind.LOAD:
-                        self.scratch[local] = self.memory[dram]
-                    else:
-                        self.memory[dram] = self.scratch[local]
+        for dram, local in MoveFront.model(move):
+            if move.kind is isa.Kind.LOAD:
+                self.scratch[local] = self.memory[dram]
+            else:
+                self.memory[dram] = self.scratch[local]
 
 
 def random_round_trip(
