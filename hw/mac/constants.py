@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator, Mapping
 from enum import IntEnum
 
 from amaranth.hdl import Module, Mux, Signal
@@ -64,6 +65,24 @@ class ConstantsLoader(wiring.Component):
                 "done": Out(1),
             }
         )
+
+    @staticmethod
+    def model(
+        request: Mapping[str, int], read: Callable[[int], bytes], params: HardwareParams
+    ) -> Iterator[tuple[Piece, int, int]]:
+        """The pieces of a request in order, each with its index and value; `read` gives an address's word."""
+        pieces = (
+            (Piece.TABLE, request["load_table"], params.table_words, 1, TABLE_BYTES),
+            (Piece.RESIDUAL, request["load_residual"], params.residual_words, 4, _RESIDUAL_BYTES // 4),
+            (Piece.CHANNEL, 1, params.channel_words, 4, 2 * params.cols),
+        )
+        at = request["address"]
+        for piece, present, words, size, count in pieces:
+            if present:
+                raw = b"".join(read((at + word) % (1 << SCRATCH_BITS)) for word in range(words))
+                for index in range(count):
+                    yield piece, index, int.from_bytes(raw[index * size : (index + 1) * size], "little")
+                at += words
 
     def elaborate(self, platform: object) -> Module:
         """A reader that keeps the queue full and an unpacker that empties it."""

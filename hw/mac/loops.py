@@ -2,11 +2,30 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import NamedTuple
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 BOUNDS = data.StructLayout({"kernel_h": 4, "kernel_w": 4, "in_blocks": 12, "two_planes": 1})
+
+
+class Tap(NamedTuple):
+    """A tile's place in its strip: weight plane, kernel row and column, input block."""
+
+    plane: int
+    row: int
+    column: int
+    block: int
+
+
+def taps(bounds: Mapping[str, int]) -> Iterator[Tap]:
+    """The tiles of a strip in order."""
+    counts = (1 + bounds["two_planes"], bounds["kernel_h"], bounds["kernel_w"], bounds["in_blocks"])
+    yield from (Tap(*place) for place in product(*map(range, counts)))
 
 
 class TileLoops(wiring.Component):
@@ -36,6 +55,19 @@ class TileLoops(wiring.Component):
                 "first": Out(1),
             }
         )
+
+    @staticmethod
+    def model(bounds: Mapping[str, int]) -> Iterator[dict[str, bool]]:
+        """What the outputs say of each tile, in order."""
+        *_, final = taps(bounds)
+        for tap in taps(bounds):
+            yield {
+                "block_end": tap[3:] == final[3:],
+                "column_end": tap[2:] == final[2:],
+                "row_end": tap[1:] == final[1:],
+                "last": tap == final,
+                "first": not any(tap),
+            }
 
     def elaborate(self, platform: object) -> Module:
         """Four counters, each counting when all faster ones end."""

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import FETCH_JOB, PIXELS_BITS
-from hw.mac.loops import TileLoops
+from hw.mac.loops import TileLoops, taps
 from hw.ports import READ_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import HardwareParams
@@ -57,6 +59,24 @@ class WeightFetcher(wiring.Component):
                 "taken": In(1),
             }
         )
+
+    @staticmethod
+    def model(job: Mapping[str, int], params: HardwareParams) -> Iterator[int]:
+        """The addresses read, in order: each block's tiles once for every strip."""
+        size = sum(params.cols for _ in taps(job))
+        for block in range(job["out_blocks"]):
+            start = job["first_tile"] + block * (size + params.channel_words)
+            for _ in range(job["strips"]):
+                yield from ((start + word) % (1 << SCRATCH_BITS) for word in range(size))
+
+    @staticmethod
+    def requests(job: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, int]]:
+        """The model of `constants`: the first block's stand where the job says, the others' between the tiles."""
+        size = sum(params.cols for _ in taps(job))
+        yield {name: job[name] for name in CONSTANTS_REQUEST.members}
+        for block in range(1, job["out_blocks"]):
+            at = job["first_tile"] + block * size + (block - 1) * params.channel_words
+            yield {"address": at % (1 << SCRATCH_BITS), "load_table": 0, "load_residual": 0}
 
     def elaborate(self, platform: object) -> Module:
         """A word counter inside a tile, the tile loops, and counts of strips and blocks."""

@@ -1,0 +1,90 @@
+"""The constants' loader: every block's constants come out piece by piece, into sets that are free."""
+
+from __future__ import annotations
+
+import itertools
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from hw.mac.constants import ConstantsLoader, Piece
+from hw.ports import READ_LATENCY
+from hw.spec.isa import SCRATCH_BITS
+from hw.spec.params import TABLE_BYTES, HardwareParams, preset
+from tests.hw.streams import run, source
+
+NANO = preset("nano")
+SHAPES = {
+    "nano": NANO,
+    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
+    "deep": NANO.replace(rows=16, cols=4, axi_data_bits=128, weight_kib=64),
+    "base": preset("base"),
+}
+ADDRESSES = 1 << SCRATCH_BITS
+RATES = [1.0, 0.5]
+
+
+class Memory:
+    """A read port's data: noise but for the words that were asked for."""
+
+    def __init__(self, rng: random.Random, params: HardwareParams) -> None:
+        self.rng, self.bits = rng, 8 * params.word_bytes
+        self.words: dict[int, int] = {}
+        self._due: deque[int | None] = deque([None] * (READ_LATENCY - 1))
+
+    def word(self, address: int) -> int:
+        """The word at an address, chosen when first asked for."""
+        return self.words.setdefault(address % ADDRESSES, self.rng.getrandbits(self.bits))
+
+    def read(self, address: int) -> bytes:
+        """The same word's bytes."""
+        return self.word(address).to_bytes(self.bits // 8, "little")
+
+    def step(self, asked: bool, address: int) -> int:
+        """The data port in the next cycle."""
+        self._due.append(self.word(address) if asked else None)
+        word = self._due.popleft()
+        return self.rng.getrandbits(self.bits) if word is None else word
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("rate", RATES)
+def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.Random) -> None:
+    params = SHAPES[name]
+    loader, memory = ConstantsLoader(params), Memory(rng, params)
+    requests = [
+        {"address": rng.getrandbits(SCRATCH_BITS), "load_table": k % 2, "load_residual": rng.randrange(2)}
+        for k in range(6)
+    ]
+    requests[1]["address"] = ADDRESSES - 2
+    found: list[tuple[Piece, int, int]] = []
+    blocks: list[int] = []
+
+    async def world(ctx: Any) -> None:
+        names = {Piece.TABLE: "table_free", Piece.RESIDUAL: "residual_free", Piece.CHANNEL: "channels_free"}
+        while len(blocks) < len(requests):
+            free = {piece: rng.random() < rate for piece in names}
+            for piece, port in names.items():
+                ctx.set(getattr(loader, port), free[piece])
+            allowed = rng.random() < rate
+            ctx.set(loader.read_allowed, allowed)
+            piece = Piece(ctx.get(loader.write.piece))
+            if piece is not Piece.NONE:
+                assert free[piece], f"{piece.name} was written into a set in use"
+                value = ctx.get(loader.write.byte if piece is Piece.TABLE else loader.write.word)
+                found.append((piece, ctx.get(loader.write.index), value))
+            if ctx.get(loader.done):
+                blocks.append(len(found))
+            asked = ctx.get(loader.read_valid)
+            assert allowed or not asked
+            data = memory.step(bool(asked), ctx.get(loader.read_address))
+            await ctx.tick()
+            ctx.set(loader.read_data, data)
+
+    run(loader, source(loader.requests, requests, rng, rate), world)
+    expected = [list(ConstantsLoader.model(request, memory.read, params)) for request in requests]
+    assert found == list(itertools.chain(*expected))
+    assert blocks == list(itertools.accumulate(map(len, expected))), "done comes with a block's last piece"
+    assert sum(piece is Piece.TABLE for piece, _, _ in found) == 3 * TABLE_BYTES
