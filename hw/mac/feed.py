@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -53,6 +55,24 @@ class InputFeed(wiring.Component):
                 "fault_index": Out(COUNT_BITS),
             }
         )
+
+    @staticmethod
+    def model(pixel: Mapping[str, int], words: Sequence[bytes]) -> bytes | None:
+        """The word made of a memory's words; None, and a fault, when one outside the memory is needed for it."""
+        word_bytes = len(words[0])
+        pixel_bytes = PIXEL_BYTES if pixel["packed"] else word_bytes
+        pixels = word_bytes // pixel_bytes
+        parts = []
+        for x in range(pixel["ix"], pixel["ix"] + pixels):
+            at, place = divmod(x, pixels)
+            at = (pixel["address"] + at) % (1 << SCRATCH_BITS)
+            if not (pixel["row_inside"] and 0 <= x < pixel["in_w"]):
+                parts.append(bytes([pixel["zp_in"] & 0xFF]) * pixel_bytes)
+            elif at < len(words):
+                parts.append(words[at][place * pixel_bytes : (place + 1) * pixel_bytes])
+            else:
+                return None
+        return b"".join(parts)
 
     def elaborate(self, platform: object) -> Module:
         """Request registers, a delay as long as the memory's, and the choice between memory and padding."""

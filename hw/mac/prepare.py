@@ -5,6 +5,7 @@ It works on the next instruction while the current one runs, so it takes its tim
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value
@@ -12,7 +13,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXEL_JOB
-from hw.spec.isa import SCRATCH_BITS
+from hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from hw.spec.params import HardwareParams
 
 _KEPT = (
@@ -36,6 +37,15 @@ def plan_layout(params: HardwareParams) -> data.StructLayout:
     return data.StructLayout({**kept, **made, **rows})
 
 
+def strips(plan: Mapping[str, int]) -> Iterator[range]:
+    """The pixels of each strip of a block, numbered in raster order."""
+    start = 0
+    for number in range(plan["strips"]):
+        stop = start + plan["length"] + (number < plan["longer"])
+        yield range(start, stop)
+        start = stop
+
+
 def add_in_ring(a: Value, b: Value, ring: Value) -> Value:
     """A + b modulo the ring, for operands inside it; modulo the address space when there is no ring."""
     total = (a + b)[: SCRATCH_BITS + 1]
@@ -50,11 +60,29 @@ class _Step(IntEnum):
 
 
 class Preparer(wiring.Component):
-    """Takes a job, thinks about it for 11 to some 40 cycles, and holds the plan until it is taken."""
+    """Takes a job, thinks about it for `MOST_CYCLES` at the most, and holds the plan until it is taken."""
+
+    MOST_CYCLES = 1 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
+    """From a job to its plan: the longer of the two ways, a reduction and the sum of a kernel row's input rows."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         super().__init__({"jobs": In(stream.Signature(PIXEL_JOB)), "plans": Out(stream.Signature(plan_layout(params)))})
+
+    @staticmethod
+    def model(job: Mapping[str, int], params: HardwareParams) -> dict[str, int]:
+        """The plan of a job."""
+        length, longer = divmod(job["pixels"], job["strips"])
+        modulus = job["in_ring"] or 1 << SCRATCH_BITS
+        return {
+            **{name: job[name] for name in _KEPT},
+            "length": length,
+            "longer": longer,
+            "column_tap": job["dilation_w"] * (params.pixels_per_word if job["packed"] else 1),
+            "row_first": job["in_row_off"] % modulus,
+            "row_stride": job["in_row"] * job["stride_h"] % modulus,
+            "row_tap": job["in_row"] * job["dilation_h"] % modulus,
+        }
 
     def elaborate(self, platform: object) -> Module:
         """The division and the ring arithmetic run side by side."""

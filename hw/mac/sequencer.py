@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -9,7 +11,8 @@ from amaranth.lib.wiring import In, Out
 from hw.mac.feed import FEED
 from hw.mac.prepare import add_in_ring, plan_layout
 from hw.mac.sums import ColumnSums
-from hw.mac.tiles import POSITION, TilePlanner, tile_layout
+from hw.mac.tiles import POSITION, TilePlanner, position, tile_layout, tiles
+from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import HardwareParams
 
 _BANKS = 2
@@ -64,6 +67,37 @@ class Sequencer(wiring.Component):
                 "started": Out(1),
             }
         )
+
+    @staticmethod
+    def model(
+        plans: Iterable[Mapping[str, int]], params: HardwareParams
+    ) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+        """Each pixel in order: what the feed is told of it, and the outputs that go along with it."""
+        bank = 0
+        for plan in plans:
+            for (_, strip, tap), (_, tile) in zip(tiles(plan), TilePlanner.model(plan), strict=True):
+                for number, output_pixel in enumerate(strip):
+                    at = position(plan, tap, output_pixel)
+                    begins, ends = number == 0, number == len(strip) - 1
+                    pixel = {
+                        "swap": begins,
+                        "row_inside": 0 <= at["iy"] < plan["in_h"],
+                        "ix": at["ix"],
+                        "address": (tile["base"] + at["row"]) % (1 << SCRATCH_BITS),
+                        **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
+                    }
+                    drainable = ends if ColumnSums.takes_turns(params) else begins
+                    yield (
+                        pixel,
+                        {
+                            "weights_taken": begins,
+                            "first_tile": tile["first"],
+                            "address": bank * params.strip + number,
+                            "strip_ready": tile["last"] and drainable,
+                            "strip_length": len(strip),
+                        },
+                    )
+                bank ^= tile["last"]
 
     def elaborate(self, platform: object) -> Module:
         """Position and tile registers; the planner prepares what they take next."""

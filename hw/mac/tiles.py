@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
 from amaranth.hdl import Module, Signal, signed
@@ -9,8 +10,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXELS_BITS
-from hw.mac.loops import TileLoops
-from hw.mac.prepare import TAP_BITS, add_in_ring, plan_layout
+from hw.mac.loops import Tap, TileLoops, taps
+from hw.mac.prepare import TAP_BITS, add_in_ring, plan_layout, strips
 from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
 from hw.spec.params import HardwareParams
 
@@ -38,6 +39,25 @@ def tile_layout(params: HardwareParams) -> data.StructLayout:
             "continues": 1,
         }
     )
+
+
+def tiles(plan: Mapping[str, int]) -> Iterator[tuple[int, range, Tap]]:
+    """The tiles of a plan in order: output block, pixels of the strip, place in the kernel."""
+    for block in range(plan["out_blocks"]):
+        for strip in strips(plan):
+            yield from ((block, strip, tap) for tap in taps(plan))
+
+
+def position(plan: Mapping[str, int], tap: Tap, pixel: int) -> dict[str, int]:
+    """Where an output pixel, numbered in raster order, has its input under a tile's part of the kernel."""
+    oy, ox = divmod(pixel, plan["out_w"])
+    row = plan["row_first"] + oy * plan["row_stride"] + tap.row * plan["row_tap"]
+    return {
+        "ix": plan["ix0"] + ox * plan["stride_w"] + tap.column * plan["column_tap"],
+        "iy": plan["iy0"] + oy * plan["stride_h"] + tap.row * plan["dilation_h"],
+        "row": row % (plan["in_ring"] or 1 << SCRATCH_BITS),
+        "left": plan["out_w"] - 1 - ox,
+    }
 
 
 class _Phase(IntEnum):
@@ -81,6 +101,25 @@ class TilePlanner(wiring.Component):
                 "finished": Out(1),
             }
         )
+
+    @staticmethod
+    def model(plan: Mapping[str, int]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+        """Each tile in order: where it starts, and the other members of `tile`, which tell no start if it continues."""
+        *_, final = taps(plan)
+        for block, strip, tap in tiles(plan):
+            base = plan["in_base"] + block * plan["in_block_step"] + tap.block * plan["in_plane"]
+            first, last = not any(tap), tap == final
+            yield (
+                position(plan, tap, strip.start),
+                {
+                    "line": plan["ix0"] + tap.column * plan["column_tap"],
+                    "base": base % (1 << SCRATCH_BITS),
+                    "length": len(strip),
+                    "first": first,
+                    "last": last,
+                    "continues": first and last and strip.start > 0,
+                },
+            )
 
     def elaborate(self, platform: object) -> Module:
         """A cycle to step the loops, a cycle to add tap and strip start."""

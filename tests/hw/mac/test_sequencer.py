@@ -1,0 +1,96 @@
+"""The sequencer: the pixels of every tile go out in order, with weights and a bank for them, and without a gap."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from hw.mac.feed import FEED
+from hw.mac.prepare import plan_layout
+from hw.mac.sequencer import Sequencer
+from hw.spec.params import HardwareParams, preset
+from tests.hw.mac.plans import random_plan
+from tests.hw.streams import run, source
+
+NANO = preset("nano")
+TURNS = NANO.replace(cols=8)
+"""A drain so slow that it begins behind a strip's last pixel."""
+BANKS = 2
+Pixel = tuple[dict[str, int], dict[str, int]]
+
+
+class Consumer:
+    """What surrounds the sequencer: weights that come at random, and a drain that gives banks back."""
+
+    def __init__(self, sequencer: Sequencer, params: HardwareParams, rng: random.Random, rate: float) -> None:
+        self.sequencer, self.params, self.rng, self.rate = sequencer, params, rng, rate
+        self.seen: list[Pixel] = []
+        self.started = 0
+        self.waits = {"weights": 0, "bank": 0}
+        self._weights = False
+        self._finished_strips = self._used = 0
+
+    async def follow(self, ctx: Any, pixels: int) -> None:
+        """Until all pixels have gone out."""
+        sequencer, within = self.sequencer, False
+        while len(self.seen) < pixels:
+            self._weights = self._weights or self.rng.random() < self.rate**3
+            releases = self._finished_strips > 0 and self.rng.random() < self.rate / 20
+            ctx.set(sequencer.weights_ready, self._weights)
+            ctx.set(sequencer.bank_released, releases)
+            ctx.set(sequencer.run, self.rng.random() < (1 + self.rate) / 2)
+            self.started += ctx.get(sequencer.started)
+            self.waits["weights"] += ctx.get(sequencer.waits_weights)
+            self.waits["bank"] += ctx.get(sequencer.waits_bank)
+            valid = bool(ctx.get(sequencer.pixel_valid))
+            assert valid or not within, "a tile once begun never stops"
+            assert ctx.get(sequencer.weights_taken) == (valid and not within)
+            if valid:
+                pixel = self._look(ctx)
+                _, beside = pixel
+                within = beside["address"] % self.params.strip != beside["strip_length"] - 1
+                self._use(pixel)
+            self._used -= releases
+            self._finished_strips -= releases
+            await ctx.tick()
+
+    def _use(self, pixel: Pixel) -> None:
+        fed, beside = pixel
+        if fed["swap"]:
+            assert self._weights, "a tile begins without its weights"
+            self._weights = False
+            self._used += beside["first_tile"]
+            assert self._used <= BANKS, "a strip begins in a bank that the drain still reads"
+        self._finished_strips += beside["strip_ready"]
+
+    def _look(self, ctx: Any) -> Pixel:
+        sequencer = self.sequencer
+        fed = ctx.get(sequencer.pixel)
+        names = ("weights_taken", "first_tile", "address", "strip_ready", "strip_length")
+        beside = {name: ctx.get(getattr(sequencer, name)) for name in names}
+        self.seen.append(({name: fed[name] for name in FEED.members}, beside))
+        return self.seen[-1]
+
+
+@pytest.mark.parametrize("params", [NANO, TURNS], ids=["nano", "turns"])
+@pytest.mark.parametrize("rate", [1.0, 0.4])
+def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
+    sequencer = Sequencer(params)
+    plans = [random_plan(rng, params) for _ in range(6)]
+    # Strips of one tile each come faster than the drain gives their banks back.
+    plans[0] |= {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3}
+    plans[0] |= {"strips": 4, "length": params.strip, "longer": 0}
+    consumer = Consumer(sequencer, params, rng, rate)
+    expected = list(Sequencer.model(plans, params))
+
+    async def follow(ctx: Any) -> None:
+        await consumer.follow(ctx, len(expected))
+
+    assert set(plans[0]) == set(plan_layout(params).members)
+    run(sequencer, source(sequencer.plans, plans, rng, rate), follow)
+    assert consumer.seen == expected
+    assert consumer.started == len(plans)
+    assert consumer.waits["bank"] > 0
+    assert (consumer.waits["weights"] > 0) == (rate < 1)
