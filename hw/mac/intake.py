@@ -18,7 +18,7 @@ from hw.mac.jobs import (
     job,
     strip_count,
 )
-from hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS, Kind, TableUse
+from hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS, Instruction, Kind, TableUse
 from hw.spec.params import HardwareParams
 
 _JOBS = {"fetch": FETCH_JOB, "pixel": PIXEL_JOB, "drain": DRAIN_JOB, "write": WRITE_JOB}
@@ -41,6 +41,9 @@ class Intake(wiring.Component):
         The instruction on offer has an illegal field; it makes no jobs and is not taken.
     """
 
+    LATENCY = 2
+    """Cycles from an instruction on offer to its jobs, when all parts have taken their last ones."""
+
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         super().__init__(
@@ -55,6 +58,23 @@ class Intake(wiring.Component):
                 "bad_index": Out(COUNT_BITS),
             }
         )
+
+    @staticmethod
+    def model(conv: Instruction, index: int, params: HardwareParams) -> dict[str, dict[str, int]]:
+        """The job of each part, of a legal instruction."""
+        pixels, loads_table = conv["out_h"] * conv["out_w"], conv["table"] == TableUse.LOAD
+        constants = loads_table * params.table_words + conv["residual"] * params.residual_words + params.channel_words
+        made = {
+            "index": index,
+            "pixels": pixels,
+            "strips": -(-pixels // params.strip),
+            "address": conv["weights"],
+            "first_tile": (conv["weights"] + constants) % (1 << SCRATCH_BITS),
+            "load_table": loads_table,
+            "load_residual": conv["residual"],
+        }
+        known = {**conv.values, **made}
+        return {part: {name: known[name] for name in layout.members} for part, layout in _JOBS.items()}
 
     def elaborate(self, platform: object) -> Module:
         """Two stages: check the instruction on offer and multiply; take it and hand out the jobs."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import product
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -58,6 +61,24 @@ class OutputWalker(wiring.Component):
                 "last": Out(1),
             }
         )
+
+    @staticmethod
+    def model(walk: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, int]]:
+        """The places of a walk in order, each as the outputs give it."""
+        counts = (walk["blocks"], walk["out_h"], walk["out_w"], params.cols // params.lanes)
+        final = tuple(count - 1 for count in counts)
+        for at in product(*map(range, counts)):
+            block, oy, ox, group = at
+            channel = walk["byte"] + block * params.cols + group * params.lanes
+            word = walk["base"] + channel // params.rows * walk["plane"] + oy * walk["row"] + ox * walk["x"]
+            yield {
+                "address": word % (1 << SCRATCH_BITS),
+                "byte": channel % params.rows,
+                "group": group,
+                "pixel_end": at[3:] == final[3:],
+                "block_end": at[1:] == final[1:],
+                "last": at == final,
+            }
 
     def elaborate(self, platform: object) -> Module:
         """Counters for the extents, and sums of the steps beside them."""

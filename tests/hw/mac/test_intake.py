@@ -10,7 +10,7 @@ from amaranth.lib import data
 
 from hw.mac.intake import Intake
 from hw.mac.jobs import DRAIN_JOB, FETCH_JOB, PIXEL_JOB, WRITE_JOB
-from hw.spec.isa import BY_KIND, SCRATCH_BITS, Instruction, Kind, TableUse, encode, make
+from hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
 from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run, sink
 
@@ -24,20 +24,8 @@ def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
     return make(Kind.CONV, **fields | {"out_lane": rng.randrange(0, params.rows, params.lanes)})
 
 
-def _job(layout: data.StructLayout, conv: Instruction, index: int, params: HardwareParams) -> int:
-    """The bits of a part's job: the instruction's fields, and what is worked out of them."""
-    loads_table = conv["table"] == TableUse.LOAD
-    constants = loads_table * params.table_words + conv["residual"] * params.residual_words + params.channel_words
-    made = {
-        "index": index,
-        "pixels": conv["out_h"] * conv["out_w"],
-        "strips": -(-conv["out_h"] * conv["out_w"] // params.strip),
-        "address": conv["weights"],
-        "first_tile": (conv["weights"] + constants) % (1 << SCRATCH_BITS),
-        "load_table": int(loads_table),
-        "load_residual": conv["residual"],
-    }
-    return layout.const({name: made.get(name, conv.values.get(name)) for name in layout.members}).as_value().value
+def _bits(layout: data.StructLayout, job: dict[str, int]) -> int:
+    return layout.const(job).as_value().value
 
 
 @pytest.mark.parametrize("name", SHAPES)
@@ -69,7 +57,31 @@ def test_each_part_gets_its_job(name: str, rate: float, rng: random.Random) -> N
     # The sinks come first: what they take decides whether the intake is ready in the same cycle.
     run(intake, *sinks, control)
     for part, layout in LAYOUTS.items():
-        assert taken[part] == [_job(layout, conv, index, params) for index, conv in enumerate(program)], part
+        assert taken[part] == [
+            _bits(layout, Intake.model(conv, index, params)[part]) for index, conv in enumerate(program)
+        ], part
+
+
+def test_jobs_come_at_once_when_there_is_room(rng: random.Random) -> None:
+    intake = Intake(NANO)
+
+    async def control(ctx: Any) -> None:
+        for index in range(5):
+            ctx.set(intake.run, 1)
+            ctx.set(intake.valid, 1)
+            ctx.set(intake.index, index)
+            ctx.set(intake.instruction, int.from_bytes(encode(_conv(rng, NANO)), "little"))
+            for _ in range(Intake.LATENCY):
+                assert not any(ctx.get(getattr(intake, part).valid) for part in LAYOUTS)
+                await ctx.tick()
+            assert all(ctx.get(getattr(intake, part).valid) for part in LAYOUTS)
+            ctx.set(intake.valid, 0)
+            for ready in (1, 0):
+                for part in LAYOUTS:
+                    ctx.set(getattr(intake, part).ready, ready)
+                await ctx.tick()
+
+    run(intake, control)
 
 
 @pytest.mark.parametrize(

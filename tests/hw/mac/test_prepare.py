@@ -1,0 +1,76 @@
+"""The preparer against plain divisions."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.hdl import Shape
+
+from hw.mac.jobs import PIXEL_JOB, PIXELS_BITS
+from hw.mac.prepare import Preparer
+from hw.spec.isa import SCRATCH_BITS
+from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
+
+_NANO = preset("nano")
+_SHAPES = {
+    "nano": _NANO,
+    "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16),
+    "base": preset("base"),
+}
+_EXTREMES = {"in_ring": 5, "in_row_off": (1 << SCRATCH_BITS) - 1, "in_row": 0xFFFF, "stride_h": 4, "dilation_h": 15}
+
+
+def _job(rng: random.Random, params: HardwareParams) -> dict[str, int]:
+    """A job whose rows may lie outside their ring; what the preparer only hands on may be anything."""
+    job = {name: _anything(rng, Shape.cast(shape)) for name, shape in PIXEL_JOB.members.items()}
+    pixels = rng.choice(
+        (1, params.strip, params.strip + 1, rng.randrange(1, 1 << 20), (1 << PIXELS_BITS) - params.strip)
+    )
+    return job | {
+        "pixels": pixels,
+        "strips": -(-pixels // params.strip),
+        "in_ring": rng.choice((0, rng.randrange(1, 1 << SCRATCH_BITS), 5)),
+        "stride_h": rng.randint(1, 4),
+        "dilation_h": rng.randint(1, 15),
+        "dilation_w": rng.randint(1, 15),
+    }
+
+
+def _anything(rng: random.Random, shape: Shape) -> int:
+    return rng.getrandbits(shape.width) - ((1 << shape.width - 1) if shape.signed else 0)
+
+
+@pytest.mark.parametrize("name", _SHAPES)
+def test_preparer_divides_and_stays_in_the_ring(name: str, rng: random.Random) -> None:
+    params = _SHAPES[name]
+    preparer = Preparer(params)
+    jobs = [_job(rng, params) for _ in range(20)]
+    jobs.append(jobs[-1] | _EXTREMES)
+    cycles = []
+
+    async def bench(ctx: Any) -> None:
+        for job in jobs:
+            while rng.random() < 0.5:
+                await ctx.tick()
+            ctx.set(preparer.jobs.payload, job)
+            ctx.set(preparer.jobs.valid, 1)
+            await ctx.tick().until(preparer.jobs.ready)
+            ctx.set(preparer.jobs.valid, 0)
+            cycles.append(1)
+            while not ctx.get(preparer.plans.valid):
+                await ctx.tick()
+                cycles[-1] += 1
+            while rng.random() < 0.5:
+                await ctx.tick()
+            expected = Preparer.model(job, params)
+            plan = ctx.get(preparer.plans.payload)
+            assert {name: plan[name] for name in expected} == expected
+            ctx.set(preparer.plans.ready, 1)
+            await ctx.tick()
+            ctx.set(preparer.plans.ready, 0)
+
+    run(preparer, bench)
+    assert max(cycles) == cycles[-1] == Preparer.MOST_CYCLES
