@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -76,6 +78,41 @@ class Drain(wiring.Component):
                 "fault_index": Out(COUNT_BITS),
             }
         )
+
+    @staticmethod
+    def model(
+        jobs: Iterable[Mapping[str, int]], lengths: Iterable[int], params: HardwareParams
+    ) -> Iterator[dict[str, int]]:
+        """Each item in order, from strips of these lengths: its tag and outputs, and word and byte of its operand."""
+        strips = iter(lengths)
+        bank, table_set, channel_set = 1, 0, 0
+        length = number = 0
+        for job in jobs:
+            table_set ^= job["table"] == TableUse.LOAD
+            walk = {name: job[name] for name in ("out_h", "out_w")} | {"blocks": job["out_blocks"], "x": 1, "byte": 0}
+            walk |= {name: job[f"res_{name}"] for name in ("base", "plane", "row")}
+            for item, place in enumerate(OutputWalker.model(walk, params)):
+                if number == length:
+                    length, number, bank = next(strips), 0, bank ^ 1
+                yield {
+                    "zp_out": job["zp_out"],
+                    "use_table": job["table"] != TableUse.NONE,
+                    "table_set": table_set,
+                    "residual": job["residual"],
+                    "address": bank * params.strip + number,
+                    "group": place["group"],
+                    "channel_set": channel_set,
+                    "bank_released": place["pixel_end"] and number == length - 1,
+                    "channels_released": place["block_end"],
+                    "activate": item == 0 and job["residual"],
+                    "shift": job["res_shift"],
+                    "even": job["res_even"],
+                    "fault_index": job["index"],
+                    "word": place["address"],
+                    "byte": place["byte"],
+                }
+                number += place["pixel_end"]
+                channel_set ^= place["block_end"]
 
     def elaborate(self, platform: object) -> Module:
         """A walker over the output, with the residual operand's addresses, and counters of what is there."""

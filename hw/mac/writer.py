@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -40,6 +42,9 @@ class Writer(wiring.Component):
         A write was outside the memory, and the instruction that made it.
     """
 
+    LATENCY = 1
+    """Cycles from a result taken to its write on offer, and from an instruction's last write taken to `done`."""
+
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         super().__init__(
@@ -54,6 +59,17 @@ class Writer(wiring.Component):
                 "fault_index": Out(COUNT_BITS),
             }
         )
+
+    @staticmethod
+    def model(
+        job: Mapping[str, int], results: Iterable[bytes], params: HardwareParams
+    ) -> Iterator[tuple[int, bytes, int]]:
+        """The writes of an instruction's results, in order: address, data, mask. A group stands in all its places."""
+        walk = {name: job[name] for name in ("out_h", "out_w")} | {"blocks": job["out_blocks"], "byte": job["out_lane"]}
+        walk |= {name: job[f"out_{name}"] for name in ("base", "plane", "row", "x")}
+        for place, result in zip(OutputWalker.model(walk, params), results, strict=True):
+            mask = sum(1 << place["byte"] + lane for lane in range(params.lanes))
+            yield place["address"], result * (params.word_bytes // params.lanes), mask
 
     def elaborate(self, platform: object) -> Module:
         """A walker for addresses, and an output register."""

@@ -1,0 +1,108 @@
+"""The writer: every result goes to its place, and the last one of an instruction is reported."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+from typing import Any
+
+import pytest
+
+from hw.mac.writer import Writer
+from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run, source
+
+NANO = preset("nano")
+SHAPES = {
+    "nano": NANO,
+    "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64),
+    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
+    "whole": NANO.replace(lanes=4),
+}
+RATES = [1.0, 0.5]
+
+
+def _write_job(rng: random.Random, params: HardwareParams) -> dict[str, int]:
+    return {
+        **{name: rng.randint(1, 6) for name in ("out_h", "out_w")},
+        "out_blocks": rng.randint(1, 3),
+        "out_base": rng.getrandbits(SCRATCH_BITS),
+        "out_plane": rng.getrandbits(SCRATCH_BITS),
+        "out_row": rng.getrandbits(16),
+        "out_x": rng.randint(1, 15),
+        "out_lane": rng.randrange(0, params.rows, params.lanes),
+        "index": rng.getrandbits(COUNT_BITS),
+    }
+
+
+class Memory:
+    """The memory behind the writer, which refuses and finds addresses at fault; notes when everything happens."""
+
+    def __init__(self, writer: Writer, outside: set[int], rng: random.Random, rate: float) -> None:
+        self.writer, self.outside, self.rng, self.rate = writer, outside, rng, rate
+        self.writes: list[tuple[int, bytes, int]] = []
+        self.faults: list[int] = []
+        self.resulted: list[int] = []
+        self.offered: list[int] = []
+        self.taken: list[int] = []
+        self.done: list[int] = []
+
+    async def follow(self, ctx: Any, jobs: int) -> None:
+        """Until so many instructions are done."""
+        cycle, waiting = 0, False
+        while len(self.done) < jobs:
+            running = self.rng.random() < (1 + self.rate) / 2
+            ctx.set(self.writer.run, running)
+            waiting = self._look(ctx, cycle, waiting)
+            if ctx.get(self.writer.results.ready) and ctx.get(self.writer.results.valid):
+                assert running
+                self.resulted.append(cycle)
+            if ctx.get(self.writer.done):
+                self.done.append(cycle)
+            await ctx.tick()
+            cycle += 1
+
+    def _look(self, ctx: Any, cycle: int, waiting: bool) -> bool:
+        """Take the write on offer, or leave it waiting."""
+        port = self.writer.drain
+        valid, ready = ctx.get(port.valid), self.rng.random() < self.rate
+        ctx.set(port.ready, ready)
+        ctx.set(port.fault, valid and ctx.get(port.addr) in self.outside)
+        assert ctx.get(self.writer.pending) == valid
+        if ctx.get(self.writer.fault):
+            self.faults.append(ctx.get(self.writer.fault_index))
+        if valid and not waiting:
+            self.offered.append(cycle)
+        if valid and ready:
+            data = ctx.get(port.data).to_bytes(len(port.data) // 8, "little")
+            self.writes.append((ctx.get(port.addr), data, ctx.get(port.mask)))
+            self.taken.append(cycle)
+        return bool(valid and not ready)
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("rate", RATES)
+def test_bytes_are_written_where_they_belong(name: str, rate: float, rng: random.Random) -> None:
+    params = SHAPES[name]
+    writer = Writer(params)
+    jobs = [_write_job(rng, params) for _ in range(6)]
+    counts = [job["out_h"] * job["out_w"] * job["out_blocks"] * params.cols // params.lanes for job in jobs]
+    results = [[rng.randbytes(params.lanes) for _ in range(count)] for count in counts]
+    expected = [
+        (write, job["index"])
+        for job, group in zip(jobs, results, strict=True)
+        for write in Writer.model(job, group, params)
+    ]
+    memory = Memory(writer, {write[0] for write, _ in rng.sample(expected, 3)}, rng, rate)
+
+    async def follow(ctx: Any) -> None:
+        await memory.follow(ctx, len(jobs))
+
+    payloads = [list(result) for group in results for result in group]
+    run(writer, source(writer.jobs, jobs, rng, rate), source(writer.results, payloads, rng, rate), follow)
+    assert memory.writes == [write for write, _ in expected]
+    assert memory.faults == [index for write, index in expected if write[0] in memory.outside]
+    assert memory.offered == [cycle + Writer.LATENCY for cycle in memory.resulted]
+    ends = [count - 1 for count in accumulate(counts)]
+    assert memory.done == [memory.taken[end] + Writer.LATENCY for end in ends]
