@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import pairwise
 
 from amaranth.hdl import Module, Mux, Signal, signed
@@ -10,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.mac.array import dot_bits
 from hw.mac.sums import ColumnSums
+from hw.spec.arith import wrap
 from hw.spec.params import HardwareParams
 
 
@@ -53,6 +55,11 @@ class Accumulators(wiring.Component):
                 "drain_sums": Out(data.ArrayLayout(self._sum, params.lanes)),
             }
         )
+
+    @staticmethod
+    def model(dots: Iterable[int], acc_bits: int) -> int:
+        """A column's sum of a pixel, of its dot products with the tiles of a strip."""
+        return wrap(sum(dots), acc_bits)
 
     def elaborate(self, platform: object) -> Module:
         """Read, hold, add, write: a stage each; the drain reads, then picks its group."""

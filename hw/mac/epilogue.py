@@ -12,7 +12,7 @@ from hw.mac.constants import WRITE
 from hw.mac.requantizer import RequantizerLane
 from hw.mac.residual import ResidualAdder
 from hw.mac.table import TableLookup
-from hw.spec.arith import SHIFT_BITS
+from hw.spec.arith import SHIFT_BITS, Affine, Match, Scale, wrap
 from hw.spec.params import HardwareParams
 
 TAG = data.StructLayout({"zp_out": signed(8), "use_table": 1, "table_set": 1, "residual": 1})
@@ -66,6 +66,24 @@ class Epilogue(wiring.Component):
                 "results": Out(data.ArrayLayout(8, lanes)),
             }
         )
+
+    @staticmethod
+    def model(
+        total: int,
+        channel: tuple[int, Scale],
+        zero_point: int,
+        match: Match,
+        table: bytes | None = None,
+        residual: tuple[int, Affine] | None = None,
+    ) -> int:
+        """The byte made of a sum: by its channel's bias and scale, then a table, then a residual byte and its law."""
+        value = RequantizerLane.model(total, *channel, zero_point, match) & 0xFF
+        if table is not None:
+            value = TableLookup.model(value, table, use=True)
+        if residual is not None:
+            operand, law = residual
+            value = ResidualAdder.model(wrap(value, 8), wrap(operand, 8), law) & 0xFF
+        return value
 
     def elaborate(self, platform: object) -> Module:
         """A line of valid bits and tags beside the data."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
@@ -17,8 +19,9 @@ _SLOW_DRAIN = 8
 
 
 class ColumnSums(wiring.Component):
-    """A write port, and two read ports whose data comes a cycle later. Addresses are a bank bit above a pixel number.
+    """A write port, and two read ports whose data comes `LATENCY` cycles later.
 
+    Addresses are a bank bit above a pixel number.
     Where `takes_turns`, array and drain must not read one bank in the same cycle: then a bank is a memory of its own
     with one read port, which takes half as much distributed RAM as two ports into both banks.
 
@@ -31,6 +34,8 @@ class ColumnSums(wiring.Component):
     write_en, write_address, write_data:
         A sum to store; a read in the same cycle gives undefined data.
     """
+
+    LATENCY = 1
 
     def __init__(self, params: HardwareParams) -> None:
         self._strip = params.strip
@@ -54,6 +59,11 @@ class ColumnSums(wiring.Component):
     def takes_turns(params: HardwareParams) -> bool:
         """Whether a bank that is drained must not be read by the array."""
         return params.strip <= _SMALL_STRIP and params.cols // params.lanes >= _SLOW_DRAIN
+
+    @staticmethod
+    def model(writes: Iterable[tuple[int, int]], address: int) -> int:
+        """What either port reads after these writes of addresses and sums."""
+        return dict(writes).get(address, 0)
 
     def elaborate(self, platform: object) -> Module:
         """One memory of two ports, or two memories of one."""

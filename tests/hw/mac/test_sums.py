@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from collections import deque
 from typing import Any
 
 import pytest
@@ -29,36 +30,37 @@ def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
     params = SHAPES[name]
     sums = ColumnSums(params)
     places = 2 * params.strip
-    stored = dict.fromkeys(range(places), 0)
+    writes: list[tuple[int, int]] = []
     limit = 1 << (params.acc_bits - 1)
     seen = {"read": 0, "drain": 0}
 
     async def bench(ctx: Any) -> None:
-        due: dict[str, int] = {}
+        due: deque[dict[str, int]] = deque([{}] * ColumnSums.LATENCY)
         for _ in range(CYCLES):
-            for port, value in due.items():
+            for port, value in due.popleft().items():
                 assert ctx.get(getattr(sums, f"{port}_data")) == value, port
                 seen[port] += 1
             written = rng.randrange(places)
             read, drain = rng.choice([n for n in range(places) if n != written]), _drained(params, rng, written)
             if ColumnSums.takes_turns(params) and drain is not None and drain // params.strip == read // params.strip:
                 read = rng.choice([n for n in range(places) if n // params.strip != drain // params.strip])
-            due = {} if read == written else {"read": stored[read]}
+            asked = {} if read == written else {"read": read}
             ctx.set(sums.read_address, read)
             ctx.set(sums.drain_en, drain is not None)
             if drain is not None:
                 ctx.set(sums.drain_address, drain)
-                due["drain"] = stored[drain]
+                asked["drain"] = drain
+            due.append({port: ColumnSums.model(writes, place) for port, place in asked.items()})
             await _write(ctx, written)
 
     async def _write(ctx: Any, place: int) -> None:
-        writes, value = rng.random() < 0.7, rng.choice((-limit, limit - 1, rng.randrange(-limit, limit)))
-        ctx.set(sums.write_en, writes)
+        stores, value = rng.random() < 0.7, rng.choice((-limit, limit - 1, rng.randrange(-limit, limit)))
+        ctx.set(sums.write_en, stores)
         ctx.set(sums.write_address, place)
         ctx.set(sums.write_data, value)
         await ctx.tick()
-        if writes:
-            stored[place] = value
+        if stores:
+            writes.append((place, value))
 
     run(sums, bench)
     assert min(seen.values()) > CYCLES // 4
