@@ -1,4 +1,7 @@
-"""The MAC unit: everything a CONV instruction does, several instructions overlapping."""
+"""The MAC unit: everything a CONV instruction does, several instructions overlapping.
+
+Its model is `sim.isa_sim.conv`; its tests have a plainer one, pixel by pixel, in tests/hw/mac/reference.py.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The requantiser lane and the scale normaliser against the integer law."""
+"""The requantiser lane against the integer law."""
 
 from __future__ import annotations
 
@@ -149,23 +149,3 @@ def test_every_small_sum_and_scale(match: Match) -> None:
     ]
     results = _run(preset("nano").replace(match=str(match)), vectors)
     assert results == [RequantizerLane.model(*v, match) for v in vectors if v]
-
-
-@pytest.mark.parametrize("bits", [8, 9, 24])
-def test_scale_normalizer_equals_its_model(bits: int) -> None:
-    rng = random.Random(bits)
-    scales = [(rng.getrandbits(rng.randint(0, bits)), rng.randrange(64)) for _ in range(200)]
-    normalizer = ScaleNormalizer(bits)
-    results: list[tuple[int, int]] = []
-
-    async def bench(ctx: Any) -> None:
-        for cycle in range(len(scales) + normalizer.LATENCY):
-            if cycle >= normalizer.LATENCY:
-                results.append((ctx.get(normalizer.mantissa), ctx.get(normalizer.exponent)))
-            if cycle < len(scales):
-                ctx.set(normalizer.word, scales[cycle][0] | scales[cycle][1] << 24)
-            await ctx.tick()
-
-    run(normalizer, bench)
-    expected = [ScaleNormalizer.model(*scale, bits) for scale in scales]
-    assert results == expected
