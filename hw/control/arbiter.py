@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections import deque
+from collections.abc import Iterable, Iterator
+from typing import Any
+
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
@@ -24,6 +28,30 @@ class ReadArbiter(wiring.Component):
     params
         The accelerator's parameters.
     """
+
+    @staticmethod
+    def model(
+        outstanding: int, steps: Iterable[tuple[Any, Any, bool, bool]]
+    ) -> Iterator[tuple[tuple[bool, bool], Any, str | None]]:
+        """What every cycle shows: whether each master's burst is taken, the burst on AR, or None, and whose data comes.
+
+        A step has the burst that each master offers, or None, whether AR is ready, and whether a burst's last beat is
+        taken.
+        """
+        owners: deque[str] = deque()
+        waiting: deque[Any] = deque()
+        for fetch, load, ready, ends in steps:
+            room = len(owners) < outstanding and len(waiting) < StreamBuffer.PLACES
+            takes = (room, room and fetch is None)
+            yield takes, waiting[0] if waiting else None, owners[0] if owners else None
+            if waiting and ready:
+                waiting.popleft()
+            if ends:
+                owners.popleft()
+            for owner, burst, taken in zip(("fetch", "load"), (fetch, load), takes, strict=True):
+                if taken and burst is not None:
+                    owners.append(owner)
+                    waiting.append(burst)
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -9,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hw.memory.bank import NO_COLLISIONS
-from hw.spec.isa import QUEUED_UNITS
+from hw.spec.isa import QUEUED_UNITS, Unit
 from hw.spec.regs import COUNTERS, Stall, stall_counter
 
 COUNTER_BITS = 32
@@ -62,6 +64,18 @@ class Counters(wiring.Component):
                 "value": Out(COUNTER_BITS),
             }
         )
+
+    @staticmethod
+    def model(unit: Unit, event: Mapping[str, int]) -> list[str]:
+        """Names of a unit's counters that grow by what it did in a cycle."""
+        names = [f"{unit.name}_DONE"] if event["done"] else []
+        if event["busy"]:
+            return [*names, f"{unit.name}_BUSY"]
+        if event["stall"]:
+            return [*names, stall_counter(unit, Stall(event["stall"].bit_length() - 1))]
+        if event["waiting"]:
+            return [*names, stall_counter(unit, Stall.WAIT)]
+        return [*names, stall_counter(unit, Stall.NO_INSTRUCTION)] if event["empty"] else names
 
     def elaborate(self, platform: object) -> Module:
         """A counter's short count and upper bits are read, wait a cycle in registers, and make its value."""

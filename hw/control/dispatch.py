@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
+
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.ports import CAUSE_BITS
-from hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, INSTRUCTIONS, QUEUED_UNITS, Unit
+from hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BITS, INSTRUCTIONS, QUEUED_UNITS, Kind, Unit, decode
 from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause
 
@@ -82,6 +84,38 @@ class Dispatch(wiring.Component):
                 "fault": Out(FAULT_LAYOUT),
             }
         )
+
+    @staticmethod
+    def entry(code: bytes, index: int, word_bytes: int) -> list[int]:
+        """What stands in a queue for an encoded instruction: each wait with a part of its number, then its words."""
+        instruction = decode(code)
+        parts = [index >> INDEX_PART_BITS * unit & (1 << INDEX_PART_BITS) - 1 for unit in QUEUED_UNITS]
+        waits = [instruction[f"wait_{unit.name.lower()}"] for unit in QUEUED_UNITS]
+        words = [int.from_bytes(code[at : at + word_bytes], "little") for at in range(0, len(code), word_bytes)]
+        return [wait | part << COUNT_BITS for wait, part in zip(waits, parts, strict=True)] + words
+
+    @staticmethod
+    def model(
+        program: Sequence[bytes], params: HardwareParams, broken: Container[int] = ()
+    ) -> tuple[dict[Unit, list[list[int]]], tuple[Cause, Unit, int] | None]:
+        """The entries in every unit's queue, and the fault that stops the program, if any.
+
+        `broken` holds the numbers of instructions that come with a bus error.
+        """
+        entries: dict[Unit, list[list[int]]] = {unit: [] for unit in QUEUED_UNITS}
+        for index, code in enumerate(program):
+            if index in broken:
+                return entries, (Cause.FETCH_ERROR, Unit.CONTROL, index)
+            cause, unit = Legality.model(code, params)
+            if index == 0 and code[0] != BY_KIND[Kind.BEGIN].opcode:
+                return entries, (Cause.WRONG_PROGRAM, Unit.CONTROL, index)
+            if cause is not Cause.NONE:
+                return entries, (cause, unit, index)
+            if code[0] == BY_KIND[Kind.END].opcode:
+                return entries, None
+            if unit in entries:
+                entries[unit].append(Dispatch.entry(code, index, params.word_bytes))
+        return entries, (Cause.NO_END, Unit.CONTROL, len(program))
 
     def elaborate(self, platform: object) -> Module:
         """One step after the other; what each decides stands in a register before the next looks at it."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from typing import Any
+
 from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, Signature
@@ -23,7 +26,9 @@ SOURCES = len(QUEUED_UNITS) + 2
 
 
 class FaultLatch(wiring.Component):
-    """Keeps the first fault until reset; of several in one cycle, the first source's."""
+    """Keeps the first fault until reset, from `LATENCY` cycles after it on; of several at once, the first source's."""
+
+    LATENCY = 1
 
     def __init__(self) -> None:
         super().__init__(
@@ -32,6 +37,11 @@ class FaultLatch(wiring.Component):
                 "latched": Out(FaultPort()),
             }
         )
+
+    @staticmethod
+    def model(cycles: Iterable[Sequence[Any]]) -> Any:
+        """The fault that is kept, or None, of what the sources report in every cycle: a fault or None."""
+        return next((fault for reported in cycles for fault in reported if fault is not None), None)
 
     def elaborate(self, platform: object) -> Module:
         """A priority choice into a register."""

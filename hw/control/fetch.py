@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
@@ -75,6 +77,15 @@ class Fetch(wiring.Component):
                 "idle": Out(1),
             }
         )
+
+    @staticmethod
+    def model(first: int, length: int, params: HardwareParams) -> Iterator[tuple[int, int]]:
+        """First word and length of every burst that reads a program of `length` instructions from word `first` on."""
+        end = first + min(length, (1 << COUNT_BITS) - 1) * beats_per_instruction(params)
+        while first < end:
+            block_end = (first // params.axi_burst + 1) * params.axi_burst
+            yield first % (1 << word_address_bits(params)), min(end, block_end) - first
+            first = block_end
 
     @property
     def ahead_words(self) -> int:

@@ -9,7 +9,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.decode import bad_fields, instruction_layout, used_bits
-from hw.spec.isa import INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit
+from hw.spec.errors import EncodingError
+from hw.spec.isa import BY_OPCODE, INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit, decode
 from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause
 
@@ -32,6 +33,25 @@ class Legality(wiring.Component):
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         super().__init__({"instruction": In(INSTRUCTION_BITS), "verdict": Out(VERDICT_LAYOUT)})
+
+    @staticmethod
+    def model(code: bytes, params: HardwareParams) -> tuple[Cause, Unit]:
+        """The verdict on an encoded instruction: what the decoder refuses is illegal."""
+        spec = BY_OPCODE.get(code[0])
+        if spec is None:
+            return Cause.BAD_OPCODE, Unit.CONTROL
+        legal = True
+        try:
+            decode(code)
+        except EncodingError:
+            legal = False
+        if spec.kind is Kind.BEGIN:
+            word = int.from_bytes(code, "little")
+            ours = {"version": ISA_VERSION, "fingerprint": params.fingerprint()}
+            found = {name: word >> spec.offsets[name] & (1 << spec.field(name).width) - 1 for name in ours}
+            if found != ours:
+                return Cause.WRONG_PROGRAM, spec.unit
+        return (Cause.NONE if legal else Cause.BAD_FIELD), spec.unit
 
     def elaborate(self, platform: object) -> Module:
         """One case for every row of the table; what each row refuses is known before its case is chosen."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -128,6 +128,14 @@ class InstructionQueues(wiring.Component):
                 "empty": Out(UNITS),
             }
         )
+
+    @staticmethod
+    def model(unit: Unit, entry: Sequence[int], word_bits: int) -> tuple[int, int]:
+        """What a unit is offered of an entry's words: the bits of the instruction that it keeps, and its number."""
+        parts = [word >> COUNT_BITS & (1 << INDEX_PART_BITS) - 1 for word in entry[:UNITS]]
+        instruction = sum(word << word_bits * place for place, word in enumerate(entry[UNITS:]))
+        kept = sum(instruction & (1 << high) - (1 << low) for low, high in kept_bits(unit))
+        return kept, sum(part << INDEX_PART_BITS * place for place, part in enumerate(parts))
 
     def elaborate(self, platform: object) -> Module:
         """Words arrive one cycle after they are asked for: `arriving` says what the memory's word is."""

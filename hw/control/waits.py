@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
@@ -52,6 +54,11 @@ class WaitBoard(wiring.Component):
         # Proofs look into these.
         self.waits = [Memory(shape=COUNT_BITS, depth=1 << ceil_log2(ROWS), init=[]) for _ in range(UNITS)]
         self.counts = Signal(data.ArrayLayout(COUNT_BITS, UNITS))
+
+    @staticmethod
+    def model(counts: Sequence[int], waits: Sequence[int]) -> bool:
+        """Whether every unit has finished as many instructions as the row waits for."""
+        return all(count >= wait for count, wait in zip(counts, waits, strict=True))
 
     def elaborate(self, platform: object) -> Module:
         """Choose a row; in the next cycle compare."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+
 from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -22,6 +24,8 @@ SUSPECT_LAYOUT = data.StructLayout({"valid": 1, "index": COUNT_BITS})
 class Watchdog(wiring.Component):
     """Counts cycles without life; after `limit` it raises a fault that names the oldest unfinished instruction.
 
+    The fault comes `LATENCY` cycles after the first cycle without life that is one too many.
+
     It looks for that one by itself, at a candidate a cycle: instructions stand still long before anyone asks. A limit
     of less than `2 * CANDIDATES` may name another one.
 
@@ -39,6 +43,8 @@ class Watchdog(wiring.Component):
         The instruction that dispatch holds, blamed when no unit has any.
     """
 
+    LATENCY = 3
+
     def __init__(self) -> None:
         super().__init__(
             {
@@ -50,6 +56,22 @@ class Watchdog(wiring.Component):
                 "port": Out(FaultPort()),
             }
         )
+
+    @staticmethod
+    def model(limit: int, life: Iterable[bool]) -> int | None:
+        """The cycle in which the fault comes, if ever; `life` tells of each cycle whether nothing is to be counted."""
+        silent = 0
+        for cycle, alive in enumerate(life):
+            silent = 0 if alive else silent + 1
+            if limit and silent > limit:
+                return cycle + Watchdog.LATENCY
+        return None
+
+    @staticmethod
+    def culprit(suspects: Sequence[tuple[int, bool]], dispatch_index: int) -> tuple[int, Unit]:
+        """Number and unit of the instruction to blame; a suspect is its number and whether it exists."""
+        found = [(index, QUEUED_UNITS[place // 2]) for place, (index, exists) in enumerate(suspects) if exists]
+        return min([*found, (dispatch_index, Unit.CONTROL)])
 
     def elaborate(self, platform: object) -> Module:
         """Count down the silence that is left; find the culprit in the background."""

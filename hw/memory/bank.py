@@ -43,6 +43,11 @@ class Bank(wiring.Component):
             }
         )
 
+    @staticmethod
+    def model(word: bytes, data: bytes, mask: int) -> bytes:
+        """What stands in a word after a write."""
+        return bytes(new if mask >> byte & 1 else old for byte, (old, new) in enumerate(zip(word, data, strict=True)))
+
     def elaborate(self, platform: object) -> Module:
         """A memory with byte enables."""
         m = Module()

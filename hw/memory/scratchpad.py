@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
@@ -62,6 +63,21 @@ class Scratchpad(wiring.Component):
                 **{name: In(WritePort(params.word_bytes)) for name in WRITERS},
             }
         )
+
+    @staticmethod
+    def model(params: HardwareParams, requests: Mapping[str, int]) -> set[str]:
+        """The ports whose requests, each an address, are granted in a cycle."""
+        granted = set()
+        for order in (READERS, WRITERS):
+            banks, paths = set(), set()
+            for name in (name for name in order if name in requests):
+                bank = requests[name] % params.scratch_banks
+                path = next((group for group in shared_paths(params) if name in group), (name,))
+                if name in ALWAYS_GRANTED or (bank not in banks and path not in paths):
+                    granted.add(name)
+                banks.add(bank)
+                paths.add(path)
+        return granted
 
     def elaborate(self, platform: object) -> Module:
         """Grant both ways, then a row and an enable into each bank, then each path's pick of the banks' words."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator
+
 from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
@@ -31,6 +33,22 @@ class WeightMemory(wiring.Component):
         super().__init__(
             {"read": In(WeightReadPort(params.word_bytes)), "write": In(WeightWritePort(params.word_bytes))}
         )
+
+    @staticmethod
+    def model(
+        params: HardwareParams, steps: Iterable[tuple[int | None, tuple[int, int] | None]]
+    ) -> Iterator[int | None]:
+        """The word that each cycle's read gives, or None where there is none or it is undefined.
+
+        A step has the address that is read and the address and word that are written, or None.
+        """
+        words = dict.fromkeys(range(params.weight_words), 0)
+        for read, write in steps:
+            at = None if write is None else write[0] % params.weight_words
+            place = None if read is None else read % params.weight_words
+            yield None if place is None or place == at else words[place]
+            if write is not None and at is not None:
+                words[at] = write[1]
 
     def elaborate(self, platform: object) -> Module:
         """A simple dual-port memory and its output register."""

@@ -10,21 +10,10 @@ import pytest
 
 from hw.control.counters import Counters
 from hw.spec.isa import QUEUED_UNITS
-from hw.spec.regs import COUNTERS, Stall
+from hw.spec.regs import COUNTERS
 from tests.hw.streams import run
 
 CYCLES = [register.name for register in COUNTERS].index("CYCLES")
-
-
-def _expected(unit: str, event: dict[str, int]) -> list[str]:
-    names = [f"{unit}_DONE"] if event["done"] else []
-    if event["busy"]:
-        return [*names, f"{unit}_BUSY"]
-    if event["stall"]:
-        return [*names, f"{unit}_STALL_{Stall(event['stall'].bit_length() - 1).name}"]
-    if event["waiting"]:
-        return [*names, f"{unit}_STALL_WAIT"]
-    return [*names, f"{unit}_STALL_NO_INSTRUCTION"] if event["empty"] else names
 
 
 async def _values(ctx: Any, bench: Counters) -> list[int]:
@@ -74,7 +63,7 @@ def test_each_cycle_counts_once(change: float, seed: int) -> None:
             event |= {"empty": 0 if waiting else rng.randint(0, 1), "done": rng.randint(0, 1)}
             for name, value in event.items():
                 ctx.set(bench.units[unit][name], value)
-            names += _expected(unit.name, event)
+            names += Counters.model(unit, event)
         return names
 
     async def body(ctx: Any) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
 
 from hw.control.dispatch import Dispatch
-from hw.control.queue import INDEX_PART_BITS, EntryPlaces
+from hw.control.fetch import beats_per_instruction
+from hw.control.queue import WAIT_WORD_LAYOUT, EntryPlaces
 from hw.control.waits import UNITS
 from hw.spec import isa
-from hw.spec.isa import COUNT_BITS, INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
+from hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
 from hw.spec.params import HardwareParams, preset
 from hw.spec.regs import Cause
 from tests.hw.streams import run, source
@@ -44,7 +46,7 @@ class Queues:
 
     def __init__(self, dispatch: Dispatch, params: HardwareParams, rng: random.Random) -> None:
         self.port, self.params, self.rng = dispatch.queues, params, rng
-        self.entries: dict[Unit, list[tuple[bytes, int]]] = {u: [] for u in QUEUED_UNITS}
+        self.entries: dict[Unit, list[list[int]]] = {u: [] for u in QUEUED_UNITS}
         self.memory: dict[tuple[int, int], int] = {}
 
     async def serve(self, ctx: Any) -> None:
@@ -63,22 +65,16 @@ class Queues:
             # Room may go away with a commit, and comes at random.
             room = (room & ~(commit << unit)) | (1 << self.rng.randrange(UNITS))
 
-    def _entry(self, unit: int) -> tuple[bytes, int]:
-        places = EntryPlaces(self.params.axi_data_bits)
-        waits = [self.memory.pop((unit, u)) for u in range(UNITS)]
-        words = [self.memory.pop((unit, UNITS + i)) for i in range(places.instruction_words)]
-        code = b"".join(w.to_bytes(self.params.word_bytes, "little") for w in words)
-        instruction = isa.decode(code)
-        for u, word in zip(QUEUED_UNITS, waits, strict=True):
-            assert word & (1 << COUNT_BITS) - 1 == instruction[f"wait_{u.name.lower()}"]
-        part = (1 << INDEX_PART_BITS) - 1
-        index = sum((word >> COUNT_BITS & part) << INDEX_PART_BITS * u for u, word in enumerate(waits))
-        return code, index
+    def _entry(self, unit: int) -> list[int]:
+        """The words that were written, of waits what counts of them."""
+        places = UNITS + EntryPlaces(self.params.axi_data_bits).instruction_words
+        words = [self.memory.pop((unit, place)) for place in range(places)]
+        return [word % (1 << WAIT_WORD_LAYOUT.size) for word in words[:UNITS]] + words[UNITS:]
 
 
 def _run(
     name: str, program: list[bytes], seed: int, bad: int | None = None, exhausted: bool = False
-) -> tuple[dict[Unit, list[tuple[bytes, int]]], tuple[int, int, int] | None]:
+) -> tuple[dict[Unit, list[list[int]]], tuple[int, int, int] | None]:
     """What reached the queues, and the fault or None when the program ended."""
     rng = random.Random(seed)
     params = preset(name)
@@ -127,23 +123,36 @@ def _run(
     return queues.entries, outcome[0]
 
 
-def _expected(program: list[bytes], stop: int) -> dict[Unit, list[tuple[bytes, int]]]:
-    entries: dict[Unit, list[tuple[bytes, int]]] = {u: [] for u in QUEUED_UNITS}
-    for index, code in enumerate(program[:stop]):
-        unit = isa.decode(code).unit
-        if unit in entries:
-            entries[unit].append((code, index))
-    return entries
-
-
 @pytest.mark.parametrize("name", ["nano", "small", "base", "large"])
 def test_programs_reach_their_queues(name: str, seed: int) -> None:
     rng = random.Random(seed)
     end = isa.make("END", wait_load=3, wait_mac=5, wait_vec=7, wait_store=9)
     program = [isa.encode(i) for i in (_begin(preset(name)), *(_work(rng) for _ in range(30)), end)]
-    entries, outcome = _run(name, program, seed)
-    assert outcome is None
-    assert entries == _expected(program, len(program))
+    found = _run(name, program, seed)
+    assert found == Dispatch.model(program, preset(name))
+    assert found[1] is None
+
+
+@pytest.mark.parametrize("name", ["nano", "base"])
+def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Random) -> None:
+    """When words and room are always there."""
+    params = preset(name)
+    dispatch = Dispatch(params)
+    program = [isa.encode(i) for i in (_begin(params), *(_work(rng) for _ in range(8)))]
+    commits: list[int] = []
+
+    async def watch(ctx: Any) -> None:
+        ctx.set(dispatch.running, 1)
+        ctx.set(dispatch.queues.room, (1 << UNITS) - 1)
+        cycle = 0
+        while len(commits) < 8:
+            commits.extend([cycle] * ctx.get(dispatch.queues.commit))
+            await ctx.tick()
+            cycle += 1
+
+    run(dispatch, watch, source(dispatch.words, _words(program, params), rng))
+    wanted = beats_per_instruction(params) + Dispatch.GAP
+    assert [after - before for before, after in pairwise(commits)] == [wanted] * 7
 
 
 @pytest.mark.parametrize("name", ["nano", "large"])
@@ -174,4 +183,4 @@ def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Uni
         program = program[1:]
     entries, outcome = _run(name, program, seed, bad, exhausted=change == "end")
     assert outcome == (cause, unit, at)
-    assert entries == _expected(program, at)
+    assert (entries, outcome) == Dispatch.model(program, preset(name), {bad})

@@ -33,6 +33,7 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
     fetch = Fetch(params)
     program = rng.randrange(1000)
     taken: list[int] = []
+    bursts: list[tuple[int, int]] = []
     words = length * beats_per_instruction(params)
 
     async def take(ctx: Any) -> None:
@@ -50,8 +51,15 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
         assert ctx.get(fetch.idle)
         assert not ctx.get(fetch.words.valid)
 
+    async def look(ctx: Any) -> None:
+        port = fetch.bursts
+        async for *_, passes, burst in ctx.tick().sample(port.valid & port.ready, port.payload):
+            if passes:
+                bursts.append((burst.addr, burst.beats_less_one + 1))
+
     memory = read_memory(fetch.bursts, fetch.r, params, rng, 9, 0.7, params.axi_outstanding)
-    run(fetch, take, background=[memory])
+    run(fetch, take, background=[memory, look])
+    assert bursts == list(Fetch.model(BASE + program, length, params))
     assert taken == [content(BASE + program + i, params) for i in range(words)]
 
 

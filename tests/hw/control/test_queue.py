@@ -9,10 +9,11 @@ import pytest
 from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 
-from hw.control.queue import INDEX_PART_BITS, EntryPlaces, InstructionQueues, kept_bits, used_bits
+from hw.control.dispatch import Dispatch
+from hw.control.queue import InstructionQueues, kept_bits, used_bits
 from hw.control.waits import UNITS, WaitBoard
 from hw.spec import isa
-from hw.spec.isa import COUNT_BITS, INSTRUCTIONS, QUEUED_UNITS, Instruction, Unit
+from hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Unit
 from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
@@ -62,24 +63,6 @@ def _program(rng: random.Random) -> list[Instruction]:
     return program
 
 
-def _entry(instruction: Instruction, index: int, params: HardwareParams) -> list[int]:
-    """The words of an instruction's entry."""
-    word = int.from_bytes(isa.encode(instruction), "little")
-    bits = params.axi_data_bits
-    part = (1 << INDEX_PART_BITS) - 1
-    waits = [
-        instruction[f"wait_{u.name.lower()}"] | (index >> INDEX_PART_BITS * u & part) << COUNT_BITS
-        for u in QUEUED_UNITS
-    ]
-    words = EntryPlaces(bits).instruction_words
-    return waits + [word >> bits * i & (1 << bits) - 1 for i in range(words)]
-
-
-def _kept(instruction: Instruction) -> int:
-    word = int.from_bytes(isa.encode(instruction), "little")
-    return sum(word & (1 << high) - (1 << low) for low, high in kept_bits(instruction.unit))
-
-
 class World:
     """Dispatch and units around the queues, with a random program."""
 
@@ -91,13 +74,16 @@ class World:
         self.finished, self.taken = [0] * UNITS, [0] * UNITS
         self.waited = 0
 
+    def _entry(self, instruction: Instruction, index: int) -> list[int]:
+        return Dispatch.entry(isa.encode(instruction), index, self.params.word_bytes)
+
     async def fill(self, ctx: Any) -> None:
         """As dispatch does, but an entry's words in any order."""
         port = self.bench.queues.write
         for index, instruction in enumerate(self.program):
             await ctx.tick().until(port.room[instruction.unit])
             ctx.set(port.unit, instruction.unit)
-            places = list(enumerate(_entry(instruction, index, self.params)))
+            places = list(enumerate(self._entry(instruction, index)))
             self.rng.shuffle(places)
             for place, word in places:
                 ctx.set(port.place, place)
@@ -131,9 +117,10 @@ class World:
         if ctx.get(offer.valid):
             instruction, index = self.expected[unit][self.taken[unit]]
             waits = [instruction[f"wait_{u.name.lower()}"] for u in QUEUED_UNITS]
-            assert all(c >= w for c, w in zip(self.finished, waits, strict=True)), "offered before its waits held"
-            assert ctx.get(offer.payload.instruction) == _kept(instruction)
-            assert ctx.get(offer.payload.index) == index
+            assert WaitBoard.model(self.finished, waits), "offered before its waits held"
+            found = (ctx.get(offer.payload.instruction), ctx.get(offer.payload.index))
+            assert found == InstructionQueues.model(unit, self._entry(instruction, index), self.params.axi_data_bits)
+            assert found[1] == index
             self.taken[unit] += ready
 
 

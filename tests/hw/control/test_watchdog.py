@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from hw.control.watchdog import CANDIDATES, Watchdog
-from hw.spec.isa import COUNT_BITS, QUEUED_UNITS, Unit
+from hw.spec.isa import COUNT_BITS, Unit
 from hw.spec.regs import Cause
 from tests.hw.streams import run
 
@@ -54,15 +54,25 @@ def test_it_sleeps_without_a_limit_or_a_program(limit: int, running: int) -> Non
     _simulate(body, dog)
 
 
+def _world(rng: random.Random) -> tuple[list[tuple[int, bool]], int]:
+    """Suspects, of which some exist, and the instruction that dispatch holds."""
+    *indices, dispatch_index = rng.sample(range(1 << COUNT_BITS), CANDIDATES)
+    return [(index, rng.random() < 0.5) for index in indices], dispatch_index
+
+
+def _show(ctx: Any, dog: Watchdog, suspects: list[tuple[int, bool]], dispatch_index: int) -> None:
+    for number, (index, exists) in enumerate(suspects):
+        ctx.set(dog.suspects[number], {"valid": exists, "index": index})
+    ctx.set(dog.dispatch_index, dispatch_index)
+
+
 def _blamed(suspects: list[tuple[int, bool]], dispatch_index: int) -> tuple[int, Unit]:
     """Whom the watchdog blames for these suspects, of which some are present."""
     dog = Watchdog()
     blamed: list[tuple[int, Unit]] = []
 
     async def body(ctx: Any) -> None:
-        for number, (index, present) in enumerate(suspects):
-            ctx.set(dog.suspects[number], {"valid": present, "index": index})
-        ctx.set(dog.dispatch_index, dispatch_index)
+        _show(ctx, dog, suspects, dispatch_index)
         ctx.set(dog.limit, 2 * CANDIDATES)
         ctx.set(dog.running, 1)
         await ctx.tick().until(dog.port.valid)
@@ -77,7 +87,36 @@ def _blamed(suspects: list[tuple[int, bool]], dispatch_index: int) -> tuple[int,
 def test_it_blames_the_oldest_instruction(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(30):
-        *indices, dispatch_index = rng.sample(range(1 << COUNT_BITS), CANDIDATES)
-        suspects = [(index, rng.random() < 0.5) for index in indices]
-        candidates = [(index, QUEUED_UNITS[n // 2]) for n, (index, present) in enumerate(suspects) if present]
-        assert _blamed(suspects, dispatch_index) == min([*candidates, (dispatch_index, Unit.CONTROL)])
+        suspects, dispatch_index = _world(rng)
+        assert _blamed(suspects, dispatch_index) == Watchdog.culprit(suspects, dispatch_index)
+
+
+@pytest.mark.parametrize("limit", [0, 1, 2, 2 * CANDIDATES, 60])
+def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> None:
+    """Silences about as long as the limit; the fault comes in the model's cycle, and names whom the model blames."""
+    for _ in range(8):
+        dog = Watchdog()
+        life: list[bool] = []
+        faults: list[tuple[int, int, Unit]] = []
+        worlds: list[tuple[list[tuple[int, bool]], int]] = []
+
+        async def body(ctx: Any, dog: Watchdog = dog, life: Any = life, faults: Any = faults, w: Any = worlds) -> None:
+            ctx.set(dog.limit, limit)
+            for cycle in range(500):
+                w.append(_world(rng) if not cycle or life[-1] else w[-1])
+                lives = not cycle or rng.random() < 1.5 / (limit + 1)
+                running, alive = rng.choice([(0, 0), (0, 1), (1, 1)]) if lives else (1, 0)
+                ctx.set(dog.running, running)
+                ctx.set(dog.alive, alive)
+                _show(ctx, dog, *w[-1])
+                if ctx.get(dog.port.valid):
+                    fault = ctx.get(dog.port.fault)
+                    faults.append((cycle, fault.index, Unit(fault.unit)))
+                    return
+                life.append(lives)
+                await ctx.tick()
+
+        run(dog, body)
+        assert [cycle for cycle, *_ in faults] == [c for c in [Watchdog.model(limit, [*life, True])] if c is not None]
+        if limit >= 2 * CANDIDATES and faults:
+            assert faults[0][1:] == Watchdog.culprit(*worlds[faults[0][0] - Watchdog.LATENCY])

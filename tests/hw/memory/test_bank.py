@@ -32,10 +32,9 @@ def test_bytes_are_kept(depth: int, word_bytes: int, rng: random.Random) -> None
             ctx.set(bank.write_row, write)
             ctx.set(bank.write_mask, mask)
             ctx.set(bank.write_data, int.from_bytes(data, "little"))
-            await ctx.tick()
+            await ctx.tick().repeat(Bank.LATENCY)
             shown = words[read] if reads else shown
-            pairs = zip(data, words[write], strict=True)
-            words[write] = bytes(new if mask >> k & 1 else old for k, (new, old) in enumerate(pairs))
+            words[write] = Bank.model(words[write], data, mask)
             if shown is not None:
                 assert ctx.get(bank.read_data) == int.from_bytes(shown, "little")
                 compared += reads

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import random
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import pytest
 
-from hw.memory.scratchpad import ALWAYS_GRANTED, READERS, WRITERS, Scratchpad, shared_paths
+from hw.memory.bank import Bank
+from hw.memory.scratchpad import READERS, WRITERS, Scratchpad, shared_paths
 from hw.ports import READ_LATENCY
 from hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
@@ -29,36 +30,6 @@ class Request:
     addr: int
     data: int = 0
     mask: int = 0
-
-
-@dataclass
-class Reference:
-    """Words as they must be, and the grants that must be given."""
-
-    params: HardwareParams
-    words: list[int] = field(default_factory=list)
-
-    def __post_init__(self) -> None:
-        self.words = [0] * self.params.scratch_words
-
-    def granted(self, requests: dict[str, Request], name: str, order: tuple[str, ...]) -> bool:
-        """Whether no more important port of `order` wants the bank of `name`'s request, or its path."""
-        if name in ALWAYS_GRANTED:
-            return True
-        banks = self.params.scratch_banks
-        rivals = [r for r in order[: order.index(name)] if r in requests]
-        if any(requests[r].addr % banks == requests[name].addr % banks for r in rivals):
-            return False
-        return not any(name in group and r in group for group in shared_paths(self.params) for r in rivals)
-
-    def write(self, request: Request) -> None:
-        """Merge the masked bytes; a write past the end is dropped."""
-        if request.addr >= self.params.scratch_words:
-            return
-        for byte in range(self.params.word_bytes):
-            if request.mask >> byte & 1:
-                lane = 0xFF << 8 * byte
-                self.words[request.addr] = (self.words[request.addr] & ~lane) | (request.data & lane)
 
 
 class Traffic:
@@ -107,7 +78,7 @@ def _drive(ctx, dut: Scratchpad, pending: dict[str, Request]) -> None:
 def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
     """Compare grants, faults and data in every cycle; returns the words read by each port."""
     dut = Scratchpad(params)
-    reference = Reference(params)
+    words = [bytes(params.word_bytes)] * params.scratch_words
     traffic = Traffic(rng, params)
     seen = dict.fromkeys(READERS, 0)
 
@@ -122,20 +93,22 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
                 seen[name] += 1
             due = [d for d in due if d[0] > cycle]
             taken = []
+            granted = Scratchpad.model(params, {name: request.addr for name, request in requests.items()})
             for name, request in requests.items():
-                order = READERS if name in READERS else WRITERS
                 port = getattr(dut, name)
                 outside = request.addr >= params.scratch_words
-                assert ctx.get(port.ready) == reference.granted(requests, name, order), (cycle, name)
+                assert ctx.get(port.ready) == (name in granted), (cycle, name)
                 assert ctx.get(port.fault) == outside, (cycle, name)
                 if ctx.get(port.ready):
                     taken.append(name)
                     if name in READERS and not outside:
-                        word = reference.words[request.addr]
+                        word = int.from_bytes(words[request.addr], "little")
                         due.append((cycle + READ_LATENCY, name, request.addr, word))
             for name in taken:
-                if name in WRITERS:
-                    reference.write(requests[name])
+                request = requests[name]
+                if name in WRITERS and request.addr < params.scratch_words:
+                    data = request.data.to_bytes(params.word_bytes, "little")
+                    words[request.addr] = Bank.model(words[request.addr], data, request.mask)
                 del traffic.pending[name]
             await ctx.tick()
 
