@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
 from amaranth.hdl import Cat, Module, Signal, unsigned
@@ -42,10 +43,12 @@ class OperandFetch(wiring.Component):
     port
         The scratchpad.
     o
-        The words.
+        The words, `LATENCY` cycles after what to read, if the port grants at once.
     quiet
         The buffer is empty.
     """
+
+    LATENCY = StreamBuffer.LATENCY + READ_LATENCY + LandingQueue.LATENCY
 
     def __init__(self, word_bytes: int) -> None:
         self._word_bytes = word_bytes
@@ -59,6 +62,11 @@ class OperandFetch(wiring.Component):
                 "quiet": Out(1),
             }
         )
+
+    @staticmethod
+    def model(item: Mapping[str, int], words: Sequence[bytes], fill: int) -> bytes:
+        """The word that comes for an item, of a scratchpad that holds `words`."""
+        return words[item["addr"]] if item["inside"] else bytes([fill]) * len(words[0])
 
     def elaborate(self, platform: object) -> Module:
         """Reserve a place, wait in a buffer, ask, and let the word land.

@@ -83,10 +83,12 @@ def _flags(kind: Kind) -> dict[str, int]:
     }
 
 
-def job_of(instruction: Instruction) -> dict[str, int]:
-    """The job that `decode_job` makes of an instruction other than VTABLE."""
+def job_of(instruction: Instruction, params: HardwareParams) -> dict[str, int]:
+    """The job that `decode_job` makes of a legal instruction."""
     fill = {"fill": instruction["zp_in"] if instruction.kind is Kind.VAVG else INT8_MIN}
     fields = {name: instruction[name] for name in _DEFAULTS if name in instruction.values}
+    if instruction.kind is Kind.VTABLE:
+        fields["out_w"] = params.table_words
     return {**_DEFAULTS, **fields, **_flags(instruction.kind), **fill}
 
 

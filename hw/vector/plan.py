@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping
+from itertools import product
+
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
@@ -52,6 +55,28 @@ class Planner(wiring.Component):
         self._a = Signal(RASTER_LAYOUT, reset_less=True)
         self._out = Signal(RASTER_LAYOUT, reset_less=True)
         self._window = Signal(WINDOW_LAYOUT, reset_less=True)
+
+    @staticmethod
+    def model(job: Mapping[str, int]) -> Iterator[tuple[int, list[tuple[int, bool]], int]]:
+        """What walkers must give under a job's plan: each output word's address, its window, and its second operand's.
+
+        A window is the address of every word in it, and whether that lies inside the input.
+        """
+        j, wrap = job, 1 << SCRATCH_BITS
+        for block, y, x in product(range(j["blocks"]), range(j["out_h"]), range(j["out_w"])):
+            out = j["out_base"] + block * j["out_plane"] + y * j["out_row"] + x * j["out_x"]
+            b = j["b_base"] + block * j["b_plane"] + y * j["b_row"] + x
+            plane = j["a_base"] + block * j["a_plane"]
+            window = []
+            if j["bounded"]:
+                for ky, kx in product(range(j["kernel_h"]), range(j["kernel_w"])):
+                    iy, ix = j["iy0"] + y * j["stride_h"] + ky, j["ix0"] + x * j["stride_w"] + kx
+                    inside = 0 <= iy < j["in_h"] and 0 <= ix < j["in_w"]
+                    window.append(((plane + iy * j["a_row"] + ix) % wrap, inside))
+            else:
+                at = plane + y // j["up_h"] * j["a_row"] + x // j["up_w"] * j["a_x"]
+                window.append((at % wrap, True))
+            yield out % wrap, window, b % wrap
 
     def elaborate(self, platform: object) -> Module:
         """Products and the direction first, then the plans."""

@@ -61,12 +61,14 @@ class RasterWalker(wiring.Component):
     config
         What to walk; must hold from `start` until the last word is taken.
     start
-        Begin; the first word is on offer in the next cycle.
+        Begin; the first word is on offer `LATENCY` cycles later.
     o
         The words.
     active
         There are words to come.
     """
+
+    LATENCY = 1
 
     def __init__(self) -> None:
         super().__init__(

@@ -7,10 +7,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.ports import UnitPort
+from hw.spec.isa import Instruction, Kind
 from hw.spec.params import HardwareParams
 from hw.spec.regs import Cause, Stall
 
-from .job import JOB_LAYOUT, decode_job
+from .job import JOB_LAYOUT, decode_job, job_of, kinds_of
 from .plan import Planner
 
 
@@ -29,7 +30,7 @@ class Sequencer(wiring.Component):
     job
         The job; holds from its start until the next instruction is taken.
     start
-        All walkers begin.
+        All walkers begin, `LATENCY` cycles after the instruction was taken.
     stop
         Nothing may be asked of the scratchpad.
     finished
@@ -41,6 +42,8 @@ class Sequencer(wiring.Component):
     range_fault
         A request lies outside the scratchpad.
     """
+
+    LATENCY = Planner.LATENCY + 1
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -59,6 +62,14 @@ class Sequencer(wiring.Component):
         )
         self._busy = Signal()
         self._running = Signal()
+
+    @staticmethod
+    def model(instruction: Instruction, params: HardwareParams) -> dict[str, int] | None:
+        """The job that an instruction is, or None where it is refused as a bad field."""
+        factors_differ = instruction.kind in (Kind.VMUL, Kind.VAVG) and instruction["m1"] != instruction["m2"]
+        if instruction.kind not in kinds_of(params) or factors_differ:
+            return None
+        return job_of(instruction, params)
 
     def elaborate(self, platform: object) -> Module:
         """Take, plan, start, wait for the end."""

@@ -48,8 +48,10 @@ class WindowWalker(wiring.Component):
     i
         Pixels: the upper left words of windows.
     o
-        The words of their windows.
+        The words of their windows; the first comes `LATENCY` cycles after its pixel.
     """
+
+    LATENCY = 1
 
     def __init__(self) -> None:
         super().__init__(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -60,6 +62,11 @@ class ResultWriter(wiring.Component):
                 "quiet": Out(1),
             }
         )
+
+    @staticmethod
+    def model(config: Mapping[str, int], words: Iterable[int]) -> Iterator[tuple[int, int]]:
+        """Each result's address and itself."""
+        yield from zip((place["addr"] for place in RasterWalker.model(config)), words, strict=True)
 
     def elaborate(self, platform: object) -> Module:
         """Join queue and raster; a buffer between raster and port lets no grant reach into the raster's loops."""

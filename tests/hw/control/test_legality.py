@@ -16,12 +16,12 @@ PARAMS = preset("nano")
 
 
 def _mutants(rng: random.Random) -> list[int]:
-    """Legal instructions, and ones with a field at or beyond a limit, a bit past the end, or another opcode."""
+    """Legal instructions, ones with a field at or beyond a limit, a bit past the end, or another opcode, and noise."""
     words = []
     for spec in INSTRUCTIONS:
         extra = {"version": isa.ISA_VERSION, "fingerprint": PARAMS.fingerprint()} if spec.kind is Kind.BEGIN else {}
         legal = int.from_bytes(isa.encode(isa.make(spec.kind, **extra)), "little")
-        words += [legal, legal ^ 1 << rng.randrange(88, 512), legal | 1 << 511]
+        words += [legal, legal ^ 1 << rng.randrange(88, 512), legal | 1 << 511, spec.opcode | rng.getrandbits(504) << 8]
         for field in spec.fields[1:]:
             mask = (1 << field.width) - 1
             for value in {0, field.minimum, field.maximum, field.maximum + 1, field.minimum - 1, rng.getrandbits(9)}:

@@ -14,12 +14,11 @@ from hw.spec.isa import Instruction, Kind, encode, make
 from hw.spec.params import preset
 from hw.spec.regs import Cause
 from hw.vector.fetch import OperandFetch, operand_layout
-from hw.vector.job import JOB_LAYOUT, job_of
-from hw.vector.plan import Planner
+from hw.vector.job import JOB_LAYOUT, VECTOR_KINDS
 from hw.vector.raster import RasterWalker
 from hw.vector.sequencer import Sequencer
 from hw.vector.writer import ResultWriter
-from tests.hw.streams import run, sink, source
+from tests.hw.streams import cycles_through, run, sink, source
 from tests.hw.vector.cases import Maker
 
 BYTES = 4
@@ -49,7 +48,7 @@ def _reader(port: Any, words: list[int], rng: random.Random, grant: float) -> Ca
 @pytest.mark.parametrize(("offer", "grant", "take"), RATES)
 def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng: random.Random) -> None:
     fetch = OperandFetch(BYTES)
-    words = [rng.getrandbits(8 * BYTES) for _ in range(64)]
+    words = [rng.randbytes(BYTES) for _ in range(64)]
     fill = rng.randrange(256)
     items = [
         {
@@ -66,13 +65,18 @@ def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng
 
     run(
         fetch, configure, source(fetch.i, items, rng, offer), sink(fetch.o, taken, len(items), rng, take),
-        background=[_reader(fetch.port, words, rng, grant)],
+        background=[_reader(fetch.port, [int.from_bytes(word, "little") for word in words], rng, grant)],
     )  # fmt: skip
     found = [operand_layout(BYTES).from_bits(bits) for bits in taken]
-    outside = int.from_bytes(bytes([fill]) * BYTES, "little")
-    assert [(w.word, w.tap.first, w.tap.last) for w in found] == [
-        (words[i["addr"]] if i["inside"] else outside, i["tap"]["first"], i["tap"]["last"]) for i in items
+    assert [(w.word.to_bytes(BYTES, "little"), w.tap.first, w.tap.last) for w in found] == [
+        (OperandFetch.model(item, words, fill), item["tap"]["first"], item["tap"]["last"]) for item in items
     ]
+
+
+def test_a_word_comes_after_the_latency(rng: random.Random) -> None:
+    fetch = OperandFetch(BYTES)
+    reader = _reader(fetch.port, list(range(64)), rng, 1.0)
+    assert cycles_through(fetch, {"addr": 3, "inside": 1}, background=[reader]) == OperandFetch.LATENCY
 
 
 def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
@@ -89,7 +93,7 @@ def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
 
     reader = _reader(fetch.port, list(range(64)), rng, 1.0)
     run(fetch, source(fetch.i, items, rng), sink(fetch.o, taken, len(items), rng), count, background=[reader])
-    assert cycles <= len(items) + READ_LATENCY + 3
+    assert cycles <= len(items) + OperandFetch.LATENCY + 1
 
 
 def test_a_halted_fetch_only_finishes_what_is_in_its_buffer(rng: random.Random) -> None:
@@ -129,8 +133,7 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
         "pixel_stride": 1,
         "warm": 0,
     }
-    places = [word["addr"] for word in RasterWalker.model(config)]
-    words = [rng.getrandbits(8 * BYTES) for _ in places]
+    words = [rng.getrandbits(8 * BYTES) for _ in RasterWalker.model(config)]
     written: list[tuple[int, int, int]] = []
     mask = rng.randrange(1, 1 << BYTES)
 
@@ -170,14 +173,13 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
                 written.append(request)
 
     run(writer, results, background=[memory])
-    assert written == [(place, word, mask) for place, word in zip(places, words, strict=True)]
+    assert written == [(place, word, mask) for place, word in ResultWriter.model(config, words)]
 
 
 def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
     sequencer = Sequencer(NANO)
     maker = Maker(rng, NANO)
-    kinds = [kind for kind in Kind if kind in (Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG)]
-    instructions = [maker.instruction(rng.choice(kinds)) for _ in range(12)]
+    instructions = [maker.instruction(rng.choice(VECTOR_KINDS)) for _ in range(12)]
     done = 0
 
     def offer(ctx: Any, instruction: Instruction) -> None:
@@ -196,12 +198,12 @@ def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
             at_once = following is not None and rng.random() < 0.6
             if at_once:
                 offer(ctx, following)
-            for cycle in range(Planner.LATENCY + 1):
-                assert ctx.get(sequencer.start) == (cycle == Planner.LATENCY)
+            for cycle in range(1, Sequencer.LATENCY + 1):
+                assert ctx.get(sequencer.start) == (cycle == Sequencer.LATENCY)
                 assert not ctx.get(unit.ready)
                 await ctx.tick()
             job = JOB_LAYOUT.from_bits(ctx.get(sequencer.job).as_bits())
-            assert {name: job[name] for name in JOB_LAYOUT.members} == job_of(instruction)
+            assert {name: job[name] for name in JOB_LAYOUT.members} == Sequencer.model(instruction, NANO)
             while rng.random() < 0.6:
                 assert not ctx.get(unit.done)
                 assert not ctx.get(unit.ready)
@@ -231,7 +233,7 @@ def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
         ctx.set(unit.index, 33)
         ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VCOPY)), "little"))
         await ctx.tick()
-        await ctx.tick().repeat(Planner.LATENCY + 1)
+        await ctx.tick().repeat(Sequencer.LATENCY)
         ctx.set(sequencer.range_fault, 1)
         await ctx.tick()
         ctx.set(sequencer.range_fault, 0)
@@ -246,3 +248,32 @@ def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
             await ctx.tick()
 
     run(sequencer, bench)
+
+
+@pytest.mark.parametrize("kind", VECTOR_KINDS)
+@pytest.mark.parametrize(("multiply", "average"), [(True, True), (False, False)])
+def test_what_the_hardware_lacks_or_contradicts_itself_is_refused(
+    kind: Kind, multiply: bool, average: bool, rng: random.Random
+) -> None:
+    params = NANO.replace(vector_multiply=multiply, vector_average=average)
+    legal = Maker(rng, params).instruction(kind)
+    variants = [legal, *([legal.with_fields(m2=legal["m1"] ^ 1)] if "m1" in legal.values else [])]
+    for instruction in variants:
+        sequencer = Sequencer(params)
+
+        async def bench(ctx: Any, sequencer: Sequencer = sequencer, instruction: Instruction = instruction) -> None:
+            unit, wanted = sequencer.unit, Sequencer.model(instruction, params)
+            ctx.set(unit.valid, 1)
+            ctx.set(unit.instruction, int.from_bytes(encode(instruction), "little"))
+            await ctx.tick()
+            ctx.set(unit.valid, 0)
+            await ctx.tick().repeat(Sequencer.LATENCY - 1)
+            assert ctx.get(sequencer.start) == (wanted is not None)
+            assert ctx.get(unit.fault) == (wanted is None)
+            if wanted is None:
+                assert ctx.get(unit.cause) == Cause.BAD_FIELD
+            else:
+                job = JOB_LAYOUT.from_bits(ctx.get(sequencer.job).as_bits())
+                assert {name: job[name] for name in JOB_LAYOUT.members} == wanted
+
+        run(sequencer, bench)

@@ -8,13 +8,13 @@ from typing import Any
 import pytest
 from amaranth.lib import data
 
-from hw.spec.isa import SCRATCH_BITS, Instruction, Kind
+from hw.spec.isa import SCRATCH_BITS, Kind
 from hw.spec.params import preset
 from hw.vector.job import job_of
 from hw.vector.plan import Planner
 from hw.vector.raster import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
 from hw.vector.window import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
-from tests.hw.streams import run, sink, source
+from tests.hw.streams import cycles_through, run, sink, source
 from tests.hw.vector.cases import Maker
 
 RATES = [1.0, 0.5]
@@ -45,8 +45,11 @@ def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
         for config in configs:
             ctx.set(walker.config, config)
             ctx.set(walker.start, 1)
-            await ctx.tick()
-            ctx.set(walker.start, 0)
+            for _ in range(RasterWalker.LATENCY):
+                assert not ctx.get(walker.o.valid)
+                await ctx.tick()
+                ctx.set(walker.start, 0)
+            assert ctx.get(walker.o.valid)
             await ctx.tick().until(~walker.active)
 
     for config in configs:
@@ -92,6 +95,10 @@ def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
         assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected
 
 
+def test_a_window_opens_after_the_latency() -> None:
+    assert cycles_through(WindowWalker(), {"addr": 5, "warm": 1}) == WindowWalker.LATENCY
+
+
 def _plan(job: dict[str, int]) -> dict[str, Any]:
     """What the planner makes of a job."""
     planner = Planner()
@@ -121,48 +128,17 @@ def _windows(plan: dict[str, Any]) -> list[list[tuple[int, bool]]]:
     return windows
 
 
-def _wanted(i: Instruction) -> dict[int, list[tuple[int, bool]]]:
-    """The words of each output word's window, from the instruction's fields."""
-    wrap = 1 << SCRATCH_BITS
-    wanted = {}
-    for block in range(i["blocks"]):
-        for y in range(i["out_h"]):
-            for x in range(i["out_w"]):
-                out = (i["out_base"] + block * i["out_plane"] + y * i["out_row"] + x * i["out_x"]) % wrap
-                plane = i["a_base"] + block * i["a_plane"]
-                if i.kind is Kind.VCOPY:
-                    at = plane + y // i["up_h"] * i["a_row"] + x // i["up_w"] * i["a_x"]
-                    wanted[out] = [(at % wrap, True)]
-                elif i.kind in (Kind.VADD, Kind.VMUL):
-                    wanted[out] = [((plane + y * i["a_row"] + x) % wrap, True)]
-                else:
-                    wanted[out] = []
-                    for k in range(i["kernel_h"] * i["kernel_w"]):
-                        iy = i["iy0"] + y * i["stride_h"] + k // i["kernel_w"]
-                        ix = i["ix0"] + x * i["stride_w"] + k % i["kernel_w"]
-                        inside = 0 <= iy < i["in_h"] and 0 <= ix < i["in_w"]
-                        wanted[out].append(((plane + iy * i["a_row"] + ix) % wrap, inside))
-    return wanted
-
-
 @pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG])
 def test_plans_walk_what_the_instruction_says(kind: Kind, rng: random.Random) -> None:
     maker = Maker(rng, PARAMS)
     slid = 0
     for _ in range(25):
-        instruction = maker.instruction(kind)
-        plan = _plan(job_of(instruction))
+        job = job_of(maker.instruction(kind), PARAMS)
+        plan = _plan(job)
         slid += plan["slide"]
+        wanted = list(Planner.model(job))
         places = [pixel["addr"] for pixel in RasterWalker.model(plan["out"])]
-        windows = _windows(plan)
-        assert dict(zip(places, windows, strict=True)) == _wanted(instruction), instruction
-        if kind in (Kind.VADD, Kind.VMUL):
-            i = instruction
-            b = [pixel["addr"] for pixel in RasterWalker.model(plan["b"])]
-            assert b == [
-                (i["b_base"] + block * i["b_plane"] + y * i["b_row"] + x) % (1 << SCRATCH_BITS)
-                for block in range(i["blocks"])
-                for y in range(i["out_h"])
-                for x in range(i["out_w"])
-            ]
+        found = dict(zip(places, _windows(plan), strict=True))
+        assert found == {out: window for out, window, _ in wanted}, job
+        assert [pixel["addr"] for pixel in RasterWalker.model(plan["b"])] == [b for *_, b in wanted]
     assert (slid > 2) == (kind is Kind.VMAX)
