@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from amaranth.hdl import Cat, Module, ResetInserter, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
 from hw.spec.isa import QUEUED_UNITS
@@ -21,14 +21,20 @@ from .engine import Engine
 TOP_NAME = "npu"
 
 
+def _buses(params: HardwareParams) -> dict[str, tuple[dict[str, data.StructLayout], dict[str, Any]]]:
+    """Payloads and directions of every bus's channels, by the prefix of its ports' names."""
+    return {
+        "m_axi": (axi4.channel_layouts(params.axi_addr_bits, params.axi_data_bits), axi4.CHANNELS),
+        "s_axi": (axi4_lite.channel_layouts(ADDRESS_BITS), axi4_lite.CHANNELS),
+    }
+
+
 def npu_members(params: HardwareParams) -> dict[str, Any]:
     """The accelerator's ports, each a plain signal, by name."""
-    master = axi4.channel_layouts(params.axi_addr_bits, params.axi_data_bits)
-    members: dict[str, Any] = {
-        **axi4.flat_members("m_axi", master, axi4.CHANNELS),
-        **axi4.flat_members("s_axi", axi4_lite.channel_layouts(ADDRESS_BITS), axi4_lite.CHANNELS),
-        "irq": Out(1),
-    }
+    members: dict[str, Any] = {}
+    for prefix, (layouts, flows) in _buses(params).items():
+        members |= axi4.flat_members(prefix, layouts, flows)
+    members["irq"] = Out(1)
     if params.trace:
         members |= {"trace_started": Out(len(QUEUED_UNITS)), "trace_done": Out(len(QUEUED_UNITS))}
     return members
@@ -56,8 +62,6 @@ class Npu(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._master = axi4.channel_layouts(params.axi_addr_bits, params.axi_data_bits)
-        self._slave = axi4_lite.channel_layouts(ADDRESS_BITS)
         super().__init__(npu_members(params))
 
     def elaborate(self, platform: object) -> Module:
@@ -78,11 +82,10 @@ class Npu(wiring.Component):
         return m
 
     def _join_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
-        flat = [
-            *axi4.flat_pairs(self, "m_axi", engine.bus, self._master, axi4.CHANNELS),
-            *axi4.flat_pairs(self, "s_axi", registers.bus, self._slave, axi4_lite.CHANNELS),
-        ]
-        m.d.comb += [driven.eq(driver) for driven, driver in flat]
+        inner = {"m_axi": engine.bus, "s_axi": registers.bus}
+        for prefix, (layouts, flows) in _buses(self._params).items():
+            pairs = axi4.flat_pairs(self, prefix, inner[prefix], layouts, flows)
+            m.d.comb += [driven.eq(driver) for driven, driver in pairs]
 
     def _configure(self, m: Module, engine: Engine, registers: Registers) -> None:
         base = Cat(registers.base_low, registers.base_high)[: self._params.axi_addr_bits]
