@@ -16,6 +16,8 @@ from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
 _DEPTH = 4
+_QUEUE_LATENCY = 2
+"""Cycles from a word's way into the queue to its way out."""
 _RESIDUAL_BYTES = 16
 
 
@@ -48,6 +50,9 @@ class ConstantsLoader(wiring.Component):
     done:
         The block's last piece was handed out.
     """
+
+    LATENCY = 1 + READ_LATENCY + _QUEUE_LATENCY
+    """Cycles from a request taken to its first piece, when reads are allowed and sets are free."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params

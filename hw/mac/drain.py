@@ -48,6 +48,9 @@ class Drain(wiring.Component):
         The instruction at work.
     """
 
+    LATENCY = 1
+    """Cycles from a job taken to its first item, when all that it waits for is there."""
+
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._groups = params.cols // params.lanes

@@ -44,6 +44,10 @@ class Sequencer(wiring.Component):
         A new instruction's first tile is in hand from the next cycle on.
     """
 
+    LATENCY = 1
+    """Cycles from a plan taken to its first pixel, when weights and a bank are there and its strips are not the very
+    shortest, which wait for the planner."""
+
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._number_bits = (params.strip - 1).bit_length()

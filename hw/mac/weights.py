@@ -43,6 +43,8 @@ class WeightFetcher(wiring.Component):
     """
 
     SWAP_AHEAD = READ_LATENCY + 1
+    LEAD = 1
+    """Cycles from a job taken to its first request of constants, and from the request taken to the first read."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params

@@ -88,3 +88,20 @@ def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.R
     assert found == list(itertools.chain(*expected))
     assert blocks == list(itertools.accumulate(map(len, expected))), "done comes with a block's last piece"
     assert sum(piece is Piece.TABLE for piece, _, _ in found) == 3 * TABLE_BYTES
+
+
+def test_the_first_piece_comes_at_once() -> None:
+    loader = ConstantsLoader(NANO)
+
+    async def bench(ctx: Any) -> None:
+        for port in (loader.read_allowed, loader.table_free, loader.residual_free, loader.channels_free):
+            ctx.set(port, 1)
+        ctx.set(loader.requests.valid, 1)
+        assert ctx.get(loader.requests.ready)
+        for _ in range(ConstantsLoader.LATENCY):
+            assert ctx.get(loader.write.piece) == Piece.NONE
+            await ctx.tick()
+            ctx.set(loader.requests.valid, 0)
+        assert ctx.get(loader.write.piece) == Piece.CHANNEL
+
+    run(loader, bench)

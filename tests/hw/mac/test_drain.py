@@ -139,6 +139,34 @@ class Surroundings:
         return self._content[item["word"]] >> 8 * item["byte"] & (1 << 8 * self.params.lanes) - 1
 
 
+def test_the_first_item_goes_out_at_once(rng: random.Random) -> None:
+    drain = Drain(NANO)
+
+    async def bench(ctx: Any) -> None:
+        for port in (
+            drain.run,
+            drain.room,
+            drain.empty,
+            drain.residual.ready,
+            drain.strip_ready,
+            drain.channels_loaded,
+        ):
+            ctx.set(port, 1)
+        ctx.set(drain.strip_length, 1)
+        await ctx.tick()
+        for port in (drain.strip_ready, drain.channels_loaded):
+            ctx.set(port, 0)
+        ctx.set(drain.jobs.payload, _drain_job(rng))
+        ctx.set(drain.jobs.valid, 1)
+        assert ctx.get(drain.jobs.ready)
+        for _ in range(Drain.LATENCY):
+            assert not ctx.get(drain.item)
+            await ctx.tick()
+        assert ctx.get(drain.item)
+
+    run(drain, bench)
+
+
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("rate", RATES)
 def test_every_sum_is_drained_with_its_residual(name: str, rate: float, rng: random.Random) -> None:

@@ -10,6 +10,7 @@ import pytest
 from hw.mac.feed import FEED
 from hw.mac.prepare import plan_layout
 from hw.mac.sequencer import Sequencer
+from hw.mac.tiles import TilePlanner
 from hw.spec.params import HardwareParams, preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run, source
@@ -94,3 +95,23 @@ def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rat
     assert consumer.started == len(plans)
     assert consumer.waits["bank"] > 0
     assert (consumer.waits["weights"] > 0) == (rate < 1)
+
+
+@pytest.mark.parametrize("shorter", [False, True])
+def test_the_first_pixel_goes_out_at_once(shorter: bool, rng: random.Random) -> None:
+    sequencer = Sequencer(NANO)
+    length = TilePlanner.LATENCY - shorter
+    plan = random_plan(rng, NANO) | {"strips": 1, "length": length, "longer": 0}
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(sequencer.run, 1)
+        ctx.set(sequencer.weights_ready, 1)
+        ctx.set(sequencer.plans.payload, plan)
+        ctx.set(sequencer.plans.valid, 1)
+        assert ctx.get(sequencer.plans.ready)
+        for _ in range(TilePlanner.LATENCY if shorter else Sequencer.LATENCY):
+            assert not ctx.get(sequencer.pixel_valid)
+            await ctx.tick()
+        assert ctx.get(sequencer.pixel_valid)
+
+    run(sequencer, bench)

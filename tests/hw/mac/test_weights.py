@@ -110,3 +110,27 @@ def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.R
     assert array.reads == [address for job in jobs for address in WeightFetcher.model(job, params)]
     assert requests == wanted
     array.check()
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, rng: random.Random) -> None:
+    params = SHAPES[name]
+    fetcher = WeightFetcher(params)
+
+    async def rises(ctx: Any, port: Any, cycles: int) -> None:
+        for _ in range(cycles):
+            assert not ctx.get(port)
+            await ctx.tick()
+        assert ctx.get(port)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(fetcher.read_allowed, 1)
+        ctx.set(fetcher.constants.ready, 1)
+        ctx.set(fetcher.jobs.payload, _job(rng))
+        ctx.set(fetcher.jobs.valid, 1)
+        assert ctx.get(fetcher.jobs.ready)
+        await rises(ctx, fetcher.constants.valid, WeightFetcher.LEAD)
+        await rises(ctx, fetcher.read_valid, WeightFetcher.LEAD)
+        await rises(ctx, fetcher.ready, params.cols - 1)
+
+    run(fetcher, bench)
