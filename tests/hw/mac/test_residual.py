@@ -28,8 +28,7 @@ def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
         ctx.set(adder.even, law.even)
         await ctx.tick()
         ctx.set(adder.activate, 0)
-        arrived = met = left = 0
-        soon, due = False, deque([False] * adder.LATENCY)
+        arrived, met, left, soon, due = 0, 0, 0, False, deque([False] * adder.LATENCY)
         while left < len(pairs):
             arrives = arrived < len(pairs) and arrived - met < QUEUE_DEPTH - 1 and rng.random() < 0.7
             ctx.set(adder.valid, soon)
@@ -41,9 +40,8 @@ def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
             ctx.set(adder.arrived, arrives)
             ctx.set(adder.soon, soon)
             met, arrived = met + soon, arrived + arrives
-            comes = due.popleft()
-            assert ctx.get(adder.sums_valid) == comes
-            if comes:
+            assert ctx.get(adder.sums_valid) == due.popleft()
+            if ctx.get(adder.sums_valid):
                 found = [ctx.get(adder.sums[lane]) for lane in range(lanes)]
                 values = (memoryview(data).cast("b") for data in pairs[left])
                 expected = [ResidualAdder.model(*pair, law) & 0xFF for pair in zip(*values, strict=True)]

@@ -25,6 +25,16 @@ async def _ready(ctx: Any, planner: TilePlanner) -> None:
     assert ctx.get(planner.ready)
 
 
+async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int]) -> None:
+    """The current tile ends; when it is the first of its strip, it is known where the pixel after it starts."""
+    ctx.set(planner.step, 1)
+    ctx.set(planner.capture, tap == FIRST)
+    ctx.set(planner.captured, after)
+    await ctx.tick()
+    ctx.set(planner.step, 0)
+    ctx.set(planner.capture, 0)
+
+
 @pytest.mark.parametrize("pause", [0.0, 0.5])
 def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     planner = TilePlanner(NANO)
@@ -37,15 +47,6 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
         await _ready(ctx, planner)
         while rng.random() < pause:
             await ctx.tick()
-
-    async def step(ctx: Any, plan: dict[str, int], strip: range, tap: Tap) -> None:
-        """The current tile ends; when it is the first of its strip, the next strip's start is known."""
-        ctx.set(planner.step, 1)
-        ctx.set(planner.capture, tap == FIRST)
-        ctx.set(planner.captured, position(plan, FIRST, strip.stop))
-        await ctx.tick()
-        ctx.set(planner.step, 0)
-        ctx.set(planner.capture, 0)
 
     async def bench(ctx: Any) -> None:
         nonlocal continued
@@ -64,7 +65,7 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
                 # A tile that continues starts where the current one ends, which is not known yet.
                 assert tile["continues"] or {name: found.start[name] for name in start} == start
                 continued += tile["continues"]
-                await step(ctx, plan, strip, tap)
+                await _step(ctx, planner, tap, position(plan, FIRST, strip.stop))
             await wait(ctx)
             assert ctx.get(planner.finished)
 
