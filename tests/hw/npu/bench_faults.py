@@ -27,19 +27,6 @@ def _store(**fields: int) -> isa.Instruction:
     return isa.make("STORE", **{"dram": TARGET_WORD, "local": 3, "n0": WORDS, **fields})
 
 
-async def _bus_is_quiet(host: Host) -> None:
-    """Status says that the bus has come to rest, and from then on nothing is offered."""
-    for _ in range(200):
-        if not regs.unpack("STATUS", await host.read("STATUS"))["busy"]:
-            break
-    else:
-        raise AssertionError("the bus must come to rest after a fault")
-    for _ in range(20):
-        await ClockCycles(host.dut.clk, 1)
-        for name in ("arvalid", "awvalid", "wvalid"):
-            assert not int(getattr(host.dut, f"m_axi_{name}").value), f"{name} in rest"
-
-
 async def _good_program_runs(host: Host) -> None:
     data = host.rng.randbytes(WORDS * host.word)
     host.ram.write(SOURCE_WORD * host.word, data)
@@ -58,7 +45,7 @@ async def _fault(
     assert (Cause(status["cause"]), Unit(status["unit"])) == (cause, unit)
     assert await host.read("ERROR_INDEX") == index
     assert await host.read("IRQ_STATUS") == regs.pack("IRQ_STATUS", error=1)
-    await _bus_is_quiet(host)
+    await host.rest()
     await host.write("CONTROL", regs.pack("CONTROL", start=1))
     status = regs.unpack("STATUS", await host.read("STATUS"))
     assert status["error"] == 1, "start must be ignored in error"
@@ -136,7 +123,7 @@ async def masked_store_after_an_address_fault(dut: Any) -> None:
 async def _fault_only(host: Host, program: Sequence[isa.Instruction]) -> None:
     status = await host.run(program)
     assert Cause(status["cause"]) is Cause.SCRATCH_RANGE
-    await _bus_is_quiet(host)
+    await host.rest()
 
 
 @cocotb.test()
@@ -167,6 +154,6 @@ async def reset_at_any_moment(dut: Any) -> None:
         await host.start(program)
         await ClockCycles(dut.clk, host.rng.randrange(1, 900))
         await host.reset()
-        await _bus_is_quiet(host)
+        await host.rest()
         host.ram.write(0, bytes(host.memory_bytes))
         await _good_program_runs(host)

@@ -194,6 +194,18 @@ class Host:
                 return
         raise AssertionError("the soft reset must end")
 
+    async def rest(self) -> None:
+        """Status must say soon that the bus has come to rest, and from then on nothing may be offered."""
+        for _ in range(200):
+            if not regs.unpack("STATUS", await self.read("STATUS"))["busy"]:
+                break
+        else:
+            raise AssertionError("the bus must come to rest")
+        for _ in range(20):
+            await ClockCycles(self.dut.clk, 1)
+            for name in ("arvalid", "awvalid", "wvalid"):
+                assert not int(getattr(self.dut, f"m_axi_{name}").value), f"{name} in rest"
+
     def begin_instruction(self) -> isa.Instruction:
         """The BEGIN that this hardware accepts."""
         return isa.make("BEGIN", version=isa.ISA_VERSION, fingerprint=self.params.fingerprint())

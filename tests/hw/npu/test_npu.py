@@ -25,3 +25,10 @@ BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "be
 def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
     """Moves equal their model, every fault is survived, every instruction equals the instruction simulator."""
     run_cocotb(SHAPES[shape], f"tests.hw.npu.{BENCHES[bench]}", tmp_path, seed)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("shape", ["nano", "odd"])
+def test_programs_can_be_stopped_at_any_moment(shape: str, tmp_path: Path, seed: int) -> None:
+    """By a reset or a fault; the next program then equals the instruction simulator."""
+    run_cocotb(SHAPES[shape], "tests.hw.npu.bench_stops", tmp_path, seed)

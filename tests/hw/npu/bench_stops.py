@@ -1,0 +1,77 @@
+"""Cocotb tests: programs of all units, stopped at any moment; the next program runs right."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import cocotb
+from cocotb.triggers import ClockCycles
+from cocotbext.axi import AxiResp
+
+from hw.spec import isa
+from hw.spec.isa import Instruction, Kind, Unit
+from hw.spec.regs import Cause
+from tests.hw.mac.cases import SCRATCH_WORDS
+from tests.hw.npu.host import Host
+from tests.hw.npu.work import IMAGE_WORD, VECTOR_KINDS, compare, drain, fill, random_work
+
+ROUNDS = 2
+ILLEGAL = bytes([0x7F]) + bytes(isa.INSTRUCTION_BYTES - 1)
+
+
+def _tangle(host: Host) -> list[Instruction]:
+    """Work for all units at once: nobody waits, so that much is under way at any moment; results are of no interest."""
+    work = random_work(host, 3, (Kind.VTABLE, *VECTOR_KINDS))
+    host.ram.write(0, work.image)
+    body = [*fill(host), drain(host), *work.instructions]
+    host.rng.shuffle(body)
+    return [host.begin_instruction(), *body]
+
+
+async def _recovers(host: Host) -> None:
+    """The soft reset ends with the bus at rest, and a right program's results are right."""
+    await host.reset()
+    await host.rest()
+    await compare(host, 0.2, 2, (Kind.VTABLE, *host.rng.sample(VECTOR_KINDS, 2)))
+
+
+@cocotb.test()
+async def reset_in_the_midst(dut: Any) -> None:
+    """The reset command comes at any moment of a program."""
+    host = await Host(dut, "midst").begin(0.2)
+    for _ in range(ROUNDS):
+        await host.start([*_tangle(host), isa.make("END")])
+        # A program that fills the scratchpad cannot be over so soon.
+        await ClockCycles(dut.clk, host.rng.randrange(1, SCRATCH_WORDS))
+        assert not int(dut.irq.value)
+        await _recovers(host)
+
+
+@cocotb.test()
+async def halt_by_an_instruction(dut: Any) -> None:
+    """An instruction that is none halts all units, whatever they are at."""
+    host = await Host(dut, "instruction").begin(0.2)
+    for _ in range(ROUNDS):
+        program = _tangle(host)
+        at = host.rng.randint(1, len(program))
+        status = await host.run([*program[:at], ILLEGAL, *program[at:]])
+        assert (status["error"], Cause(status["cause"])) == (1, Cause.BAD_OPCODE)
+        assert await host.read("ERROR_INDEX") == at
+        await host.rest()
+        await _recovers(host)
+
+
+@cocotb.test()
+async def halt_by_the_bus(dut: Any) -> None:
+    """A word that memory refuses, anywhere in what fills the scratchpad, halts all units."""
+    host = await Host(dut, "bus").begin(0.2)
+    for _ in range(ROUNDS):
+        program = [*_tangle(host), isa.make("END")]
+        at = host.word * (IMAGE_WORD + host.rng.randrange(SCRATCH_WORDS))
+        host.ram.poison.set(at, at + host.word, AxiResp.SLVERR)
+        status = await host.run(program)
+        assert (Cause(status["cause"]), Unit(status["unit"])) == (Cause.READ_SLVERR, Unit.LOAD)
+        assert await host.read("ERROR_INDEX") == program.index(fill(host)[0])
+        await host.rest()
+        host.ram.poison.set(0, 0, AxiResp.OKAY)
+        await _recovers(host)

@@ -1,0 +1,104 @@
+"""Random programs of all instructions, compared with the instruction simulator."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from hw.spec import isa, regs
+from hw.spec.isa import Instruction, Kind, TableUse, Target, Unit
+from sim.isa_sim.machine import blank_machine
+from sim.isa_sim.simulator import semantics
+from tests.hw.mac.cases import SCRATCH_WORDS, random_case
+from tests.hw.npu.host import Host
+from tests.hw.vector.cases import Maker
+
+IMAGE_WORD = 0x800
+"""Where the scratchpad's content starts in memory; that of the weight memory and the results follow."""
+VECTOR_KINDS = (Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG)
+
+
+def _after(instruction: Instruction, done: dict[Unit, int]) -> Instruction:
+    """The instruction, waiting for all that came before on other units; its own unit keeps the order by itself."""
+    others = {u: n for u, n in done.items() if u is not instruction.unit}
+    done[instruction.unit] += 1
+    return instruction.with_fields(**{f"wait_{u.name.lower()}": n for u, n in others.items()})
+
+
+def _with_loaded_tables(program: list[Instruction]) -> list[Instruction]:
+    """The program without uses of a table that nothing has loaded."""
+    loads = [k for k, i in enumerate(program) if i["table"] == TableUse.LOAD]
+    first = loads[0] if loads else len(program)
+    return [i.with_fields(table=TableUse.NONE) if k < first else i for k, i in enumerate(program)]
+
+
+def fill(host: Host) -> list[Instruction]:
+    """Loads that fill both memories from the image."""
+    weights_at, words = IMAGE_WORD + SCRATCH_WORDS, host.params.weight_words
+    return [
+        isa.make("LOAD", dram=IMAGE_WORD, n0=SCRATCH_WORDS),
+        isa.make("LOAD", dram=weights_at, n0=words, target=Target.WEIGHT),
+    ]
+
+
+def drain(host: Host) -> Instruction:
+    """The store of the scratchpad, as far as it is used, behind the image."""
+    return isa.make("STORE", dram=IMAGE_WORD + SCRATCH_WORDS + host.params.weight_words, n0=SCRATCH_WORDS)
+
+
+def _program(host: Host, work: list[Instruction]) -> list[Instruction]:
+    """Fill both memories, do the work, store the results."""
+    done = dict.fromkeys(isa.QUEUED_UNITS, 0)
+    body = [_after(instruction, done) for instruction in (*fill(host), *work, drain(host))]
+    return [host.begin_instruction(), *body, _after(isa.make("END"), {**done, Unit.CONTROL: 0})]
+
+
+@dataclass
+class Work:
+    """Random instructions for the MAC and the vector unit, and the memory that they need."""
+
+    convolutions: list[Instruction]
+    vectors: list[Instruction]
+    image: bytes
+
+    @property
+    def instructions(self) -> list[Instruction]:
+        """All of them, none waiting for another."""
+        return [*self.convolutions, *self.vectors]
+
+
+def random_work(host: Host, mac: int, vectors: tuple[Kind, ...]) -> Work:
+    """So many convolutions, and vector instructions of these kinds."""
+    p = host.params
+    case = random_case(host.rng.getrandbits(32), p, mac)
+    maker = Maker(host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024))
+    image = bytearray(host.rng.randbytes(host.memory_bytes))
+    at = IMAGE_WORD * host.word
+    image[at : at + SCRATCH_WORDS * host.word] = case.scratch.tobytes()
+    at += SCRATCH_WORDS * host.word
+    image[at : at + case.weights.size] = case.weights.tobytes()
+    return Work(_with_loaded_tables(case.program), [maker.instruction(kind) for kind in vectors], bytes(image))
+
+
+async def compare(host: Host, stalls: float, mac: int, vectors: tuple[Kind, ...]) -> None:
+    """Run a random program; memory must then be as the instruction simulator leaves it."""
+    host.set_stalls(stalls)
+    p, work = host.params, random_work(host, mac, vectors)
+    program = _program(host, work.instructions)
+    host.ram.write(0, work.image)
+    host.put(program)
+    before = host.ram.read(0, host.memory_bytes)
+    status = await host.run(program)
+    assert status == regs.unpack("STATUS", regs.pack("STATUS", done=1))
+    machine = blank_machine(p, np.frombuffer(before, np.uint8).copy())
+    for instruction in program:
+        semantics(instruction.kind)(machine, instruction)
+    found = np.frombuffer(host.ram.read(0, host.memory_bytes), np.uint8)
+    expected = np.frombuffer(machine.dram.tobytes(), np.uint8)
+    different = np.flatnonzero(found != expected)
+    lines = "\n".join(isa.disassemble(i) for i in work.instructions)
+    first = int(different[0]) // host.word if different.size else 0
+    assert not different.size, f"{different.size} bytes differ, the first in word {first:#x}, after\n{lines}"
+    assert await host.read("MAC_DONE") == len(work.convolutions)
+    assert await host.read("VEC_DONE") == len(vectors)
