@@ -83,6 +83,14 @@ class Registers(wiring.Component):
                 members[name] = In(DATA_BITS)
         super().__init__(members)
 
+    @staticmethod
+    def model(register: Register, params: HardwareParams, value: int, data: int, strobes: int) -> int:
+        """What a register reads after a write, if it read `value` before and nothing else has happened."""
+        written = sum(0xFF << 8 * byte for byte in range(REGISTER_BYTES) if strobes >> byte & 1)
+        if register.access is Access.RW:
+            return (value & ~written | data & written) & writable_mask(register, params)
+        return value & ~(data & written) if register.access is Access.W1C else value
+
     def elaborate(self, platform: object) -> Module:
         """A read side and a write side that know nothing of each other."""
         m = Module()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Mapping
+
 from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -58,6 +60,42 @@ class Sequencer(wiring.Component):
                 "error_event": Out(1),
             }
         )
+
+    @staticmethod
+    def model(steps: Iterable[Mapping[str, int]]) -> Iterator[dict[str, int]]:
+        """All outputs in every cycle, from the inputs of every cycle.
+
+        The bus counts as idle a cycle after it says so, once units have been told to halt for `HALT_CYCLES`.
+        """
+        phase, done, error, completes, idle = "rest", 0, 0, False, False
+        running = halt = clear = halted_for = 0
+        follows = {"launch": "run", "clear": "cleared", "cleared": "rest"}
+        for step in steps:
+            halting = phase in ("stopped", "drain", "clear")
+            outputs = {"running": running, "halt": halt, "clear": clear, "done": done, "error": error}
+            outputs["launch"] = phase == "launch"
+            outputs["busy"] = not (phase == "rest" or (phase == "stopped" and idle))
+            outputs["done_event"] = phase == "cleared" and completes and not step["reset"]
+            outputs["error_event"] = phase == "run" and step["fault"] and not step["reset"]
+            yield {name: int(value) for name, value in outputs.items()}
+            running, halt, clear = phase == "run", halting, phase == "clear"
+            was_idle, halted_for = idle, halted_for + 1 if halting else 0
+            idle = halted_for > HALT_CYCLES and bool(step["bus_idle"])
+            if phase == "cleared":
+                phase, done, completes = "rest", outputs["done_event"], False
+                continue
+            if phase == "rest" and step["start"]:
+                phase, done = "launch", 0
+            elif phase == "run" and step["fault"]:
+                phase, error = "stopped", 1
+            elif phase == "run" and step["ended"]:
+                phase, completes = "drain", True
+            elif phase == "drain" and was_idle:
+                phase = "clear"
+            else:
+                phase = follows.get(phase, phase)
+            if step["reset"]:
+                phase, done, error, completes = "drain", 0, 0, False
 
     def elaborate(self, platform: object) -> Module:
         """REST -> LAUNCH -> RUN -> (STOPPED ->) DRAIN -> CLEAR -> CLEARED -> REST."""

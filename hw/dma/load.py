@@ -1,4 +1,4 @@
-"""The load unit: from memory to the scratchpad or the weight memory."""
+"""The load unit: from memory to the scratchpad or the weight memory; which words go where is `MoveFront.model`."""
 
 from __future__ import annotations
 

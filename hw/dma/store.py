@@ -1,4 +1,4 @@
-"""The store unit: from the scratchpad to memory."""
+"""The store unit: from the scratchpad to memory; which words go where is `MoveFront.model`."""
 
 from __future__ import annotations
 

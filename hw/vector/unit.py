@@ -1,4 +1,4 @@
-"""The vector unit."""
+"""The vector unit; what its instructions mean stands once more, in plain Python, in the instruction simulator."""
 
 from __future__ import annotations
 

@@ -1,8 +1,11 @@
-"""The sequencer: no start while busy or in error, no clearing before the bus is idle."""
+"""The sequencer: no start while busy or in error, no clearing before the bus is idle, in every cycle as its model."""
 
 from __future__ import annotations
 
+import random
 from typing import Any
+
+import pytest
 
 from hw.control.sequencer import HALT_CYCLES, Sequencer
 from tests.hw.streams import run
@@ -108,3 +111,31 @@ def test_units_get_time_to_halt_before_the_bus_counts_as_idle() -> None:
         await _drain(ctx, s)
 
     _simulate(body)
+
+
+OUTPUTS = ("launch", "running", "halt", "clear", "busy", "done", "error", "done_event", "error_event")
+
+
+@pytest.mark.parametrize("often", [0.02, 0.1, 0.4])
+def test_every_cycle_follows_the_model(often: float, rng: random.Random) -> None:
+    """Commands, ends and faults at any moment, together and in any order, on a bus that is busy in spells."""
+    s = Sequencer()
+    steps: list[dict[str, int]] = []
+    shown: list[dict[str, int]] = []
+
+    async def body(ctx: Any) -> None:
+        bus_idle = 1
+        for _ in range(3000):
+            bus_idle ^= rng.random() < 0.1
+            chances = {"start": often, "fault": often / 2, "ended": often, "reset": often / 4}
+            step = {name: int(rng.random() < chance) for name, chance in chances.items()}
+            steps.append(step | {"bus_idle": bus_idle})
+            for name, value in steps[-1].items():
+                ctx.set(getattr(s, name), value)
+            shown.append({name: ctx.get(getattr(s, name)) for name in OUTPUTS})
+            await ctx.tick()
+
+    run(s, body)
+    for cycle, (found, wanted) in enumerate(zip(shown, Sequencer.model(steps), strict=True)):
+        assert found == wanted, cycle
+    assert all(any(cycle[name] for cycle in shown) for name in OUTPUTS)
