@@ -22,12 +22,15 @@ class ReadArbiter(wiring.Component):
 
     Fetch goes first: it asks only for what its queue has room for, so it takes no more than it needs. At most
     `axi_outstanding` bursts are under way. AXI returns them in order, since all carry the same identifier.
+    A burst stands on AR `LATENCY` cycles after it was taken, or when those before it have gone.
 
     Parameters
     ----------
     params
         The accelerator's parameters.
     """
+
+    LATENCY = StreamBuffer.LATENCY
 
     @staticmethod
     def model(

@@ -37,7 +37,8 @@ class Fetch(wiring.Component):
 
     Memory is asked by blocks of `axi_burst` words, each at a multiple of its size, so that none crosses 4 KiB. A block
     has its place in the queue before it is asked for: its data never stands in the way of other data on the bus.
-    Programs longer than instructions can be numbered end at the last number.
+    Programs longer than instructions can be numbered end at the last number. The first burst is offered `LATENCY`
+    cycles after the start, and a word `WORD_LATENCY` cycles after it came.
 
     Parameters
     ----------
@@ -59,6 +60,9 @@ class Fetch(wiring.Component):
     idle
         No burst is under way.
     """
+
+    LATENCY = 4
+    WORD_LATENCY = 2
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params

@@ -89,6 +89,11 @@ def _plain(burst: Any) -> tuple[int, int]:
     return burst.addr, burst.beats_less_one
 
 
+def _passes(step: tuple[Any, ...], taken: tuple[bool, bool]) -> bool:
+    """Whether a master's burst is on offer and taken."""
+    return any(offer and takes for offer, takes in zip(step[:2], taken, strict=True))
+
+
 @pytest.mark.parametrize("outstanding", [1, 2, 8])
 @pytest.mark.parametrize("fetch_rate", [0.2, 0.7, 1.0])
 def test_every_cycle_follows_the_model(outstanding: int, fetch_rate: float, rng: random.Random) -> None:
@@ -97,6 +102,10 @@ def test_every_cycle_follows_the_model(outstanding: int, fetch_rate: float, rng:
     run(world.arbiter, *world.masters(), background=[world.memory, world.look])
     for name in MASTERS:
         assert world.got[name] == world.expected(name), "a master starved, or got what was not its own"
+    first_taken = next(
+        k for k, (step, shown) in enumerate(zip(world.steps, world.shown, strict=True)) if _passes(step, shown[0])
+    )
+    assert next(k for k, shown in enumerate(world.shown) if shown[1]) == first_taken + ReadArbiter.LATENCY
     model = ReadArbiter.model(outstanding, world.steps)
     for cycle, (found, wanted) in enumerate(zip(world.shown, model, strict=True)):
         assert found[:2] == wanted[:2], cycle

@@ -63,6 +63,31 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
     assert taken == [content(BASE + program + i, params) for i in range(words)]
 
 
+def test_bursts_and_words_come_after_their_latencies() -> None:
+    fetch = Fetch(preset("nano"))
+
+    async def until(ctx: Any, signal: Any) -> int:
+        cycles = 1
+        while not ctx.get(signal):
+            await ctx.tick()
+            cycles += 1
+        return cycles
+
+    async def look(ctx: Any) -> None:
+        await _launch(ctx, fetch, 1)
+        assert await until(ctx, fetch.bursts.valid) == Fetch.LATENCY
+        ctx.set(fetch.bursts.ready, 1)
+        await ctx.tick()
+        ctx.set(fetch.r.payload, {"id": 0, "data": 7, "resp": 0, "last": 0})
+        ctx.set(fetch.r.valid, 1)
+        await ctx.tick()
+        ctx.set(fetch.r.valid, 0)
+        assert await until(ctx, fetch.words.valid) == Fetch.WORD_LATENCY
+        assert ctx.get(fetch.words.payload).data == 7
+
+    run(fetch, look)
+
+
 def test_an_empty_program_is_soon_exhausted() -> None:
     fetch = Fetch(preset("nano"))
 
