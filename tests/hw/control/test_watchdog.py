@@ -94,7 +94,7 @@ def test_it_blames_the_oldest_instruction(seed: int) -> None:
 @pytest.mark.parametrize("limit", [0, 1, 2, 2 * CANDIDATES, 60])
 def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> None:
     """Silences about as long as the limit; the fault comes in the model's cycle, and names whom the model blames."""
-    for _ in range(8):
+    for _ in range(5):
         dog = Watchdog()
         life: list[bool] = []
         faults: list[tuple[int, int, Unit]] = []
@@ -102,7 +102,7 @@ def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> No
 
         async def body(ctx: Any, dog: Watchdog = dog, life: Any = life, faults: Any = faults, w: Any = worlds) -> None:
             ctx.set(dog.limit, limit)
-            for cycle in range(500):
+            for cycle in range(400):
                 w.append(_world(rng) if not cycle or life[-1] else w[-1])
                 lives = not cycle or rng.random() < 1.5 / (limit + 1)
                 running, alive = rng.choice([(0, 0), (0, 1), (1, 1)]) if lives else (1, 0)
