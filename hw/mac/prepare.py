@@ -29,12 +29,27 @@ def plan_layout(params: HardwareParams) -> data.StructLayout:
 
     `length` pixels in a strip, one more in the first `longer` strips; `row_first`, `row_stride` and `row_tap`: offset
     of the first input row, and its change from one output row and from one kernel row to the next, modulo the ring;
-    `column_tap`: input columns from one kernel column to the next.
+    `column_tap`: input columns from one kernel column to the next. `first_length` and the rest are `foreseen`.
     """
     kept = {name: PIXEL_JOB.members[name] for name in _KEPT}
     made = {"length": params.strip.bit_length(), "longer": PIXEL_JOB.members["strips"], "column_tap": TAP_BITS}
     rows = dict.fromkeys(("row_first", "row_stride", "row_tap"), SCRATCH_BITS)
-    return data.StructLayout({**kept, **made, **rows})
+    ahead = {"first_length": made["length"], "one_strip": 1, "one_longer": 1, "one_block": 1}
+    return data.StructLayout({**kept, **made, **rows, **ahead})
+
+
+def foreseen(plan: Mapping[str, int]) -> dict[str, int]:
+    """What is asked of a plan in its first cycle, when it is too late for comparisons.
+
+    Its first strip's pixels; and whether there is no second strip, no second one of those with a pixel more, no second
+    block.
+    """
+    return {
+        "first_length": plan["length"] + (plan["longer"] != 0),
+        "one_strip": int(plan["strips"] == 1),
+        "one_longer": int(plan["longer"] <= 1),
+        "one_block": int(plan["out_blocks"] == 1),
+    }
 
 
 def strips(plan: Mapping[str, int]) -> Iterator[range]:
@@ -70,7 +85,7 @@ class Preparer(wiring.Component):
         super().__init__({"jobs": In(stream.Signature(PIXEL_JOB)), "plans": Out(stream.Signature(plan_layout(params)))})
 
     @staticmethod
-    def model(job: Mapping[str, int], params: HardwareParams) -> dict[str, int]:
+    def model(job: dict[str, int], params: HardwareParams) -> dict[str, int]:
         """The plan of a job."""
         length, longer = divmod(job["pixels"], job["strips"])
         modulus = job["in_ring"] or 1 << SCRATCH_BITS
@@ -78,6 +93,7 @@ class Preparer(wiring.Component):
             **{name: job[name] for name in _KEPT},
             "length": length,
             "longer": longer,
+            **foreseen(job | {"length": length, "longer": longer}),
             "column_tap": job["dilation_w"] * (params.pixels_per_word if job["packed"] else 1),
             "row_first": job["in_row_off"] % modulus,
             "row_stride": job["in_row"] * job["stride_h"] % modulus,
@@ -128,7 +144,13 @@ class Preparer(wiring.Component):
             m.d.sync += [divisor.eq(divisor >> 1), count.eq(count - 1), plan.length.eq(Cat(fits, plan.length[:-1]))]
             with m.If(fits):
                 m.d.sync += remainder.eq(remainder - divisor)
-        m.d.comb += plan.longer.eq(remainder)
+        m.d.comb += [
+            plan.longer.eq(remainder),
+            plan.first_length.eq(plan.length + (remainder != 0)),
+            plan.one_strip.eq(job.strips == 1),
+            plan.one_longer.eq(remainder <= 1),
+            plan.one_block.eq(job.out_blocks == 1),
+        ]
         return count == 0
 
     def _ring(self, m: Module, start: Signal, job: data.View[data.StructLayout]) -> Value:

@@ -206,8 +206,8 @@ class Sequencer(wiring.Component):
                 position.left.eq(offered.out_w - 1),
                 tile.line.eq(offered.ix0),
                 tile.base.eq(offered.in_base),
-                tile.length.eq(offered.length + (offered.longer != 0)),
-                ends.eq((offered.length == 1) & (offered.longer == 0)),
+                tile.length.eq(offered.first_length),
+                ends.eq(offered.first_length == 1),
                 tile.first.eq(1),
                 tile.last.eq(single),
             ]

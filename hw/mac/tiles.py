@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
-from amaranth.hdl import Module, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXELS_BITS
 from hw.mac.loops import Tap, TileLoops, taps
 from hw.mac.prepare import TAP_BITS, add_in_ring, plan_layout, strips
-from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
+from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 from hw.spec.params import HardwareParams
 
 COORDINATE = signed(18)
@@ -58,6 +58,19 @@ def position(plan: Mapping[str, int], tap: Tap, pixel: int) -> dict[str, int]:
         "row": row % (plan["in_ring"] or 1 << SCRATCH_BITS),
         "left": plan["out_w"] - 1 - ox,
     }
+
+
+_COUNTS = data.StructLayout(
+    {
+        "strips": PIXELS_BITS,
+        "longer": PIXELS_BITS,
+        "blocks": BY_KIND[Kind.CONV].field("out_blocks").width,
+        "base": SCRATCH_BITS,
+    }
+)
+"""Strips left in the block, those of them with a pixel more, blocks left, and the block's first address."""
+_LAST = data.StructLayout({"strip": 1, "longer": 1, "block": 1})
+"""There is only one left."""
 
 
 class _Phase(IntEnum):
@@ -137,7 +150,7 @@ class TilePlanner(wiring.Component):
         with m.Elif(phase == _Phase.FORM):
             m.d.sync += phase.eq(_Phase.READY)
         tap = self._taps(m, loops, fresh)
-        strip, block_base = self._strips(m, loops, fresh, new_block)
+        strip, block_base = self._strips(m, loops, phase, fresh, new_block)
         self._form(m, loops, phase, tap, strip, block_base, new_block)
         return m
 
@@ -158,44 +171,49 @@ class TilePlanner(wiring.Component):
                 m.d.sync += [tap.y.eq(0), tap.row.eq(0)]
         return tap
 
-    def _strips(self, m: Module, loops: TileLoops, fresh: Signal, new_block: Signal) -> tuple[Signal, Signal]:
-        """The strip that the next tile belongs to: start, length, and how many follow."""
+    def _strips(
+        self, m: Module, loops: TileLoops, phase: Signal, fresh: Signal, new_block: Signal
+    ) -> tuple[data.View[data.StructLayout], Signal]:
+        """The strip that the next tile belongs to, and its block's address."""
         strip = Signal(
             data.StructLayout({"start": POSITION, "length": self._params.strip.bit_length()}), reset_less=True
         )
-        strips = Signal(PIXELS_BITS, reset_less=True)
-        longer = Signal.like(strips)
-        blocks = Signal.like(self.plan.out_blocks, reset_less=True)
-        block_base = Signal(SCRATCH_BITS, reset_less=True)
         captured = Signal(POSITION, reset_less=True)
         with m.If(self.capture):
             m.d.sync += captured.eq(self.captured)
-        # The counts of the current strip and block, which a new plan's first tile leaves to this cycle.
-        strips_now, longer_now, blocks_now = Signal.like(strips), Signal.like(longer), Signal.like(blocks)
-        base_now = Signal.like(block_base)
-        m.d.comb += [strips_now.eq(strips), longer_now.eq(longer), blocks_now.eq(blocks), base_now.eq(block_base)]
-        origin = self.plan
-        new_strip = (origin.ix0, origin.iy0, origin.row_first, origin.out_w - 1)
-        with m.If(fresh):
-            m.d.comb += [strips_now.eq(origin.strips), longer_now.eq(origin.longer), blocks_now.eq(origin.out_blocks)]
-            m.d.comb += base_now.eq(origin.in_base)
+        counts, now, last = self._counts(m, phase, fresh)
+        plan = self.plan
         with m.If(loops.step):
-            m.d.sync += [strips.eq(strips_now), longer.eq(longer_now), blocks.eq(blocks_now), block_base.eq(base_now)]
-            m.d.sync += [new_block.eq(0), self.finished.eq(0)]
-            with m.If(fresh):
-                m.d.sync += [f.eq(v) for f, v in zip(_fields(strip.start), new_strip, strict=True)]
-                m.d.sync += strip.length.eq(origin.length + (origin.longer != 0))
-            with m.If(loops.last & (strips_now != 1)):
-                m.d.sync += [strips.eq(strips_now - 1), strip.start.eq(captured)]
-                m.d.sync += strip.length.eq(origin.length + (longer_now > 1))
-                m.d.sync += longer.eq(longer_now - (longer_now != 0))
+            m.d.sync += [counts.eq(now), new_block.eq(0), self.finished.eq(0)]
+            with m.If(fresh | (loops.last & last.strip)):
+                start = {"ix": plan.ix0, "iy": plan.iy0, "row": plan.row_first, "left": plan.out_w - 1}
+                m.d.sync += [strip.start[name].eq(value) for name, value in start.items()]
+                m.d.sync += strip.length.eq(plan.first_length)
+            with m.If(loops.last & ~last.strip):
+                m.d.sync += [strip.start.eq(captured), strip.length.eq(plan.length + ~last.longer)]
+                m.d.sync += [counts.strips.eq(now.strips - 1), counts.longer.eq(Mux(last.longer, 0, now.longer - 1))]
             with m.Elif(loops.last):
-                m.d.sync += [strips.eq(origin.strips), longer.eq(origin.longer), blocks.eq(blocks_now - 1)]
-                m.d.sync += [f.eq(v) for f, v in zip(_fields(strip.start), new_strip, strict=True)]
-                m.d.sync += strip.length.eq(origin.length + (origin.longer != 0))
-                m.d.sync += [block_base.eq(base_now + origin.in_block_step), new_block.eq(1)]
-                m.d.sync += self.finished.eq(blocks_now == 1)
-        return strip, block_base
+                m.d.sync += [counts.strips.eq(plan.strips), counts.longer.eq(plan.longer)]
+                m.d.sync += [counts.blocks.eq(now.blocks - 1), counts.base.eq(now.base + plan.in_block_step)]
+                m.d.sync += [new_block.eq(1), self.finished.eq(last.block)]
+        return strip, counts.base
+
+    def _counts(self, m: Module, phase: Signal, fresh: Signal) -> tuple[data.View[data.StructLayout], ...]:
+        """How much is left; what it is in this cycle, of a new plan if there is one; and of what there is one left."""
+        counts = Signal(_COUNTS, reset_less=True)
+        last = Signal(_LAST, reset_less=True)
+        now, last_now = Signal(_COUNTS), Signal(_LAST)
+        plan = self.plan
+        m.d.comb += [now.eq(counts), last_now.eq(last)]
+        with m.If(fresh):
+            m.d.comb += [now.strips.eq(plan.strips), now.longer.eq(plan.longer)]
+            m.d.comb += [now.blocks.eq(plan.out_blocks), now.base.eq(plan.in_base)]
+            m.d.comb += [last_now.strip.eq(plan.one_strip), last_now.longer.eq(plan.one_longer)]
+            m.d.comb += last_now.block.eq(plan.one_block)
+        with m.If(phase == _Phase.FORM):
+            m.d.sync += [last.strip.eq(counts.strips == 1), last.longer.eq(counts.longer <= 1)]
+            m.d.sync += last.block.eq(counts.blocks == 1)
+        return counts, now, last_now
 
     def _form(
         self,
@@ -223,7 +241,3 @@ class TilePlanner(wiring.Component):
                 tile.last.eq(loops.last),
                 tile.continues.eq(loops.first & loops.last & ~new_block),
             ]
-
-
-def _fields(position: data.View[data.StructLayout]) -> tuple[Signal, ...]:
-    return position.ix, position.iy, position.row, position.left

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import random
 
+from hw.mac.prepare import foreseen
 from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 from hw.spec.params import HardwareParams
 
 _ADDRESSES = 1 << SCRATCH_BITS
 
 
-def random_plan(rng: random.Random, params: HardwareParams) -> dict[str, int]:
-    """A prepared job whose addresses and coordinates may be anything."""
+def random_plan(rng: random.Random, params: HardwareParams, **fixed: int) -> dict[str, int]:
+    """A prepared job whose addresses and coordinates may be anything, but for what is fixed."""
     out_h, out_w = rng.randint(1, 7), rng.randint(1, 9)
     ring = rng.choice((0, rng.randrange(1, _ADDRESSES)))
     strips = -(-out_h * out_w // params.strip)
     length, longer = divmod(out_h * out_w, strips)
-    return {
+    plan = {
         **{name: rng.randint(1, 3) for name in ("kernel_h", "kernel_w", "in_blocks", "out_blocks")},
         **{name: rng.getrandbits(SCRATCH_BITS) for name in ("in_base", "in_plane", "in_block_step")},
         **{name: rng.randrange(ring or _ADDRESSES) for name in ("row_first", "row_stride", "row_tap")},
@@ -34,4 +35,6 @@ def random_plan(rng: random.Random, params: HardwareParams) -> dict[str, int]:
         "length": length,
         "longer": longer,
         "index": rng.getrandbits(COUNT_BITS),
+        **fixed,
     }
+    return plan | foreseen(plan)

@@ -79,10 +79,10 @@ class Consumer:
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
     sequencer = Sequencer(params)
-    plans = [random_plan(rng, params) for _ in range(6)]
     # Strips of one tile each come faster than the drain gives their banks back.
-    plans[0] |= {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3}
-    plans[0] |= {"strips": 4, "length": params.strip, "longer": 0}
+    fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3, "strips": 4}
+    plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
+    plans += [random_plan(rng, params) for _ in range(5)]
     consumer = Consumer(sequencer, params, rng, rate)
     expected = list(Sequencer.model(plans, params))
 
@@ -101,7 +101,7 @@ def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rat
 def test_the_first_pixel_goes_out_at_once(shorter: bool, rng: random.Random) -> None:
     sequencer = Sequencer(NANO)
     length = TilePlanner.LATENCY - shorter
-    plan = random_plan(rng, NANO) | {"strips": 1, "length": length, "longer": 0}
+    plan = random_plan(rng, NANO, strips=1, length=length, longer=0)
 
     async def bench(ctx: Any) -> None:
         ctx.set(sequencer.run, 1)

@@ -38,9 +38,9 @@ async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int])
 @pytest.mark.parametrize("pause", [0.0, 0.5])
 def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     planner = TilePlanner(NANO)
-    plans = [random_plan(rng, NANO) for _ in range(8)]
-    plans[0] |= {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "strips": 3, "length": 5, "longer": 2}
-    plans[0] |= {"out_w": 6}
+    single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0}
+    plans = [random_plan(rng, NANO, **single, strips=3, length=5, longer=2, out_w=6)]
+    plans += [random_plan(rng, NANO) for _ in range(7)]
     continued = 0
 
     async def wait(ctx: Any) -> None:
