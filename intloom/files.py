@@ -1,54 +1,28 @@
-"""Writing and reading files so that nobody ever sees half of one, and failures carry the right error."""
+"""Reading and writing the user's files; failures carry the right error."""
 
 from __future__ import annotations
 
 import os
-import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
-from hw.spec.errors import DiskError, FileFormatError
+from compiler.program.writing import atomic_path, check_target, write_bytes, write_text
+from hw.spec.errors import FileFormatError, UsageError
+
+__all__ = ["atomic_path", "check_output", "read_bytes", "write_bytes", "write_text"]
 
 
-@contextmanager
-def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that becomes `path` when the block ends well, and vanishes otherwise.
+def check_output(target: Path, *inputs: Path) -> None:
+    """Refuses a path at which no file can be written, and one whose file is also read; call it before any work.
 
     Raises
     ------
-    DiskError
-        The folder cannot be made or the file cannot be written: no space, no permission.
+    UsageError
+        `target` is a folder, a device or a pipe, or the same file as one of `inputs`.
     """
-    temporary: Path | None = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{path.name}.", suffix=path.suffix, dir=path.parent)
-        os.close(handle)
-        temporary = Path(name)
-        yield temporary
-        temporary.chmod(0o644)
-        temporary.replace(path)
-        temporary = None
-    except OSError as error:
-        raise DiskError(
-            f"cannot write {path}: {error.strerror or error}; free space or choose another place"
-        ) from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
-
-
-def write_bytes(path: Path, data: bytes) -> None:
-    """Writes a whole file at once; see `atomic_path`."""
-    with atomic_path(path) as temporary, temporary.open("wb") as file:
-        file.write(data)
-        file.flush()
-
-
-def write_text(path: Path, text: str) -> None:
-    """Writes a whole UTF-8 file at once; see `atomic_path`."""
-    write_bytes(path, text.encode("utf-8"))
+    check_target(target)
+    for source in inputs:
+        if os.path.realpath(source) == os.path.realpath(target):
+            raise UsageError(f"output must be another file than the input {source}: name a new one")
 
 
 def read_bytes(path: Path, what: str) -> bytes:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from compiler.program.file import to_bytes
 from compiler.program.program import Program
-from sim.files import write_bytes
+from compiler.program.writing import write_bytes
 from sim.result import Arrays
 from sim.rtl.backend import RtlBackend
 from sim.rtl.build import cache_folder

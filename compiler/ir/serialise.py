@@ -5,15 +5,15 @@ from __future__ import annotations
 import base64
 import dataclasses
 import json
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from compiler.program.writing import write_text
 from hw.spec.arith import Affine
-from hw.spec.errors import DiskError, FileFormatError, IntloomError
+from hw.spec.errors import FileFormatError, IntloomError
 
 from . import ops
 from .graph import IntGraph, Tensor
@@ -74,7 +74,7 @@ def from_text(text: str) -> IntGraph:
 
 def save(graph: IntGraph, path: Path) -> None:
     """Write the graph to a file, all or nothing."""
-    write_all(path, to_text(graph).encode())
+    write_text(path, to_text(graph))
 
 
 def load(path: Path) -> IntGraph:
@@ -83,16 +83,6 @@ def load(path: Path) -> IntGraph:
         return from_text(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError) as error:
         raise FileFormatError(f"cannot read integer graph {path}: {error}") from None
-
-
-def write_all(path: Path, data: bytes) -> None:
-    """Write a file under another name, then rename it, so that no half-written file is ever seen."""
-    try:
-        with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}.", delete=False) as file:
-            file.write(data)
-        Path(file.name).replace(path)
-    except OSError as error:
-        raise DiskError(f"cannot write {path}: {error.strerror}") from None
 
 
 def _plain(value: Any) -> Any:

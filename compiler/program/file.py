@@ -15,18 +15,18 @@ import json
 import mmap
 import os
 import struct
-import tempfile
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hw.spec.errors import DiskError, EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
+from hw.spec.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
 from hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
 from hw.spec.params import HardwareParams, from_dict
 
 from .memory import encode_all
 from .program import Layer, Layout, Place, Program, Provenance, Role
+from .writing import write_bytes
 
 MAGIC = b"INTLOOM\0"
 FORMAT_VERSION = 2
@@ -77,19 +77,8 @@ def save_regions(programs: Sequence[Program], path: Path) -> None:
     """Write the programs of a model's regions, in order; the file appears complete or not at all."""
     if [(p.region, p.regions) for p in programs] != [(i, len(programs)) for i in range(len(programs))]:
         raise UsageError(f"the programs of all regions must be saved together, not {[p.region for p in programs]}")
-    path = Path(path)
     content = [to_bytes(p) for p in programs]
-    try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        try:
-            with os.fdopen(handle, "wb") as stream:
-                stream.write(b"".join((*map(_padded, content[:-1]), content[-1])))
-            Path(temporary).replace(path)
-        except BaseException:
-            Path(temporary).unlink(missing_ok=True)
-            raise
-    except OSError as error:
-        raise DiskError(f"cannot write program {path}: {error.strerror}; check space and permissions") from None
+    write_bytes(Path(path), b"".join((*map(_padded, content[:-1]), content[-1])))
 
 
 def _read(path: Path) -> bytes | mmap.mmap:

@@ -9,7 +9,7 @@ from xml.etree import ElementTree as ET
 
 import jinja2
 
-from sim.files import write_bytes, write_text
+from compiler.program.writing import write_bytes, write_text
 
 from .case import Outcome
 from .runner import Summary

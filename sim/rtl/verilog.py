@@ -10,9 +10,9 @@ from pathlib import Path
 
 import filelock
 
+from compiler.program.writing import write_text
 from hw.generate import generate_verilog
 from hw.spec.params import HardwareParams
-from sim.files import write_text
 
 from .build import cache_folder
 

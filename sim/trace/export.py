@@ -9,8 +9,8 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from compiler.program.writing import write_text
 from hw.spec.isa import QUEUED_UNITS
-from sim.files import write_text
 
 from .events import Event
 

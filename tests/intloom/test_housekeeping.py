@@ -6,10 +6,10 @@ import os
 
 import pytest
 
+from compiler.program.writing import write_bytes
 from intloom.cache import Cache, Recipe
 from intloom.cli import main
 from intloom.housekeeping import Kind, clear, items
-from sim.files import write_bytes
 from sim.rtl.build import cached
 
 

@@ -79,6 +79,7 @@ def test_other_hardware_is_refused_and_the_difference_named(path):
         load(path, other)
 
 
-def test_a_folder_that_does_not_exist_is_a_disk_error(program, tmp_path):
+def test_a_folder_that_cannot_be_made_is_a_disk_error(program, tmp_path):
+    (tmp_path / "no").write_text("a file")
     with pytest.raises(DiskError, match="cannot write"):
         save(program, tmp_path / "no" / "net.loom")

@@ -1,0 +1,75 @@
+"""Writing files so that nobody ever sees half of one, and failures carry the right error."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from hw.spec.errors import DiskError, UsageError
+
+_MODE = 0o644
+"""Rights of a finished file: temporary ones are their maker's alone."""
+
+
+def check_target(path: Path) -> None:
+    """Refuses a path at which no file can be written, before any work is done for it.
+
+    Raises
+    ------
+    UsageError
+        It is a folder, a device or a pipe.
+    """
+    if path.is_dir():
+        raise UsageError(f"output must be a file, not the folder {path}: name a file in it")
+    # As root, the rename at the end would put a plain file in the place of /dev/null.
+    if path.exists() and not path.is_file():
+        raise UsageError(f"output must be a file, not the device or pipe {path}: name a file")
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """A temporary path beside `path` that becomes `path` when the block ends well, and vanishes otherwise.
+
+    Folders on the way are made; a symbolic link stays, and the file that it points to is written.
+
+    Raises
+    ------
+    UsageError
+        `path` is a folder, a device or a pipe.
+    DiskError
+        The folder cannot be made or the file cannot be written: no space, no permission.
+    """
+    check_target(path)
+    final = Path(os.path.realpath(path))
+    temporary: Path | None = None
+    try:
+        final.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=final.suffix, dir=final.parent)
+        os.close(handle)
+        temporary = Path(name)
+        yield temporary
+        temporary.chmod(_MODE)
+        temporary.replace(final)
+        temporary = None
+    except OSError as error:
+        raise DiskError(
+            f"cannot write {path}: {error.strerror or error}; free space or choose another place"
+        ) from error
+    finally:
+        if temporary is not None:
+            temporary.unlink(missing_ok=True)
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Writes a whole file at once; see `atomic_path`."""
+    with atomic_path(path) as temporary, temporary.open("wb") as file:
+        file.write(data)
+        file.flush()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Writes a whole UTF-8 file at once; see `atomic_path`."""
+    write_bytes(path, text.encode("utf-8"))
