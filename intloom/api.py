@@ -13,6 +13,8 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from compiler.frontend import FoldedModel
 from compiler.ir import IntGraph
 from compiler.ir.onnx_export import to_onnx
@@ -188,7 +190,8 @@ class Session:
         MismatchError
             With `check`: a byte differs.
         """
-        done = execute(self._program.bundle, self._backend, feeds, host=self._host, check=self._check)
+        arrays = {name: np.asarray(value) for name, value in feeds.items()}
+        done = execute(self._program.bundle, self._backend, arrays, host=self._host, check=self._check)
         self.last = Run(done)
         if done.mismatches:
             worst = next(c for c in done.checks if c.mismatches)

@@ -13,7 +13,7 @@ import onnx.inliner
 from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
-from hw.spec.errors import FileFormatError, ModelError, UnsupportedError
+from hw.spec.errors import FileFormatError, ModelError, UnsupportedError, UsageError
 
 from .model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
 from .order import check_order
@@ -140,6 +140,7 @@ def _drop_unused_domains(proto: onnx.ModelProto) -> None:
 
 def _fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
     stored = {t.name for t in graph.initializer}
+    fixed = set()
     for value in graph.input:
         if value.name in stored or not value.type.HasField("tensor_type"):
             continue
@@ -154,9 +155,16 @@ def _fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
                     f"dimension {axis} of input {value.name!r} must be fixed, but it is open: give a size for {key!r}"
                 )
             dim.dim_value = dims[key]
+            fixed.add(key)
         for axis, dim in enumerate(value.type.tensor_type.shape.dim):
             if not 0 < dim.dim_value < 1 << 20:
                 raise ModelError(f"dimension {axis} of input {value.name!r} must be positive, not {dim.dim_value}")
+    if unknown := sorted(set(dims) - fixed):
+        raise UsageError(f"no dimension {unknown[0]!r} is open in this model: {_listed(fixed)}; leave its size out")
+
+
+def _listed(names: set[str]) -> str:
+    return f"open are {', '.join(sorted(names))}" if names else "all its sizes are fixed"
 
 
 def _convert(proto: onnx.ModelProto, name: str, source: str) -> Model:

@@ -13,7 +13,7 @@ from compiler.program.file import load, save
 from compiler.program.program import Program, Provenance
 from hw.spec.errors import EncodingError, FileFormatError, UsageError
 from hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
-from intloom.files import read_bytes, write_bytes
+from intloom.files import check_output, read_bytes, write_bytes
 
 from .options import AsJson, terminal_of
 
@@ -45,6 +45,7 @@ def _run(
     no_check: Annotated[bool, typer.Option("--no-check", help="With --into: do not prove the program sound.")] = False,
     as_json: AsJson = False,
 ) -> None:
+    check_output(output, source)
     instructions = assemble_text(source)
     if into is None:
         if output.suffix == ".loom":

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections import Counter
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from hw.spec.errors import UsageError
 from intloom.housekeeping import Item, Kind, clear, items
 from sim.rtl.build import cache_folder
 
@@ -34,9 +36,16 @@ def register(app: typer.Typer) -> None:
     app.add_typer(cache, name="cache")
 
 
+def _folder(chosen: Path | None) -> Path:
+    folder = chosen or cache_folder()
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"the cache must be a folder, not the file {folder}: name another with --cache")
+    return folder
+
+
 def _list(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
-    found = [i for i in items(cache or cache_folder()) if not kind or i.kind in kind]
+    found = [i for i in items(_folder(cache)) if not kind or i.kind in kind]
     if as_json:
         terminal.json([_as_dict(i) for i in found])
         return
@@ -64,12 +73,12 @@ def _as_dict(item: Item) -> dict[str, Any]:
 
 
 def _path(context: typer.Context, cache: CacheFolder = None) -> None:
-    terminal_of(context).result(str(cache or cache_folder()))
+    terminal_of(context).result(str(_folder(cache)))
 
 
 def _clear(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
-    done = clear(cache or cache_folder(), frozenset(kind or Kind))
+    done = clear(_folder(cache), frozenset(kind or Kind))
     if as_json:
         terminal.json({"entries": done.entries, "bytes": done.bytes, "in_use": done.in_use})
         return

@@ -11,8 +11,8 @@ from compiler.program.footprint import Memory
 from compiler.program.memory_map import peak_words
 from compiler.program.program import Program
 from hw.spec.arith import Match
-from hw.spec.errors import UsageError
-from intloom.flow.compiling import Compiled, choose_params, compile_model, store
+from intloom.files import check_output
+from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
 from intloom.flow.memory_page import write_memory_page
 from intloom.flow.record import hardware_name
 
@@ -54,9 +54,9 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    for target in (output, memory_map):
-        if target is not None and target.is_dir():
-            raise UsageError(f"output must be a file, not the folder {target}")
+    check_output(output, model)
+    if memory_map is not None:
+        check_output(memory_map, model, output, model_beside(output))
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         compiled = compile_model(model, params, keep_intermediates=keep_intermediates, progress=tell)

@@ -10,7 +10,7 @@ import typer
 from compiler.program.file import load_regions
 from compiler.program.program import Program
 from hw.spec.isa import disassemble
-from intloom.files import write_text
+from intloom.files import check_output, write_text
 
 from .options import AsJson, terminal_of
 
@@ -35,6 +35,8 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
+    if output is not None:
+        check_output(output, program)
     programs = load_regions(program)
     if as_json:
         terminal.json([row for p in programs for row in rows(p)])

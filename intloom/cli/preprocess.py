@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from intloom.files import atomic_path
+from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
 from .options import AsJson, CacheFolder, cache_at, terminal_of
@@ -36,6 +36,8 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
+    if output is not None:
+        check_output(output, model)
     with terminal.progress() as tell:
         tell("preprocess", 0, 1)
         done = preprocess(model, optimizer, cache_at(cache))

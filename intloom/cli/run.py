@@ -102,10 +102,14 @@ def _run(
 ) -> None:
     terminal = terminal_of(context)
     _check_slicing(backend, bench, layers, tile, jobs, waves)
-    if seed < 0:
-        raise UsageError(f"--seed must not be negative, not {seed}")
-    if output is not None and output.exists() and not output.is_dir():
-        raise UsageError(f"run folder must be a folder, but {output} is a file")
+    if layers is not None and output is not None:
+        raise UsageError("-o keeps whole runs: leave it or --layers out")
+    for option, number, least in (("--seed", seed, 0), ("--limit", limit, 1)):
+        if number is not None and number < least:
+            raise UsageError(f"{option} must be at least {least}, not {number}")
+    for what, folder in (("run folder", output), ("folder for waves", waves)):
+        if folder is not None and folder.exists() and not folder.is_dir():
+            raise UsageError(f"{what} must be a folder, but {folder} is a file")
     with terminal.progress() as tell:
         tell("load", 0, 1)
         bundle = load_bundle(program, model)
@@ -150,6 +154,8 @@ def _check_slicing(
         raise UsageError("--tile needs --layers to say of which layers")
     if jobs < 1:
         raise UsageError(f"--jobs must be at least 1, not {jobs}")
+    if waves is not None and backend is not BackendName.RTL:
+        raise UsageError(f"--waves are of RTL only, not of --backend {backend}")
     if waves is not None and (layers is not None or bench is BenchName.ICARUS):
         raise UsageError("--waves needs a whole run on the fast or the detailed bench")
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from hw.spec.errors import UsageError
-from intloom.files import write_bytes
+from intloom.files import check_output, write_bytes
 from intloom.zoo import ZOO, build
 
 from .console import new_table
@@ -57,8 +56,7 @@ def _build(
 ) -> None:
     terminal = terminal_of(context)
     target = output or Path(f"{name}.onnx")
-    if target.is_dir():
-        raise UsageError(f"output must be a file, not the folder {target}")
+    check_output(target)
     with terminal.progress() as tell:
         tell("build", 0, 1)
         model = build(name, imgsz, seed)

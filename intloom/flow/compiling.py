@@ -52,7 +52,7 @@ def choose_params(preset_name: str | None, config: Path | None, match: Match | N
     """
     if preset_name is not None and config is not None:
         raise UsageError(f"give either --preset or --config, not both ({preset_name} and {config})")
-    params = from_toml(config) if config is not None else preset(preset_name or DEFAULT_PRESET)
+    params = from_toml(config) if config is not None else preset(DEFAULT_PRESET if preset_name is None else preset_name)
     return params if match is None else params.replace(match=str(match))
 
 

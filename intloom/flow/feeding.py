@@ -37,10 +37,31 @@ def read_inputs(words: Sequence[str], shapes: Shapes, seed: int) -> dict[str, Ar
         for name, array in _read_word(word, shapes).items():
             if name in found:
                 raise UsageError(f"input {name!r} is given twice")
-            found[name] = _checked(name, array, shapes[name])
+            whole = array[None] if array.shape == shapes[name][1:] else array
+            check_input(name, whole, shapes[name])
+            with np.errstate(over="ignore"):
+                # What is too large for float32 becomes infinite, which has the same code: the largest.
+                found[name] = whole.astype(np.float32) if np.issubdtype(whole.dtype, np.floating) else whole
     if missing := [name for name in shapes if name not in found]:
         raise UsageError(f"input {missing[0]!r} is missing: give --input {missing[0]}=FILE")
     return found
+
+
+def check_input(name: str, array: Array, shape: tuple[int, ...]) -> None:
+    """Refuses what cannot be an input of this shape.
+
+    Raises
+    ------
+    UsageError
+        The shape is another, or the values are no real numbers.
+    """
+    if array.shape != shape:
+        raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
+    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
+        raise UsageError(f"input {name!r} must hold real numbers, not {array.dtype}")
+    if lost := int(np.isnan(array).sum()):
+        # No integer stands for it: processors differ in what they make of one.
+        raise UsageError(f"input {name!r} must hold numbers, but {lost} of its {array.size} values are NaN")
 
 
 def seeded_input(shape: tuple[int, ...], seed: int) -> Array:
@@ -99,13 +120,3 @@ def _load(path: Path) -> Array | dict[str, Array]:
     except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
         reason = error.strerror if isinstance(error, OSError) and error.strerror else error
         raise FileFormatError(f"input {path} cannot be read: {reason}") from None
-
-
-def _checked(name: str, array: Array, shape: tuple[int, ...]) -> Array:
-    if array.shape == shape[1:]:
-        array = array[None]
-    if array.shape != shape:
-        raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
-    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
-        raise UsageError(f"input {name!r} must hold real numbers, not {array.dtype}")
-    return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array

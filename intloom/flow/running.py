@@ -24,6 +24,7 @@ from sim.rtl.job import MemorySettings
 from .bundle import Bundle
 from .checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, seen_through
 from .explaining import Explanation, explain
+from .feeding import check_input
 from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from .record import make_record, make_timeline, trace_events, write_run
 from .regions import Runner, run_regions
@@ -219,8 +220,7 @@ def _check_feeds(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...
     for name, shape in shapes.items():
         if name not in feeds:
             raise UsageError(f"input {name!r} of shape {list(shape)} is missing")
-        if tuple(feeds[name].shape) != tuple(shape):
-            raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(feeds[name].shape)}")
+        check_input(name, feeds[name], tuple(shape))
 
 
 def _run_all(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:

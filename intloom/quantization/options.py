@@ -44,6 +44,10 @@ class Head(StrEnum):
     WHOLE = "whole"
 
 
+_MOST_SAMPLES = 10_000
+"""All are in memory at once, and a range is settled long before."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class QuantizeOptions:
     """All choices, with the defaults that suit YOLOv8."""
@@ -62,8 +66,8 @@ class QuantizeOptions:
     """Names of further nodes to leave float."""
 
     def __post_init__(self) -> None:
-        if self.samples < 1:
-            raise UsageError(f"samples must be at least 1, not {self.samples}")
+        if not 1 <= self.samples <= _MOST_SAMPLES:
+            raise UsageError(f"samples must be from 1 to {_MOST_SAMPLES}, not {self.samples}")
         if not 50.0 < self.percentile <= 100.0:
             raise UsageError(f"percentile must be above 50 and at most 100, not {self.percentile}")
         if self.seed < 0:

@@ -108,7 +108,7 @@ def _choose(archive: np.lib.npyio.NpzFile, spec: InputSpec, path: Path) -> NDArr
         chosen: NDArray[np.float32] = archive[spec.name]
         return chosen
     if len(archive.files) != 1:
-        raise UsageError(f"{path} must hold an array {spec.name!r}: it has {', '.join(archive.files)}")
+        raise UsageError(f"{path} must hold an array {spec.name!r}: it has {', '.join(archive.files) or 'none'}")
     only: NDArray[np.float32] = archive[archive.files[0]]
     return only
 
@@ -116,8 +116,15 @@ def _choose(archive: np.lib.npyio.NpzFile, spec: InputSpec, path: Path) -> NDArr
 def _split_batch(array: NDArray[np.float32], spec: InputSpec, path: Path) -> Iterator[FloatArray]:
     if array.shape == spec.shape[1:]:
         array = array[None]
-    if array.shape[1:] != spec.shape[1:] or not np.issubdtype(array.dtype, np.number):
+    if array.shape[1:] != spec.shape[1:]:
         raise UsageError(f"{path} must hold arrays of shape {list(spec.shape)}, not {list(array.shape)}")
+    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
+        raise UsageError(f"{path} must hold real numbers, not {array.dtype}")
+    with np.errstate(over="ignore"):
+        # What is too large for float32 becomes infinite, which the next line finds.
+        array = array.astype(np.float32)
+    if wild := array.size - int(np.isfinite(array).sum()):
+        raise UsageError(f"{path} must hold finite float32 numbers, but {wild} of {array.size} are not: leave it out")
     step = spec.shape[0]
     for start in range(0, array.shape[0] - step + 1, step):
-        yield np.ascontiguousarray(array[start : start + step], dtype=np.float32)
+        yield np.ascontiguousarray(array[start : start + step])

@@ -14,7 +14,7 @@ import onnx
 
 from hw.spec.errors import ModelError, UsageError
 from intloom.cache import Cache
-from intloom.files import atomic_path
+from intloom.files import atomic_path, check_output
 from intloom.models import load_onnx
 from intloom.preprocess import Optimizer, Preprocessed, preprocess
 
@@ -77,6 +77,7 @@ def quantize(
     """
     started = time.perf_counter()
     source, target = Path(source), Path(target)
+    check_output(target, source)
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     if calibration is None:

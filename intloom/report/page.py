@@ -12,15 +12,19 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from hw.spec.errors import FileFormatError
+from hw.spec.errors import EncodingError, FileFormatError
 from hw.spec.isa import Kind, Target, assemble
-from intloom.files import read_bytes, write_text
+from intloom.files import check_output, read_bytes, write_text
 
 RECORD = "run.json"
 TIMELINE = "timeline.json"
 PAGE = "report.html"
 _CLOCK_MHZ = 100
 """Clock at which times are quoted: what the presets aim at on small FPGAs."""
+_LAYER_KEYS = (
+    "index", "name", "op", "origin", "macs", "cycles", "mac_use", "busy", "stalls", "dram_bytes",
+    "predicted_cycles", "instructions", "compared_bytes", "mismatches", "compared_in",
+)  # fmt: skip
 _LINKS = (
     ("trace.json", "Perfetto trace"),
     ("layers.csv", "layers as CSV"),
@@ -47,13 +51,24 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     FileFormatError
         The folder holds no record of a run, or a broken one.
     """
-    page = target or folder / PAGE
-    write_text(page, render(_load(folder / RECORD), _load(folder / TIMELINE), _present(folder, page)))
+    page = folder / PAGE if target is None else target
+    check_output(page, folder / RECORD, folder / TIMELINE)
+    record, timeline = _load(folder / RECORD), _load(folder / TIMELINE)
+    try:
+        text = render(record, timeline, _present(folder, page))
+    except (LookupError, TypeError, ValueError, ArithmeticError, jinja2.UndefinedError, EncodingError) as error:
+        # These files were written by us: what the page does not find in them, somebody changed.
+        raise FileFormatError(
+            f"{folder} must hold {RECORD} and {TIMELINE} as intloom run wrote them, but they were altered "
+            f"({type(error).__name__}: {error}); run the program again"
+        ) from error
+    write_text(page, text)
     return page
 
 
 def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[str, str]]) -> str:
     """The page as text."""
+    _check_layers(record["layers"])
     here = files("intloom.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
     template = environment.from_string((here / "page.html.j2").read_text("utf-8"))
@@ -79,12 +94,24 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
 
 def _load(path: Path) -> dict[str, Any]:
     try:
-        value = json.loads(read_bytes(path, "run record"))
+        value = json.loads(read_bytes(path, "run record"), parse_constant=_refuse_constant)
     except ValueError as error:
         raise FileFormatError(f"{path} must be JSON as intloom run writes it: {error}") from None
     if not isinstance(value, dict):
         raise FileFormatError(f"{path} must hold one JSON object as intloom run writes it")
     return value
+
+
+def _refuse_constant(name: str) -> None:
+    """JSON knows no NaN and no Infinity; the page's script would stop at them."""
+    raise ValueError(f"{name} is no number")
+
+
+def _check_layers(layers: list[dict[str, Any]]) -> None:
+    """Every layer has all that the page's script reads of it."""
+    for layer in layers:
+        if missing := [key for key in _LAYER_KEYS if key not in layer]:
+            raise KeyError(f"layers without {missing[0]}")
 
 
 def _present(folder: Path, page: Path) -> list[dict[str, str]]:

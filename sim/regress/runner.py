@@ -9,7 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from hw.spec.errors import EnvironmentFault
+from hw.spec.errors import EnvironmentFault, UsageError
 
 from .case import Case, CaseResult, Outcome, Tools
 from .execute import execute
@@ -78,7 +78,7 @@ def run_cases(
     done = {c.key: known[c.key] for c in cases if c.key in known}
     resumed = len(done)
     waiting = [c for c in cases if c.key not in done]
-    results = _on_dask(waiting, tools, dask) if dask else _here(waiting, tools, jobs)
+    results = _on_dask(waiting, tools, dask) if dask is not None else _here(waiting, tools, jobs)
     for result in results:
         store.add(result)
         done[result.key] = result
@@ -141,6 +141,8 @@ def _on_dask(cases: Sequence[Case], tools: Tools, address: str) -> Iterator[Case
 
     try:
         client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
+    except ValueError as error:
+        raise UsageError(f"--dask must be an address like tcp://host:8786, not {address!r}: {error}") from None
     except (OSError, TimeoutError) as error:
         raise EnvironmentFault(
             f"cannot reach the Dask scheduler at {address}: {error}; start one with `dask scheduler`"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntFlag
@@ -39,6 +40,10 @@ class PlantedError:
     direction: Direction = Direction.READ
 
 
+_LEAST_BANDWIDTH = 0.001
+"""Beats a cycle."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class MemorySettings:
     """How the memory behind the AXI port behaves."""
@@ -62,9 +67,12 @@ class MemorySettings:
         return {name: getattr(self, name) for name in names}
 
     def __post_init__(self) -> None:
-        for name in ("read_latency", "write_latency", "seed", "bandwidth"):
+        for name in ("read_latency", "write_latency", "seed"):
             if getattr(self, name) < 0:
                 raise UsageError(f"memory {name} must not be negative, not {getattr(self, name)}")
+        # The benches count bandwidth in thousandths, so less than one would mean no bound at all.
+        if self.bandwidth != 0 and not _LEAST_BANDWIDTH <= self.bandwidth < math.inf:
+            raise UsageError(f"memory bandwidth must be 0 or at least {_LEAST_BANDWIDTH}, not {self.bandwidth}")
         if not 0 <= self.stall_permille < 1000:
             raise UsageError(f"memory stall_permille must be from 0 to 999, not {self.stall_permille}")
         if self.outstanding < 1:

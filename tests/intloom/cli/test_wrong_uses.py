@@ -64,6 +64,28 @@ WRONG = [
     (["verilog", "--preset", "tiny", "-o", "out"], ExitCode.BAD_PARAMETERS, "nano"),
     (["verilog", "--config", "missing.toml", "-o", "out"], ExitCode.BAD_FILE, "missing.toml"),
     (["regress", "everything"], ExitCode.USAGE, "everything"),
+    (["regress", "smoke", "--dask", "nonsense"], ExitCode.USAGE, "nonsense"),
+    (["regress", "smoke", "--dask", ""], ExitCode.USAGE, "--dask"),
+    (["zoo", "build", "tiny", "-o", "/dev/null"], ExitCode.USAGE, "device"),
+    (["preprocess", "{float}", "-o", "{dir}"], ExitCode.USAGE, "folder"),
+    (["quantize", "{float}", "-o", "{float}"], ExitCode.USAGE, "another file"),
+    (["quantize", "{float}", "-o", "{dir}"], ExitCode.USAGE, "folder"),
+    (["quantize", "{float}", "-o", "o.onnx", "--samples", "1" + 20 * "0"], ExitCode.USAGE, "samples"),
+    (["quantize", "{float}", "-o", "o.onnx", "--calibration", "{nan}"], ExitCode.USAGE, "finite"),
+    (["inspect", Q, "--dim", "batch=1"], ExitCode.USAGE, "'batch'"),
+    (["compile", Q, "-o", Q], ExitCode.USAGE, "another file"),
+    (["compile", Q, "-o", "o.loom", "--map", "o.loom"], ExitCode.USAGE, "another file"),
+    (["compile", Q, "-o", "o.loom", "--preset", ""], ExitCode.BAD_PARAMETERS, "preset"),
+    (["disasm", LOOM, "-o", LOOM], ExitCode.USAGE, "another file"),
+    (["asm", "{asm}", "-o", "{asm}"], ExitCode.USAGE, "another file"),
+    (["run", LOOM, "--backend", "golden", "--input", "{nan}"], ExitCode.USAGE, "NaN"),
+    (["run", LOOM, "--bandwidth", "nan"], ExitCode.USAGE, "bandwidth"),
+    (["run", LOOM, "--bandwidth", "1e-9"], ExitCode.USAGE, "bandwidth"),
+    (["run", LOOM, "--limit", "-5"], ExitCode.USAGE, "--limit"),
+    (["run", LOOM, "--layers", "model.0.*", "-o", "out"], ExitCode.USAGE, "--layers"),
+    (["run", LOOM, "--backend", "isa", "--waves", "w"], ExitCode.USAGE, "--waves"),
+    (["run", LOOM, "--waves", "{text}"], ExitCode.USAGE, "is a file"),
+    (["cache", "list", "--cache", "{text}"], ExitCode.USAGE, "folder"),
 ]
 
 
@@ -90,11 +112,13 @@ def things(tmp_path_factory, float_models, quantized_models):
     for name, content in made.items():
         (folder / name).write_bytes(content)
     np.save(folder / "wrong.npy", np.zeros((1, 2, 3), np.float32))
+    np.save(folder / "nan.npy", np.full((1, 3, 16, 16), np.nan, np.float32))
     (folder / "dir").mkdir()
     paths = {name: folder / name for name in (*made, "dir")}
     return {
         **paths,
         "npy": folder / "wrong.npy",
+        "nan": folder / "nan.npy",
         "asm": listing,
         "loom": loom,
         "q": quantized,

@@ -78,3 +78,40 @@ def test_every_layer_has_a_verdict(run_folder):
     for layer in layers:
         assert layer["compared_bytes"] or layer["compared_in"] in names, layer["name"]
     assert sum(layer["compared_bytes"] > 0 for layer in layers) > len(layers) / 2
+
+
+def _without(key):
+    return lambda record: {k: v for k, v in record.items() if k != key}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        _without("checks"),
+        _without("params"),
+        lambda record: {**record, "cycles": "many"},
+        lambda record: {**record, "layers": 5},
+        lambda record: {**record, "layers": [{"name": "a"}]},
+        lambda record: {**record, "params": {"rows": 0, "cols": 0}},
+        lambda record: {**record, "mac_use": float("nan")},
+        lambda record: {**record, "checks": [{}]},
+    ],
+)
+def test_an_altered_record_is_refused_by_name(change, run_folder, tmp_path, capsys):
+    for name in ("run.json", "timeline.json"):
+        (tmp_path / name).write_text((run_folder / name).read_text())
+    (tmp_path / "run.json").write_text(json.dumps(change(json.loads((run_folder / "run.json").read_text()))))
+    assert main(["report", str(tmp_path)]) == 3
+    line = capsys.readouterr().err
+    assert line.startswith("intloom: error: ") and line.count("\n") == 1 and str(tmp_path) in line
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["run.json", "timeline.json"]
+
+
+def test_an_altered_timeline_is_refused_by_name(run_folder, tmp_path):
+    for name in ("run.json", "timeline.json"):
+        (tmp_path / name).write_text((run_folder / name).read_text())
+    rows = json.loads((run_folder / "timeline.json").read_text())
+    rows["timeline"][0] = [1, 2]
+    (tmp_path / "timeline.json").write_text(json.dumps(rows))
+    with pytest.raises(FileFormatError, match="altered"):
+        write_report(tmp_path)
