@@ -190,8 +190,9 @@ class Session:
         MismatchError
             With `check`: a byte differs.
         """
-        arrays = {name: np.asarray(value) for name, value in feeds.items()}
-        done = execute(self._program.bundle, self._backend, arrays, host=self._host, check=self._check)
+        if isinstance(output_names, str):
+            raise UsageError(f"output names must be a list, not the text {output_names!r}: write [{output_names!r}]")
+        done = execute(self._program.bundle, self._backend, _arrays(feeds), host=self._host, check=self._check)
         self.last = Run(done)
         if done.mismatches:
             worst = next(c for c in done.checks if c.mismatches)
@@ -202,6 +203,16 @@ class Session:
         if unknown := [n for n in names if n not in done.outputs]:
             raise UsageError(f"output must be one of {', '.join(done.outputs)}, not {unknown[0]!r}")
         return [done.outputs[n] for n in names]
+
+
+def _arrays(feeds: Mapping[str, Any]) -> dict[str, Array]:
+    """The feeds as arrays: nested lists will do."""
+    if not isinstance(feeds, Mapping):
+        raise UsageError(f"feeds must be a dictionary of arrays by input name, not {type(feeds).__name__}")
+    try:
+        return {name: np.asarray(value) for name, value in feeds.items()}
+    except ValueError as error:
+        raise UsageError(f"feeds must be arrays, which these are not: {error}") from None
 
 
 def compile(  # noqa: A001  # the name that everyone expects, as in torch.compile

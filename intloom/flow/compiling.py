@@ -18,7 +18,7 @@ from compiler.schedule import compile_graph
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError, UsageError
 from hw.spec.params import HardwareParams, from_toml, preset
-from intloom.files import atomic_path
+from intloom.files import atomic_path, check_output
 
 DEFAULT_PRESET = "base"
 Tell = Callable[[str, int, int], None]
@@ -93,6 +93,7 @@ def model_beside(program: Path) -> Path:
 
 def store(compiled: Compiled, source: Path, target: Path) -> None:
     """Writes the program and, beside it, a copy of its model, from which results are checked and host parts run."""
+    check_output(target, source)
     with atomic_path(model_beside(target)) as temporary:
         # External data is not copied along: the model is written anew in one piece.
         _copy_model(source, temporary)

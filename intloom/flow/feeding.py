@@ -38,17 +38,14 @@ def read_inputs(words: Sequence[str], shapes: Shapes, seed: int) -> dict[str, Ar
             if name in found:
                 raise UsageError(f"input {name!r} is given twice")
             whole = array[None] if array.shape == shapes[name][1:] else array
-            check_input(name, whole, shapes[name])
-            with np.errstate(over="ignore"):
-                # What is too large for float32 becomes infinite, which has the same code: the largest.
-                found[name] = whole.astype(np.float32) if np.issubdtype(whole.dtype, np.floating) else whole
+            found[name] = as_input(name, whole, shapes[name])
     if missing := [name for name in shapes if name not in found]:
         raise UsageError(f"input {missing[0]!r} is missing: give --input {missing[0]}=FILE")
     return found
 
 
-def check_input(name: str, array: Array, shape: tuple[int, ...]) -> None:
-    """Refuses what cannot be an input of this shape.
+def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
+    """An array as the input called `name` is fed: floating numbers as float32, whatever precision they came in.
 
     Raises
     ------
@@ -62,6 +59,9 @@ def check_input(name: str, array: Array, shape: tuple[int, ...]) -> None:
     if lost := int(np.isnan(array).sum()):
         # No integer stands for it: processors differ in what they make of one.
         raise UsageError(f"input {name!r} must hold numbers, but {lost} of its {array.size} values are NaN")
+    with np.errstate(over="ignore"):
+        # What is too large for float32 becomes infinite, which has the same code: the largest.
+        return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
 
 
 def seeded_input(shape: tuple[int, ...], seed: int) -> Array:

@@ -24,7 +24,7 @@ from sim.rtl.job import MemorySettings
 from .bundle import Bundle
 from .checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, seen_through
 from .explaining import Explanation, explain
-from .feeding import check_input
+from .feeding import as_input
 from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from .record import make_record, make_timeline, trace_events, write_run
 from .regions import Runner, run_regions
@@ -181,7 +181,7 @@ def execute(
     """
     if len(bundle.programs) > 1:
         bundle.need_model("a program of several regions")
-    _check_feeds(feeds, input_shapes(bundle, host))
+    feeds = _as_inputs(feeds, input_shapes(bundle, host))
     turns: list[Turn] = []
 
     def run(index: int, values: Mapping[str, Int8]) -> Mapping[str, Int8]:
@@ -214,13 +214,13 @@ def _checked(done: Execution, bundle: Bundle, backend: str, feeds: Mapping[str, 
     return replace(done, checks=tuple(checks), within=within, explanation=explanation)
 
 
-def _check_feeds(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> None:
+def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
     if unknown := sorted(set(feeds) - set(shapes)):
         raise UsageError(f"input must be one of {', '.join(shapes)}, not {unknown[0]!r}")
     for name, shape in shapes.items():
         if name not in feeds:
             raise UsageError(f"input {name!r} of shape {list(shape)} is missing")
-        check_input(name, feeds[name], tuple(shape))
+    return {name: as_input(name, feeds[name], tuple(shape)) for name, shape in shapes.items()}
 
 
 def _run_all(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -44,6 +45,21 @@ class Head(StrEnum):
     WHOLE = "whole"
 
 
+_CHOICES: Mapping[str, type[StrEnum]] = {
+    "form": Form,
+    "activations": ActivationType,
+    "weights": WeightScales,
+    "calibration": Calibration,
+    "head": Head,
+}
+
+
+def _member(name: str, kind: type[StrEnum], value: str) -> StrEnum:
+    if value not in list(kind):
+        raise UsageError(f"{name} must be one of {', '.join(kind)}, not {value!r}")
+    return kind(value)
+
+
 _MOST_SAMPLES = 10_000
 """All are in memory at once, and a range is settled long before."""
 
@@ -66,6 +82,12 @@ class QuantizeOptions:
     """Names of further nodes to leave float."""
 
     def __post_init__(self) -> None:
+        for name, kind in _CHOICES.items():
+            # A plain word is as good as the enumeration's member, and a wrong one must not pass for some default.
+            object.__setattr__(self, name, _member(name, kind, getattr(self, name)))
+        for name in ("samples", "seed"):
+            if not isinstance(getattr(self, name), int):
+                raise UsageError(f"{name} must be a whole number, not {getattr(self, name)!r}")
         if not 1 <= self.samples <= _MOST_SAMPLES:
             raise UsageError(f"samples must be from 1 to {_MOST_SAMPLES}, not {self.samples}")
         if not 50.0 < self.percentile <= 100.0:

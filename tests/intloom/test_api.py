@@ -128,3 +128,36 @@ def test_a_graph_is_saved_as_text_or_as_onnx(program, tmp_path):
     names = {i.name for i in ort.InferenceSession(tmp_path / "graph.onnx").get_inputs()}
     assert names == set(program.folded.graph.inputs)
     assert program.folded.graph.nodes[0].name in (tmp_path / "graph.json").read_text()
+
+
+@pytest.mark.parametrize(
+    ("names", "feeds", "said"),
+    [
+        (None, None, "dictionary"),
+        (None, [np.zeros((1, 3, 32, 32))], "dictionary"),
+        (None, {"images": [[1], [1, 2]]}, "arrays"),
+        (None, {"images": np.zeros((1, 3, 32, 32), bool)}, "bool"),
+        (None, {"images": np.full((1, 3, 32, 32), np.nan)}, "NaN"),
+        ("output0", {"images": np.zeros((1, 3, 32, 32))}, "must be a list"),
+    ],
+)
+def test_wrong_feeds_are_refused_by_name(program, names, feeds, said):
+    with pytest.raises(UsageError, match=said):
+        intloom.Session(program, backend="golden").run(names, feeds)
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float64, list])
+def test_floats_of_every_precision_are_one_input(program, image, kind):
+    rough = image.astype(np.float16)
+    given = rough.tolist() if kind is list else rough.astype(kind)
+    session = intloom.Session(program, backend="golden")
+    np.testing.assert_array_equal(
+        session.run(None, {"images": given})[0], session.run(None, {"images": rough.astype(np.float32)})[0]
+    )
+
+
+def test_a_program_is_not_saved_over_its_model(model):
+    before = model.read_bytes()
+    with pytest.raises(UsageError, match="another file"):
+        intloom.compile(model, preset="nano").save(model)
+    assert model.read_bytes() == before
