@@ -18,7 +18,7 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupl
 from compiler.fold.oracle import evaluate
 from compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
 from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError, UsageError
+from hw.spec.errors import ModelError, UnsupportedError, UsageError
 from intloom.onnx_nodes import Evaluation, evaluator
 
 Array = NDArray[Any]
@@ -90,7 +90,9 @@ class IntloomBackend(Backend):
         if not cls.supports_device(device):
             raise UsageError(f"device must be CPU, not {device!r}")
         copy = onnx.ModelProto.FromString(model.SerializeToString())
-        newest = max(o.version for o in copy.opset_import if o.domain in ("", "ai.onnx"))
+        newest = max((o.version for o in copy.opset_import if o.domain in ("", "ai.onnx")), default=0)
+        if not newest:
+            raise ModelError("the model must import ONNX's own operators: it names no opset of theirs")
         return IntloomRep(from_proto(copy, name=copy.graph.name or "model", newest_opset=newest))
 
     @classmethod
@@ -100,6 +102,8 @@ class IntloomBackend(Backend):
         """The outputs of one node of the newest opset that is supported."""
         arrays = [np.asarray(a) for a in inputs]
         names = [n for n in node.input if n]
+        if len(arrays) != len(names):
+            raise UsageError(f"{node.op_type} has {len(names)} inputs, not {len(arrays)}")
         feeds = [
             onnx.helper.make_tensor_value_info(n, onnx.helper.np_dtype_to_tensor_dtype(a.dtype), a.shape)
             for n, a in zip(names, arrays, strict=True)
@@ -113,7 +117,11 @@ class IntloomBackend(Backend):
     @classmethod
     def supports_device(cls, device: str) -> bool:
         """Only the CPU: the arithmetic is simulated."""
-        return bool(Device(device).type == DeviceType.CPU)
+        try:
+            return bool(Device(device).type == DeviceType.CPU)
+        except AttributeError:
+            # ONNX's class knows its own devices only.
+            return False
 
 
 prepare = IntloomBackend.prepare

@@ -68,7 +68,7 @@ def _run(
         terminal.json({"path": str(output), **summary})
         return
     for warning in compiled.folded.warnings:
-        terminal.say(f"[yellow]warning[/yellow] {warning}")
+        terminal.say(warning, label="warning", colour="yellow")
     _show(terminal, output, summary)
 
 

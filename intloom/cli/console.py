@@ -21,6 +21,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 from rich.table import Table
+from rich.text import Text
 
 _PACKAGES = ("hw", "compiler", "sim", "intloom")
 _FILE_WIDTH = 200
@@ -37,14 +38,15 @@ class Terminal:
     out: Console
     err: Console
 
-    def say(self, text: str) -> None:
-        """A remark for people, on stderr; silent with -q."""
+    def say(self, text: str, *, label: str = "", colour: str = "") -> None:
+        """A remark for people, on stderr, behind a coloured word if there is one; silent with -q."""
         if self.verbosity >= 0:
-            self.err.print(text, highlight=False, soft_wrap=True)
+            start = [(f"{label} ", colour)] if label else []
+            self.err.print(Text.assemble(*start, text), highlight=False, soft_wrap=True)
 
     def result(self, text: str) -> None:
         """A line of the result, on stdout, as it is."""
-        self.out.print(text, highlight=False, markup=False, soft_wrap=True)
+        self.out.print(text, highlight=False, soft_wrap=True)
 
     def table(self, table: Table) -> None:
         """A table of the result."""
@@ -109,9 +111,12 @@ def open_terminal(verbosity: int) -> Terminal:
 
 
 def _console(*, stderr: bool) -> Console:
-    console = Console(stderr=stderr)
-    # Into a file or pipe, tables keep their lines whole for grep.
-    return console if console.is_terminal else Console(stderr=stderr, width=_FILE_WIDTH)
+    # Names of files and nodes may hold brackets and colons, which are no markup and no emoji.
+    console = Console(stderr=stderr, markup=False, emoji=False)
+    if not console.is_terminal:
+        # Into a file or pipe, tables keep their lines whole for grep.
+        console.width = _FILE_WIDTH
+    return console
 
 
 def close_terminal() -> None:

@@ -42,7 +42,7 @@ def _run(
         terminal.json({**done.record, "report": str(done.report)})
     else:
         show_record(terminal, done.record)
-        terminal.say("[bold]report:[/bold]")
+        terminal.say("", label="report:", colour="bold")
         terminal.result(str(done.report))
     if done.record["mismatches"]:
         raise typer.Exit(int(ExitCode.MISMATCH))

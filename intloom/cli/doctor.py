@@ -6,6 +6,7 @@ from dataclasses import asdict
 from importlib.metadata import PackageNotFoundError, version
 
 import typer
+from rich.text import Text
 
 from hw.spec.errors import EnvironmentFault
 from sim.rtl.toolchain import Tool, find_tools
@@ -44,7 +45,7 @@ def _run(context: typer.Context, as_json: AsJson = False) -> None:
     else:
         table = new_table("", "tool", "version", "for", "to mend")
         for t in tools:
-            mark = "[green]ok[/green]" if t.ok else "[red]missing[/red]" if t.required else "[yellow]absent[/yellow]"
+            mark = Text("ok", "green") if t.ok else Text("missing", "red") if t.required else Text("absent", "yellow")
             remedy = "" if t.ok else t.remedy if t.required else f"{t.remedy} (not needed for simulation)"
             table.add_row(mark, t.name, t.version, t.purpose, remedy)
         terminal.table(table)

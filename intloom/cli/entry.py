@@ -25,6 +25,7 @@ _VERBOSITY = {"-v": 1, "-vv": 2, "--verbose": 1, "-q": -1, "--quiet": -1}
 def run(arguments: Sequence[str] | None = None) -> int:
     """Runs one command; gives its exit code."""
     words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
+    _open_closed_streams()
     terminal = open_terminal(verbosity)
     try:
         command = typer.main.get_command(build_app(words))
@@ -39,6 +40,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
         return _explain(error, terminal)
     finally:
         close_terminal()
+
+
+def _open_closed_streams() -> None:
+    """Standard streams that the caller closed (`>&-`) lead nowhere; Python has None in their place."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _take_verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:
@@ -70,6 +78,9 @@ def _judge(error: BaseException) -> tuple[int, str]:
         return ExitCode.INTERRUPTED, "interrupted"
     if isinstance(error, _ClickError):
         return ExitCode.USAGE, f"error: {_usage(error)}"
+    if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
+        # Typer has seen it first and made an exit of it.
+        error = error.__context__
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else ExitCode.OK
         return code, ""

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from compiler.frontend import FoldedModel, dump_pass, fold_model
 from compiler.importer import load_model
@@ -95,7 +96,7 @@ def _show(terminal: Terminal, folded: FoldedModel) -> None:
             hidden += 1
             continue
         colour = _COLOURS.get(str(v.verdict), "")
-        verdict = f"[{colour}]{v.verdict}[/{colour}]" if colour else str(v.verdict)
+        verdict = Text(str(v.verdict), colour)
         table.add_row(v.name, v.op, verdict, v.reason, v.remedy)
     terminal.table(table)
     counts = Counter(str(v.verdict) for v in folded.verdicts)
@@ -104,4 +105,4 @@ def _show(terminal: Terminal, folded: FoldedModel) -> None:
     if hidden:
         terminal.say(f"{hidden} nodes that cost nothing are not shown (-v shows them)")
     for warning in folded.warnings:
-        terminal.say(f"[yellow]warning[/yellow] {warning}")
+        terminal.say(warning, label="warning", colour="yellow")

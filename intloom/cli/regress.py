@@ -85,11 +85,12 @@ def choose_cases(cases: list[Case], patterns: list[str]) -> list[Case]:
 def _say(terminal: Terminal, result: CaseResult) -> None:
     if result.outcome is Outcome.PASS:
         if terminal.verbosity > 0:
-            terminal.say(f"[green]pass[/green] {result.name}: {result.cycles:,} cycles, {result.seconds:.1f} s")
+            cost = f"{result.cycles:,} cycles, {result.seconds:.1f} s"
+            terminal.say(f"{result.name}: {cost}", label="pass", colour="green")
         if result.remark:
-            terminal.say(f"[yellow]explained[/yellow] {result.name}: {result.remark}")
+            terminal.say(f"{result.name}: {result.remark}", label="explained", colour="yellow")
         return
-    terminal.say(f"[red]{result.outcome}[/red] {result.name} (seed {result.seed}): {result.message}")
+    terminal.say(f"{result.name} (seed {result.seed}): {result.message}", label=str(result.outcome), colour="red")
     terminal.say(f"  run it alone: {result.reproduce}")
 
 

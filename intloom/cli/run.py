@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.text import Text
 
 from hw.spec.errors import ExitCode, UsageError
 from intloom.flow.bundle import Bundle, load_bundle
@@ -188,7 +189,7 @@ def _run_layers(
     else:
         table = new_table("block" if tile is None else "tile", ">cycles", ">array use", ">bytes compared", "result", "")
         for part in record["slices"]:
-            result = f"[red]{part['first']}[/red]" if part["mismatches"] else "[green]equal[/green]"
+            result = Text(part["first"], "red") if part["mismatches"] else Text("equal", "green")
             use, kept = f"{100 * part['mac_use']:.1f} %", "from the cache" if part["cached"] else ""
             table.add_row(part["name"], f"{part['cycles']:,}", use, f"{part['compared_bytes']:,}", result, kept)
         terminal.table(table)
@@ -231,7 +232,7 @@ def _explain(terminal: Terminal, bundle: Bundle, done: Execution) -> None:
         return
     terminal.say(f"golden model and accelerator agree; {done.explanation.text}")
     for warning in bundle.folded.warnings:
-        terminal.say(f"[yellow]warning[/yellow] {warning}")
+        terminal.say(warning, label="warning", colour="yellow")
 
 
 def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
@@ -255,8 +256,10 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
         against[check["against"]] += check["bytes"] - check["explained"]
         if check["mismatches"]:
             what = f"{check['tensor']} from {check['against']}"
-            terminal.say(f"[red]differs[/red] {what}: {check['mismatches']:,} bytes, {check['first']}")
+            terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", colour="red")
     if record["explained"]:
-        terminal.say(f"[yellow]explained[/yellow] {record['explained']:,} bytes differ: {record['explanation']}")
+        why = f"{record['explained']:,} bytes differ: {record['explanation']}"
+        terminal.say(why, label="explained", colour="yellow")
     if record["checks"] and not record["mismatches"]:
-        terminal.say("[green]equal[/green] " + ", ".join(f"{n:,} bytes against {name}" for name, n in against.items()))
+        equal = ", ".join(f"{n:,} bytes against {name}" for name, n in against.items())
+        terminal.say(equal, label="equal", colour="green")

@@ -8,7 +8,7 @@ import onnx
 import pytest
 from onnx.backend.test.case import node as node_cases
 
-from hw.spec.errors import IntloomError
+from hw.spec.errors import IntloomError, ModelError, UsageError
 from intloom import backend
 from tests.intloom.onnx_exclusions import EXCLUDED, INCLUDED, MODULES
 
@@ -56,3 +56,15 @@ def test_run_node_and_devices() -> None:
     assert y.tolist() == [3, 5, 0]
     assert backend.supports_device("CPU")
     assert not backend.supports_device("CUDA")
+
+
+def test_unknown_devices_are_not_supported():
+    assert not backend.supports_device("CUDA")
+    assert not backend.supports_device("toaster")
+
+
+def test_a_model_without_opset_and_wrong_counts_are_refused_by_name():
+    with pytest.raises(ModelError, match="opset"):
+        backend.prepare(onnx.ModelProto())
+    with pytest.raises(UsageError, match="Add has 2 inputs, not 1"):
+        backend.run_node(onnx.helper.make_node("Add", ["a", "b"], ["c"]), [np.zeros(3)])
