@@ -10,7 +10,7 @@ from ..units import Unit
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout")
 def lower_view(low: Lowering, unit: Unit) -> None:
-    """Bind the result to the operand's tensor; values in row-major order stay where they are."""
+    """No work at all: the values, in row-major order, stay where they are."""
     main = unit.main
     assert main is not None
     leaf = main.input(0)
