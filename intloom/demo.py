@@ -41,15 +41,15 @@ def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, wa
     """Goes all the way, printing the command that would do each step alone."""
     folder, name = options.folder, options.model
     floats, quantised, program = (folder / f"{name}{end}" for end in (".onnx", ".q.onnx", ".loom"))
-    say(f"[dim]$[/dim] intloom zoo build {name} --imgsz {options.imgsz} -o {floats}")
+    say(f"$ intloom zoo build {name} --imgsz {options.imgsz} -o {floats}")
     write_bytes(floats, build(name, options.imgsz).SerializeToString(deterministic=True))
-    say(f"[dim]$[/dim] intloom quantize {floats} -o {quantised}")
+    say(f"$ intloom quantize {floats} -o {quantised}")
     quantize(floats, quantised, options=QuantizeOptions(), progress=tell)
-    say(f"[dim]$[/dim] intloom compile {quantised} --preset {options.preset} -o {program}")
+    say(f"$ intloom compile {quantised} --preset {options.preset} -o {program}")
     store(compile_model(quantised, preset(options.preset), progress=tell), quantised, program)
-    say(f"[dim]$[/dim] intloom run {program} --backend rtl --check -o {folder / 'run'}")
+    say(f"$ intloom run {program} --backend rtl --check -o {folder / 'run'}")
     record = _simulate(program, folder / "run", watch)
-    say(f"[dim]$[/dim] intloom report {folder / 'run'}")
+    say(f"$ intloom report {folder / 'run'}")
     return Demo(record, write_report(folder / "run"))
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from itertools import product
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-BOUNDS = data.StructLayout({"kernel_h": 4, "kernel_w": 4, "in_blocks": 12, "two_planes": 1})
+LASTS = data.StructLayout({"plane": 1, "row": 4, "column": 4, "block": 12})
+"""The last round of each loop, counted from 0."""
 
 
 class Tap(NamedTuple):
@@ -28,13 +29,23 @@ def taps(bounds: Mapping[str, int]) -> Iterator[Tap]:
     yield from (Tap(*place) for place in product(*map(range, counts)))
 
 
+def last_rounds(bounds: Any) -> dict[str, Any]:
+    """The members of `LASTS`, of numbers of rounds: of a mapping's or of a view's."""
+    return {
+        "plane": bounds["two_planes"],
+        "row": bounds["kernel_h"] - 1,
+        "column": bounds["kernel_w"] - 1,
+        "block": bounds["in_blocks"] - 1,
+    }
+
+
 class TileLoops(wiring.Component):
     """Counts plane, kernel row, kernel column and input block, the last one fastest.
 
     Members
     -------
-    bounds:
-        How often each loop runs.
+    lasts:
+        Each loop's last round.
     step:
         Go to the next tile; after the last one, to the first.
     block_end, column_end, row_end, last:
@@ -46,7 +57,7 @@ class TileLoops(wiring.Component):
     def __init__(self) -> None:
         super().__init__(
             {
-                "bounds": In(BOUNDS),
+                "lasts": In(LASTS),
                 "step": In(1),
                 "block_end": Out(1),
                 "column_end": Out(1),
@@ -75,10 +86,10 @@ class TileLoops(wiring.Component):
         block, column, row, plane = Signal(12), Signal(4), Signal(4), Signal()
         ends = (self.block_end, self.column_end, self.row_end, self.last)
         lasts = (
-            block == self.bounds.in_blocks - 1,
-            column == self.bounds.kernel_w - 1,
-            row == self.bounds.kernel_h - 1,
-            plane == self.bounds.two_planes,
+            block == self.lasts.block,
+            column == self.lasts.column,
+            row == self.lasts.row,
+            plane == self.lasts.plane,
         )
         reached = self.step
         within = None

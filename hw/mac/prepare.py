@@ -13,6 +13,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXEL_JOB
+from hw.mac.loops import LASTS, last_rounds
 from hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from hw.spec.params import HardwareParams
 
@@ -35,20 +36,22 @@ def plan_layout(params: HardwareParams) -> data.StructLayout:
     made = {"length": params.strip.bit_length(), "longer": PIXEL_JOB.members["strips"], "column_tap": TAP_BITS}
     rows = dict.fromkeys(("row_first", "row_stride", "row_tap"), SCRATCH_BITS)
     ahead = {"first_length": made["length"], "one_strip": 1, "one_longer": 1, "one_block": 1}
-    return data.StructLayout({**kept, **made, **rows, **ahead})
+    lasts = {f"last_{name}": shape for name, shape in LASTS.members.items()}
+    return data.StructLayout({**kept, **made, **rows, **ahead, **lasts})
 
 
 def foreseen(plan: Mapping[str, int]) -> dict[str, int]:
-    """What is asked of a plan in its first cycle, when it is too late for comparisons.
+    """What is asked of a plan in its first cycle, when it is too late for sums and comparisons.
 
-    Its first strip's pixels; and whether there is no second strip, no second one of those with a pixel more, no second
-    block.
+    Its first strip's pixels; whether there is no second strip, no second one of those with a pixel more, no second
+    block; and the last round of each loop over a strip's tiles.
     """
     return {
         "first_length": plan["length"] + (plan["longer"] != 0),
         "one_strip": int(plan["strips"] == 1),
         "one_longer": int(plan["longer"] <= 1),
         "one_block": int(plan["out_blocks"] == 1),
+        **{f"last_{name}": value for name, value in last_rounds(plan).items()},
     }
 
 
@@ -150,6 +153,7 @@ class Preparer(wiring.Component):
             plan.one_strip.eq(job.strips == 1),
             plan.one_longer.eq(remainder <= 1),
             plan.one_block.eq(job.out_blocks == 1),
+            *(plan[f"last_{name}"].eq(value) for name, value in last_rounds(job).items()),
         ]
         return count == 0
 

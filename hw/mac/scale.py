@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -41,8 +41,14 @@ class ScaleNormalizer(wiring.Component):
         mantissa = self.word[: self._mantissa_bits]
         exponent = self.word[FP32_SIGNIFICAND_BITS : FP32_SIGNIFICAND_BITS + SHIFT_BITS]
         for number, steps in enumerate((self._STEPS[: self._FIRST_STEPS], self._STEPS[self._FIRST_STEPS :])):
+            counted: dict[int, Value] = {}
             for step in steps:
-                mantissa, exponent = self._step(m, mantissa, exponent, step)
+                if step < self._mantissa_bits:
+                    mantissa, counted[step] = self._step(m, mantissa, step)
+            # Each step is a bit of its own: they are added in one go, off the way of the mantissa.
+            exponent = exponent + Cat(
+                counted.get(1 << bit, C(0, 1)) for bit in range(max(counted, default=1).bit_length())
+            )
             registers = (
                 Signal.like(self.mantissa, name=f"mantissa{number}", reset_less=True),
                 Signal.like(self.exponent, name=f"exponent{number}", reset_less=True),
@@ -52,12 +58,8 @@ class ScaleNormalizer(wiring.Component):
         m.d.comb += [self.mantissa.eq(mantissa), self.exponent.eq(exponent)]
         return m
 
-    def _step(self, m: Module, mantissa: Signal, exponent: Signal, step: int) -> tuple[Signal, Signal]:
-        if step >= self._mantissa_bits:
-            return mantissa, exponent
-        moved, counted = Signal(self._mantissa_bits, name=f"moved{step}"), Signal(EXPONENT_BITS, name=f"counted{step}")
-        with m.If(mantissa[-step:].any()):
-            m.d.comb += [moved.eq(mantissa), counted.eq(exponent)]
-        with m.Else():
-            m.d.comb += [moved.eq(mantissa << step), counted.eq(exponent + step)]
-        return moved, counted
+    def _step(self, m: Module, mantissa: Value, step: int) -> tuple[Value, Value]:
+        """The mantissa, moved up if there is nothing in its upper bits, and whether it was."""
+        moved, empty = Signal(self._mantissa_bits, name=f"moved{step}"), Signal(name=f"empty{step}")
+        m.d.comb += [empty.eq(~mantissa[-step:].any()), moved.eq(Mux(empty, mantissa << step, mantissa))]
+        return moved, empty

@@ -10,7 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXELS_BITS
-from hw.mac.loops import Tap, TileLoops, taps
+from hw.mac.loops import LASTS, Tap, TileLoops, taps
 from hw.mac.prepare import TAP_BITS, add_in_ring, plan_layout, strips
 from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 from hw.spec.params import HardwareParams
@@ -138,8 +138,8 @@ class TilePlanner(wiring.Component):
         """A cycle to step the loops, a cycle to add tap and strip start."""
         m = Module()
         m.submodules.loops = loops = TileLoops()
-        for name, _ in loops.bounds.shape():
-            m.d.comb += loops.bounds[name].eq(self.plan[name])
+        for name in LASTS.members:
+            m.d.comb += loops.lasts[name].eq(self.plan[f"last_{name}"])
         phase = Signal(_Phase)
         fresh, new_block = Signal(), Signal()
         m.d.comb += [self.ready.eq(phase == _Phase.READY), loops.step.eq(phase == _Phase.STEP)]

@@ -78,8 +78,9 @@ class MacUnit(wiring.Component):
         m.submodules.drain_reader = self._drain = Drain(params)
         m.submodules.epilogue = self._epilogue = Epilogue(params)
         m.submodules.writer = self._writer = Writer(params)
+        # In a register: it goes to every corner of the unit, and to stop a cycle later is soon enough.
         run = Signal()
-        m.d.comb += run.eq(~self.unit.halt & ~self.unit.fault)
+        m.d.sync += run.eq(~self.unit.halt & ~self.unit.fault)
         self._connect_jobs(m, run)
         self._connect_weights(m, run)
         self._connect_pixels(m, run)

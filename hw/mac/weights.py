@@ -9,7 +9,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import FETCH_JOB, PIXELS_BITS
-from hw.mac.loops import TileLoops, taps
+from hw.mac.loops import TileLoops, last_rounds, taps
 from hw.ports import READ_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import HardwareParams
@@ -86,8 +86,6 @@ class WeightFetcher(wiring.Component):
         m.submodules.loops = loops = TileLoops()
         active = Signal()
         job = Signal(FETCH_JOB, reset_less=True)
-        for name, _ in loops.bounds.shape():
-            m.d.comb += loops.bounds[name].eq(job[name])
         self._words(m, active)
         m.d.comb += loops.step.eq(self.last_word)
         self._advance(m, job, active, loops)
@@ -146,6 +144,7 @@ class WeightFetcher(wiring.Component):
             m.d.sync += [
                 active.eq(1),
                 job.eq(offered),
+                *(loops.lasts[name].eq(value) for name, value in last_rounds(offered).items()),
                 strips.eq(offered.strips),
                 blocks.eq(offered.out_blocks),
                 block_start.eq(offered.first_tile),

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
+from hw.bus.buffer import StreamBuffer
 from hw.landing import LandingQueue
 from hw.ports import ReadPort, UnitPort, WritePort
 from hw.spec.params import HardwareParams
@@ -15,7 +16,7 @@ from .datapath import Datapath
 from .fetch import OperandFetch
 from .plan import Planner
 from .pool import Pool
-from .raster import RasterWalker
+from .raster import PIXEL_LAYOUT, RasterWalker
 from .sequencer import Sequencer
 from .slices import Slicer
 from .window import WindowWalker
@@ -83,11 +84,13 @@ class VectorUnit(wiring.Component):
         return m
 
     def _fetch_a(self, m: Module, sequencer: Sequencer, plan: Planner) -> OperandFetch:
-        """Operand A: a raster of windows."""
+        """Operand A: a raster of windows; between them a buffer, so that neither's step waits for the other's."""
         m.submodules.raster_a = raster = RasterWalker()
+        m.submodules.rastered = rastered = StreamBuffer(PIXEL_LAYOUT)
         m.submodules.window = window = WindowWalker()
         m.submodules.fetch_a = fetch = OperandFetch(self._params.word_bytes)
-        wiring.connect(m, raster.o, window.i)
+        wiring.connect(m, raster.o, rastered.i)
+        wiring.connect(m, rastered.o, window.i)
         wiring.connect(m, window.o, fetch.i)
         wiring.connect(m, fetch.port, wiring.flipped(self.a))
         m.d.comb += [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hw.mac.loops import Tap, TileLoops, taps
+from hw.mac.loops import Tap, TileLoops, last_rounds, taps
 from tests.hw.streams import run
 
 
@@ -18,7 +18,7 @@ def test_loops_nest(rng: random.Random) -> None:
     async def bench(ctx: Any) -> None:
         nonlocal steps
         for bound in bounds:
-            ctx.set(loops.bounds, bound)
+            ctx.set(loops.lasts, last_rounds(bound))
             # After the last tile comes the first one again.
             for expected in [*TileLoops.model(bound)] * 2:
                 ctx.set(loops.step, 0)

@@ -30,6 +30,7 @@ def _job(rng: random.Random, params: HardwareParams) -> dict[str, int]:
         (1, params.strip, params.strip + 1, rng.randrange(1, 1 << 20), (1 << PIXELS_BITS) - params.strip)
     )
     return job | {
+        **{name: rng.randint(1, 15) for name in ("kernel_h", "kernel_w", "in_blocks")},
         "pixels": pixels,
         "strips": -(-pixels // params.strip),
         "in_ring": rng.choice((0, rng.randrange(1, 1 << SCRATCH_BITS), 5)),
