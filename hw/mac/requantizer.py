@@ -137,12 +137,12 @@ class RequantizerLane(wiring.Component):
         counted = Signal(signed(len(zeros) + 1), name="counted", reset_less=True)
         kept, dropped = normal[-bits:], normal[:-bits]
         more = self._rounds_up(kept[0], dropped, negative) if len(dropped) else negative
-        rounded = Signal(bits + 1)
-        m.d.comb += rounded.eq(kept + more)
-        carry = rounded[-1]
+        rounded, carry = Signal(bits), Signal()
+        # The carry is known without the sum.
+        m.d.comb += [rounded.eq(kept + more), carry.eq(kept.all() & more)]
         with m.If(self.enable[4]):
             m.d.sync += [
-                significand.eq(Cat(rounded[: bits - 1], rounded[bits - 1] | carry)),
+                significand.eq(Cat(rounded[:-1], rounded[-1] | carry)),
                 counted.eq(zeros - carry),
             ]
         return significand, counted
