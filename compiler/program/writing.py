@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hw.spec.errors import DiskError, UsageError
+from hw.spec.temporary import remembered
 
 _MODE = 0o644
 """Rights of a finished file: temporary ones are their maker's alone."""
@@ -50,7 +51,8 @@ def atomic_path(path: Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=final.suffix, dir=final.parent)
         os.close(handle)
         temporary = Path(name)
-        yield temporary
+        with remembered(temporary):
+            yield temporary
         temporary.chmod(_MODE)
         temporary.replace(final)
         temporary = None

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from compiler.program.program import Program
 from compiler.schedule import compile_graph
 from hw.spec.errors import MismatchError, UsageError
 from hw.spec.params import HardwareParams, preset
+from hw.spec.temporary import temporary_folder
 from intloom.files import write_text
 from intloom.flow.compiling import DEFAULT_PRESET
 from intloom.flow.networks import load_network
@@ -98,8 +98,8 @@ def _simulators(fresh: bool) -> Iterator[None]:
         yield
         return
     before = os.environ.get("INTLOOM_CACHE")
-    with tempfile.TemporaryDirectory(prefix="intloom-bench-") as folder:
-        os.environ["INTLOOM_CACHE"] = folder
+    with temporary_folder("intloom-bench-") as folder:
+        os.environ["INTLOOM_CACHE"] = str(folder)
         try:
             yield
         finally:

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from hw.spec.errors import ExitCode
+from hw.spec.temporary import remove_remembered
 
 _PATIENCE = 1.2
 """Seconds that a command has to clean up by itself."""
@@ -45,6 +46,7 @@ def _watch(watcher: socket.socket, finished: threading.Event) -> None:
         if {signal.SIGINT, signal.SIGTERM} & set(data):
             if not finished.wait(_PATIENCE):
                 end_children()
+                remove_remembered()
                 os.write(2, b"intloom: interrupted\n")
                 os._exit(ExitCode.INTERRUPTED)
             return

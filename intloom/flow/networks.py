@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import tempfile
 from functools import lru_cache
 from pathlib import Path
 
@@ -11,6 +10,7 @@ import intloom
 from compiler.frontend import fold_model
 from compiler.importer import load_model
 from hw.spec.arith import Match
+from hw.spec.temporary import temporary_folder
 from intloom.cache import Cache, Recipe
 from intloom.files import write_bytes
 from intloom.preprocess import tool_versions
@@ -69,8 +69,8 @@ def quantized_network(name: str, imgsz: int, cache: Cache | None = None) -> Path
     found = cache.get(recipe)
     if found is not None:
         return found[0]
-    with tempfile.TemporaryDirectory(prefix="intloom-") as folder:
-        floats, target = Path(folder) / f"{name}.onnx", Path(folder) / f"{name}.q.onnx"
+    with temporary_folder() as folder:
+        floats, target = folder / f"{name}.onnx", folder / f"{name}.q.onnx"
         write_bytes(floats, build(name, imgsz).SerializeToString(deterministic=True))
         done = quantize(floats, target, options=QuantizeOptions(samples=_SAMPLES), cache=cache)
         return cache.put(recipe, target.read_bytes(), done.seconds)

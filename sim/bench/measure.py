@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import tempfile
 from dataclasses import dataclass
-from pathlib import Path
 
 from compiler.program.memory import initial_memory
 from compiler.program.program import Program
 from hw.spec.errors import SimulationError
+from hw.spec.temporary import temporary_folder
 from sim.result import Arrays
 from sim.rtl.backend import default_limit, make_job
 from sim.rtl.bare import build_bare, run_bare
@@ -42,8 +41,8 @@ def measure_bare(program: Program, inputs: Arrays, threads: int, repeats: int) -
     """The bare C++ loop, the best of some runs."""
     simulator = build_bare(verilog_of(program.params), threads)
     runs = []
-    with tempfile.TemporaryDirectory(prefix="intloom-bench-") as name:
-        files = RunFiles(Path(name))
+    with temporary_folder("intloom-bench-") as folder:
+        files = RunFiles(folder)
         for _ in range(repeats):
             initial_memory(program, inputs).tofile(files.memory)
             result = run_bare(simulator, _job(program), files)
@@ -58,8 +57,8 @@ def measure_bench(name: str, bench: Bench, program: Program, inputs: Arrays, rep
     """A bench, the best of some runs."""
     simulator = bench.build(verilog_of(program.params))
     speeds = []
-    with tempfile.TemporaryDirectory(prefix="intloom-bench-") as folder:
-        files = RunFiles(Path(folder))
+    with temporary_folder("intloom-bench-") as folder:
+        files = RunFiles(folder)
         for _ in range(repeats):
             initial_memory(program, inputs).tofile(files.memory)
             raw = bench.run(simulator, _job(program), files)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
-import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ from numpy.typing import NDArray
 from compiler.program.memory import initial_memory, read_outputs
 from compiler.program.program import Program
 from hw.spec.errors import SimulationError
+from hw.spec.temporary import temporary_folder
 from sim.result import Arrays, Progress, ProgressCallback, RunResult
 from sim.stored import stored_tensors
 
@@ -187,8 +187,8 @@ class RtlBackend:
             self._folder.mkdir(parents=True, exist_ok=True)
             yield RunFiles(self._folder.resolve())
             return
-        with tempfile.TemporaryDirectory(prefix="intloom-rtl-") as name:
-            yield RunFiles(Path(name))
+        with temporary_folder("intloom-rtl-") as folder:
+            yield RunFiles(folder)
 
 
 def _result(program: Program, seen: Observation) -> RunResult:

@@ -15,7 +15,6 @@ import re
 import shutil
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ import filelock
 import platformdirs
 
 from hw.spec.errors import DiskError, EnvironmentFault, SimulationError
+from hw.spec.temporary import temporary_folder
 from sim.held import hold, release, remove_unused
 
 from .toolchain import Toolchain, toolchain
@@ -130,8 +130,7 @@ def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
         if _intact(folder) and hold(folder):
             os.utime(folder)
             return Build(folder / BINARY, 0.0, True, key)
-        with tempfile.TemporaryDirectory(prefix=f".{key}.", dir=home) as name:
-            work = Path(name)
+        with temporary_folder(f".{key}.", home) as work:
             ready = work / "ready"
             ready.mkdir()
             shutil.move(make(work, ready / "build.log"), ready / BINARY)
