@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from hw.spec.errors import UsageError
 from hw.spec.params import preset
 from intloom.files import write_bytes
 from intloom.flow.bundle import load_bundle
@@ -39,14 +40,16 @@ class Demo:
 
 def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, watch: ProgressCallback) -> Demo:
     """Goes all the way, printing the command that would do each step alone."""
-    folder, name = options.folder, options.model
+    folder, name, params = options.folder, options.model, preset(options.preset)
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"the demo's folder must be a folder, but {folder} is a file")
     floats, quantised, program = (folder / f"{name}{end}" for end in (".onnx", ".q.onnx", ".loom"))
     say(f"$ intloom zoo build {name} --imgsz {options.imgsz} -o {floats}")
     write_bytes(floats, build(name, options.imgsz).SerializeToString(deterministic=True))
     say(f"$ intloom quantize {floats} -o {quantised}")
     quantize(floats, quantised, options=QuantizeOptions(), progress=tell)
     say(f"$ intloom compile {quantised} --preset {options.preset} -o {program}")
-    store(compile_model(quantised, preset(options.preset), progress=tell), quantised, program)
+    store(compile_model(quantised, params, progress=tell), quantised, program)
     say(f"$ intloom run {program} --backend rtl --check -o {folder / 'run'}")
     record = _simulate(program, folder / "run", watch)
     say(f"$ intloom report {folder / 'run'}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import os
 import time
 from collections.abc import Iterator
@@ -18,7 +19,7 @@ from compiler.schedule import compile_graph
 from hw.spec.errors import MismatchError, UsageError
 from hw.spec.params import HardwareParams, preset
 from hw.spec.temporary import temporary_folder
-from intloom.files import write_text
+from intloom.files import check_output, write_text
 from intloom.flow.compiling import DEFAULT_PRESET
 from intloom.flow.networks import load_network
 from intloom.flow.running import USUAL_MEMORY
@@ -68,6 +69,9 @@ def _run(
 ) -> None:
     terminal = terminal_of(context)
     params = preset(preset_name)
+    if not 0 < within < math.inf:
+        raise UsageError(f"--within must be a percentage above 0, not {within}")
+    check_output(output)
     networks = [(word, _load(word)) for word in network or _NETWORKS]
     with _simulators(fresh):
         speeds = []

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import onnx
 
-from hw.spec.errors import ModelError, UsageError
+from hw.spec.errors import ModelError, UnsupportedError, UsageError
 from intloom.cache import Cache
 from intloom.files import atomic_path, check_output
 from intloom.models import load_onnx
@@ -74,6 +74,8 @@ def quantize(
         A node to exclude does not exist, or the samples do not suit the model.
     ModelError
         onnxruntime refuses the model.
+    UnsupportedError
+        The model is quantised already.
     """
     started = time.perf_counter()
     source, target = Path(source), Path(target)
@@ -85,6 +87,8 @@ def quantize(
     report("preprocess", 0, 1)
     prepared = preprocess(source, optimizer, cache)
     model = load_onnx(prepared.path)
+    if any("QuantizeLinear" in node.op_type or "QLinear" in node.op_type for node in model.graph.node):
+        raise UnsupportedError(f"{source} is quantised already: give its float original, or compile it as it is")
     samples = load_samples(
         image_input(model), None if calibration is None else Path(calibration), options.samples, options.seed
     )
