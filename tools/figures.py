@@ -50,10 +50,13 @@ ROWS = (
     Row("YOLOv8n, 416x416", "yolov8n", 416, "base"),
     Row("YOLOv8n, 320x320", "yolov8n", 320, "base"),
     Row("YOLOv8n, 160x160", "yolov8n", 160, "base"),
+    Row("YOLOv8n-seg, 640x640", "yolov8n-seg", 640, "base"),
+    Row("YOLOv8n-pose, 640x640", "yolov8n-pose", 640, "base"),
+    Row("YOLOv8n-cls, 224x224", "yolov8n-cls", 224, "base"),
+    Row("ResNet-18, 224x224", "resnet18", 224, "base"),
+    Row("MobileNetV2, 224x224", "mobilenet_v2", 224, "base"),
     Row("YOLOv8n, 96x96", "yolov8n", 96, "small"),
     Row("YOLOv8m, 96x96", "yolov8m", 96, "base"),
-    Row("ResNet-18, 128x128", "resnet18", 128, "base"),
-    Row("MobileNetV2, 96x96", "mobilenet_v2", 96, "base"),
 )
 
 
