@@ -74,7 +74,7 @@ def test_some_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.slow
 def test_2000_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
     found = try_all(seed, 2000, 20, tmp_path / "damaged.onnx", capsys)
-    assert found["right"] > 5, found
+    assert found["right"] > 0, found
 
 
 @pytest.mark.slow

@@ -34,7 +34,8 @@ def test_quantised_constants(op, rng, seed):
         "DequantizeLinear", [m.constant(codes), m.constant(np.float32(0.0071)), m.constant(np.uint8(3))]
     )
     (value,) = m.node(op, [x.name, constant])
-    m.output(m.pair(value, x.shape, x.scale * 1.3))
+    # At 1.3 some draws make exact ties, of which the runtime's float32 rounds some up and some down.
+    m.output(m.pair(value, x.shape, x.scale * 1.2718))
     assert kinds(judged(m, seed)) == ["Conv", "Conv"]
 
 
