@@ -69,8 +69,8 @@ def _run(
 ) -> None:
     terminal = terminal_of(context)
     params = preset(preset_name)
-    if not 0 < within < math.inf:
-        raise UsageError(f"--within must be a percentage above 0, not {within}")
+    if not 0 <= within < math.inf:
+        raise UsageError(f"--within must be a percentage of at least 0, not {within}")
     check_output(output)
     networks = [(word, _load(word)) for word in network or _NETWORKS]
     with _simulators(fresh):
