@@ -57,7 +57,7 @@ def end_children() -> None:
     family = _descendants(os.getpid())
     for number in family:
         _signal(number, signal.SIGTERM)
-    deadline = time.monotonic() + 0.3
+    deadline = time.monotonic() + 0.5
     while time.monotonic() < deadline and any(Path(f"/proc/{n}").exists() for n in family):
         time.sleep(0.02)
     for number in family:

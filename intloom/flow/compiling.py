@@ -97,7 +97,8 @@ def store(compiled: Compiled, source: Path, target: Path) -> None:
     with atomic_path(model_beside(target)) as temporary:
         # External data is not copied along: the model is written anew in one piece.
         _copy_model(source, temporary)
-    save_regions(compiled.programs, target)
+        # Inside, so that whoever interrupts finds both or none.
+        save_regions(compiled.programs, target)
 
 
 def _copy_model(source: Path, target: Path) -> None:

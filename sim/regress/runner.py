@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import multiprocessing
+import os
+import signal
+import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -105,14 +108,28 @@ def _here(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult
 
 def _side_by_side(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult]:
     # Fresh processes: forking one that holds threads (numpy, onnxruntime) may deadlock.
-    with ProcessPoolExecutor(jobs, mp_context=multiprocessing.get_context("spawn")) as pool:
-        futures = [pool.submit(execute, case, tools) for case in cases]
+    context = multiprocessing.get_context("spawn")
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_clean_up_when_ended) as pool:
+        futures = [pool.submit(_execute_or_end, case, tools) for case in cases]
         try:
             for future in as_completed(futures):
                 yield future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
+
+
+def _clean_up_when_ended() -> None:
+    """In a worker: whoever ends it from outside lets its blocks remove their temporary files first."""
+    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
+
+
+def _execute_or_end(case: Case, tools: Tools) -> CaseResult:
+    """One case in a worker, which ends when it is told to: the pool would make a result of that and go on."""
+    try:
+        return execute(case, tools)
+    except SystemExit as end:
+        os._exit(int(end.code or 0))
 
 
 def _alone(case: Case, tools: Tools) -> CaseResult:

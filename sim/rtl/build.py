@@ -7,6 +7,7 @@ killed build leaves nothing that looks finished.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import logging
@@ -234,13 +235,18 @@ def run_logged(
     """
     with log.open("ab") as out:
         try:
-            process = subprocess.Popen(command, stdout=out, stderr=out, cwd=work, env=dict(env), start_new_session=True)
+            # A compiler that is killed leaves its temporary files: they go with the work folder.
+            surroundings = {**env, "TMPDIR": str(work)}
+            process = subprocess.Popen(
+                command, stdout=out, stderr=out, cwd=work, env=surroundings, start_new_session=True
+            )
         except OSError as error:
             raise EnvironmentFault(f"cannot run {command[0]}: {error.strerror}; see `intloom doctor`") from None
         try:
             code = _wait(process, watch)
         except BaseException:
-            os.killpg(process.pid, signal.SIGKILL)
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)
             process.wait()
             raise
     if code:

@@ -104,7 +104,8 @@ def test_compile(tmp_path, quantized_models, rng):
         ending = interrupt(["compile", source, "-o", tmp_path / "o.loom"], after, tmp_path)
         check_clean(ending, tmp_path)
         made = sorted(p.name for p in tmp_path.glob("*loom*"))
-        assert made == ([] if ending.code else ["o.loom", "o.loom.onnx"])
+        # An interrupt may come when all is done and only the process's end is left.
+        assert made == ["o.loom", "o.loom.onnx"] or (made == [] and ending.code != ExitCode.OK)
         for name in made:
             (tmp_path / name).unlink()
         assert not list(tmp_path.glob(".*"))
