@@ -46,7 +46,7 @@ Examples:
 """
 _SHORT_LAYER, _SMALL_SHARE = 4000, 0.001
 """Layers of fewer cycles, or of a smaller share of them all, are judged with the whole."""
-_NETWORKS = ("mobilenet_v2@64", "yolov8n@160", "yolov8n@320", "yolov8n@640")
+_NETWORKS = ("yolov8n@160", "yolov8n@320", "yolov8n@416", "yolov8n@640")
 
 
 def register(app: typer.Typer) -> None:
