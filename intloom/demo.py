@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hw.spec.errors import UsageError
 from hw.spec.params import preset
-from intloom.files import write_bytes
+from intloom.files import check_folder, write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.feeding import read_inputs
@@ -41,8 +40,7 @@ class Demo:
 def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, watch: ProgressCallback) -> Demo:
     """Goes all the way, printing the command that would do each step alone."""
     folder, name, params = options.folder, options.model, preset(options.preset)
-    if folder.exists() and not folder.is_dir():
-        raise UsageError(f"the demo's folder must be a folder, but {folder} is a file")
+    check_folder(folder, "the demo's folder")
     floats, quantised, program = (folder / f"{name}{end}" for end in (".onnx", ".q.onnx", ".loom"))
     say(f"$ intloom zoo build {name} --imgsz {options.imgsz} -o {floats}")
     write_bytes(floats, build(name, options.imgsz).SerializeToString(deterministic=True))

@@ -8,7 +8,7 @@ from pathlib import Path
 from compiler.program.writing import atomic_path, check_target, write_bytes, write_text
 from hw.spec.errors import FileFormatError, UsageError
 
-__all__ = ["atomic_path", "check_output", "read_bytes", "write_bytes", "write_text"]
+__all__ = ["atomic_path", "check_folder", "check_output", "read_bytes", "write_bytes", "write_text"]
 
 
 def check_output(target: Path, *inputs: Path) -> None:
@@ -23,6 +23,18 @@ def check_output(target: Path, *inputs: Path) -> None:
     for source in inputs:
         if os.path.realpath(source) == os.path.realpath(target):
             raise UsageError(f"output must be another file than the input {source}: name a new one")
+
+
+def check_folder(folder: Path, what: str) -> None:
+    """Refuses a path at which there is something else than a folder; `what` says what it is for.
+
+    Raises
+    ------
+    UsageError
+        `folder` is a file.
+    """
+    if folder.exists() and not folder.is_dir():
+        raise UsageError(f"{what} must be a folder, but {folder} is a file")
 
 
 def read_bytes(path: Path, what: str) -> bytes:

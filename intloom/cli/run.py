@@ -12,6 +12,7 @@ import typer
 from rich.text import Text
 
 from hw.spec.errors import ExitCode, UsageError
+from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.feeding import read_inputs
 from intloom.flow.host import Array, HostSide
@@ -109,8 +110,8 @@ def _run(
         if number is not None and number < least:
             raise UsageError(f"{option} must be at least {least}, not {number}")
     for what, folder in (("run folder", output), ("folder for waves", waves)):
-        if folder is not None and folder.exists() and not folder.is_dir():
-            raise UsageError(f"{what} must be a folder, but {folder} is a file")
+        if folder is not None:
+            check_folder(folder, what)
     with terminal.progress() as tell:
         tell("load", 0, 1)
         bundle = load_bundle(program, model)

@@ -7,14 +7,12 @@ killed build leaves nothing that looks finished.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import json
 import logging
 import os
 import re
 import shutil
-import signal
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -29,6 +27,7 @@ from hw.spec.errors import DiskError, EnvironmentFault, SimulationError
 from hw.spec.temporary import temporary_folder
 from sim.held import hold, release, remove_unused
 
+from .process import kill_group
 from .toolchain import Toolchain, toolchain
 
 _log = logging.getLogger(__name__)
@@ -245,9 +244,7 @@ def run_logged(
         try:
             code = _wait(process, watch)
         except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
+            kill_group(process)
             raise
     if code:
         tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])

@@ -58,11 +58,16 @@ def run_simulator(
                 watch()
             time.sleep(_POLL_SECONDS)
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+        kill_group(process)
     if process.returncode:
         raise SimulationError(f"the simulator {_how_it_ended(process.returncode)}:\n{log_tail(log)}")
+
+
+def kill_group(process: subprocess.Popen[bytes]) -> None:
+    """Ends a process that leads a group of its own, with all its children; it may be over already."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _mortal(command: list[str]) -> list[str]:

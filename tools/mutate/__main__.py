@@ -27,7 +27,7 @@ TARGETS = {
     "requantizer": Target("hw.mac.requantizer:RequantizerLane", "tests/hw/mac/test_requantizer.py"),
     "scale": Target("hw.mac.scale:ScaleNormalizer", "tests/hw/mac/test_scale.py"),
     "bursts": Target("hw.dma.bursts:BurstSplitter", "tests/hw/dma/test_bursts.py"),
-    "runs": Target("hw.dma.runs:RunWalker", "tests/hw/dma/test_places.py"),
+    "runs": Target("hw.dma.runs:RunWalker", "tests/hw/dma/test_runs.py"),
     "places": Target("hw.dma.places:PlaceWalker", "tests/hw/dma/test_places.py"),
     "load": Target("hw.dma.load:LoadUnit", "tests/hw/dma/test_load.py"),
     "store": Target("hw.dma.store:StoreUnit", "tests/hw/dma/test_store.py"),
