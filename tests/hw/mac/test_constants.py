@@ -12,18 +12,11 @@ import pytest
 from hw.mac.constants import ConstantsLoader, Piece
 from hw.ports import READ_LATENCY
 from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import TABLE_BYTES, HardwareParams, preset
+from hw.spec.params import TABLE_BYTES, HardwareParams
+from tests.hw.mac.shapes import NANO, RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, source
 
-NANO = preset("nano")
-SHAPES = {
-    "nano": NANO,
-    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
-    "deep": NANO.replace(rows=16, cols=4, axi_data_bits=128, weight_kib=64),
-    "base": preset("base"),
-}
 ADDRESSES = 1 << SCRATCH_BITS
-RATES = [1.0, 0.5]
 
 
 class Memory:
@@ -49,10 +42,10 @@ class Memory:
         return self.rng.getrandbits(self.bits) if word is None else word
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", WEIGHT_SHAPES)
 @pytest.mark.parametrize("rate", RATES)
 def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.Random) -> None:
-    params = SHAPES[name]
+    params = WEIGHT_SHAPES[name]
     loader, memory = ConstantsLoader(params), Memory(rng, params)
     requests = [
         {"address": rng.getrandbits(SCRATCH_BITS), "load_table": k % 2, "load_residual": rng.randrange(2)}

@@ -12,17 +12,10 @@ import pytest
 from hw.mac.drain import Drain
 from hw.ports import READ_LATENCY
 from hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
-from hw.spec.params import HardwareParams, preset
+from hw.spec.params import HardwareParams
+from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES
 from tests.hw.streams import run, source
 
-NANO = preset("nano")
-SHAPES = {
-    "nano": NANO,
-    "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64),
-    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
-    "whole": NANO.replace(lanes=4),
-}
-RATES = [1.0, 0.5]
 Numbers = dict[str, int]
 
 
@@ -167,10 +160,10 @@ def test_the_first_item_goes_out_at_once(rng: random.Random) -> None:
     run(drain, bench)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", OUTPUT_SHAPES)
 @pytest.mark.parametrize("rate", RATES)
 def test_every_sum_is_drained_with_its_residual(name: str, rate: float, rng: random.Random) -> None:
-    params = SHAPES[name]
+    params = OUTPUT_SHAPES[name]
     jobs = [_drain_job(rng) for _ in range(8)]
     strips = [length for job in jobs for length in _strips(job, params, rng)]
     world = Surroundings(params, jobs, strips, rng, rate)

@@ -12,17 +12,9 @@ from hw.mac.loops import taps
 from hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
 from hw.ports import READ_LATENCY
 from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import HardwareParams, preset
+from hw.spec.params import HardwareParams
+from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, sink, source
-
-NANO = preset("nano")
-SHAPES = {
-    "nano": NANO,
-    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
-    "deep": NANO.replace(rows=16, cols=4, axi_data_bits=128, weight_kib=64),
-    "base": preset("base"),
-}
-RATES = [1.0, 0.5]
 
 
 def _job(rng: random.Random) -> dict[str, int]:
@@ -89,10 +81,10 @@ class Array:
             assert self.loads[(tile + 1) * self.params.cols - 1] < ready + self.fetcher.SWAP_AHEAD
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", WEIGHT_SHAPES)
 @pytest.mark.parametrize("rate", RATES)
 def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.Random) -> None:
-    params = SHAPES[name]
+    params = WEIGHT_SHAPES[name]
     jobs = [_job(rng) for _ in range(3 if params.cols < 16 else 1)]
     fetcher = WeightFetcher(params)
     array = Array(fetcher, params, rng, rate)
@@ -112,9 +104,9 @@ def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.R
     array.check()
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", WEIGHT_SHAPES)
 def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, rng: random.Random) -> None:
-    params = SHAPES[name]
+    params = WEIGHT_SHAPES[name]
     fetcher = WeightFetcher(params)
 
     async def rises(ctx: Any, port: Any, cycles: int) -> None:

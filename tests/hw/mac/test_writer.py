@@ -10,17 +10,9 @@ import pytest
 
 from hw.mac.writer import Writer
 from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
-from hw.spec.params import HardwareParams, preset
+from hw.spec.params import HardwareParams
+from tests.hw.mac.shapes import OUTPUT_SHAPES, RATES
 from tests.hw.streams import run, source
-
-NANO = preset("nano")
-SHAPES = {
-    "nano": NANO,
-    "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64),
-    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
-    "whole": NANO.replace(lanes=4),
-}
-RATES = [1.0, 0.5]
 
 
 def _write_job(rng: random.Random, params: HardwareParams) -> dict[str, int]:
@@ -81,10 +73,10 @@ class Memory:
         return bool(valid and not ready)
 
 
-@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("name", OUTPUT_SHAPES)
 @pytest.mark.parametrize("rate", RATES)
 def test_bytes_are_written_where_they_belong(name: str, rate: float, rng: random.Random) -> None:
-    params = SHAPES[name]
+    params = OUTPUT_SHAPES[name]
     writer = Writer(params)
     jobs = [_write_job(rng, params) for _ in range(6)]
     counts = [job["out_h"] * job["out_w"] * job["out_blocks"] * params.cols // params.lanes for job in jobs]

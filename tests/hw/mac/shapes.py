@@ -1,0 +1,23 @@
+"""Shapes in which the parts of the MAC unit are tried."""
+
+from __future__ import annotations
+
+from hw.spec.params import preset
+
+NANO = preset("nano")
+OUTPUT_SHAPES = {
+    "nano": NANO,
+    "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64),
+    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
+    "whole": NANO.replace(lanes=4),
+}
+"""For what drains and writes: words wider and narrower than a block, and one group a pixel."""
+WEIGHT_SHAPES = {
+    "nano": NANO,
+    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
+    "deep": NANO.replace(rows=16, cols=4, axi_data_bits=128, weight_kib=64),
+    "base": preset("base"),
+}
+"""For what reads the weight memory: tiles of more words than a word has bytes, and of fewer."""
+RATES = [1.0, 0.5]
+"""How often others are ready."""
