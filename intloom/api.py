@@ -23,10 +23,10 @@ from compiler.program.program import Program as CompiledProgram
 from hw.spec.arith import Match
 from hw.spec.errors import MismatchError, UsageError
 from hw.spec.params import HardwareParams
+from intloom.arrays import Array
 from intloom.files import write_bytes
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.compiling import Compiled, choose_params, compile_model, store
-from intloom.flow.host import Array
 from intloom.flow.record import hardware_name
 from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
 from intloom.notebook import graph_html, program_html, run_html

@@ -33,16 +33,25 @@ class IntloomRep(BackendRep):
     def run(self, inputs: Any, **kwargs: Any) -> tuple[Array, ...]:
         """The model's outputs for its inputs, in order (a sequence) or by name (a mapping)."""
         if isinstance(inputs, dict):
+            if missing := [name for name in self._model.inputs if name not in inputs]:
+                raise UsageError(f"input {missing[0]!r} of the model is missing")
             inputs = [inputs[name] for name in self._model.inputs]
         if len(inputs) != len(self._model.inputs):
             raise UsageError(f"the model has {len(self._model.inputs)} inputs, not {len(inputs)}")
         values = dict(self._model.constants)
         for name, array in zip(self._model.inputs, inputs, strict=True):
-            values[name] = Constant(_unpacked(array), self._model.dtype(name))
+            values[name] = self._input(name, _unpacked(array))
         for node in self._model.nodes:
             values.update(zip(node.outputs, _evaluate(self._model, node, values), strict=False))
         outputs = namedtupledict("Outputs", list(self._model.outputs))
         return tuple(outputs(*[_packed(values[name]) for name in self._model.outputs]))
+
+    def _input(self, name: str, array: Array) -> Constant:
+        kind = self._model.types.get(name)
+        shape = None if kind is None else kind.shape
+        if shape is not None and array.shape != shape:
+            raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
+        return Constant(array, self._model.dtype(name))
 
 
 def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tuple[Constant, ...]:

@@ -25,6 +25,13 @@ def synthetic_image(height: int, width: int, seed: int, channels: int = 3) -> Fl
     return np.clip(image, 0.0, 1.0).astype(np.float32)
 
 
+def seeded_input(shape: tuple[int, ...], seed: int) -> FloatImage:
+    """A synthetic picture for an image input, normal noise for any other."""
+    if len(shape) == 4:
+        return synthetic_image(shape[2], shape[3], seed, shape[1])[None]
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
 def synthetic_batch(count: int, height: int, width: int, seed: int, channels: int = 3) -> FloatImage:
     """`count` different images as one batch."""
     return np.stack([synthetic_image(height, width, seed * 1000 + i, channels) for i in range(count)])

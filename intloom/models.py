@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 import onnx
@@ -15,6 +15,7 @@ from hw.spec.errors import FileFormatError, ModelError
 from .files import read_bytes
 
 _CHUNK = 1 << 20
+_INTEGER_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QGemm"})
 
 
 def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
@@ -41,6 +42,17 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
             raise ModelError(f"external data of {path} cannot be read: {error}") from None
     return model
+
+
+def operators(model: onnx.ModelProto) -> Iterator[str]:
+    """Operators of a model's nodes and of those in its functions."""
+    for body in (model.graph, *model.functions):
+        yield from (node.op_type for node in body.node)
+
+
+def is_quantized(operators: Iterable[str]) -> bool:
+    """Whether a model of these operators holds quantised ones, in QDQ or in QOperator form."""
+    return any("quantize" in op.lower() or "QLinear" in op or op in _INTEGER_OPERATORS for op in operators)
 
 
 def content_hash(path: Path) -> str:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, UnidentifiedImageError
 
-from hw.spec.errors import FileFormatError
+from hw.spec.errors import FileFormatError, UsageError
 
 from .files import atomic_path
 
@@ -52,6 +52,21 @@ def read_picture(path: Path, height: int, width: int) -> Picture:
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise FileFormatError(f"picture {path} cannot be read: {error}") from None
     return letterbox(original, height, width)
+
+
+def read_tensor(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    """A picture file as the network's input of that shape.
+
+    Raises
+    ------
+    UsageError
+        The input takes no coloured pictures.
+    FileFormatError
+        The file cannot be read as a picture.
+    """
+    if len(shape) != 4 or shape[1] != 3:
+        raise UsageError(f"picture {path} needs an input of shape [1, 3, H, W], not {list(shape)}")
+    return read_picture(path, shape[2], shape[3]).tensor
 
 
 def letterbox(original: Image.Image, height: int, width: int) -> Picture:

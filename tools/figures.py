@@ -17,9 +17,9 @@ from typing import Any
 import intloom
 from hw.spec.params import preset
 from intloom.files import write_text
-from intloom.flow.feeding import seeded_input
 from intloom.flow.networks import quantized_network
 from intloom.flow.running import USUAL_MEMORY, RtlOptions
+from intloom.images import seeded_input
 from sim.rtl.job import MemorySettings
 
 ROOT = Path(__file__).parents[1]
@@ -50,13 +50,15 @@ ROWS = (
     Row("YOLOv8n, 416x416", "yolov8n", 416, "base"),
     Row("YOLOv8n, 320x320", "yolov8n", 320, "base"),
     Row("YOLOv8n, 160x160", "yolov8n", 160, "base"),
+    Row("YOLOv8s, 320x320", "yolov8s", 320, "base"),
+    Row("YOLOv8m, 320x320", "yolov8m", 320, "base"),
     Row("YOLOv8n-seg, 640x640", "yolov8n-seg", 640, "base"),
     Row("YOLOv8n-pose, 640x640", "yolov8n-pose", 640, "base"),
+    Row("YOLOv8n-cls, 320x320", "yolov8n-cls", 320, "base"),
     Row("YOLOv8n-cls, 224x224", "yolov8n-cls", 224, "base"),
     Row("ResNet-18, 224x224", "resnet18", 224, "base"),
     Row("MobileNetV2, 224x224", "mobilenet_v2", 224, "base"),
     Row("YOLOv8n, 96x96", "yolov8n", 96, "small"),
-    Row("YOLOv8m, 96x96", "yolov8m", 96, "base"),
 )
 
 

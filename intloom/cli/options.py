@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from hw.spec.errors import UsageError
 from hw.spec.params import PRESETS
 from intloom.cache import Cache
 
@@ -29,6 +30,12 @@ def terminal_of(context: typer.Context) -> Terminal:
     found = context.find_object(Terminal)
     assert found is not None  # the entry point gives it to every context
     return found
+
+
+def check_least(option: str, number: int | None, least: int) -> None:
+    """Refuses a number, where one is given, below the least that the option takes."""
+    if number is not None and number < least:
+        raise UsageError(f"{option} must be at least {least}, not {number}")
 
 
 def cache_at(folder: Path | None) -> Cache:

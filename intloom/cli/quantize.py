@@ -11,6 +11,7 @@ import typer
 
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
+    DEFAULT_PERCENTILE,
     ActivationType,
     Calibration,
     Form,
@@ -55,7 +56,9 @@ def _run(
     method: Annotated[
         Calibration, typer.Option("--calibration-method", help="How ranges follow from samples.")
     ] = Calibration.MINMAX,
-    percentile: Annotated[float, typer.Option(help="For --calibration-method percentile.")] = 99.99,
+    percentile: Annotated[
+        float | None, typer.Option(help=f"For --calibration-method percentile; else {DEFAULT_PERCENTILE}.")
+    ] = None,
     head: Annotated[Head, typer.Option(help="Leave the detection tail float, or quantise the whole.")] = Head.FLOAT,
     samples: Annotated[int, typer.Option(metavar="N", help="Calibration images at most.")] = 8,
     seed: Annotated[int, typer.Option(metavar="S", help="Chooses synthetic images.")] = 0,

@@ -18,7 +18,7 @@ from sim.regress.runner import Summary, run_cases
 from sim.regress.suites import SUITES, suite
 
 from .console import Terminal, new_table
-from .options import AsJson, terminal_of
+from .options import AsJson, check_least, terminal_of
 
 _HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join(SUITES)}, all.
 
@@ -55,8 +55,7 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    if jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, not {jobs}")
+    check_least("--jobs", jobs, 1)
     cases = choose_cases(suite(suite_name), case or [])
     folder = output or Path("out/regress") / suite_name
     tools = Tools(compile=compile_graph, load_network=load_network)

@@ -12,10 +12,11 @@ import typer
 from rich.text import Text
 
 from hw.spec.errors import ExitCode, UsageError
+from intloom.arrays import Array
 from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.feeding import read_inputs
-from intloom.flow.host import Array, HostSide
+from intloom.flow.host import HostSide
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import (
     USUAL_MEMORY,
@@ -37,7 +38,7 @@ from sim.result import Progress, ProgressCallback
 from sim.rtl.job import MemorySettings
 
 from .console import Tell, Terminal, new_table
-from .options import AsJson, terminal_of
+from .options import AsJson, check_least, terminal_of
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
@@ -103,12 +104,11 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    _check_slicing(backend, bench, layers, tile, jobs, waves)
-    if layers is not None and output is not None:
-        raise UsageError("-o keeps whole runs: leave it or --layers out")
-    for option, number, least in (("--seed", seed, 0), ("--limit", limit, 1)):
-        if number is not None and number < least:
-            raise UsageError(f"{option} must be at least {least}, not {number}")
+    check_least("--seed", seed, 0)
+    check_least("--limit", limit, 1)
+    check_least("--jobs", jobs, 1)
+    _check_slicing(backend, layers, tile, output)
+    _check_waves(backend, bench, layers, waves)
     for what, folder in (("run folder", output), ("folder for waves", waves)):
         if folder is not None:
             check_folder(folder, what)
@@ -146,16 +146,18 @@ def _run(
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
-def _check_slicing(
-    backend: BackendName, bench: BenchName, layers: str | None, tile: int | None, jobs: int, waves: Path | None
-) -> None:
-    """Refuse options that contradict each other."""
-    if layers is not None and backend is not BackendName.RTL:
-        raise UsageError(f"--layers runs in RTL only, not with --backend {backend}")
+def _check_slicing(backend: BackendName, layers: str | None, tile: int | None, output: Path | None) -> None:
+    """Refuse what contradicts running chosen layers alone."""
     if tile is not None and layers is None:
         raise UsageError("--tile needs --layers to say of which layers")
-    if jobs < 1:
-        raise UsageError(f"--jobs must be at least 1, not {jobs}")
+    if layers is not None and backend is not BackendName.RTL:
+        raise UsageError(f"--layers runs in RTL only, not with --backend {backend}")
+    if layers is not None and output is not None:
+        raise UsageError("-o keeps whole runs: leave it or --layers out")
+
+
+def _check_waves(backend: BackendName, bench: BenchName, layers: str | None, waves: Path | None) -> None:
+    """Refuse waves of what has none."""
     if waves is not None and backend is not BackendName.RTL:
         raise UsageError(f"--waves are of RTL only, not of --backend {backend}")
     if waves is not None and (layers is not None or bench is BenchName.ICARUS):

@@ -14,11 +14,12 @@ from compiler.frontend import FoldedModel
 from compiler.ir import IntGraph
 from compiler.program.program import Program
 from hw.spec.arith import Match
+from intloom.arrays import Array
 from intloom.models import load_onnx
 from sim.golden import run_graph
 from sim.result import RunResult
 
-from .host import Array, Int8, run_with_outputs, stored_array
+from .host import Int8, run_with_outputs, stored_array
 
 GOLDEN = "golden"
 ONNXRUNTIME = "onnxruntime"

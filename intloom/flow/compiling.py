@@ -19,6 +19,7 @@ from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError, UsageError
 from hw.spec.params import HardwareParams, from_toml, preset
 from intloom.files import atomic_path, check_output
+from intloom.models import is_quantized, load_onnx
 
 DEFAULT_PRESET = "base"
 Tell = Callable[[str, int, int], None]
@@ -70,7 +71,7 @@ def compile_model(
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
     folded = fold_model(model, match=params.match)
-    if not folded.regions and not any("Quantize" in v.op or "QLinear" in v.op for v in folded.verdicts):
+    if not folded.regions and not is_quantized(v.op for v in folded.verdicts):
         raise UnsupportedError(f"{source} is not quantised: first run intloom quantize {source} -o QUANTISED.onnx")
     tell("fold", 1, 1)
     _ = folded.graph  # refuses a model of which nothing can be accelerated
@@ -102,8 +103,6 @@ def store(compiled: Compiled, source: Path, target: Path) -> None:
 
 
 def _copy_model(source: Path, target: Path) -> None:
-    from intloom.models import load_onnx
-
     model = load_onnx(source)
     if any(t.data_location for t in load_onnx(source, external_data=False).graph.initializer):
         target.write_bytes(model.SerializeToString(deterministic=True))

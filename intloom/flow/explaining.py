@@ -24,14 +24,15 @@ from numpy.typing import NDArray
 from compiler.frontend import FoldedModel
 from compiler.ir import IntGraph, Node
 from hw.spec.arith import Match
+from intloom.arrays import Array
+from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.preprocess import optimised
 from sim.golden import run_graph
 from sim.golden.registry import Context, operation
 from sim.golden.straying import strayed
 
-from .feeding import seeded_input
-from .host import Array, HostSide, Int8, open_session, run_session, with_outputs
+from .host import HostSide, Int8, open_session, run_session, with_outputs
 from .regions import all_inputs
 
 ONE_IN = 10_000

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 from hw.spec.errors import FileFormatError, UsageError
-from intloom.images import synthetic_image
-from intloom.pictures import PICTURE_SUFFIXES, read_picture
+from intloom.arrays import Array, check_real, load_arrays
+from intloom.images import seeded_input
+from intloom.pictures import PICTURE_SUFFIXES, read_tensor
 
-Array = NDArray[np.generic]
 Shapes = Mapping[str, tuple[int, ...]]
 
 
@@ -54,21 +52,13 @@ def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
     """
     if array.shape != shape:
         raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
-    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
-        raise UsageError(f"input {name!r} must hold real numbers, not {array.dtype}")
+    check_real(array, f"input {name!r}")
     if lost := int(np.isnan(array).sum()):
         # No integer stands for it: processors differ in what they make of one.
         raise UsageError(f"input {name!r} must hold numbers, but {lost} of its {array.size} values are NaN")
     with np.errstate(over="ignore"):
         # What is too large for float32 becomes infinite, which has the same code: the largest.
         return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
-
-
-def seeded_input(shape: tuple[int, ...], seed: int) -> Array:
-    """A synthetic picture for an image input, normal noise for any other."""
-    if len(shape) == 4:
-        return synthetic_image(shape[2], shape[3], seed, shape[1])[None]
-    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
 
 
 def _read_word(word: str, shapes: Shapes) -> dict[str, Array]:
@@ -89,12 +79,10 @@ def _read_word(word: str, shapes: Shapes) -> dict[str, Array]:
 
 def _read_file(path: Path, shape: tuple[int, ...]) -> Array:
     if path.suffix.lower() in PICTURE_SUFFIXES:
-        if len(shape) != 4 or shape[1] != 3:
-            raise UsageError(f"picture {path} needs an input of shape [1, 3, H, W], not {list(shape)}")
-        return read_picture(path, shape[2], shape[3]).tensor
+        return read_tensor(path, shape)
     if path.suffix not in (".npy", ".npz"):
         raise UsageError(f"input {path} must be .npy, .npz or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})")
-    loaded = _load(path)
+    loaded = load_arrays(path, "input")
     if isinstance(loaded, dict):
         if len(loaded) != 1:
             raise UsageError(f"{path} must hold one array, not {len(loaded)}")
@@ -103,7 +91,7 @@ def _read_file(path: Path, shape: tuple[int, ...]) -> Array:
 
 
 def _read_archive(path: Path, shapes: Shapes) -> dict[str, Array]:
-    arrays = _load(path)
+    arrays = load_arrays(path, "input")
     if not isinstance(arrays, dict):
         raise FileFormatError(f"input {path} must be a .npz archive")
     if len(arrays) == 1 and len(shapes) == 1:
@@ -111,12 +99,3 @@ def _read_archive(path: Path, shapes: Shapes) -> dict[str, Array]:
     if unknown := sorted(set(arrays) - set(shapes)):
         raise UsageError(f"{path} holds {unknown[0]!r}, but the inputs are {', '.join(shapes)}")
     return arrays
-
-
-def _load(path: Path) -> Array | dict[str, Array]:
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        return loaded if isinstance(loaded, np.ndarray) else dict(loaded)
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
-        raise FileFormatError(f"input {path} cannot be read: {reason}") from None

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from compiler.frontend import FoldedModel, Quant
 from compiler.program.program import Program, Role
 from hw.spec.errors import ModelError, UsageError
+from intloom.arrays import Array
 
-Array = NDArray[np.generic]
 Int8 = NDArray[np.int8]
 Int8s = dict[str, Int8]
 

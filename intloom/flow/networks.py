@@ -13,6 +13,7 @@ from hw.spec.arith import Match
 from hw.spec.temporary import temporary_folder
 from intloom.cache import Cache, Recipe
 from intloom.files import write_bytes
+from intloom.images import seeded_input
 from intloom.preprocess import tool_versions
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.zoo import build
@@ -21,7 +22,6 @@ from sim.result import Arrays
 
 from .checking import check_onnxruntime
 from .explaining import explain
-from .feeding import seeded_input
 from .host import HostSide
 from .regions import all_inputs
 

@@ -18,13 +18,13 @@ from compiler.program.program import Program
 from hw.spec.isa import QUEUED_UNITS, Unit, disassemble
 from hw.spec.params import PRESETS
 from hw.spec.regs import Stall, stall_counter
+from intloom.arrays import Array
 from intloom.files import atomic_path, write_text
 from intloom.report.page import RECORD, TIMELINE
 from sim.result import RunResult
 from sim.trace import Event, events, write_chrome, write_csv
 
 from .checking import Check
-from .host import Array
 
 CSV = "layers.csv"
 TRACE = "trace.json"

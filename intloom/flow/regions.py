@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 
 from compiler.frontend import FoldedModel
 from hw.spec.arith import Match
+from intloom.arrays import Array
 from sim.golden import run_graph
 
-from .host import Array, HostSide, Int8, Int8s
+from .host import HostSide, Int8, Int8s
 
 Runner = Callable[[int, Mapping[str, Int8]], Mapping[str, Int8]]
 """Runs a region, given by its number, on its inputs."""

@@ -10,6 +10,7 @@ from typing import Any
 
 from compiler.program.program import Program
 from hw.spec.errors import UsageError
+from intloom.arrays import Array
 from intloom.files import read_bytes
 from sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
 from sim.compare.divergence import Divergence, find_divergence
@@ -25,7 +26,7 @@ from .bundle import Bundle
 from .checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, seen_through
 from .explaining import Explanation, explain
 from .feeding import as_input
-from .host import Array, HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
+from .host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from .record import make_record, make_timeline, trace_events, write_run
 from .regions import Runner, run_regions
 

@@ -60,6 +60,7 @@ def _member(name: str, kind: type[StrEnum], value: str) -> StrEnum:
     return kind(value)
 
 
+DEFAULT_PERCENTILE = 99.99
 _MOST_SAMPLES = 10_000
 """All are in memory at once, and a range is settled long before."""
 
@@ -75,7 +76,8 @@ class QuantizeOptions:
     head: Head = Head.FLOAT
     samples: int = 8
     """Images used at most."""
-    percentile: float = 99.99
+    percentile: float | None = None
+    """Share of values inside the range, for calibration by percentile only; None is `DEFAULT_PERCENTILE`."""
     seed: int = 0
     """Chooses the synthetic images."""
     exclude: tuple[str, ...] = ()
@@ -90,7 +92,9 @@ class QuantizeOptions:
                 raise UsageError(f"{name} must be a whole number, not {getattr(self, name)!r}")
         if not 1 <= self.samples <= _MOST_SAMPLES:
             raise UsageError(f"samples must be from 1 to {_MOST_SAMPLES}, not {self.samples}")
-        if not 50.0 < self.percentile <= 100.0:
+        if self.percentile is not None and self.calibration is not Calibration.PERCENTILE:
+            raise UsageError(f"percentile is for calibration by percentile, not {self.calibration}: leave it out")
+        if self.percentile is not None and not 50.0 < self.percentile <= 100.0:
             raise UsageError(f"percentile must be above 50 and at most 100, not {self.percentile}")
         if self.seed < 0:
             raise UsageError(f"seed must not be negative, not {self.seed}")

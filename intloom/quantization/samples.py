@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +11,9 @@ import onnx
 from numpy.typing import NDArray
 
 from hw.spec.errors import FileFormatError, UsageError
-from intloom.images import synthetic_image
-from intloom.pictures import PICTURE_SUFFIXES, read_picture
+from intloom.arrays import Array, check_real, load_arrays
+from intloom.images import seeded_input
+from intloom.pictures import PICTURE_SUFFIXES, read_tensor
 
 FloatArray = NDArray[np.float32]
 
@@ -58,7 +58,7 @@ def load_samples(spec: InputSpec, source: Path | None, count: int, seed: int) ->
         An array has the wrong shape, or pictures are given to an input that is no image.
     """
     if source is None:
-        return [_synthetic(spec, seed * 1000 + i) for i in range(count)]
+        return [seeded_input(spec.shape, seed * 1000 + i) for i in range(count)]
     samples: list[FloatArray] = []
     for sample in _read(spec, source):
         samples.append(sample)
@@ -67,13 +67,6 @@ def load_samples(spec: InputSpec, source: Path | None, count: int, seed: int) ->
     if not samples:
         raise FileFormatError(f"calibration {source} must hold pictures or .npy arrays, but holds none")
     return samples
-
-
-def _synthetic(spec: InputSpec, seed: int) -> FloatArray:
-    if len(spec.shape) == 4:
-        _, channels, height, width = spec.shape
-        return synthetic_image(height, width, seed, channels)[None]
-    return np.random.default_rng(seed).normal(size=spec.shape).astype(np.float32)
 
 
 def _read(spec: InputSpec, source: Path) -> Iterator[FloatArray]:
@@ -89,42 +82,33 @@ def _read(spec: InputSpec, source: Path) -> Iterator[FloatArray]:
 
 def _read_file(spec: InputSpec, path: Path) -> Iterator[FloatArray]:
     if path.suffix.lower() in PICTURE_SUFFIXES:
-        if len(spec.shape) != 4 or spec.shape[1] != 3:
-            raise UsageError(f"picture {path} needs an input of shape [1, 3, H, W], not {list(spec.shape)}")
-        yield read_picture(path, spec.shape[2], spec.shape[3]).tensor
+        yield read_tensor(path, spec.shape)
         return
     if path.suffix not in (".npy", ".npz"):
         raise FileFormatError(f"calibration {path} must be a folder, a picture, .npy or .npz")
-    try:
-        loaded = np.load(path, allow_pickle=False)
-        array = _choose(loaded, spec, path) if path.suffix == ".npz" else loaded
-    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
-        raise FileFormatError(f"calibration {path} cannot be read: {error}") from None
-    yield from _split_batch(array, spec, path)
+    loaded = load_arrays(path, "calibration")
+    yield from _split_batch(_choose(loaded, spec, path) if isinstance(loaded, dict) else loaded, spec, path)
 
 
-def _choose(archive: np.lib.npyio.NpzFile, spec: InputSpec, path: Path) -> NDArray[np.float32]:
-    if spec.name in archive:
-        chosen: NDArray[np.float32] = archive[spec.name]
-        return chosen
-    if len(archive.files) != 1:
-        raise UsageError(f"{path} must hold an array {spec.name!r}: it has {', '.join(archive.files) or 'none'}")
-    only: NDArray[np.float32] = archive[archive.files[0]]
-    return only
+def _choose(arrays: dict[str, Array], spec: InputSpec, path: Path) -> Array:
+    if spec.name in arrays:
+        return arrays[spec.name]
+    if len(arrays) != 1:
+        raise UsageError(f"{path} must hold an array {spec.name!r}: it has {', '.join(arrays) or 'none'}")
+    return next(iter(arrays.values()))
 
 
-def _split_batch(array: NDArray[np.float32], spec: InputSpec, path: Path) -> Iterator[FloatArray]:
+def _split_batch(array: Array, spec: InputSpec, path: Path) -> Iterator[FloatArray]:
     if array.shape == spec.shape[1:]:
         array = array[None]
     if array.shape[1:] != spec.shape[1:]:
         raise UsageError(f"{path} must hold arrays of shape {list(spec.shape)}, not {list(array.shape)}")
-    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
-        raise UsageError(f"{path} must hold real numbers, not {array.dtype}")
+    check_real(array, str(path))
     with np.errstate(over="ignore"):
         # What is too large for float32 becomes infinite, which the next line finds.
-        array = array.astype(np.float32)
-    if wild := array.size - int(np.isfinite(array).sum()):
-        raise UsageError(f"{path} must hold finite float32 numbers, but {wild} of {array.size} are not: leave it out")
+        floats = array.astype(np.float32)
+    if wild := floats.size - int(np.isfinite(floats).sum()):
+        raise UsageError(f"{path} must hold finite float32 numbers, but {wild} of {floats.size} are not: leave it out")
     step = spec.shape[0]
-    for start in range(0, array.shape[0] - step + 1, step):
-        yield np.ascontiguousarray(array[start : start + step])
+    for start in range(0, floats.shape[0] - step + 1, step):
+        yield np.ascontiguousarray(floats[start : start + step])

@@ -15,10 +15,10 @@ import onnx
 from hw.spec.errors import ModelError, UnsupportedError, UsageError
 from intloom.cache import Cache
 from intloom.files import atomic_path, check_output
-from intloom.models import load_onnx
+from intloom.models import is_quantized, load_onnx, operators
 from intloom.preprocess import Optimizer, Preprocessed, preprocess
 
-from .options import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales
+from .options import DEFAULT_PERCENTILE, ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales
 from .samples import FloatArray, image_input, load_samples
 from .snr import TensorNoise, measure_noise
 from .tail import float_tail
@@ -80,6 +80,8 @@ def quantize(
     started = time.perf_counter()
     source, target = Path(source), Path(target)
     check_output(target, source)
+    if is_quantized(operators(load_onnx(source, external_data=False))):
+        raise UnsupportedError(f"{source} is quantised already: give its float original, or compile it as it is")
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     if calibration is None:
@@ -87,8 +89,6 @@ def quantize(
     report("preprocess", 0, 1)
     prepared = preprocess(source, optimizer, cache)
     model = load_onnx(prepared.path)
-    if any("QuantizeLinear" in node.op_type or "QLinear" in node.op_type for node in model.graph.node):
-        raise UnsupportedError(f"{source} is quantised already: give its float original, or compile it as it is")
     samples = load_samples(
         image_input(model), None if calibration is None else Path(calibration), options.samples, options.seed
     )
@@ -157,7 +157,7 @@ def _run_quantizer(
     reader_class = type("Reader", (_Reader, CalibrationDataReader), {})
     extra = {"ForceQuantizeNoInputCheck": True}
     if options.calibration is Calibration.PERCENTILE:
-        extra["CalibPercentile"] = options.percentile  # type: ignore[assignment]  # one dictionary holds values of many types
+        extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE  # type: ignore[assignment]  # one dictionary holds values of many types
     unsigned = options.activations is ActivationType.UINT8
     try:
         with _quiet():

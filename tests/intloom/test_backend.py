@@ -68,3 +68,15 @@ def test_a_model_without_opset_and_wrong_counts_are_refused_by_name():
         backend.prepare(onnx.ModelProto())
     with pytest.raises(UsageError, match="Add has 2 inputs, not 1"):
         backend.run_node(onnx.helper.make_node("Add", ["a", "b"], ["c"]), [np.zeros(3)])
+
+
+def test_an_input_of_the_wrong_shape_or_missing_is_refused_by_name():
+    ends = [onnx.helper.make_tensor_value_info(n, onnx.TensorProto.INT8, [3]) for n in ("x", "y")]
+    node = onnx.helper.make_node("Max", ["x"], ["y"])
+    model = onnx.helper.make_model(
+        onnx.helper.make_graph([node], "g", ends[:1], ends[1:]), opset_imports=[onnx.helper.make_opsetid("", 21)]
+    )
+    with pytest.raises(UsageError, match=r"input 'x' must have shape \[3\], not \[4\]"):
+        backend.run_model(model, [np.zeros(4, np.int8)])
+    with pytest.raises(UsageError, match="input 'x' of the model is missing"):
+        backend.run_model(model, {"z": np.zeros(3, np.int8)})

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from hw.fpga.flow import step_of
-from hw.fpga.report import CriticalPath, Resource, check_fit, read_report, read_utilisation
-from hw.spec.errors import CapacityError
+from hw.fpga.report import CriticalPath, Resource, TooLargeError, check_fit, read_reports, read_utilisation
 
 LOG = """\
 Info: Device utilisation:
@@ -34,9 +33,10 @@ def test_the_log_tells_what_is_used(tmp_path: Path) -> None:
 
 def test_a_design_that_does_not_fit_is_refused_with_figures(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(LOG)
-    with pytest.raises(CapacityError, match=r"LUT 26001, but 24288 are there .*DSP 24 of 28") as caught:
+    with pytest.raises(TooLargeError, match=r"LUT 26001, but 24288 are there .*DSP 24 of 28") as caught:
         check_fit(read_utilisation(tmp_path / "log"), "LFE5U-25F")
     assert "LFE5U-25F" in str(caught.value)
+    assert caught.value.used["RAM"] == Resource(50, 56)
     check_fit({"LUT": Resource(3, 3)}, "LFE5U-25F")
 
 
@@ -60,10 +60,12 @@ def test_the_slowest_path_inside_the_clock_is_named(tmp_path: Path) -> None:
             {"from": "posedge clk", "to": "posedge clk", "path": slow},
         ],
     }
-    (tmp_path / "report.json").write_text(json.dumps(report))
-    result = read_report(tmp_path / "report.json", "LFE5U-25F", 60.0)
+    faster = {**report, "fmax": {"clk": {"achieved": 130.0}}, "critical_paths": []}
+    (tmp_path / "6.json").write_text(json.dumps(report))
+    (tmp_path / "8.json").write_text(json.dumps(faster))
+    result = read_reports({6: tmp_path / "6.json", 8: tmp_path / "8.json"}, "LFE5U-25F", 60.0)
     assert result.path == CriticalPath("npu.mac.count", "npu.mac.total", 3.5, 2.5, 1)
-    assert (result.mhz, result.used["DSP"]) == (101.5, Resource(2, 9))
+    assert (result.mhz, result.used["DSP"]) == ({6: 101.5, 8: 130.0}, Resource(2, 9))
 
 
 @pytest.mark.parametrize(

@@ -5,16 +5,17 @@ from __future__ import annotations
 from hw.spec.params import preset
 
 NANO = preset("nano")
+_WIDE = NANO.replace(rows=4, cols=8, weight_kib=64)
 OUTPUT_SHAPES = {
     "nano": NANO,
     "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64),
-    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
+    "wide": _WIDE,
     "whole": NANO.replace(lanes=4),
 }
 """For what drains and writes: words wider and narrower than a block, and one group a pixel."""
 WEIGHT_SHAPES = {
     "nano": NANO,
-    "wide": NANO.replace(rows=4, cols=8, weight_kib=64),
+    "wide": _WIDE,
     "deep": NANO.replace(rows=16, cols=4, axi_data_bits=128, weight_kib=64),
     "base": preset("base"),
 }

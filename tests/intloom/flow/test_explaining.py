@@ -11,8 +11,8 @@ from compiler.ir import Conv, IntGraph
 from hw.spec.arith import Match
 from intloom.flow.checking import check_onnxruntime
 from intloom.flow.explaining import Explanation, LayerVerdict, explain, float_nodes, visible_parts
-from intloom.flow.feeding import seeded_input
 from intloom.flow.host import HostSide
+from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.quantization import ActivationType
 from sim.golden import run_graph

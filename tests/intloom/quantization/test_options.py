@@ -15,8 +15,18 @@ def test_plain_words_are_the_choices_they_name():
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"form": "qqq"}, {"head": None}, {"weights": 5}, {"samples": "many"}, {"seed": 1.5}, {"samples": 0}, {"seed": -1}],
+    [
+        {"form": "qqq"},
+        {"head": None},
+        {"weights": 5},
+        {"samples": "many"},
+        {"seed": 1.5},
+        {"samples": 0},
+        {"seed": -1},
+        {"percentile": 99.0},
+        {"calibration": "percentile", "percentile": 40.0},
+    ],
 )
 def test_wrong_ones_are_refused_by_name(wrong):
-    with pytest.raises(UsageError, match=next(iter(wrong))):
+    with pytest.raises(UsageError, match=list(wrong)[-1]):
         QuantizeOptions(**wrong)

@@ -1,0 +1,44 @@
+"""Arrays in the user's .npy and .npz files."""
+
+from __future__ import annotations
+
+import zipfile
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from hw.spec.errors import FileFormatError, UsageError
+
+Array = NDArray[np.generic]
+
+
+def load_arrays(path: Path, what: str) -> Array | dict[str, Array]:
+    """The array of a .npy file, or the arrays of a .npz archive by name; `what` says in errors what they are for.
+
+    Raises
+    ------
+    FileFormatError
+        The file cannot be read, or holds no plain arrays.
+    """
+    try:
+        loaded = np.load(path, allow_pickle=False)
+        if isinstance(loaded, np.ndarray):
+            return loaded
+        with loaded:
+            return dict(loaded)
+    except (OSError, ValueError, EOFError, zipfile.BadZipFile) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else error
+        raise FileFormatError(f"{what} {path} cannot be read: {reason}") from None
+
+
+def check_real(array: Array, what: str) -> None:
+    """Refuses an array of text, complex numbers or truth values; `what` names it.
+
+    Raises
+    ------
+    UsageError
+        Its values are no real numbers.
+    """
+    if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
+        raise UsageError(f"{what} must hold real numbers, not {array.dtype}")
