@@ -28,18 +28,23 @@ def run(arguments: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     terminal = open_terminal(verbosity)
     try:
-        command = typer.main.get_command(build_app(words))
         with prompt_interrupt():
-            result = command.main(args=words or ["--help"], prog_name="intloom", standalone_mode=False, obj=terminal)
-            sys.stdout.flush()
+            return _run_command(words, terminal)
+    finally:
+        close_terminal()
+
+
+def _run_command(words: list[str], terminal: Terminal) -> int:
+    try:
+        command = typer.main.get_command(build_app(words))
+        result = command.main(args=words or ["--help"], prog_name="intloom", standalone_mode=False, obj=terminal)
+        sys.stdout.flush()
         if result == ExitCode.INTERRUPTED:
             # Typer swallows the KeyboardInterrupt of a command and gives this instead.
             return _explain(KeyboardInterrupt(), terminal)
         return int(result or ExitCode.OK)
     except BaseException as error:  # noqa: BLE001  # the one place where errors become exit codes
         return _explain(error, terminal)
-    finally:
-        close_terminal()
 
 
 def _open_closed_streams() -> None:

@@ -10,12 +10,15 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from types import FrameType
 
 from hw.spec.errors import ExitCode
 from hw.spec.temporary import remove_remembered
 
-_PATIENCE = 1.2
+_PATIENCE = 1.0
 """Seconds that a command has to clean up by itself."""
+_CHILDREN_PATIENCE = 0.8
+"""Seconds that its children have for that. Together they stay below two."""
 
 
 @contextmanager
@@ -27,7 +30,7 @@ def prompt_interrupt() -> Iterator[None]:
     watcher, wake = socket.socketpair()
     wake.setblocking(False)
     before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-    handlers = {n: signal.signal(n, signal.default_int_handler) for n in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {n: signal.signal(n, _interrupt_once) for n in (signal.SIGINT, signal.SIGTERM)}
     finished = threading.Event()
     threading.Thread(target=_watch, args=(watcher, finished), daemon=True).start()
     try:
@@ -38,6 +41,18 @@ def prompt_interrupt() -> Iterator[None]:
         for number, handler in handlers.items():
             signal.signal(number, handler)
         wake.close()
+
+
+def _interrupt_once(_number: int, _frame: FrameType | None) -> None:
+    # A second Ctrl-C must not cut short the cleaning up after the first: that has an end of its own.
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, _stay)
+    raise KeyboardInterrupt
+
+
+def _stay(_number: int, _frame: FrameType | None) -> None:
+    # A handler rather than SIG_IGN, which children would inherit.
+    return
 
 
 def _watch(watcher: socket.socket, finished: threading.Event) -> None:
@@ -57,11 +72,22 @@ def end_children() -> None:
     family = _descendants(os.getpid())
     for number in family:
         _signal(number, signal.SIGTERM)
-    deadline = time.monotonic() + 0.5
-    while time.monotonic() < deadline and any(Path(f"/proc/{n}").exists() for n in family):
+    deadline = time.monotonic() + _CHILDREN_PATIENCE
+    while time.monotonic() < deadline and any(_is_ending(n) for n in family):
         time.sleep(0.02)
     for number in family:
         _signal(number, signal.SIGKILL)
+
+
+def _is_ending(number: int) -> bool:
+    """Whether a process lives and has heard SIGTERM; multiprocessing's own helper, for one, is deaf to it."""
+    try:
+        lines = Path(f"/proc/{number}/status").read_text().splitlines()
+    except OSError:
+        return False
+    fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
+    deaf = int(fields["SigIgn"], 16) >> (signal.SIGTERM - 1) & 1
+    return not deaf and not fields["State"].startswith("Z")
 
 
 def _signal(number: int, kind: signal.Signals) -> None:

@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
@@ -17,6 +14,7 @@ from hw.spec.errors import EnvironmentFault, UsageError
 from .case import Case, CaseResult, Outcome, Tools
 from .execute import execute
 from .store import Store
+from .worker import clean_up_when_ended, execute_or_end
 
 _RETRIES = 5
 """How often Dask runs a case anew whose worker died."""
@@ -109,27 +107,14 @@ def _here(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult
 def _side_by_side(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[CaseResult]:
     # Fresh processes: forking one that holds threads (numpy, onnxruntime) may deadlock.
     context = multiprocessing.get_context("spawn")
-    with ProcessPoolExecutor(jobs, mp_context=context, initializer=_clean_up_when_ended) as pool:
-        futures = [pool.submit(_execute_or_end, case, tools) for case in cases]
+    with ProcessPoolExecutor(jobs, mp_context=context, initializer=clean_up_when_ended) as pool:
+        futures = [pool.submit(execute_or_end, case, tools) for case in cases]
         try:
             for future in as_completed(futures):
                 yield future.result()
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-
-
-def _clean_up_when_ended() -> None:
-    """In a worker: whoever ends it from outside lets its blocks remove their temporary files first."""
-    signal.signal(signal.SIGTERM, lambda number, _frame: sys.exit(128 + number))
-
-
-def _execute_or_end(case: Case, tools: Tools) -> CaseResult:
-    """One case in a worker, which ends when it is told to: the pool would make a result of that and go on."""
-    try:
-        return execute(case, tools)
-    except SystemExit as end:
-        os._exit(int(end.code or 0))
 
 
 def _alone(case: Case, tools: Tools) -> CaseResult:

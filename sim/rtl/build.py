@@ -130,6 +130,9 @@ def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
         if _intact(folder) and hold(folder):
             os.utime(folder)
             return Build(folder / BINARY, 0.0, True, key)
+        for left in home.glob(f".{key}.*"):
+            # Of a maker that was killed: a living one would hold the lock.
+            shutil.rmtree(left, ignore_errors=True)
         with temporary_folder(f".{key}.", home) as work:
             ready = work / "ready"
             ready.mkdir()

@@ -16,6 +16,7 @@ from hw.spec.errors import ExitCode
 from intloom.cache import Cache
 from intloom.cli import main
 from intloom.housekeeping import Kind, items
+from tests.support.signals import disturb
 
 PATIENCE = 2.0
 
@@ -139,6 +140,15 @@ def test_regress(tmp_path, rng, jobs):
     results = tmp_path / "out" / "results.jsonl"
     for line in results.read_text().splitlines() if results.exists() else ():
         assert json.loads(line)["outcome"] == "pass"
+
+
+@pytest.mark.parametrize("first", [signal.SIGINT, signal.SIGTERM])
+def test_a_second_interrupt_does_not_cut_the_cleaning_up_short(tmp_path, first):
+    setup = "from intloom.cli.interrupt import prompt_interrupt"
+    end = disturb(setup, "prompt_interrupt()", [first, signal.SIGINT, signal.SIGTERM], tmp_path)
+    assert end.said == ["working", "cleaning up", "clean"]
+    assert end.code != ExitCode.OK
+    assert not end.left
 
 
 @pytest.mark.slow

@@ -66,6 +66,14 @@ def test_broken_verilog_is_refused_with_verilators_message_and_leaves_nothing(ca
     assert not leftovers(cache)
 
 
+def test_what_a_killed_build_left_goes_with_the_next_of_its_kind(cache):
+    plan, other = tiny("module t(input e); endmodule\n"), tiny("module t(input f); endmodule\n")
+    for name in (f".{plan.name}-{p.key(toolchain())}.abc" for p in (plan, other)):
+        (cache / "builds" / name / "obj").mkdir(parents=True)
+    build(plan)
+    assert leftovers(cache) == [f".{other.name}-{other.key(toolchain())}.abc"], "the other's maker may be at work"
+
+
 def _build_in_process(queue):
     queue.put(build(tiny("module t(input c); endmodule\n")).cached)
 
