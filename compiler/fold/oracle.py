@@ -17,18 +17,17 @@ from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError
 
 from ..importer import Array, Model, to_bytes
+from ..reference import session_options
 
 Bytes = NDArray[np.int8]
+_NOTHING = 4
+"""Of the runtime's messages; what it cannot evaluate is an error of ours."""
 
 
 @cache
 def _options(optimised: bool) -> onnxruntime.SessionOptions:
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.inter_op_num_threads = 1
-    options.log_severity_level = 4
-    levels = onnxruntime.GraphOptimizationLevel
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
+    options = session_options(optimised=optimised, threads=1)
+    options.log_severity_level = _NOTHING
     return options
 
 

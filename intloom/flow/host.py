@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from compiler.frontend import FoldedModel, Quant
 from compiler.program.program import Program, Role
+from compiler.reference import session_options
 from hw.spec.errors import ModelError, UsageError
 from intloom.arrays import Array
 
@@ -21,10 +22,8 @@ Int8s = dict[str, Int8]
 
 def open_session(model: bytes) -> ort.InferenceSession:
     """An onnxruntime session on the CPU with its default optimisation, silent."""
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
     try:
-        return ort.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        return ort.InferenceSession(model, session_options(), providers=["CPUExecutionProvider"])
     except Exception as error:
         # onnxruntime's own exceptions share no documented base.
         raise ModelError(f"onnxruntime cannot load the model: {' '.join(str(error).split())}") from error

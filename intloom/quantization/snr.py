@@ -11,6 +11,8 @@ import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
+from compiler.reference import session_options
+
 from .samples import FloatArray
 
 
@@ -95,9 +97,7 @@ def _run(model: onnx.ModelProto, names: list[str], sample: FloatArray) -> list[N
     del copy.graph.output[:]
     present = {i.name for i in model.graph.input}
     copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
-    options = ort.SessionOptions()
-    options.log_severity_level = 3
-    session = ort.InferenceSession(copy.SerializeToString(), options, providers=["CPUExecutionProvider"])
+    session = ort.InferenceSession(copy.SerializeToString(), session_options(), providers=["CPUExecutionProvider"])
     feed = {model.graph.input[0].name: sample}
     values = dict(zip((o.name for o in session.get_outputs()), session.run(None, feed), strict=True))
     return [values.get(n, sample) for n in names]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from compiler.frontend import FoldedModel, fold_model
 from compiler.importer import from_proto
+from compiler.reference import session_options
 from hw.spec.arith import Match
 from intloom.flow.explaining import LayerJudge, LayerVerdict
 from intloom.flow.host import HostSide
@@ -38,11 +39,7 @@ def run_onnxruntime(
     model: bytes, feeds: dict[str, Array], names: list[str], *, optimised: bool = True
 ) -> dict[str, Array]:
     """Some values of a model, by onnxruntime with its default optimisations or with none."""
-    options = onnxruntime.SessionOptions()
-    options.intra_op_num_threads = 1
-    options.log_severity_level = 4
-    levels = onnxruntime.GraphOptimizationLevel
-    options.graph_optimization_level = levels.ORT_ENABLE_ALL if optimised else levels.ORT_DISABLE_ALL
+    options = session_options(optimised=optimised, threads=1)
     session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
     wanted = {i.name for i in session.get_inputs()}
     return dict(zip(names, session.run(names, {k: v for k, v in feeds.items() if k in wanted}), strict=True))
