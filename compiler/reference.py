@@ -1,21 +1,40 @@
-"""onnxruntime as the outside reference: quiet, and with whole sums on every processor."""
+"""onnxruntime as the outside reference: silent, and with whole sums on every processor."""
 
 from __future__ import annotations
 
+from functools import cache
+
 import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
-_ERRORS_ONLY = 3
+_SILENT = 4
+_WHOLE_SUMS = ("session.x64quantprecision", "1")
+"""Else, on x86 without VNNI, products of unsigned and signed bytes are added in pairs, which saturates."""
+_PLAIN_LAYOUT = ("optimization.disable_specified_optimizers", "NhwcTransformer")
 
 
-def session_options(*, optimised: bool = True, threads: int = 0) -> onnxruntime.SessionOptions:
-    """Options of a session whose integers are ONNX's; with its default optimisations or none, `threads` 0: its choice.
+def open_session(model: bytes, *, optimised: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
+    """A session on the CPU, with onnxruntime's default optimisations or none; `threads` 0 leaves their number to it.
 
-    On x86 without VNNI onnxruntime multiplies unsigned by signed bytes with an instruction that saturates each sum of
-    two products. Asked for whole sums its optimisations avoid that; elsewhere the entry changes nothing.
+    Where the processor has VNNI neither entry changes a result. Where it has not, onnxruntime lacks kernels for what it
+    itself makes of convolutions of signed bytes, be it asked for whole sums or for its own layout. Their sums are whole
+    anyhow.
     """
+    try:
+        return _session(model, _options(_WHOLE_SUMS, optimised, threads))
+    except NoKernel:
+        return _session(model, _options(_PLAIN_LAYOUT, optimised, threads))
+
+
+def _session(model: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:
+    return onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+
+
+@cache
+def _options(entry: tuple[str, str], optimised: bool, threads: int) -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
-    options.add_session_config_entry("session.x64quantprecision", "1")
-    options.log_severity_level = _ERRORS_ONLY
+    options.add_session_config_entry(*entry)
+    options.log_severity_level = _SILENT
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     if not optimised:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL

@@ -15,11 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-import onnxruntime as ort
 from numpy.typing import NDArray
 
 import intloom
-from compiler.reference import session_options
+from compiler.reference import open_session
 from hw.spec.errors import IntloomError
 from intloom.images import synthetic_image
 from intloom.pictures import Picture, draw_boxes, letterbox, read_picture
@@ -67,7 +66,7 @@ def infer(program: Path, backend: str, image: Floats) -> Floats:
     """The network's first output for one image."""
     if backend == "onnxruntime":
         model = program.with_name(f"{program.name}.onnx")
-        session = ort.InferenceSession(str(model), session_options(), providers=["CPUExecutionProvider"])
+        session = open_session(model.read_bytes())
         whole: Floats = session.run(None, {session.get_inputs()[0].name: image})[0]
         return whole
     npu = intloom.Session(program, backend=backend)

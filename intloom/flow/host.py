@@ -10,9 +10,9 @@ import onnx
 import onnxruntime as ort
 from numpy.typing import NDArray
 
+from compiler import reference
 from compiler.frontend import FoldedModel, Quant
 from compiler.program.program import Program, Role
-from compiler.reference import session_options
 from hw.spec.errors import ModelError, UsageError
 from intloom.arrays import Array
 
@@ -23,7 +23,7 @@ Int8s = dict[str, Int8]
 def open_session(model: bytes) -> ort.InferenceSession:
     """An onnxruntime session on the CPU with its default optimisation, silent."""
     try:
-        return ort.InferenceSession(model, session_options(), providers=["CPUExecutionProvider"])
+        return reference.open_session(model)
     except Exception as error:
         # onnxruntime's own exceptions share no documented base.
         raise ModelError(f"onnxruntime cannot load the model: {' '.join(str(error).split())}") from error

@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from compiler.reference import session_options
+from compiler.reference import open_session
 
 from .samples import FloatArray
 
@@ -97,7 +96,7 @@ def _run(model: onnx.ModelProto, names: list[str], sample: FloatArray) -> list[N
     del copy.graph.output[:]
     present = {i.name for i in model.graph.input}
     copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
-    session = ort.InferenceSession(copy.SerializeToString(), session_options(), providers=["CPUExecutionProvider"])
+    session = open_session(copy.SerializeToString())
     feed = {model.graph.input[0].name: sample}
     values = dict(zip((o.name for o in session.get_outputs()), session.run(None, feed), strict=True))
     return [values.get(n, sample) for n in names]

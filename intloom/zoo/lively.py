@@ -11,11 +11,10 @@ from dataclasses import replace
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from compiler.reference import session_options
+from compiler.reference import open_session
 from intloom.images import synthetic_batch
 
 from .builder import IR_VERSION, OPSET, Builder, Layer
@@ -54,7 +53,7 @@ def _targets(layer: Layer, channels: int, seed: int) -> tuple[NDArray[np.float64
 
 def _measure(builder: Builder) -> list[tuple[NDArray[np.float64], NDArray[np.float64]]]:
     model, names = _instrumented(builder)
-    session = ort.InferenceSession(model.SerializeToString(), session_options(), providers=["CPUExecutionProvider"])
+    session = open_session(model.SerializeToString())
     shape = [d.dim_value for d in builder.inputs[0].type.tensor_type.shape.dim]
     images = synthetic_batch(_BATCH, shape[2], shape[3], builder.seed, shape[1])
     values = session.run(names, {builder.inputs[0].name: images})

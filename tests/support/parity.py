@@ -7,12 +7,11 @@ from typing import Any
 
 import numpy as np
 import onnx
-import onnxruntime
 from numpy.typing import NDArray
 
 from compiler.frontend import FoldedModel, fold_model
 from compiler.importer import from_proto
-from compiler.reference import session_options
+from compiler.reference import open_session
 from hw.spec.arith import Match
 from intloom.flow.explaining import LayerJudge, LayerVerdict
 from intloom.flow.host import HostSide
@@ -39,8 +38,7 @@ def run_onnxruntime(
     model: bytes, feeds: dict[str, Array], names: list[str], *, optimised: bool = True
 ) -> dict[str, Array]:
     """Some values of a model, by onnxruntime with its default optimisations or with none."""
-    options = session_options(optimised=optimised, threads=1)
-    session = onnxruntime.InferenceSession(model, options, ["CPUExecutionProvider"])
+    session = open_session(model, optimised=optimised, threads=1)
     wanted = {i.name for i in session.get_inputs()}
     return dict(zip(names, session.run(names, {k: v for k, v in feeds.items() if k in wanted}), strict=True))
 

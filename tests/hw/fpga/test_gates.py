@@ -19,6 +19,8 @@ from sim.regress.graphs import make_graph
 from sim.regress.suites import suite
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
+PARAMS = preset("nano").replace(weight_kib=32)
+"""A weight memory of 8,192 words: the larger presets' takes RAMs in another way than those of fewer words."""
 
 
 def _without_open_ports(module: dict[str, Any]) -> int:
@@ -31,7 +33,7 @@ def _without_open_ports(module: dict[str, Any]) -> int:
 @pytest.fixture(scope="module")
 def gates(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("gates")
-    netlist = synthesise(preset("nano"), Flow(folder, print), TOP_NAME)
+    netlist = synthesise(PARAMS, Flow(folder, print), TOP_NAME)
     change_modules(netlist, _without_open_ports)
     run_yosys(f"read_json {netlist.name}; write_verilog -noattr gates.v", folder)
     return (folder / "gates.v").read_text() + PRIMITIVES.read_text()
@@ -42,7 +44,7 @@ def test_the_netlist_runs_as_the_accelerator_does(gates: str) -> None:
     assert "DP16KD" in gates and "MULT18X18D" in gates and "CCU2C" in gates
     for case in suite("smoke"):
         graph, inputs = make_graph(case.graph, case.seed, dict(case.arguments))
-        program = compile_graph(graph, preset("nano"))
+        program = compile_graph(graph, PARAMS)
         expected = GoldenBackend(graph).run(program, inputs)
         accelerator = RtlBackend().run(program, inputs)
         netlist = RtlBackend(verilog=gates, limit=10 * accelerator.cycles).run(program, inputs)

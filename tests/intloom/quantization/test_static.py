@@ -4,9 +4,9 @@ import json
 
 import numpy as np
 import onnx
-import onnxruntime as ort
 import pytest
 
+from compiler.reference import open_session
 from hw.spec.errors import FileFormatError, ModelError, UsageError
 from intloom.cache import Cache
 from intloom.images import synthetic_batch, synthetic_image
@@ -31,10 +31,7 @@ def test_every_form_and_type_runs_close_to_float(float_models, tmp_path, form, a
     scales = {i.name: list(i.dims) for i in model.graph.initializer if i.name.startswith("model.0.conv.weight_scale")}
     assert next(iter(scales.values())) in ([[32]] if weights is WeightScales.PER_CHANNEL else [[], [1]])
     x = synthetic_batch(1, 32, 32, 0)
-    ours, theirs = (
-        ort.InferenceSession(str(p), providers=["CPUExecutionProvider"]).run(None, {"images": x})[0]
-        for p in (done.path, float_models("c2f"))
-    )
+    ours, theirs = (open_session(p.read_bytes()).run(None, {"images": x})[0] for p in (done.path, float_models("c2f")))
     assert np.abs(ours - theirs).mean() < 0.1 * theirs.std()
 
 
