@@ -38,7 +38,8 @@ class Consumer:
         sequencer, within = self.sequencer, False
         while len(self.seen) < pixels:
             self._weights = self._weights or self.rng.random() < self.rate**3
-            releases = self._finished_strips > 0 and self.rng.random() < self.rate / 20
+            # None before the sequencer has had to wait for one: strips are more than banks.
+            releases = self._finished_strips > 0 < self.waits["bank"] and self.rng.random() < self.rate / 20
             ctx.set(sequencer.weights_ready, self._weights)
             ctx.set(sequencer.bank_released, releases)
             ctx.set(sequencer.run, self.rng.random() < (1 + self.rate) / 2)
