@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import cache
 
 import onnxruntime
+from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
 _SILENT = 4
@@ -16,13 +17,13 @@ _PLAIN_LAYOUT = ("optimization.disable_specified_optimizers", "NhwcTransformer")
 def open_session(model: bytes, *, optimised: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
     """A session on the CPU, with onnxruntime's default optimisations or none; `threads` 0 leaves their number to it.
 
-    Where the processor has VNNI neither entry changes a result. Where it has not, onnxruntime lacks kernels for what it
-    itself makes of convolutions of signed bytes, be it asked for whole sums or for its own layout. Their sums are whole
-    anyhow.
+    Where the processor has VNNI neither entry changes a result. Where it has not, onnxruntime cannot load what it
+    itself makes of some convolutions of signed bytes, be it asked for whole sums or for its own layout. Their sums are
+    whole anyhow.
     """
     try:
         return _session(model, _options(_WHOLE_SUMS, optimised, threads))
-    except NoKernel:
+    except (NoKernel, Fail):
         return _session(model, _options(_PLAIN_LAYOUT, optimised, threads))
 
 
