@@ -56,11 +56,11 @@ look-up tables: 1,075 places of 15,679 less in `nano`, and a look-up table less 
 
 ## The netlist, simulated
 
-Places and clocks are worth what their netlist is worth. A test synthesises `nano` as above, simulates the cells
-that come out, with models of the chip's own, under the same bench as the Verilog, and compares outputs and all
-counters: the netlist runs every program in the same cycles. It found that ABC's `&mfs`, the last of Yosys' steps to
-look-up tables, makes one of two things of one and the same input: in one of them counters that instructions wait
-for are gone. It would save one look-up table in a hundred, and is left out.
+Places and clocks are worth what their netlist is worth. A test synthesises `nano`, with a weight memory of 8,192
+words, as above, simulates the cells that come out, with models of the chip's own, under the same bench as the
+Verilog, and compares outputs and all counters: the netlist runs every program in the same cycles. It found that
+ABC's `&mfs`, the last of Yosys' steps to look-up tables, makes one of two things of one and the same input: in one
+of them counters that instructions wait for are gone. It would save one look-up table in a hundred, and is left out.
 """
 _ROW = re.compile(r"^\| (\w+) \| LFE5U.*\|$", re.MULTILINE)
 _PATH_ROW = re.compile(r"^\| (\w+) \| [0-9.]+ \|.*\|$", re.MULTILINE)

@@ -13,6 +13,7 @@ from pathlib import Path
 from types import FrameType
 
 from hw.spec.errors import ExitCode
+from hw.spec.signals import stay_at
 from hw.spec.temporary import remove_remembered
 
 _PATIENCE = 1.0
@@ -45,14 +46,8 @@ def prompt_interrupt() -> Iterator[None]:
 
 def _interrupt_once(_number: int, _frame: FrameType | None) -> None:
     # A second Ctrl-C must not cut short the cleaning up after the first: that has an end of its own.
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, _stay)
+    stay_at(signal.SIGINT, signal.SIGTERM)
     raise KeyboardInterrupt
-
-
-def _stay(_number: int, _frame: FrameType | None) -> None:
-    # A handler rather than SIG_IGN, which children would inherit.
-    return
 
 
 def _watch(watcher: socket.socket, finished: threading.Event) -> None:

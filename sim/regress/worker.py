@@ -7,6 +7,8 @@ import signal
 import sys
 from types import FrameType
 
+from hw.spec.signals import stay_at
+
 from .case import Case, CaseResult, Tools
 from .execute import execute
 
@@ -17,18 +19,13 @@ def clean_up_when_ended() -> None:
     It hears that once and is then left in peace: an interrupt at the terminal is its parent's to pass on, and the pool
     ends the rest of its workers anew when the first is gone.
     """
-    signal.signal(signal.SIGINT, _stay)
+    stay_at(signal.SIGINT)
     signal.signal(signal.SIGTERM, _end)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    signal.signal(number, _stay)
+    stay_at(signal.SIGTERM)
     sys.exit(128 + number)
-
-
-def _stay(_number: int, _frame: FrameType | None) -> None:
-    # A handler rather than SIG_IGN, which simulators and compilers would inherit.
-    return
 
 
 def execute_or_end(case: Case, tools: Tools) -> CaseResult:
