@@ -15,7 +15,7 @@ from hw.spec.errors import ExitCode, IntloomError
 
 from .commands import build_app
 from .console import Terminal, close_terminal, open_terminal
-from .interrupt import end_children, prompt_interrupt
+from .interrupt import Interruption, end_children, prompt_interrupt
 
 # Typer brings its own copy of click; the base of all its complaints is reached through one of them.
 _ClickError: type[Exception] = typer.BadParameter.__mro__[2]
@@ -28,13 +28,13 @@ def run(arguments: Sequence[str] | None = None) -> int:
     _open_closed_streams()
     terminal = open_terminal(verbosity)
     try:
-        with prompt_interrupt():
-            return _run_command(words, terminal)
+        with prompt_interrupt() as interruption:
+            return _run_command(words, terminal, interruption)
     finally:
         close_terminal()
 
 
-def _run_command(words: list[str], terminal: Terminal) -> int:
+def _run_command(words: list[str], terminal: Terminal, interruption: Interruption) -> int:
     try:
         command = typer.main.get_command(build_app(words))
         result = command.main(args=words or ["--help"], prog_name="intloom", standalone_mode=False, obj=terminal)
@@ -44,7 +44,7 @@ def _run_command(words: list[str], terminal: Terminal) -> int:
             return _explain(KeyboardInterrupt(), terminal)
         return int(result or ExitCode.OK)
     except BaseException as error:  # noqa: BLE001  # the one place where errors become exit codes
-        return _explain(error, terminal)
+        return _explain(KeyboardInterrupt() if interruption.heard else error, terminal)
 
 
 def _open_closed_streams() -> None:

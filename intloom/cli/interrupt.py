@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
@@ -22,32 +23,44 @@ _CHILDREN_PATIENCE = 0.8
 """Seconds that its children have for that. Together they stay below two."""
 
 
+@dataclass
+class Interruption:
+    """Whether a command was interrupted.
+
+    What then comes out of it need not be KeyboardInterrupt: an extension module that is just being loaded, for one,
+    makes an ImportError of it.
+    """
+
+    heard: bool = False
+
+    def hear(self, _number: int, _frame: FrameType | None) -> None:
+        """The handler of the first signal. A second one must not cut short the cleaning up, which has an end anyway."""
+        self.heard = True
+        stay_at(signal.SIGINT, signal.SIGTERM)
+        raise KeyboardInterrupt
+
+
 @contextmanager
-def prompt_interrupt() -> Iterator[None]:
+def prompt_interrupt() -> Iterator[Interruption]:
     """While the block runs, SIGINT and SIGTERM raise KeyboardInterrupt; a block deaf to that is ended from outside."""
+    interruption = Interruption()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield interruption
         return
     watcher, wake = socket.socketpair()
     wake.setblocking(False)
     before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-    handlers = {n: signal.signal(n, _interrupt_once) for n in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {n: signal.signal(n, interruption.hear) for n in (signal.SIGINT, signal.SIGTERM)}
     finished = threading.Event()
     threading.Thread(target=_watch, args=(watcher, finished), daemon=True).start()
     try:
-        yield
+        yield interruption
     finally:
         finished.set()
         signal.set_wakeup_fd(before)
         for number, handler in handlers.items():
             signal.signal(number, handler)
         wake.close()
-
-
-def _interrupt_once(_number: int, _frame: FrameType | None) -> None:
-    # A second Ctrl-C must not cut short the cleaning up after the first: that has an end of its own.
-    stay_at(signal.SIGINT, signal.SIGTERM)
-    raise KeyboardInterrupt
 
 
 def _watch(watcher: socket.socket, finished: threading.Event) -> None:

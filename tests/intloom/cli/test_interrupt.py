@@ -151,6 +151,22 @@ def test_a_second_interrupt_does_not_cut_the_cleaning_up_short(tmp_path, first):
     assert not end.left
 
 
+def test_what_a_loading_library_makes_of_an_interrupt_is_one(tmp_path, quantized_models):
+    """An extension module whose loading is interrupted ends in an ImportError of its own."""
+    (tmp_path / "onnx.py").write_text(
+        "import os, signal, time\n"
+        "try:\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "    time.sleep(5)\n"
+        "except KeyboardInterrupt:\n"
+        "    raise ImportError('initialization failed') from None\n"
+    )
+    command = [sys.executable, "-m", "intloom", "inspect", str(quantized_models("tiny"))]
+    env = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (ExitCode.INTERRUPTED, "", "intloom: interrupted\n")
+
+
 @pytest.mark.slow
 def test_a_deaf_library_is_ended_from_outside(tmp_path):
     """A thread that holds the main thread in one long call of C code cannot keep the command alive."""
