@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from hw.spec.arith import Match
@@ -103,8 +103,12 @@ def pass_names() -> tuple[str, ...]:
     return (*(p.name for p in MODEL_PASSES), *(p.name for p in GRAPH_PASSES))
 
 
-def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None = None) -> FoldedModel:
+def fold_model(
+    model: Model, *, match: Match = Match.ORT, dump_after: str | None = None, shown: Collection[str] = ()
+) -> FoldedModel:
     """Fold a model into integers; the log (level info) shows the folding as it is after pass `dump_after`.
+
+    Integers equal onnxruntime's that gives out the values `shown` besides the outputs, which may change its kernels.
 
     Raises
     ------
@@ -116,7 +120,7 @@ def fold_model(model: Model, *, match: Match = Match.ORT, dump_after: str | None
     if dump_after is not None:
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     prepared = run_passes(model, MODEL_PASSES, check_model)
-    low = lower_units(prepared, match)
+    low = lower_units(prepared, match, shown)
     return_thin_regions(low)
     graph, leaving = graph_of(low, model)
     verify(graph)

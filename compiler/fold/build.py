@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from hw.spec.arith import Match
@@ -25,9 +25,9 @@ _DIVIDING = frozenset({"LayerNormalization", "InstanceNormalization", "LpNormali
 _ADVICE = "let it run on the host, or replace it by supported operators"
 
 
-def lower_units(model: Model, match: Match) -> Lowering:
+def lower_units(model: Model, match: Match, shown: Collection[str] = ()) -> Lowering:
     """Lower what can be lowered; the rest gets a verdict with the reason and what to change."""
-    low = Lowering(model, match)
+    low = Lowering(model, match, frozenset(shown))
     units = {u.quantize.name: u for u in find_units(model)}
     for source in _entries(model, units):
         _enter(low, source)

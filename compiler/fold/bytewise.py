@@ -12,6 +12,7 @@ from hw.spec.arith import Match
 
 from ..importer import Model, OnnxNode, cut
 from ..importer.model import ValueType
+from .kernels import framed
 from .lowering import Lowering, Refusal
 from .oracle import evaluate, every_byte, internal, stored
 from .qparams import DEQUANTIZE, read_qparams
@@ -55,19 +56,19 @@ def tensor_leaves(low: Lowering, unit: Unit) -> tuple[str, ...]:
 
 def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s], match: Match) -> Int8s:
     """What the unit's cone gives at each place, by the runtime itself, for these integers behind its leaves."""
-    sources = tuple(low.model.producers[leaf] for leaf in unit.leaves)
     length = len(next(iter(values.values())))
+    kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
+    if kernel is None:
+        frame = framed(low, unit, values)
+        part = vector_part(frame.model, frame.nodes, tuple(frame.feeds), frame.output, length)
+        return frame.bytes_of(evaluate(part, frame.feeds, match)[0]).ravel()  # constants may have more axes
+    # The file's own integer operator, which the runtime computes in integers whatever the types are.
     feeds = {
         low.model.producers[leaf].inputs[0]: stored(data, low.operand(leaf).tensor.unsigned)
         for leaf, data in values.items()
     }
-    kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
-    if kernel is None:
-        part = vector_part(low.model, (*sources, *unit.nodes), tuple(feeds), unit.output, length)
-    else:
-        # The file's own integer operator, which the runtime computes in integers whatever the types are.
-        part = vector_part(low.model.with_nodes((kernel,)), (kernel,), tuple(feeds), unit.output, length)
-    return internal(evaluate(part, feeds, match)[0]).ravel()  # constants of one value may have more axes
+    part = vector_part(low.model.with_nodes((kernel,)), (kernel,), tuple(feeds), unit.output, length)
+    return internal(evaluate(part, feeds, match)[0]).ravel()
 
 
 def unit_on(low: Lowering, unit: Unit, leaf: str, values: Int8s) -> Int8s:

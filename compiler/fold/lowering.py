@@ -92,6 +92,8 @@ class Lowering:
 
     model: Model
     match: Match
+    shown: frozenset[str] = frozenset()
+    """Values that onnxruntime gives out besides the outputs."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)

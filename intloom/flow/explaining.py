@@ -34,6 +34,7 @@ from sim.golden.straying import strayed
 
 from .host import HostSide, Int8, open_session, run_session, with_outputs
 from .regions import all_inputs
+from .shown import parts_as_shown
 
 ONE_IN = 10_000
 """Of so many values of a layer that onnxruntime computes in float, one may differ."""
@@ -145,9 +146,10 @@ class LayerJudge:
         self._shown = list(dict.fromkeys(self._names.values()))
         shown = with_outputs(proto, self._shown)
         self._session = open_session(shown.SerializeToString())
-        # What is shown decides which kernels onnxruntime finds, so they are read off the file that gives the tensors.
+        # What is shown decides which kernels onnxruntime finds, so all is judged by the file that gives the tensors.
         self._in_float = float_nodes(shown)
-        self._parts = tuple(visible_parts(self._graph, {*self._graph.inputs, *self._names}))
+        visible = {*self._graph.inputs, *self._names}
+        self._parts = tuple(parts_as_shown(self._graph, proto, frozenset(self._shown), visible))
 
     def settled(self, runs: Sequence[Run]) -> Explanation:
         """Every layer's verdict over the values of all runs, and over further inputs where these are too few."""
@@ -198,19 +200,6 @@ def float_nodes(proto: onnx.ModelProto) -> set[str]:
     # Integer kernels are chosen at this level; the next one only changes layouts, and names with them.
     graph = optimised(proto, "ORT_ENABLE_EXTENDED").graph
     return {n.name for n in graph.node if n.op_type in _FLOAT_OPERATORS}
-
-
-def visible_parts(graph: IntGraph, visible: set[str]) -> Iterator[IntGraph]:
-    """The graph in parts from tensors that onnxruntime has too to the next such tensor; each ends in one node."""
-    behind: dict[str, tuple[Node, ...]] = {}
-    for node in graph.nodes:
-        hidden = (n for name in node.inputs if name not in visible for n in behind[name])
-        nodes = (*dict.fromkeys(hidden), node)
-        behind[node.output] = nodes
-        if node.output in visible:
-            read = dict.fromkeys(name for n in nodes for name in n.inputs if name in visible)
-            tensors = {name: graph.tensors[name] for n in nodes for name in (*n.inputs, n.output)}
-            yield IntGraph(node.name, tensors, nodes, tuple(read), (node.output,))
 
 
 def _run_strayed(part: IntGraph, inputs: Mapping[str, Int8], floats: list[Node], direction: int) -> Int8:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,7 +15,7 @@ from compiler.importer import from_proto
 from compiler.reference import open_session
 from hw.spec.arith import Match
 from intloom.flow.explaining import LayerJudge, LayerVerdict
-from intloom.flow.host import HostSide
+from intloom.flow.host import HostSide, with_outputs
 from intloom.flow.regions import all_inputs, run_regions
 from sim.golden import run_graph
 
@@ -71,16 +72,22 @@ def run_folded(folded: FoldedModel, feeds: dict[str, Array], match: Match = Matc
     return host.after(made, feeds)
 
 
+def _folded(model: onnx.ModelProto, match: Match = Match.ORT, shown: Collection[str] = ()) -> FoldedModel:
+    copy = onnx.ModelProto.FromString(model.SerializeToString())
+    return fold_model(from_proto(copy, name="model"), match=match, shown=shown)
+
+
 def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Parity:
-    """Fold a model, run it on random inputs and compare every integer tensor that both sides have."""
-    folded = fold_model(from_proto(onnx.ModelProto.FromString(model.SerializeToString()), name="model"), match=match)
-    feeds = random_feeds(model, seed)
-    ours = run_graph(folded.graph, graph_inputs(folded, feeds, match), match=match, keep=True)
+    """Fold a model, run it on random inputs and compare every integer tensor that both sides have.
+
+    Showing a tensor may change onnxruntime's choice of kernels: what is compared is the model that shows them all.
+    """
+    folded = _folded(model, match)
     made = {o for n in model.graph.node for o in n.output}
-    names = [n for n in ours if n in made]
-    shown = onnx.ModelProto.FromString(model.SerializeToString())
-    present = {o.name for o in model.graph.output}
-    shown.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+    names = [n for n in folded.graph.tensors if n in made]
+    shown = with_outputs(model, names)
+    judged, feeds = _folded(model, match, names), random_feeds(model, seed)
+    ours = run_graph(judged.graph, graph_inputs(judged, feeds, match), match=match, keep=True)
     theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimised=match is Match.ORT)
     different, largest = {}, 0
     for name in names:
@@ -125,7 +132,7 @@ def assert_layers_close(model: onnx.ModelProto, seed: int, images: int = 1) -> t
     """On onnxruntime's own inputs, each layer gives its bytes; where onnxruntime computes in float, one value of ten
     thousand may differ, and each that does is a tie; gives the layers' verdicts.
     """
-    folded = fold_model(from_proto(onnx.ModelProto.FromString(model.SerializeToString()), name="m"))
+    folded = _folded(model)
     several = [random_feeds(model, seed + n) for n in range(images)]
     found = LayerJudge(folded, model).settled([(feeds, graph_inputs(folded, feeds)) for feeds in several])
     wrong = [f"{v.layer}: {v.counts}, ties: {v.ties}" for v in found.layers if not v.holds]

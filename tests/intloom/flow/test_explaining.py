@@ -10,8 +10,9 @@ from compiler.importer import load_model
 from compiler.ir import Conv, IntGraph
 from hw.spec.arith import Match
 from intloom.flow.checking import check_onnxruntime
-from intloom.flow.explaining import Explanation, LayerVerdict, explain, float_nodes, visible_parts
+from intloom.flow.explaining import Explanation, LayerVerdict, explain, float_nodes
 from intloom.flow.host import HostSide
+from intloom.flow.shown import visible_parts
 from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.quantization import ActivationType
