@@ -13,16 +13,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ..importer import Array, Model, OnnxNode
 from ..importer.model import ValueType
 from .lowering import Lowering
-from .oracle import internal, stored
+from .oracle import Bytes, internal, stored
 from .qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
 from .units import Unit
-
-Int8s = NDArray[np.int8]
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +33,7 @@ class Framed:
     params: QParams | None
     """Of the result, where it is given as floats."""
 
-    def bytes_of(self, made: Array) -> Int8s:
+    def bytes_of(self, made: Array) -> Bytes:
         """The unit's result as int8."""
         if self.params is None:
             return internal(made)
@@ -44,7 +41,7 @@ class Framed:
         return internal(codes.astype(self.params.dtype))
 
 
-def framed(low: Lowering, unit: Unit, values: Mapping[str, Int8s]) -> Framed:
+def framed(low: Lowering, unit: Unit, values: Mapping[str, Bytes]) -> Framed:
     """A unit with `values` behind its leaves."""
     makers: list[OnnxNode] = []
     feeds: dict[str, Array] = {}
@@ -74,11 +71,11 @@ def framed(low: Lowering, unit: Unit, values: Mapping[str, Int8s]) -> Framed:
 
 def _real(codes: Array, params: QParams) -> Array:
     """Floats that QuantizeLinear makes these codes of."""
-    return ((codes.astype(np.int32) - params.zero_point) * params.scale).astype(params.scale.dtype)
+    return ((codes.astype(np.int32) - params.zero_point) * params.scale).astype(np.float32)
 
 
 def _stands_alone(low: Lowering, value: str) -> bool:
-    """int8 between a QuantizeLinear and the one DequantizeLinear that reads it, for one reader of its own."""
+    """int8 between a QuantizeLinear and the one DequantizeLinear that reads it, which gives fp32 to one reader."""
     model, maker = low.model, low.model.producers.get(value)
     if maker is None or maker.op != QUANTIZE or model.dtype(value) != "int8":
         return False
@@ -86,4 +83,6 @@ def _stands_alone(low: Lowering, value: str) -> bool:
     if value in model.outputs or value in low.shown or len(readers) != 1 or readers[0].op != DEQUANTIZE:
         return False
     real = readers[0].outputs[0]
+    if model.dtype(real) != "float":
+        return False
     return (real in model.outputs) + sum(n.inputs.count(real) for n in model.users(real)) == 1
