@@ -100,8 +100,8 @@ class Device:
 DEVICES = {
     "25F": Device("LFE5U-25F", ("--25k",)),
     "45F": Device("LFE5U-45F", ("--45k",)),
-    # What fills this one is placed by the length of wires alone: with its timing in mind the placer takes 18 minutes
-    # instead of 6 for `base`, and the clock that it then expects is 37 MHz instead of 45.
+    # What fills this one is placed by the length of wires alone: with timing in mind the placer takes 18 minutes for
+    # `base` instead of 6, and expects no better clock of it.
     "85F": Device("LFE5U-85F", ("--85k", "--no-tmdriv")),
 }
 PRESET_DEVICES = {"nano": "25F", "small": "25F", "base": "85F", "large": "85F"}
