@@ -57,27 +57,17 @@ def tensor_leaves(low: Lowering, unit: Unit) -> tuple[str, ...]:
 def tabulate(low: Lowering, unit: Unit, values: Mapping[str, Int8s], match: Match) -> Int8s:
     """What the unit's cone gives at each place, by the runtime itself, for these integers behind its leaves."""
     length = len(next(iter(values.values())))
-    kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
-    if kernel is None:
-        frame = framed(low, unit, values)
-        part = vector_part(frame.model, frame.nodes, tuple(frame.feeds), frame.output, length)
-        return frame.bytes_of(evaluate(part, frame.feeds, match)[0]).ravel()  # constants may have more axes
-    # The file's own integer operator, which the runtime computes in integers whatever the types are.
-    feeds = {
-        low.model.producers[leaf].inputs[0]: stored(data, low.operand(leaf).tensor.unsigned)
-        for leaf, data in values.items()
-    }
-    part = vector_part(low.model.with_nodes((kernel,)), (kernel,), tuple(feeds), unit.output, length)
-    return internal(evaluate(part, feeds, match)[0]).ravel()
+    frame = framed(low, unit, values)
+    part = vector_part(frame.model, frame.model.nodes, tuple(frame.feeds), frame.output, length)
+    return frame.bytes_of(evaluate(part, frame.feeds, match)[0]).ravel()  # constants of one value may have more axes
 
 
 def unit_on(low: Lowering, unit: Unit, leaf: str, values: Int8s) -> Int8s:
     """What the runtime makes of a unit with these integers, in their own shape, behind the leaf."""
     sources = [low.model.producers[v] for v in unit.leaves]
     source = low.model.producers[leaf].inputs[0]
-    kernel = unit.main.kernel if unit.main is not None and len(unit.cone) == 1 else None
-    model = low.model if kernel is None else low.model.with_nodes((kernel,))
-    nodes = (*sources, *unit.nodes) if kernel is None else (kernel,)
+    model = low.model if unit.kernel is None else low.model.with_nodes((unit.kernel,))
+    nodes = (*sources, *unit.nodes) if unit.kernel is None else (unit.kernel,)
     part = vector_part(model, nodes, (source,), unit.output, 1)
     part = replace(part, types={**part.types, source: ValueType(low.model.dtype(source), values.shape)})
     return internal(evaluate(part, {source: stored(values, low.operand(leaf).tensor.unsigned)}, low.match)[0])

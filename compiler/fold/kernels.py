@@ -12,13 +12,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from ..importer import Array, Model, OnnxNode
 from ..importer.model import ValueType
 from .lowering import Lowering
 from .oracle import Bytes, internal, stored
-from .qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
+from .qparams import DEQUANTIZE, QUANTIZE, QParams, dequantize, quantize, read_qparams
 from .units import Unit
 
 
@@ -27,51 +25,41 @@ class Framed:
     """A unit with the pairs around it."""
 
     model: Model
-    nodes: tuple[OnnxNode, ...]
     feeds: Mapping[str, Array]
     output: str
-    params: QParams | None
+    params: QParams | None = None
     """Of the result, where it is given as floats."""
 
     def bytes_of(self, made: Array) -> Bytes:
         """The unit's result as int8."""
-        if self.params is None:
-            return internal(made)
-        codes = np.rint(made / self.params.scale) + self.params.zero_point
-        return internal(codes.astype(self.params.dtype))
+        return internal(made if self.params is None else quantize(made, self.params))
 
 
 def framed(low: Lowering, unit: Unit, values: Mapping[str, Bytes]) -> Framed:
     """A unit with `values` behind its leaves."""
+    model = low.model
+    codes = {leaf: stored(data, low.operand(leaf).tensor.unsigned) for leaf, data in values.items()}
+    if unit.kernel is not None:
+        # The runtime computes the file's own integer operator in integers whatever the types are.
+        feeds = {model.producers[leaf].inputs[0]: coded for leaf, coded in codes.items()}
+        return Framed(model.with_nodes((unit.kernel,)), feeds, unit.output)
     makers: list[OnnxNode] = []
-    feeds: dict[str, Array] = {}
-    types: dict[str, ValueType] = {}
-    for leaf, data in values.items():
-        source = low.model.producers[leaf]
-        name, coded = source.inputs[0], stored(data, low.operand(leaf).tensor.unsigned)
+    feeds, types = {}, {}
+    for leaf, coded in codes.items():
+        source = model.producers[leaf]
+        name = source.inputs[0]
         if _stands_alone(low, name):
-            real = f"{name}/real"
-            maker = low.model.producers[name]
+            real, maker = f"{name}/real", model.producers[name]
             makers.append(replace(maker, inputs=(real, *maker.inputs[1:])))
-            types[real] = ValueType(low.model.dtype(leaf), None)
-            feeds[real] = _real(coded, read_qparams(low.model, source))
+            types[real] = ValueType(model.dtype(leaf), None)
+            feeds[real] = dequantize(coded, read_qparams(model, source))
         else:
             feeds[name] = coded
-    sources = tuple(low.model.producers[leaf] for leaf in unit.leaves)
-    readers = low.model.users(unit.output)[:1] if _stands_alone(low, unit.output) else ()
-    nodes = (*makers, *sources, *unit.nodes, *readers)
-    return Framed(
-        model=low.model.with_nodes(nodes, types=types),
-        nodes=nodes,
-        feeds=feeds,
-        output=readers[0].outputs[0] if readers else unit.output,
-        params=low.params(unit) if readers else None,
-    )
-
-
-def _real(codes: Array, params: QParams) -> Array:
-    """Floats that QuantizeLinear makes these codes of."""
-    return ((codes.astype(np.int32) - params.zero_point) * params.scale).astype(np.float32)
+    nodes = (*makers, *(model.producers[leaf] for leaf in unit.leaves), *unit.nodes)
+    if not _stands_alone(low, unit.output):
+        return Framed(model.with_nodes(nodes, types=types), feeds, unit.output)
+    reader = model.users(unit.output)[0]
+    return Framed(model.with_nodes((*nodes, reader), types=types), feeds, reader.outputs[0], low.params(unit))
 
 
 def _stands_alone(low: Lowering, value: str) -> bool:

@@ -54,6 +54,11 @@ class Unit:
         return next((n for n in self.cone if self.body in n.outputs), None)
 
     @property
+    def kernel(self) -> OnnxNode | None:
+        """The file's own operator on integers, where the unit stands for one alone."""
+        return self.main.kernel if self.main is not None and len(self.cone) == 1 else None
+
+    @property
     def nodes(self) -> tuple[OnnxNode, ...]:
         """Cone and QuantizeLinear."""
         return (*self.cone, self.quantize)

@@ -72,12 +72,12 @@ class OnnxMaker:
         (result,) = self.node("DequantizeLinear", [quantized, *parameters])
         return Value(result, shape, scale)
 
-    def image(self, channels: int, height: int, width: int, zero: int | None = None) -> Value:
+    def image(self, channels: int, height: int, width: int, zero: int | None = None, scale: float = 1 / 255) -> Value:
         """A float input and its pair."""
         name = self.fresh("image")
         shape = (1, channels, height, width)
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
-        return self.pair(name, shape, 1 / 255, TYPES[self.dtype][2] if zero is None else zero)
+        return self.pair(name, shape, scale, TYPES[self.dtype][2] if zero is None else zero)
 
     def weights(
         self, shape: tuple[int, ...], axis: int, kind: type[np.generic] = np.int8, zero: bool = False

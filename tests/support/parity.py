@@ -72,7 +72,8 @@ def run_folded(folded: FoldedModel, feeds: dict[str, Array], match: Match = Matc
     return host.after(made, feeds)
 
 
-def _folded(model: onnx.ModelProto, match: Match = Match.ORT, shown: Collection[str] = ()) -> FoldedModel:
+def folded(model: onnx.ModelProto, match: Match = Match.ORT, shown: Collection[str] = ()) -> FoldedModel:
+    """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
     return fold_model(from_proto(copy, name="model"), match=match, shown=shown)
 
@@ -82,11 +83,11 @@ def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Pari
 
     Showing a tensor may change onnxruntime's choice of kernels: what is compared is the model that shows them all.
     """
-    folded = _folded(model, match)
+    plain = folded(model, match)
     made = {o for n in model.graph.node for o in n.output}
-    names = [n for n in folded.graph.tensors if n in made]
+    names = [n for n in plain.graph.tensors if n in made]
     shown = with_outputs(model, names)
-    judged, feeds = _folded(model, match, names), random_feeds(model, seed)
+    judged, feeds = folded(model, match, names), random_feeds(model, seed)
     ours = run_graph(judged.graph, graph_inputs(judged, feeds, match), match=match, keep=True)
     theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimised=match is Match.ORT)
     different, largest = {}, 0
@@ -95,7 +96,7 @@ def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Pari
         gap = np.abs((theirs[name].astype(np.int32) - offset).reshape(ours[name].shape) - ours[name])
         if gap.any():
             different[name], largest = int(np.count_nonzero(gap)), max(largest, int(gap.max()))
-    return Parity(folded, len(names), sum(ours[n].size for n in names), different, largest)
+    return Parity(plain, len(names), sum(ours[n].size for n in names), different, largest)
 
 
 def behind_float_kernels(model: onnx.ModelProto) -> set[str]:
@@ -132,9 +133,9 @@ def assert_layers_close(model: onnx.ModelProto, seed: int, images: int = 1) -> t
     """On onnxruntime's own inputs, each layer gives its bytes; where onnxruntime computes in float, one value of ten
     thousand may differ, and each that does is a tie; gives the layers' verdicts.
     """
-    folded = _folded(model)
+    plain = folded(model)
     several = [random_feeds(model, seed + n) for n in range(images)]
-    found = LayerJudge(folded, model).settled([(feeds, graph_inputs(folded, feeds)) for feeds in several])
+    found = LayerJudge(plain, model).settled([(feeds, graph_inputs(plain, feeds)) for feeds in several])
     wrong = [f"{v.layer}: {v.counts}, ties: {v.ties}" for v in found.layers if not v.holds]
     assert not wrong, wrong
     return found.layers

@@ -1,17 +1,13 @@
 """int8 tensors that several operators read keep these from their integer kernels, which shows next to ties."""
 
 import numpy as np
-import onnx
 import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
-from onnx import TensorProto, helper
 
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
 from hw.spec.errors import UnsupportedError
 from tests.support.onnx_maker import OnnxMaker
-from tests.support.parity import run_folded, run_onnxruntime
+from tests.support.parity import folded, run_folded, run_onnxruntime
 
 SHAPE = (1, 1, 256, 256)
 SILU = ((0.04305782541632652, -41), (0.00391869992017746, -128), (0.029383832588791847, -119))
@@ -22,8 +18,8 @@ quants = st.tuples(st.floats(1 / 256, 1 / 16, width=32), st.integers(-128, 127))
 
 def image(m, quant):
     """An input that is quantised."""
-    m.inputs.append(helper.make_tensor_value_info(name := m.fresh("image"), TensorProto.FLOAT, SHAPE))
-    return m.pair(name, SHAPE, *quant).name
+    scale, zero = quant
+    return m.image(*SHAPE[1:], zero, scale).name
 
 
 def step(m, op, values, quant):
@@ -54,7 +50,6 @@ def pair(rng, op, chosen, shared):
 
 def assert_bytes(model, chosen):
     """The model as it is equals onnxruntime for all bytes, or all pairs of bytes, at its inputs."""
-    folded = fold_model(from_proto(onnx.ModelProto.FromString(model.SerializeToString()), name="m"))
     codes = np.arange(np.prod(SHAPE)).reshape(SHAPE)
     bytes_ = (codes % 256 - 128, codes // 256 - 128)
     feeds = {
@@ -62,7 +57,7 @@ def assert_bytes(model, chosen):
         for value, b, (scale, zero) in zip(model.graph.input, bytes_, chosen, strict=False)
     }
     names = [o.name for o in model.graph.output]
-    theirs, ours = run_onnxruntime(model.SerializeToString(), feeds, names), run_folded(folded, feeds)
+    theirs, ours = run_onnxruntime(model.SerializeToString(), feeds, names), run_folded(folded(model), feeds)
     for name in names:
         np.testing.assert_array_equal(ours[name], theirs[name], err_msg=name)
 

@@ -7,13 +7,11 @@ import pytest
 
 import intloom
 from compiler.fold.lowering import Verdict
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
 from compiler.program.file import load, load_regions, save_regions
 from hw.spec.errors import FileFormatError, UsageError
 from intloom.flow.bundle import load_bundle
 from tests.support.onnx_maker import OnnxMaker
-from tests.support.parity import assert_equal, random_feeds
+from tests.support.parity import assert_equal, folded, random_feeds
 
 
 def interrupted(m: OnnxMaker, channels: int = 16) -> onnx.ModelProto:
@@ -128,7 +126,7 @@ def test_the_host_may_read_inputs_of_the_model_late(rng, seed):
     (scaled,) = m.node("Mul", [x.name, "gain"])
     m.output(m.conv(m.pair(scaled, x.shape, 0.02), 32, 3))
     model = m.model()
-    found = fold_model(from_proto(onnx.ModelProto.FromString(model.SerializeToString()), name="m"))
+    found = folded(model)
     assert len(found.regions) == 2
     assert set(found.inputs) == {v.name for v in model.graph.input}
     assert_equal(model, seed)

@@ -2,17 +2,13 @@
 
 from dataclasses import replace
 
-import onnx
 import pytest
-from onnx import TensorProto, helper
 
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
 from compiler.ir import Add, IntGraph
 from compiler.ir.serialise import to_text
 from intloom.flow.shown import parts_as_shown, visible_parts
 from tests.support.onnx_maker import OnnxMaker
-from tests.support.parity import compare
+from tests.support.parity import compare, folded
 
 SHAPE = (1, 1, 256, 256)
 SCALES = (0.0587264820933342, 0.03125, 0.0625)
@@ -24,16 +20,9 @@ ZEROS = (1, 0, -2)
 def model():
     """int8 sums. Each tensor has one reader, so onnxruntime makes them uint8 unless it gives them out."""
     m = OnnxMaker(None, "int8")
-    values = []
-    for scale, zero in zip(SCALES[:2], ZEROS[:2], strict=True):
-        m.inputs.append(helper.make_tensor_value_info(name := m.fresh("image"), TensorProto.FLOAT, SHAPE))
-        values.append(m.pair(name, SHAPE, scale, zero).name)
+    values = [m.image(*SHAPE[1:], zero, scale).name for scale, zero in zip(SCALES[:2], ZEROS[:2], strict=True)]
     m.output(m.pair(m.node("Add", values)[0], SHAPE, SCALES[2], ZEROS[2]))
     return m.model()
-
-
-def folded(model, shown=()):
-    return fold_model(from_proto(onnx.ModelProto.FromString(model.SerializeToString()), name="m"), shown=shown).graph
 
 
 def whole(graph):
@@ -50,13 +39,13 @@ def judged(graph, model):
 
 
 def test_what_is_shown_has_other_laws(model):
-    plain = folded(model)
-    shown = folded(model, {*plain.inputs, *plain.outputs})
+    plain = folded(model).graph
+    shown = folded(model, shown={*plain.inputs, *plain.outputs}).graph
     assert judged(plain, model) == whole(shown) != whole(plain)
 
 
 def test_a_part_with_laws_of_its_own_is_judged_by_these(model):
-    plain = folded(model)
+    plain = folded(model).graph
     wrong = tuple(replace(n, law=replace(n.law, c=n.law.c + 1)) if isinstance(n, Add) else n for n in plain.nodes)
     given = IntGraph(plain.name, plain.tensors, wrong, plain.inputs, plain.outputs)
     assert judged(given, model) == whole(given)

@@ -3,7 +3,6 @@
 import itertools
 
 import pytest
-from onnx import TensorProto, helper
 
 from compiler.fold.lowering import Verdict
 from compiler.frontend import fold_model
@@ -17,11 +16,7 @@ SHAPE = (1, 4, 32, 32)
 
 def joined(m, op, scales, zeros):
     """Two inputs of their own, joined."""
-    values = []
-    for scale, zero in zip(scales[:2], zeros[:2], strict=True):
-        name = m.fresh("image")
-        m.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, SHAPE))
-        values.append(m.pair(name, SHAPE, scale, zero).name)
+    values = [m.image(*SHAPE[1:], zero, scale).name for scale, zero in zip(scales[:2], zeros[:2], strict=True)]
     (value,) = m.node(op, values)
     m.output(m.pair(value, SHAPE, scales[2], zeros[2]))
 
