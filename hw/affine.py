@@ -6,7 +6,7 @@ It computes `hw.spec.arith.affine`: clamp((x1*m1 + x2*m2 + c) * 2**-shift).
 from __future__ import annotations
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from .spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
@@ -19,46 +19,58 @@ _LOW_FACTOR_BITS = 17
 _EARLY_STEPS = (32, 16, 8)
 _LATE_STEPS = (4, 2, 1)
 
+LAW = data.StructLayout(
+    {"m1": signed(FACTOR_BITS), "m2": signed(FACTOR_BITS), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1}
+)
+"""The constants as the law has them. `shift` is at most 47, the limit of its field."""
+PREPARED = data.StructLayout(
+    {
+        "m1": signed(FACTOR_BITS),
+        "m2": signed(FACTOR_BITS),
+        "constant": signed(CONSTANT_BITS + 1),
+        "shift": SHIFT_BITS,
+        "to_even": 1,
+    }
+)
+"""What lanes need: the factors, in registers that serve multipliers only; `c` and half of the last place; the shift;
+and whether ties go to even, and there are ties."""
 
-class AffineRounding(wiring.Component):
+
+class AffineConstants(wiring.Component):
     """What all lanes with the same constants need of them, made once; `LATENCY` cycles.
 
     Members
     -------
-    c, shift, even:
-        The constants as the law has them. `shift` is at most 47, the limit of its field.
-    constant:
-        `c` and half of the last place.
-    to_even:
-        Ties go to even, and there are ties.
+    law:
+        The constants.
+    prepared:
+        For the lanes.
     """
 
-    LATENCY = 1
+    LATENCY = 2
 
     def __init__(self) -> None:
-        super().__init__(
-            {
-                "c": In(signed(CONSTANT_BITS)),
-                "shift": In(SHIFT_BITS),
-                "even": In(1),
-                "constant": Out(signed(CONSTANT_BITS + 1)),
-                "to_even": Out(1),
-            }
-        )
+        super().__init__({"law": In(LAW), "prepared": Out(PREPARED)})
 
     @staticmethod
-    def model(k: Affine) -> tuple[int, int]:
-        """What `constant` and `to_even` are."""
-        return k.c + ((1 << k.shift) >> 1), int(k.even and k.shift != 0)
+    def model(k: Affine) -> dict[str, int]:
+        """What is prepared."""
+        constant = k.c + ((1 << k.shift) >> 1)
+        return {"m1": k.m1, "m2": k.m2, "constant": constant, "shift": k.shift, "to_even": k.even and k.shift != 0}
 
     def elaborate(self, platform: object) -> Module:
-        """An adder and a decoder."""
+        """A decoder, then an adder."""
         m = Module()
-        half = Signal(CONSTANT_BITS)
-        m.d.comb += half.eq((1 << self.shift) >> 1)
-        constant = Signal.like(self.constant, reset_less=True)
-        m.d.comb += self.constant.eq(constant)
-        m.d.sync += [constant.eq(self.c + half), self.to_even.eq(self.even & (self.shift != 0))]
+        law = self.law
+        half = Signal(CONSTANT_BITS, reset_less=True)
+        registers = Signal(PREPARED, name="registers", reset_less=True)
+        m.d.sync += [
+            half.eq((1 << law.shift) >> 1),
+            registers.constant.eq(law.c + half),
+            registers.to_even.eq(law.even & (law.shift != 0)),
+            *(registers[name].eq(law[name]) for name in ("m1", "m2", "shift")),
+        ]
+        m.d.comb += self.prepared.eq(registers)
         return m
 
 
@@ -74,15 +86,13 @@ class AffineLane(wiring.Component):
     -------
     valid, x1, x2:
         The operands of this cycle.
-    m1, m2, shift:
-        The constants; they must hold while operands are under way.
-    constant, to_even:
-        From `AffineRounding`, no later than the cycle after the first operands.
+    constants:
+        From `AffineConstants`, which must have them from the cycle of the first operands to that of the last result.
     result_valid, result:
         The result; `result` keeps its value while `result_valid` is low.
     """
 
-    LATENCY = 5
+    LATENCY = 7
 
     def __init__(self, x1_bits: int = BYTE_BITS, x2_bits: int = BYTE_BITS) -> None:
         largest = (1 << (x1_bits + FACTOR_BITS - 2)) + (1 << (x2_bits + FACTOR_BITS - 2)) + (1 << CONSTANT_BITS)
@@ -92,11 +102,7 @@ class AffineLane(wiring.Component):
                 "valid": In(1),
                 "x1": In(signed(x1_bits)),
                 "x2": In(signed(x2_bits)),
-                "m1": In(signed(FACTOR_BITS)),
-                "m2": In(signed(FACTOR_BITS)),
-                "constant": In(signed(CONSTANT_BITS + 1)),
-                "shift": In(SHIFT_BITS),
-                "to_even": In(1),
+                "constants": In(PREPARED),
                 "result_valid": Out(1),
                 "result": Out(signed(BYTE_BITS)),
             }
@@ -113,35 +119,45 @@ class AffineLane(wiring.Component):
         under_way = Signal(self.LATENCY)
         m.d.sync += under_way.eq(Cat(self.valid, under_way))
         stage = [self.valid, *under_way]
-        total = self._sum(m, stage)
+        total = self._sum(m, stage, self._multiply(m))
         self._round(m, stage, total)
         m.d.comb += self.result_valid.eq(stage[self.LATENCY])
         return m
 
-    def _sum(self, m: Module, stage: list[Signal]) -> Signal:
-        """Stages 1 to 3: products with each half of the factors, sums of equal weight, the whole."""
-        split, top = _LOW_FACTOR_BITS, self._sum_bits - _LOW_FACTOR_BITS
-        lows, highs = [], []
-        for i, (x, factor) in enumerate(((self.x1, self.m1), (self.x2, self.m2))):
-            lows.append(Signal(signed(len(x) + split), name=f"low{i}", reset_less=True))
-            highs.append(Signal(signed(len(x) + FACTOR_BITS - split), name=f"high{i}", reset_less=True))
-            with m.If(stage[0]):
-                m.d.sync += [lows[i].eq(x * factor[:split]), highs[i].eq(x * factor[split:].as_signed())]
+    def _multiply(self, m: Module) -> list[tuple[Signal, Signal]]:
+        """Stages 1 and 2: each operand's products with both halves of its factor.
+
+        Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else.
+        """
+        products = []
+        for i, (operand, factor) in enumerate(((self.x1, self.constants.m1), (self.x2, self.constants.m2)), start=1):
+            x = Signal.like(operand, name=f"multiplied{i}", reset_less=True)
+            lower, upper = factor[:_LOW_FACTOR_BITS], factor[_LOW_FACTOR_BITS:].as_signed()
+            low = Signal(signed(len(x) + len(lower)), name=f"low{i}", reset_less=True)
+            high = Signal(signed(len(x) + len(upper)), name=f"high{i}", reset_less=True)
+            m.d.sync += [x.eq(operand), low.eq(x * lower), high.eq(x * upper)]
+            products.append((low, high))
+        return products
+
+    def _sum(self, m: Module, stage: list[Signal], products: list[tuple[Signal, Signal]]) -> Signal:
+        """Stages 3 to 5: sums of equal weight, both together, the constant; an adder's carry takes all of a stage."""
+        split = _LOW_FACTOR_BITS
+        lows, highs = zip(*products, strict=True)
         low = Signal(signed(max(map(len, lows)) + 1), reset_less=True)
-        high = Signal(signed(top), reset_less=True)
+        high = Signal(signed(self._sum_bits - split), reset_less=True)
+        both = Signal(signed(self._sum_bits), reset_less=True)
         total = Signal(signed(self._sum_bits), reset_less=True)
-        # The halves may wrap: the whole, which fits, is right all the same.
-        with m.If(stage[1]):
-            m.d.sync += [
-                low.eq(lows[0] + lows[1]),
-                high.eq(highs[0] + highs[1] + self.constant[split:].as_signed()),
-            ]
+        # What comes before the whole may wrap: the whole, which fits, is right all the same.
         with m.If(stage[2]):
-            m.d.sync += total.eq(low + Cat(self.constant[:split], high).as_signed())
+            m.d.sync += [low.eq(lows[0] + lows[1]), high.eq(highs[0] + highs[1])]
+        with m.If(stage[3]):
+            m.d.sync += both.eq(Cat(low[:split], high + low[split:].as_signed()))
+        with m.If(stage[4]):
+            m.d.sync += total.eq(both + self.constants.constant)
         return total
 
     def _round(self, m: Module, stage: list[Signal], total: Signal) -> None:
-        """Stages 4 and 5: down to a byte, a bit of the shift at a time; then ties and clamp.
+        """Stages 6 and 7: down to a byte, a bit of the shift at a time; then ties and clamp.
 
         `total` holds half of the last place already: when nothing is left below the last place, there was a tie.
         """
@@ -150,15 +166,15 @@ class AffineLane(wiring.Component):
         outside = Signal(reset_less=True)
         below = Signal(reset_less=True)
         narrowed, lost, rest = self._narrow(m, total, total[-1], _EARLY_STEPS)
-        with m.If(stage[3]):
+        with m.If(stage[5]):
             m.d.sync += [negative.eq(total[-1]), value.eq(narrowed), outside.eq(lost.any()), below.eq(rest.any())]
         byte, lost, rest = self._narrow(m, value, negative, _LATE_STEPS)
         clamp, tie = Signal(), Signal()
         m.d.comb += [
             clamp.eq(outside | lost.any() | (byte[-1] != negative)),
-            tie.eq(self.to_even & ~below & ~rest.any()),
+            tie.eq(self.constants.to_even & ~below & ~rest.any()),
         ]
-        with m.If(stage[4]):
+        with m.If(stage[6]):
             with m.If(clamp):
                 m.d.sync += self.result.eq(Mux(negative, INT8_MIN, INT8_MAX))
             with m.Else():
@@ -173,7 +189,7 @@ class AffineLane(wiring.Component):
         for step in steps:
             kept = BYTE_BITS - 1 + step
             padded = Cat(value, negative.replicate(max(0, kept + step - len(value))))
-            moves = self.shift[step.bit_length() - 1]
+            moves = self.constants.shift[step.bit_length() - 1]
             narrowed = Signal(kept, name=f"narrowed{step}")
             m.d.comb += narrowed.eq(Mux(moves, padded[step : step + kept], padded[:kept]))
             lost.append(~moves & (value[kept:] ^ negative.replicate(len(value) - kept)).any())

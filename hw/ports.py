@@ -9,8 +9,9 @@ from amaranth.utils import exact_log2
 from .spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
 from .spec.regs import Stall
 
-READ_LATENCY = 2
-"""Cycles from an accepted read request to its data: one in the memory, one in its output register."""
+READ_LATENCY = 4
+"""Cycles from an accepted read request to its data: a register on the way to the memory, the memory, one that belongs
+to it, and one at the end of the way back."""
 
 CAUSE_BITS = 4
 

@@ -138,14 +138,18 @@ class InstructionQueues(wiring.Component):
         return kept, sum(part << INDEX_PART_BITS * place for place, part in enumerate(parts))
 
     def elaborate(self, platform: object) -> Module:
-        """Words arrive one cycle after they are asked for: `arriving` says what the memory's word is."""
+        """Words arrive two cycles after they are asked for, one in a register of the memory's, which is slow.
+
+        `asked` says what comes out of the memory itself, `arriving` what has come.
+        """
         m = Module()
-        unit, place, arriving = Signal(UNIT_SELECT_BITS), Signal(self._places.bits), Signal(self._arriving_layout)
+        unit, place = Signal(UNIT_SELECT_BITS), Signal(self._places.bits)
+        asked, arriving = Signal(self._arriving_layout), Signal(self._arriving_layout)
+        m.d.sync += arriving.eq(asked)
         loaded, freed = Signal(UNITS), Signal(UNITS)
         word = self._access(m, unit, place, freed)
         present = self._count(m, freed)
-        self._ask(m, present & ~loaded, unit, place, freed, arriving)
-        # The memory's word takes most of a cycle to come, so that a wait goes out in the next.
+        self._ask(m, present & ~loaded, unit, place, freed, asked, arriving)
         m.d.sync += [
             self.wait.eq(arriving.valid & (arriving.place < UNITS)),
             self.wait_row.eq(arriving.unit),
@@ -154,8 +158,9 @@ class InstructionQueues(wiring.Component):
         ]
         for u in QUEUED_UNITS:
             self._offer(m, u, arriving, word, loaded[u])
+            coming = [stage.valid & (stage.unit == u) for stage in (asked, arriving)]
             m.d.comb += [
-                self.empty[u].eq(~present[u] & ~loaded[u] & ~(arriving.valid & (arriving.unit == u))),
+                self.empty[u].eq(~present[u] & ~loaded[u] & ~Cat(coming).any()),
                 self.waiting[u].eq(~self.empty[u] & ~self.o[u].valid),
             ]
         return m
@@ -180,7 +185,8 @@ class InstructionQueues(wiring.Component):
                 m.d.sync += tail[u].eq(tail[u] + 1)
             with m.If(freed[u]):
                 m.d.sync += head[u].eq(head[u] + 1)
-        word: Value = read.data
+        word = Signal(shape, reset_less=True)
+        m.d.sync += word.eq(read.data)
         return word
 
     def _count(self, m: Module, freed: Signal) -> Signal:
@@ -203,6 +209,7 @@ class InstructionQueues(wiring.Component):
         unit: Signal,
         place: Signal,
         freed: Signal,
+        asked: data.View[data.StructLayout],
         arriving: data.View[data.StructLayout],
     ) -> None:
         """Ask for the words of one entry after the other; it is free again when its last word has been asked for."""
@@ -212,7 +219,7 @@ class InstructionQueues(wiring.Component):
                 with m.Case(u):
                     m.d.comb += [last.eq(active & (place == self._places.last(u))), freed[u].eq(last)]
                     # While its last word is on its way, a unit does not count as loaded yet.
-                    m.d.comb += more.eq(wanted & ~(arriving.last << u))
+                    m.d.comb += more.eq(wanted & ~((asked.last | arriving.last) << u))
         with m.If(active):
             m.d.sync += [place.eq(place + 1), active.eq(~last)]
         with m.Else():
@@ -220,12 +227,7 @@ class InstructionQueues(wiring.Component):
             for u in QUEUED_UNITS:
                 with m.If(more[u]):
                     m.d.sync += unit.eq(u)
-        m.d.sync += [
-            arriving.valid.eq(active),
-            arriving.unit.eq(unit),
-            arriving.place.eq(place),
-            arriving.last.eq(last),
-        ]
+        m.d.sync += [asked.valid.eq(active), asked.unit.eq(unit), asked.place.eq(place), asked.last.eq(last)]
 
     def _offer(self, m: Module, unit: Unit, arriving: data.View[data.StructLayout], word: Value, loaded: Value) -> None:
         """Gather a unit's instruction; offer it when it is whole and its waits are met."""

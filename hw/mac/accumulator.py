@@ -37,7 +37,7 @@ class Accumulators(wiring.Component):
     AHEAD = 2
     REVISIT = 4
     VISIBLE = 2
-    DRAIN_LATENCY = 2
+    DRAIN_LATENCY = 3
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -62,13 +62,16 @@ class Accumulators(wiring.Component):
         return wrap(sum(dots), acc_bits)
 
     def elaborate(self, platform: object) -> Module:
-        """Read, hold, add, write: a stage each; the drain reads, then picks its group."""
+        """Read, hold, add, write: a stage each; the drain's request comes near, reads, then picks its group."""
         m = Module()
         valid = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, 4))]
         first = [self.first, *(Signal(name=f"first{i}", reset_less=True) for i in range(1, 3))]
         address = [self.address, *(Signal(len(self.address), name=f"address{i}", reset_less=True) for i in range(1, 4))]
         for delayed in (valid, first, address):
             m.d.sync += [after.eq(before) for before, after in pairwise(delayed)]
+        self._asked = Signal.like(self.drain_groups, name="asked")
+        self._asked_address = Signal.like(self.drain_address, name="asked_address", reset_less=True)
+        m.d.sync += [self._asked.eq(self.drain_groups), self._asked_address.eq(self.drain_address)]
         drained = [self._column(m, column, valid, first, address) for column in range(self._params.cols)]
         self._pick(m, drained)
         return m
@@ -81,8 +84,8 @@ class Accumulators(wiring.Component):
         held = Signal(self._sum, name=f"held{column}", reset_less=True)
         m.d.comb += [
             sums.read_address.eq(address[0]),
-            sums.drain_en.eq(self.drain_groups[column // self._params.lanes]),
-            sums.drain_address.eq(self.drain_address),
+            sums.drain_en.eq(self._asked[column // self._params.lanes]),
+            sums.drain_address.eq(self._asked_address),
         ]
         m.d.sync += held.eq(Mux(first[1], 0, sums.read_data))
         total = Signal(self._sum, name=f"total{column}", reset_less=True)
@@ -94,7 +97,7 @@ class Accumulators(wiring.Component):
         group = Signal(self._groups)
         picked = Signal.like(self.drain_sums, reset_less=True)
         m.d.comb += self.drain_sums.eq(picked)
-        m.d.sync += group.eq(self.drain_groups)
+        m.d.sync += group.eq(self._asked)
         for number in range(self._groups):
             with m.If(group[number]):
                 for lane in range(self._params.lanes):

@@ -9,10 +9,14 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.copies import copy_of
 from hw.spec.params import HardwareParams
 
 _TERMS = 4
 """Terms a tree stage adds: two adders in a row still leave a cycle time to spare."""
+
+_NEIGHBOURS = 4
+"""Columns with a register of their own for the pixel."""
 
 LUT_PRODUCT = "lut_product"
 """Attribute of the registers of the first `lut_products` products, which `hw.fpga` makes of carry chains. With other
@@ -55,10 +59,12 @@ class MacArray(wiring.Component):
             }
         )
 
+    _BEFORE_TREE = 3
+
     @staticmethod
     def latency(rows: int) -> int:
-        """Cycles from a pixel to its dot products: input register, product, adder tree."""
-        return 2 + ceil(log(rows, _TERMS))
+        """Cycles from a pixel to its dot products: input registers, product, adder tree."""
+        return MacArray._BEFORE_TREE + ceil(log(rows, _TERMS))
 
     @staticmethod
     def model(pixel: Sequence[int], tile: Sequence[Sequence[int]]) -> list[int]:
@@ -66,12 +72,21 @@ class MacArray(wiring.Component):
         return [sum(p * w for p, w in zip(pixel, column, strict=True)) for column in tile]
 
     def elaborate(self, platform: object) -> Module:
-        """Weights and pixel in wide registers, a product and a tree for each column, which run freely behind them."""
+        """Weights and pixel in wide registers, a product and a tree for each column, which run freely behind them.
+
+        Everything has a cycle to come near, and one more to the products: the multipliers of an FPGA stand all over it,
+        with registers of their own before and behind them.
+        """
         m = Module()
-        pixel = Signal(8 * self._rows, reset_less=True)
+        near = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
-            m.d.sync += pixel.eq(self.pixel)
+            m.d.sync += near.eq(self.pixel)
+        self._load, self._swap = Signal(self._cols), Signal()
+        self._load_word = Signal(8 * self._rows, reset_less=True)
+        m.d.sync += [self._load.eq(self.load), self._swap.eq(self.swap), self._load_word.eq(self.load_word)]
         for column in range(self._cols):
+            if column % _NEIGHBOURS == 0:
+                pixel = copy_of(m, f"pixel{column}", near)
             weights = self._weights(m, column)
             products = self._products(m, column, pixel, weights)
             m.d.comb += self.dots[column].eq(self._tree(m, column, products))
@@ -80,9 +95,9 @@ class MacArray(wiring.Component):
     def _weights(self, m: Module, column: int) -> Signal:
         shadow = Signal(8 * self._rows, name=f"shadow{column}", reset_less=True)
         active = Signal(8 * self._rows, name=f"active{column}", reset_less=True)
-        with m.If(self.load[column]):
-            m.d.sync += shadow.eq(self.load_word)
-        with m.If(self.swap):
+        with m.If(self._load[column]):
+            m.d.sync += shadow.eq(self._load_word)
+        with m.If(self._swap):
             m.d.sync += active.eq(shadow)
         return active
 
@@ -99,7 +114,7 @@ class MacArray(wiring.Component):
         return Signal(signed(16), name=f"product{column}_{row}", reset_less=True, attrs=attrs)
 
     def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
-        for level in range(self.latency(self._rows) - 2):
+        for level in range(self.latency(self._rows) - self._BEFORE_TREE):
             bits = len(terms[0]) + (_TERMS - 1).bit_length()
             groups = [terms[i : i + _TERMS] for i in range(0, len(terms), _TERMS)]
             shape = signed(min(bits, self._dot.width))

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hw.mac.accumulator import Accumulators
 from hw.mac.constants import WRITE, Piece
 from hw.mac.requantizer import RequantizerLane
 from hw.mac.scale import EXPONENT_BITS, ScaleNormalizer
@@ -26,12 +27,12 @@ class ChannelStore(wiring.Component):
     read, group:
         Read the parameters of a group of `lanes` channels.
     bias:
-        `BIAS_LATENCY` cycles later.
+        `BIAS_LATENCY` cycles later, with the sums.
     mantissa, exponent:
         `SCALE_LATENCY` cycles later, when the requantisers want them.
     """
 
-    BIAS_LATENCY = 2
+    BIAS_LATENCY = Accumulators.DRAIN_LATENCY
     SCALE_LATENCY = BIAS_LATENCY + RequantizerLane.SCALE_STAGE
 
     def __init__(self, params: HardwareParams) -> None:
@@ -62,26 +63,26 @@ class ChannelStore(wiring.Component):
         m = Module()
         cols = self._params.cols
         m.submodules.normalizer = normalizer = ScaleNormalizer(self._params.mantissa_bits)
-        channel = self.write.piece == Piece.CHANNEL
-        m.d.comb += normalizer.word.eq(self.write.word)
-        is_bias = Signal()
-        m.d.comb += is_bias.eq(self.write.index < cols)
+        channel, is_bias = self.write.piece == Piece.CHANNEL, self.write.index < cols
         place = Cat(self.write.index[: (cols - 1).bit_length()], self.write_set)
-        bias_write = channel & is_bias
-        scale_write = self._delay(m, "scale_write", Cat(channel & ~is_bias, place), ScaleNormalizer.LATENCY)
+        # What kind of word it is takes some time to see.
+        bias_write = self._delay(m, "bias_write", Cat(channel & is_bias, place), 1)
+        scale_write = self._delay(m, "scale_write", Cat(channel & ~is_bias, place), 1 + ScaleNormalizer.LATENCY)
+        word = self._delay(m, "word", self.write.word, 1)
+        m.d.comb += normalizer.word.eq(word)
         read = Cat(self.read, self._address(self.group, self.read_set))
         bias_read = self._delay(m, "bias_read", read, self.BIAS_LATENCY - 1)
         scale_read = self._delay(m, "scale_read", bias_read, self.SCALE_LATENCY - self.BIAS_LATENCY)
         scale = Cat(normalizer.mantissa, normalizer.exponent)
         for lane in range(self._params.lanes):
-            bias = self._memory(m, f"bias{lane}", lane, Cat(bias_write, place), self.write.word, bias_read)
+            bias = self._memory(m, f"bias{lane}", lane, bias_write, word, bias_read)
             both = self._memory(m, f"scale{lane}", lane, scale_write, scale, scale_read)
             m.d.comb += [self.bias[lane].eq(bias), Cat(self.mantissa[lane], self.exponent[lane]).eq(both)]
         return m
 
     def _delay(self, m: Module, name: str, value: Signal, cycles: int) -> Signal:
         for number in range(cycles):
-            after = Signal(len(value), name=f"{name}{number + 1}")
+            after = Signal(len(value), name=f"{name}{number + 1}", reset_less=True)
             m.d.sync += after.eq(value)
             value = after
         return value

@@ -15,7 +15,7 @@ from hw.ports import READ_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
-_DEPTH = 4
+_DEPTH = 8
 _QUEUE_LATENCY = 2
 """Cycles from a word's way into the queue to its way out."""
 _RESIDUAL_BYTES = 16

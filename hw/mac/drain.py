@@ -8,6 +8,7 @@ from amaranth.hdl import Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.bus.buffer import StreamBuffer
 from hw.mac.epilogue import TAG
 from hw.mac.jobs import DRAIN_JOB
 from hw.mac.walker import OutputWalker
@@ -27,7 +28,7 @@ class Drain(wiring.Component):
     jobs:
         One an instruction.
     run:
-        Low: no new item, but a residual read that was offered is still offered.
+        Low: no new item from the next cycle but one on, but a residual read that was offered is still offered.
     strip_ready, strip_length:
         Another strip has sums to read: pixel n can be read n cycles from now.
     bank_released:
@@ -35,7 +36,8 @@ class Drain(wiring.Component):
     channels_loaded, channels_released:
         A block's parameters are complete; they are no longer needed by items still to come.
     room, empty:
-        The epilogue's results will find a place; nothing is under way in it.
+        The epilogue's results will find a place, those of two more items after the last one counted; nothing is under
+        way in it.
     residual:
         Read port of the residual operand.
     item, groups, address, group, tag, channel_set:
@@ -48,7 +50,7 @@ class Drain(wiring.Component):
         The instruction at work.
     """
 
-    LATENCY = 1
+    LATENCY = 2
     """Cycles from a job taken to its first item, when all that it waits for is there."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -121,34 +123,58 @@ class Drain(wiring.Component):
         """A walker over the output, with the residual operand's addresses, and counters of what is there."""
         m = Module()
         m.submodules.walker = walker = OutputWalker(self._params)
-        active = Signal()
         job = Signal(DRAIN_JOB, reset_less=True)
-        self._begin(m, walker, active, job)
-        strip_there = self._strips(m, walker)
-        blocks_there = self._blocks(m, walker)
+        walking = Signal()
+        places = self._places(m, walker, walking)
+        active, place = places.valid, places.payload
+        self._begin(m, walker, walking, active, job)
+        strip_there = self._strips(m, place)
+        blocks_there = self._blocks(m, place)
+        # Known a cycle before, like all that an item waits for but the scratchpad.
+        goes_on = Signal()
+        m.d.sync += goes_on.eq(self.run & self.room)
         wanted = Signal()
         offered = Signal()
         m.d.comb += [
-            wanted.eq(active & strip_there & blocks_there & self.room & (self.run | offered)),
+            wanted.eq(active & strip_there & blocks_there & (goes_on | offered)),
             self.residual.valid.eq(wanted & job.residual),
-            self.residual.addr.eq(walker.address),
+            self.residual.addr.eq(place.address),
             self.item.eq(wanted & (self.residual.ready | ~job.residual)),
-            walker.step.eq(self.item),
-            self.groups.eq(self.item << walker.group),
-            self.group.eq(walker.group),
+            self.groups.eq(self.item << place.group),
+            self.group.eq(place.group),
             self.fault_index.eq(job.index),
         ]
         m.d.sync += offered.eq(self.residual.valid & ~self.residual.ready)
-        self._residual(m, job, walker)
+        self._residual(m, job, walker.start, place.byte)
         return m
 
-    def _begin(self, m: Module, walker: OutputWalker, active: Signal, job: data.View[data.StructLayout]) -> None:
+    def _places(self, m: Module, walker: OutputWalker, walking: Signal) -> stream.Interface:
+        """The items' places, in a buffer: the scratchpad looks at their addresses, and no grant reaches the walker."""
+        names = ("address", "byte", "group", "pixel_end", "block_end", "last")
+        layout = data.StructLayout({name: getattr(walker, name).shape() for name in names})
+        m.submodules.places = places = StreamBuffer(layout)
+        m.d.comb += [
+            places.i.valid.eq(walking),
+            *(places.i.payload[name].eq(getattr(walker, name)) for name in names),
+            walker.step.eq(walking & places.i.ready),
+            places.o.ready.eq(self.item),
+        ]
+        return places.o
+
+    def _begin(
+        self,
+        m: Module,
+        walker: OutputWalker,
+        walking: Signal,
+        active: Signal,
+        job: data.View[data.StructLayout],
+    ) -> None:
         """Take a job when the last one's items are out; keep residual and other instructions apart."""
         offered = self.jobs.payload
         apart = Signal()
         m.d.comb += [
             apart.eq(offered.residual | job.residual),
-            self.jobs.ready.eq(~active & (self.empty | ~apart)),
+            self.jobs.ready.eq(~active & ~walking & (self.empty | ~apart)),
             walker.start.eq(self.jobs.valid & self.jobs.ready),
             walker.walk.out_h.eq(offered.out_h),
             walker.walk.out_w.eq(offered.out_w),
@@ -165,13 +191,13 @@ class Drain(wiring.Component):
             self.even.eq(job.res_even),
         ]
         with m.If(walker.start):
-            m.d.sync += [active.eq(1), job.eq(offered)]
-        with m.Elif(self.item & walker.last):
-            m.d.sync += active.eq(0)
+            m.d.sync += [walking.eq(1), job.eq(offered)]
+        with m.Elif(walker.step & walker.last):
+            m.d.sync += walking.eq(0)
         with m.If(self.table_switched):
             m.d.sync += self.tag.table_set.eq(~self.tag.table_set)
 
-    def _strips(self, m: Module, walker: OutputWalker) -> Value:
+    def _strips(self, m: Module, place: data.View[data.StructLayout]) -> Value:
         """Pixel number in the strip; both banks' strips may be waiting."""
         bits = self._params.strip.bit_length()
         lengths = Signal(data.ArrayLayout(bits, 2), reset_less=True)
@@ -182,33 +208,33 @@ class Drain(wiring.Component):
         with m.If(self.strip_ready):
             m.d.sync += [lengths[arriving].eq(self.strip_length), arriving.eq(~arriving)]
         m.d.sync += waiting.eq(waiting + self.strip_ready - self.bank_released)
-        m.d.comb += self.bank_released.eq(self.item & walker.pixel_end & last)
-        with m.If(self.item & walker.pixel_end):
+        m.d.comb += self.bank_released.eq(self.item & place.pixel_end & last)
+        with m.If(self.item & place.pixel_end):
             m.d.sync += number.eq(number + 1)
             with m.If(last):
                 m.d.sync += [number.eq(0), bank.eq(~bank)]
         m.d.comb += [self.address[:-1].eq(number), self.address[-1].eq(bank)]
         return waiting != 0
 
-    def _blocks(self, m: Module, walker: OutputWalker) -> Value:
+    def _blocks(self, m: Module, place: data.View[data.StructLayout]) -> Value:
         """Blocks whose parameters are there."""
         loaded = Signal(range(3))
-        m.d.comb += self.channels_released.eq(self.item & walker.block_end)
+        m.d.comb += self.channels_released.eq(self.item & place.block_end)
         m.d.sync += loaded.eq(loaded + self.channels_loaded - self.channels_released)
         with m.If(self.channels_released):
             m.d.sync += self.channel_set.eq(~self.channel_set)
         return loaded != 0
 
-    def _residual(self, m: Module, job: data.View[data.StructLayout], walker: OutputWalker) -> None:
+    def _residual(self, m: Module, job: data.View[data.StructLayout], start: Value, byte: Value) -> None:
         """Constants are activated with the first item, since they are complete when its parameters are."""
         first = Signal()
-        with m.If(walker.start):
+        with m.If(start):
             m.d.sync += first.eq(1)
         with m.Elif(self.item):
             m.d.sync += first.eq(0)
         m.d.comb += self.activate.eq(self.item & first & job.residual)
         taken = Signal(data.StructLayout({"valid": 1, "byte": range(self._params.rows)}))
-        m.d.comb += [taken.valid.eq(self.item & job.residual), taken.byte.eq(walker.byte)]
+        m.d.comb += [taken.valid.eq(self.item & job.residual), taken.byte.eq(byte)]
         for number in range(READ_LATENCY):
             after = Signal.like(taken, name=f"taken{number + 1}")
             m.d.sync += after.eq(taken)

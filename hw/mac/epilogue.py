@@ -5,6 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
 
 from hw.mac.accumulator import Accumulators
 from hw.mac.channels import ChannelStore
@@ -12,6 +13,7 @@ from hw.mac.constants import WRITE
 from hw.mac.requantizer import RequantizerLane
 from hw.mac.residual import ResidualAdder
 from hw.mac.table import TableLookup
+from hw.ports import READ_LATENCY
 from hw.spec.arith import SHIFT_BITS, Affine, Match, Scale, wrap
 from hw.spec.params import HardwareParams
 
@@ -35,7 +37,7 @@ class Epilogue(wiring.Component):
     activate, shift, even:
         To the residual adder.
     residual_arrived, residual:
-        To the residual adder, at any time after `valid` and `LEAD` cycles before the result.
+        To the residual adder, `READ_LATENCY` cycles after the item.
     result_valid, results:
         The bytes.
     """
@@ -43,6 +45,7 @@ class Epilogue(wiring.Component):
     LOOKUP_STAGE = Accumulators.DRAIN_LATENCY + RequantizerLane.LATENCY
     LATENCY = LOOKUP_STAGE + TableLookup.LATENCY
     RESIDUAL_LATENCY = LATENCY + ResidualAdder.LATENCY
+    _RESIDUALS_HELD = 1 << ceil_log2(LATENCY - READ_LATENCY)
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -133,7 +136,7 @@ class Epilogue(wiring.Component):
         return values
 
     def _add(self, m: Module, valid: list[Signal], tag: list[Signal], results: Signal) -> None:
-        m.submodules.residual_adder = adder = ResidualAdder(self._params)
+        m.submodules.residual_adder = adder = ResidualAdder(self._params, self._RESIDUALS_HELD)
         last = self.LATENCY
         m.d.comb += [
             adder.write.eq(self.write),

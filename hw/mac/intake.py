@@ -41,7 +41,7 @@ class Intake(wiring.Component):
         The instruction on offer has an illegal field; it makes no jobs and is not taken.
     """
 
-    LATENCY = 2
+    LATENCY = 3
     """Cycles from an instruction on offer to its jobs, when all parts have taken their last ones."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -77,21 +77,27 @@ class Intake(wiring.Component):
         return {part: {name: known[name] for name in layout.members} for part, layout in _JOBS.items()}
 
     def elaborate(self, platform: object) -> Module:
-        """Two stages: check the instruction on offer and multiply; take it and hand out the jobs."""
+        """Three stages: bring the sizes of the instruction on offer to the multiplier; multiply; hand out the jobs.
+
+        As long as it is on offer, it is looked at again and again.
+        """
         m = Module()
-        checked, illegal = Signal(), Signal()
-        pixels, words = Signal(PIXELS_BITS, reset_less=True), Signal(SCRATCH_BITS, reset_less=True)
         conv = data.View(CONV, self.instruction)
+        looked, checked, illegal = Signal(), Signal(), Signal()
+        height = Signal(conv.out_h.shape(), reset_less=True)
+        width = Signal(conv.out_w.shape(), reset_less=True)
+        pixels, words = Signal(PIXELS_BITS, reset_less=True), Signal(SCRATCH_BITS, reset_less=True)
         at_hand = self.valid & self.run
-        with m.If(self.ready | ~at_hand):
-            m.d.sync += checked.eq(0)
-        with m.Else():
-            m.d.sync += [
-                checked.eq(1),
-                pixels.eq(conv.out_h * conv.out_w),
-                words.eq(conv.weights + constant_words(self._params, conv)),
-                illegal.eq(bad_fields(Kind.CONV, conv) | self._bad_lane(conv.out_lane)),
-            ]
+        goes_on = at_hand & ~self.ready
+        m.d.sync += [
+            looked.eq(goes_on),
+            checked.eq(goes_on & looked),
+            height.eq(conv.out_h),
+            width.eq(conv.out_w),
+            pixels.eq(height * width),
+            words.eq(conv.weights + constant_words(self._params, conv)),
+            illegal.eq(bad_fields(Kind.CONV, conv) | self._bad_lane(conv.out_lane)),
+        ]
         m.d.comb += [self.bad.eq(at_hand & checked & illegal), self.bad_index.eq(self.index)]
         extra = {
             "index": self.index,

@@ -35,22 +35,25 @@ def plan_layout(params: HardwareParams) -> data.StructLayout:
     kept = {name: PIXEL_JOB.members[name] for name in _KEPT}
     made = {"length": params.strip.bit_length(), "longer": PIXEL_JOB.members["strips"], "column_tap": TAP_BITS}
     rows = dict.fromkeys(("row_first", "row_stride", "row_tap"), SCRATCH_BITS)
+    backs = dict.fromkeys(("stride_back", "tap_back"), SCRATCH_BITS)
     ahead = {"first_length": made["length"], "one_strip": 1, "one_longer": 1, "one_block": 1}
     lasts = {f"last_{name}": shape for name, shape in LASTS.members.items()}
-    return data.StructLayout({**kept, **made, **rows, **ahead, **lasts})
+    return data.StructLayout({**kept, **made, **rows, **backs, **ahead, **lasts})
 
 
 def foreseen(plan: Mapping[str, int]) -> dict[str, int]:
     """What is asked of a plan in its first cycle, when it is too late for sums and comparisons.
 
     Its first strip's pixels; whether there is no second strip, no second one of those with a pixel more, no second
-    block; and the last round of each loop over a strip's tiles.
+    block; the row steps less the ring; and the last round of each loop over a strip's tiles.
     """
     return {
         "first_length": plan["length"] + (plan["longer"] != 0),
         "one_strip": int(plan["strips"] == 1),
         "one_longer": int(plan["longer"] <= 1),
         "one_block": int(plan["out_blocks"] == 1),
+        "stride_back": less_ring(plan["row_stride"], plan["in_ring"]),
+        "tap_back": less_ring(plan["row_tap"], plan["in_ring"]),
         **{f"last_{name}": value for name, value in last_rounds(plan).items()},
     }
 
@@ -64,23 +67,40 @@ def strips(plan: Mapping[str, int]) -> Iterator[range]:
         start = stop
 
 
-def add_in_ring(a: Value, b: Value, ring: Value) -> Value:
-    """A + b modulo the ring, for operands inside it; modulo the address space when there is no ring."""
-    total = (a + b)[: SCRATCH_BITS + 1]
-    return Mux((ring != 0) & (total >= ring), total - ring, total)[:SCRATCH_BITS]
+def less_ring(offset: int, ring: int) -> int:
+    """An offset less its ring, which is below zero: the bits under its sign. With no ring, far below zero."""
+    return (offset - ring) % (1 << SCRATCH_BITS) if ring else 0
+
+
+def less_ring_value(offset: Value, ring: Value) -> Value:
+    """`less_ring` in hardware."""
+    there: Value = ring != 0
+    return (offset - ring)[:SCRATCH_BITS] & there.replicate(SCRATCH_BITS)
+
+
+def add_in_ring(a: Value, b: Value, b_back: Value) -> Value:
+    """A + b modulo the ring, for operands inside it; modulo the address space when there is no ring.
+
+    `b_back` is b `less_ring`, so both sums that may be right are made at once: the second if it is not below zero.
+    """
+    back = (a + Cat(b_back, 1))[: SCRATCH_BITS + 1]
+    return Mux(back[-1], (a + b)[:SCRATCH_BITS], back[:-1])
 
 
 class _Step(IntEnum):
     IDLE = 0
-    REDUCE = 1
-    SUM = 2
-    READY = 3
+    LOOK = 1
+    BRANCH = 2
+    REDUCE = 3
+    SETTLE = 4
+    SUM = 5
+    READY = 6
 
 
 class Preparer(wiring.Component):
     """Takes a job, thinks about it for `MOST_CYCLES` at the most, and holds the plan until it is taken."""
 
-    MOST_CYCLES = 1 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
+    MOST_CYCLES = 4 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
     """From a job to its plan: the longer of the two ways, a reduction and the sum of a kernel row's input rows."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -92,15 +112,18 @@ class Preparer(wiring.Component):
         """The plan of a job."""
         length, longer = divmod(job["pixels"], job["strips"])
         modulus = job["in_ring"] or 1 << SCRATCH_BITS
-        return {
-            **{name: job[name] for name in _KEPT},
+        made = {
             "length": length,
             "longer": longer,
-            **foreseen(job | {"length": length, "longer": longer}),
-            "column_tap": job["dilation_w"] * (params.pixels_per_word if job["packed"] else 1),
             "row_first": job["in_row_off"] % modulus,
             "row_stride": job["in_row"] * job["stride_h"] % modulus,
             "row_tap": job["in_row"] * job["dilation_h"] % modulus,
+        }
+        return {
+            **{name: job[name] for name in _KEPT},
+            **made,
+            **foreseen(job | made),
+            "column_tap": job["dilation_w"] * (params.pixels_per_word if job["packed"] else 1),
         }
 
     def elaborate(self, platform: object) -> Module:
@@ -160,45 +183,70 @@ class Preparer(wiring.Component):
     def _ring(self, m: Module, start: Signal, job: data.View[data.StructLayout]) -> Value:
         """Bring first offset and row step into the ring if they are not, then add row steps up; high when done."""
         state = Signal(_Step)
-        plan = self._plan
+        plan, offered = self._plan, self.jobs.payload
         row = Signal(SCRATCH_BITS, reset_less=True)
+        # A cycle behind the row.
+        row_back = Signal(SCRATCH_BITS, reset_less=True)
         count = Signal(range(SCRATCH_BITS))
-        outside = (job.in_ring != 0) & ((plan.row_first >= job.in_ring) | (row >= job.in_ring))
+        outside = Signal()
+        m.d.sync += [
+            row_back.eq(less_ring_value(row, job.in_ring)),
+            outside.eq((job.in_ring != 0) & ((plan.row_first >= job.in_ring) | (row >= job.in_ring))),
+        ]
+        m.d.comb += [
+            plan.stride_back.eq(less_ring_value(plan.row_stride, job.in_ring)),
+            plan.tap_back.eq(less_ring_value(plan.row_tap, job.in_ring)),
+        ]
+        divisions = ((row, offered.in_row), (plan.row_first, offered.in_row_off))
         with m.If(start):
-            offered = self.jobs.payload
-            m.d.sync += [
-                state.eq(_Step.REDUCE),
-                row.eq(offered.in_row),
-                plan.row_first.eq(offered.in_row_off),
-                count.eq(0),
-            ]
+            m.d.sync += [state.eq(_Step.LOOK), count.eq(0)]
+            m.d.sync += [value.eq(given) for value, given in divisions]
             m.d.sync += [plan.row_stride.eq(0), plan.row_tap.eq(0)]
+        with m.Elif(state == _Step.LOOK):
+            m.d.sync += state.eq(_Step.BRANCH)
+        with m.Elif(state == _Step.BRANCH):
+            m.d.sync += state.eq(Mux(outside, _Step.REDUCE, _Step.SUM))
         with m.Elif(state == _Step.REDUCE):
-            with m.If(~outside & (count == 0)):
-                m.d.sync += state.eq(_Step.SUM)
-            with m.Else():
-                self._reduce(m, job, row, count)
-                with m.If(count == SCRATCH_BITS - 1):
-                    m.d.sync += [state.eq(_Step.SUM), count.eq(0)]
-        with m.Elif(state == _Step.SUM):
             m.d.sync += count.eq(count + 1)
-            with m.If(count < job.stride_h):
-                m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, job.in_ring))
-            with m.If(count < job.dilation_h):
-                m.d.sync += plan.row_tap.eq(add_in_ring(plan.row_tap, row, job.in_ring))
-            with m.If((count + 1 >= job.stride_h) & (count + 1 >= job.dilation_h)):
-                m.d.sync += state.eq(_Step.READY)
+            with m.If(count == SCRATCH_BITS - 1):
+                m.d.sync += [state.eq(_Step.SETTLE), count.eq(0)]
+        with m.Elif(state == _Step.SETTLE):
+            m.d.sync += state.eq(_Step.SUM)
+        with m.Elif(state == _Step.SUM):
+            self._add_up(m, job, state, count, row, row_back)
+        for value, given in divisions:
+            self._reduce(m, job, state, outside, start, value, given)
         return state == _Step.READY
 
-    def _reduce(self, m: Module, job: data.View[data.StructLayout], row: Signal, count: Signal) -> None:
-        """One step of both long divisions; the quotients do not matter. In cycle 0 the dividends move aside."""
+    def _add_up(
+        self, m: Module, job: data.View[data.StructLayout], state: Signal, count: Signal, row: Signal, row_back: Signal
+    ) -> None:
+        plan = self._plan
         m.d.sync += count.eq(count + 1)
-        for name, value in (("row", row), ("first", self._plan.row_first)):
-            dividend = Signal(SCRATCH_BITS, name=f"{name}_dividend", reset_less=True)
-            bits = Mux(count == 0, value, dividend)
-            base = Mux(count == 0, 0, value)
-            doubled = Cat(bits[-1], base)
-            m.d.sync += [
-                dividend.eq(bits << 1),
-                value.eq(Mux(doubled >= job.in_ring, doubled - job.in_ring, doubled)),
-            ]
+        with m.If(count < job.stride_h):
+            m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, row_back))
+        with m.If(count < job.dilation_h):
+            m.d.sync += plan.row_tap.eq(add_in_ring(plan.row_tap, row, row_back))
+        with m.If((count + 1 >= job.stride_h) & (count + 1 >= job.dilation_h)):
+            m.d.sync += state.eq(_Step.READY)
+
+    def _reduce(
+        self,
+        m: Module,
+        job: data.View[data.StructLayout],
+        state: Signal,
+        outside: Signal,
+        start: Signal,
+        value: Signal,
+        given: Value,
+    ) -> None:
+        """A long division by the ring, a bit a cycle; the quotient does not matter."""
+        dividend = Signal(SCRATCH_BITS, reset_less=True)
+        doubled = Cat(dividend[-1], value)
+        with m.If(start):
+            m.d.sync += dividend.eq(given)
+        with m.Elif((state == _Step.BRANCH) & outside):
+            m.d.sync += value.eq(0)
+        with m.Elif(state == _Step.REDUCE):
+            rest = (doubled - job.in_ring)[: SCRATCH_BITS + 2]
+            m.d.sync += [dividend.eq(dividend << 1), value.eq(Mux(rest[-1], doubled, rest))]

@@ -47,7 +47,7 @@ _PLACED = {"whole": _MOST_PLACES, "huge": 1, "half": 1, "tie": 1}
 
 
 class RequantizerLane(wiring.Component):
-    """One accumulator a cycle; stages without a valid value keep still.
+    """One accumulator a cycle; stages without a valid value keep still, but for the multipliers.
 
     Members
     -------
@@ -64,8 +64,8 @@ class RequantizerLane(wiring.Component):
     """
 
     SCALE_STAGE = 5
-    ZERO_POINT_STAGE = 9
-    LATENCY = 10
+    ZERO_POINT_STAGE = 10
+    LATENCY = 11
 
     def __init__(self, params: HardwareParams) -> None:
         self._ort = params.match is Match.ORT
@@ -89,7 +89,7 @@ class RequantizerLane(wiring.Component):
         return requantize(wrap(acc + bias, _SUM_BITS), scale, zero_point, match)
 
     def elaborate(self, platform: object) -> Module:
-        """Ten stages; the sign goes along."""
+        """Eleven stages; the sign goes along."""
         m = Module()
         total = Signal(signed(_SUM_BITS), reset_less=True)
         with m.If(self.enable[0]):
@@ -153,32 +153,43 @@ class RequantizerLane(wiring.Component):
         return Mux(negative, half | (rest.all() & last), half & (rest.any() | last))
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
-        """Stages 5 and 6: four partial products, each small enough for one 18 x 18 multiplier, and their sum."""
+        """Stages 5 to 7: four partial products and their sum; where the binary point of the product stands."""
         x_split, f_split = self._significand_bits // 2, self._mantissa_bits // 2
-        parts = []
-        for i, x in enumerate((significand[:x_split], significand[x_split:])):
-            for j, f in enumerate((self.mantissa[:f_split], self.mantissa[f_split:])):
-                part = Signal(len(x) + len(f), name=f"part{i}{j}", reset_less=True)
-                with m.If(self.enable[5]):
-                    m.d.sync += part.eq(x * f)
-                parts.append(part)
+        parts = self._parts(m, significand, x_split, f_split)
         # Right shift that brings the top 24 bits of the largest product to their weight, less that of 255.xx.
         offset = self._mantissa_bits + (_SUM_BITS - _TOP) + (_TOP - _MOST_PLACES)
-        point5 = Signal(signed(_POINT_BITS), reset_less=True)
-        point6 = Signal(signed(_POINT_BITS), reset_less=True)
+        point5, point6, point7 = (Signal(signed(_POINT_BITS), name=f"point{i}", reset_less=True) for i in (5, 6, 7))
         product = Signal(self._significand_bits + self._mantissa_bits, reset_less=True)
         with m.If(self.enable[5]):
-            m.d.sync += point5.eq(zeros + self.exponent - offset)
+            m.d.sync += point5.eq(zeros + self.exponent)
+        with m.If(self.enable[6]):
+            m.d.sync += point6.eq(point5 - offset)
         # The outer parts do not overlap, and nothing is added to the lowest bits.
         outer = Cat(parts[0], parts[3])
         low = min(x_split, f_split)
         middle = (parts[1] << (f_split - low)) + (parts[2] << (x_split - low))
-        with m.If(self.enable[6]):
-            m.d.sync += [product.eq(Cat(outer[:low], outer[low:] + middle)), point6.eq(point5)]
-        return product, point6
+        with m.If(self.enable[7]):
+            m.d.sync += [product.eq(Cat(outer[:low], outer[low:] + middle)), point7.eq(point6)]
+        return product, point7
+
+    def _parts(self, m: Module, significand: Signal, x_split: int, f_split: int) -> list[Signal]:
+        """Stages 5 and 6: products of the factors' parts, each small enough for one 18 x 18 multiplier.
+
+        Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else.
+        """
+        x = Signal.like(significand, name="factor", reset_less=True)
+        f = Signal.like(self.mantissa, name="scale", reset_less=True)
+        m.d.sync += [x.eq(significand), f.eq(self.mantissa)]
+        parts = []
+        for i, x_part in enumerate((x[:x_split], x[x_split:])):
+            for j, f_part in enumerate((f[:f_split], f[f_split:])):
+                part = Signal(len(x_part) + len(f_part), name=f"part{i}{j}", reset_less=True)
+                m.d.sync += part.eq(x_part * f_part)
+                parts.append(part)
+        return parts
 
     def _align(self, m: Module, product: Signal, point: Signal) -> tuple[Signal, data.View[data.StructLayout], Signal]:
-        """Stage 7: a window of bits from the product's top bit on, and what lies below."""
+        """Stage 8: a window of bits from the product's top bit on, and what lies below."""
         high = product[-1]
         after_window = len(product) - 1 - _WINDOW_BITS
         after_kept = len(product) - 1 - _TOP
@@ -186,8 +197,8 @@ class RequantizerLane(wiring.Component):
         kept, ends = product[after_kept + 1 : after_window], (product[after_kept], product[after_window])
         window = Signal(_WINDOW_BITS, reset_less=True)
         below = Signal(_BELOW, reset_less=True)
-        moved = Signal.like(point, name="point7", reset_less=True)
-        with m.If(self.enable[7]):
+        moved = Signal.like(point, name="point8", reset_less=True)
+        with m.If(self.enable[8]):
             m.d.sync += [
                 moved.eq(point + ~high),
                 window.eq(Mux(high, product[-_WINDOW_BITS:], product[after_window:-1])),
@@ -199,7 +210,7 @@ class RequantizerLane(wiring.Component):
         return window, below, moved
 
     def _place(self, m: Module, window: Signal, below: data.View[data.StructLayout], point: Signal) -> _Placed:
-        """Stage 8: place the binary point, and see what the fraction is."""
+        """Stage 9: place the binary point, and see what the fraction is."""
         value: Value = window
         zeros, ones = below.zeros, below.ones
         for step in (8, 4, 2, 1):
@@ -214,7 +225,7 @@ class RequantizerLane(wiring.Component):
             tie = half & zeros & ~below.half & ~below.rest
         inside = (point >= 0) & (point <= _MOST_PLACES)
         placed = _Placed(*(Signal(width, name=name, reset_less=True) for name, width in _PLACED.items()))
-        with m.If(self.enable[8]):
+        with m.If(self.enable[9]):
             m.d.sync += [
                 placed.huge.eq((point < 0) & window[-1]),
                 placed.whole.eq(Mux(inside, value[1:], 0)),
@@ -224,7 +235,7 @@ class RequantizerLane(wiring.Component):
         return placed
 
     def _finish(self, m: Module, placed: _Placed, negative: Value) -> None:
-        """Stage 9: round half to even, give the sign back, add, clamp."""
+        """Stage 10: round half to even, give the sign back, add, clamp."""
         up = Mux(placed.tie, placed.whole[0], placed.half)
         signed_whole = placed.whole ^ negative.replicate(_MOST_PLACES)
         total = Signal(signed(_MOST_PLACES + 2))
@@ -235,5 +246,5 @@ class RequantizerLane(wiring.Component):
         )
         low = Mux(placed.huge, negative, total[-1])
         fits = (total[7:] == 0) | total[7:].all()
-        with m.If(self.enable[9]):
+        with m.If(self.enable[10]):
             m.d.sync += self.result.eq(Mux(fits & ~placed.huge, total[:8], Mux(low, INT8_MIN, INT8_MAX)))

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import CONSTANT_BITS, AffineLane, AffineRounding
+from hw.affine import CONSTANT_BITS, LAW, AffineConstants, AffineLane
 from hw.mac.constants import WRITE, Piece
 from hw.spec.arith import SHIFT_BITS, Affine
 from hw.spec.params import HardwareParams
 
-QUEUE_DEPTH = 16
-"""Residual words that may be on their way; more than the cycles from their read to the result they are added to."""
-
 
 class ResidualAdder(wiring.Component):
     """Keeps residual bytes until their results come, `LATENCY` cycles before the sums leave.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
+    depth
+        Groups of residual bytes that find a place before their results come, a power of two.
 
     Members
     -------
@@ -37,8 +41,9 @@ class ResidualAdder(wiring.Component):
 
     LATENCY = AffineLane.LATENCY
 
-    def __init__(self, params: HardwareParams) -> None:
+    def __init__(self, params: HardwareParams, depth: int) -> None:
         self._lanes = params.lanes
+        self._depth = depth
         lanes = data.ArrayLayout(8, params.lanes)
         super().__init__(
             {
@@ -64,10 +69,9 @@ class ResidualAdder(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A queue of operands, two sets of constants, a lane of arithmetic for every byte."""
         m = Module()
-        constants = self._constants(m)
         operands = self._queue(m)
-        m.submodules.rounding = rounding = AffineRounding()
-        m.d.comb += [getattr(rounding, name).eq(constants[name]) for name in ("c", "shift", "even")]
+        m.submodules.constants = constants = AffineConstants()
+        m.d.comb += constants.law.eq(self._law(m))
         for number in range(self._lanes):
             lane = AffineLane()
             m.submodules[f"lane{number}"] = lane
@@ -75,23 +79,16 @@ class ResidualAdder(wiring.Component):
                 lane.valid.eq(self.valid),
                 lane.x1.eq(self.results[number].as_signed()),
                 lane.x2.eq(operands.word_select(number, 8).as_signed()),
-                *(getattr(lane, name).eq(constants[name]) for name in ("m1", "m2", "shift")),
-                lane.constant.eq(rounding.constant),
-                lane.to_even.eq(rounding.to_even),
+                lane.constants.eq(constants.prepared),
                 self.sums[number].eq(lane.result),
             ]
             if number == 0:
                 m.d.comb += self.sums_valid.eq(lane.result_valid)
         return m
 
-    def _constants(self, m: Module) -> data.View[data.StructLayout]:
+    def _law(self, m: Module) -> data.View[data.StructLayout]:
         stored = Signal(data.ArrayLayout(32, 4), reset_less=True)
-        active = Signal(
-            data.StructLayout(
-                {"m1": signed(32), "m2": signed(32), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1}
-            ),
-            reset_less=True,
-        )
+        active = Signal(LAW, reset_less=True)
         with m.If(self.write.piece == Piece.RESIDUAL):
             m.d.sync += stored[self.write.index[:2]].eq(self.write.word)
         with m.If(self.activate):
@@ -106,11 +103,11 @@ class ResidualAdder(wiring.Component):
 
     def _queue(self, m: Module) -> Signal:
         """Operands wait in a small memory, read a cycle before their result comes (`soon`)."""
-        memory = Memory(shape=8 * self._lanes, depth=QUEUE_DEPTH, init=[])
+        memory = Memory(shape=8 * self._lanes, depth=self._depth, init=[])
         m.submodules.queue = memory
         write, read = memory.write_port(), memory.read_port()
         m.d.comb += [write.en.eq(self.arrived), write.data.eq(self.operands), read.en.eq(self.soon)]
-        head, tail = Signal(range(QUEUE_DEPTH)), Signal(range(QUEUE_DEPTH))
+        head, tail = Signal(range(self._depth)), Signal(range(self._depth))
         m.d.comb += [write.addr.eq(tail), read.addr.eq(head)]
         with m.If(self.arrived):
             m.d.sync += tail.eq(tail + 1)

@@ -113,8 +113,8 @@ class Sequencer(wiring.Component):
         number = Signal(self._number_bits)
         m.d.comb += planner.plan.eq(plan)
         # The pixel on offer is its tile's first, its last.
-        begins, ends = Signal(init=1), Signal()
-        self._fire(m, planner, tile, begins)
+        begins, ends, long = Signal(init=1), Signal(), Signal()
+        self._fire(m, planner, tile, begins, long)
         following = self._following(m, plan, tile, position)
         last_pixel = Signal()
         m.d.comb += [
@@ -125,17 +125,19 @@ class Sequencer(wiring.Component):
         with m.If(self.pixel_valid):
             m.d.sync += [position.eq(following), number.eq(Mux(ends, 0, number + 1))]
             m.d.sync += [begins.eq(ends), ends.eq(number + 2 == tile.length)]
-        self._next_tile(m, planner, plan, tile, position, ends, last_pixel)
+        self._next_tile(m, planner, plan, tile, position, ends, long, last_pixel)
         self._output(m, plan, tile, position, number, begins, last_pixel)
         return m
 
-    def _fire(self, m: Module, planner: TilePlanner, tile: data.View[data.StructLayout], begins: Signal) -> None:
+    def _fire(
+        self, m: Module, planner: TilePlanner, tile: data.View[data.StructLayout], begins: Signal, long: Signal
+    ) -> None:
         """Whether this cycle's pixel goes out."""
         used = Signal(range(_BANKS + 1))
         bank_free = Signal()
         # A tile shorter than the planner's latency waits for it before its first pixel, never in its middle: pixels of
         # neighbouring tiles must stay as far apart as the accumulators demand.
-        planned = planner.ready | (tile.length >= TilePlanner.LATENCY)
+        planned = planner.ready | long
         may_begin = self.run & planned & self.weights_ready & (bank_free | ~tile.first)
         m.d.comb += [
             bank_free.eq(~used[-1]),
@@ -159,7 +161,7 @@ class Sequencer(wiring.Component):
             m.d.comb += [
                 following.ix.eq(tile.line),
                 following.iy.eq(position.iy + plan.stride_h),
-                following.row.eq(add_in_ring(position.row, plan.row_stride, plan.in_ring)),
+                following.row.eq(add_in_ring(position.row, plan.row_stride, plan.stride_back)),
                 following.left.eq(plan.out_w - 1),
             ]
         with m.Else():
@@ -179,6 +181,7 @@ class Sequencer(wiring.Component):
         tile: data.View[data.StructLayout],
         position: data.View[data.StructLayout],
         ends: Signal,
+        long: Signal,
         last_pixel: Signal,
     ) -> None:
         """After a tile's last pixel: the planned tile, or a new instruction's first one, or nothing."""
@@ -190,7 +193,8 @@ class Sequencer(wiring.Component):
             planner.step.eq(last_pixel & ~planner.finished),
         ]
         with m.If(planner.step):
-            m.d.sync += [tile.eq(planner.tile), ends.eq(planner.tile.length == 1)]
+            length = planner.tile.length
+            m.d.sync += [tile.eq(planner.tile), ends.eq(length == 1), long.eq(length >= TilePlanner.LATENCY)]
             with m.If(~planner.tile.continues):
                 m.d.sync += position.eq(planner.tile.start)
         with m.Elif(last_pixel):
@@ -208,6 +212,7 @@ class Sequencer(wiring.Component):
                 tile.base.eq(offered.in_base),
                 tile.length.eq(offered.first_length),
                 ends.eq(offered.first_length == 1),
+                long.eq(offered.first_length >= TilePlanner.LATENCY),
                 tile.first.eq(1),
                 tile.last.eq(single),
             ]

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import PIXELS_BITS
 from hw.mac.loops import LASTS, Tap, TileLoops, taps
-from hw.mac.prepare import TAP_BITS, add_in_ring, plan_layout, strips
+from hw.mac.prepare import TAP_BITS, add_in_ring, less_ring_value, plan_layout, strips
 from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 from hw.spec.params import HardwareParams
 
@@ -76,7 +76,8 @@ _LAST = data.StructLayout({"strip": 1, "longer": 1, "block": 1})
 class _Phase(IntEnum):
     READY = 0
     STEP = 1
-    FORM = 2
+    COUNT = 2
+    FORM = 3
 
 
 class TilePlanner(wiring.Component):
@@ -98,7 +99,7 @@ class TilePlanner(wiring.Component):
         When `ready`: there is no tile after the current one.
     """
 
-    LATENCY = 3
+    LATENCY = 4
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -135,7 +136,7 @@ class TilePlanner(wiring.Component):
             )
 
     def elaborate(self, platform: object) -> Module:
-        """A cycle to step the loops, a cycle to add tap and strip start."""
+        """A cycle to step the loops, one to count strips and blocks, one to add tap and strip start."""
         m = Module()
         m.submodules.loops = loops = TileLoops()
         for name in LASTS.members:
@@ -146,6 +147,8 @@ class TilePlanner(wiring.Component):
         with m.If(self.start | self.step):
             m.d.sync += [phase.eq(_Phase.STEP), fresh.eq(self.start)]
         with m.Elif(phase == _Phase.STEP):
+            m.d.sync += phase.eq(_Phase.COUNT)
+        with m.Elif(phase == _Phase.COUNT):
             m.d.sync += phase.eq(_Phase.FORM)
         with m.Elif(phase == _Phase.FORM):
             m.d.sync += phase.eq(_Phase.READY)
@@ -165,7 +168,7 @@ class TilePlanner(wiring.Component):
                 m.d.sync += [
                     tap.x.eq(0),
                     tap.y.eq(tap.y + self.plan.dilation_h),
-                    tap.row.eq(add_in_ring(tap.row, self.plan.row_tap, self.plan.in_ring)),
+                    tap.row.eq(add_in_ring(tap.row, self.plan.row_tap, self.plan.tap_back)),
                 ]
             with m.If(loops.row_end):
                 m.d.sync += [tap.y.eq(0), tap.row.eq(0)]
@@ -183,16 +186,19 @@ class TilePlanner(wiring.Component):
             m.d.sync += captured.eq(self.captured)
         counts, now, last = self._counts(m, phase, fresh)
         plan = self.plan
+        strip_ends = Signal()
         with m.If(loops.step):
+            m.d.sync += strip_ends.eq(loops.last)
+        with m.If(phase == _Phase.COUNT):
             m.d.sync += [counts.eq(now), new_block.eq(0), self.finished.eq(0)]
-            with m.If(fresh | (loops.last & last.strip)):
+            with m.If(fresh | (strip_ends & last.strip)):
                 start = {"ix": plan.ix0, "iy": plan.iy0, "row": plan.row_first, "left": plan.out_w - 1}
                 m.d.sync += [strip.start[name].eq(value) for name, value in start.items()]
                 m.d.sync += strip.length.eq(plan.first_length)
-            with m.If(loops.last & ~last.strip):
+            with m.If(strip_ends & ~last.strip):
                 m.d.sync += [strip.start.eq(captured), strip.length.eq(plan.length + ~last.longer)]
                 m.d.sync += [counts.strips.eq(now.strips - 1), counts.longer.eq(Mux(last.longer, 0, now.longer - 1))]
-            with m.Elif(loops.last):
+            with m.Elif(strip_ends):
                 m.d.sync += [counts.strips.eq(plan.strips), counts.longer.eq(plan.longer)]
                 m.d.sync += [counts.blocks.eq(now.blocks - 1), counts.base.eq(now.base + plan.in_block_step)]
                 m.d.sync += [new_block.eq(1), self.finished.eq(last.block)]
@@ -228,11 +234,13 @@ class TilePlanner(wiring.Component):
         tile = Signal(tile_layout(self._params), reset_less=True)
         start = tile.start
         m.d.comb += self.tile.eq(tile)
+        tap_back = Signal(SCRATCH_BITS, reset_less=True)
+        m.d.sync += tap_back.eq(less_ring_value(tap.row, self.plan.in_ring))
         with m.If(phase == _Phase.FORM):
             m.d.sync += [
                 start.ix.eq(strip.start.ix + tap.x),
                 start.iy.eq(strip.start.iy + tap.y),
-                start.row.eq(add_in_ring(strip.start.row, tap.row, self.plan.in_ring)),
+                start.row.eq(add_in_ring(strip.start.row, tap.row, tap_back)),
                 start.left.eq(strip.start.left),
                 tile.line.eq(self.plan.ix0 + tap.x),
                 tile.base.eq(block_base + tap.base),

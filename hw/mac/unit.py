@@ -11,6 +11,7 @@ from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.bus.buffer import StreamBuffer
+from hw.copies import copy_of
 from hw.mac.accumulator import Accumulators
 from hw.mac.array import MacArray
 from hw.mac.constants import ConstantsLoader, Piece
@@ -78,16 +79,16 @@ class MacUnit(wiring.Component):
         m.submodules.drain_reader = self._drain = Drain(params)
         m.submodules.epilogue = self._epilogue = Epilogue(params)
         m.submodules.writer = self._writer = Writer(params)
-        # In a register: it goes to every corner of the unit, and to stop a cycle later is soon enough.
+        # In registers: it goes to every corner of the unit, and to stop a cycle or two later is soon enough.
         run = Signal()
         m.d.sync += run.eq(~self.unit.halt & ~self.unit.fault)
         self._connect_jobs(m, run)
-        self._connect_weights(m, run)
+        self._connect_weights(m, copy_of(m, "weights_run", run))
         self._connect_pixels(m, run)
         self._connect_sums(m)
         self._connect_constants(m)
         self._connect_results(m, run)
-        self._report(m, run)
+        self._report(m, copy_of(m, "runs", run))
         return m
 
     def _connect_jobs(self, m: Module, run: Signal) -> None:
@@ -151,13 +152,16 @@ class MacUnit(wiring.Component):
             drain.strip_length.eq(_delayed(m, "strip_length", sequencer.strip_length, visible)),
             sums.drain_groups.eq(drain.groups),
             sums.drain_address.eq(drain.address),
-            sequencer.bank_released.eq(drain.bank_released),
+            sequencer.bank_released.eq(_delayed(m, "bank_released", drain.bank_released, 1)),
         ]
 
     def _connect_constants(self, m: Module) -> None:
         """Count what is loaded against what is still needed, so that the loader never overwrites anything in use."""
         loader, drain, epilogue = self._loader, self._drain, self._epilogue
-        write = loader.write
+        # From here constants go to memories all over the epilogue. The loader begins nothing new in the next cycle.
+        write = Signal.like(loader.write)
+        m.d.sync += write.eq(loader.write)
+        done = _delayed(m, "channels_loaded", loader.done, 1)
         held = Signal(range(3))
         tables = Signal(3)
         residual_stored = Signal()
@@ -166,12 +170,12 @@ class MacUnit(wiring.Component):
         table_loaded = (write.piece == Piece.TABLE) & (write.index == TABLE_BYTES - 1)
         released = _delayed(m, "channels_released", drain.channels_released, _CHANNELS_HELD)
         switched = _delayed(m, "table_switched", drain.table_switched, _CHANNELS_HELD)
-        m.d.sync += [held.eq(held + loader.done - released), tables.eq(tables + table_loaded - switched)]
+        m.d.sync += [held.eq(held + done - released), tables.eq(tables + table_loaded - switched)]
         with m.If(drain.activate):
             m.d.sync += residual_stored.eq(0)
         with m.If((write.piece == Piece.RESIDUAL) & (write.index == 3)):
             m.d.sync += residual_stored.eq(1)
-        with m.If(loader.done):
+        with m.If(done):
             m.d.sync += epilogue.write_channel_set.eq(~epilogue.write_channel_set)
         with m.If(table_loaded):
             m.d.sync += table_set.eq(~table_set)
@@ -179,7 +183,7 @@ class MacUnit(wiring.Component):
             loader.channels_free.eq(held != 2),
             loader.table_free.eq(tables.as_signed() <= 0),
             loader.residual_free.eq(~residual_stored),
-            drain.channels_loaded.eq(loader.done),
+            drain.channels_loaded.eq(done),
             epilogue.write.eq(write),
             epilogue.write_table_set.eq(table_set),
         ]
@@ -198,7 +202,7 @@ class MacUnit(wiring.Component):
         wiring.connect(m, writer.drain, wiring.flipped(self.drain))
         m.d.comb += [
             drain.run.eq(run),
-            drain.room.eq(~owed[-1]),
+            drain.room.eq(owed < RESULTS_DEPTH - 1),
             drain.empty.eq(under_way == 0),
             epilogue.valid.eq(drain.item),
             epilogue.tag.eq(drain.tag),
@@ -212,7 +216,7 @@ class MacUnit(wiring.Component):
             epilogue.residual.eq(drain.residual_bytes),
             results.w_en.eq(epilogue.result_valid),
             results.w_data.eq(epilogue.results),
-            writer.run.eq(run),
+            writer.run.eq(copy_of(m, "writer_run", run)),
             writer.results.valid.eq(results.r_rdy),
             writer.results.payload.eq(results.r_data),
             results.r_en.eq(writer.results.ready),
@@ -222,19 +226,25 @@ class MacUnit(wiring.Component):
         """What control sees."""
         sequencer, unit = self._sequencer, self.unit
         under_way = Signal(COUNT_BITS)
-        m.d.sync += under_way.eq(under_way + (unit.valid & unit.ready) - unit.done)
+        # That an instruction was taken is known late in its cycle; there is time to count it in the next.
+        taken = Signal()
+        m.d.sync += [taken.eq(unit.valid & unit.ready), under_way.eq(under_way + taken - unit.done)]
         pending = self._writer.pending | self.residual.valid
         m.d.comb += [
             unit.started.eq(sequencer.started),
             unit.done.eq(self._writer.done),
             unit.busy.eq(sequencer.pixel_valid),
-            unit.idle.eq(Mux(run, under_way == 0, ~pending)),
+            unit.idle.eq(Mux(run, (under_way == 0) & ~taken, ~pending)),
             unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
             unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
         ]
+        # The drain's request, and so its fault, takes most of a cycle.
+        fault_index = Signal(COUNT_BITS, reset_less=True)
+        m.d.sync += fault_index.eq(self._drain.fault_index)
+        residual_fault = _delayed(m, "residual_fault", self.residual.valid & self.residual.fault, 1)
         faults = (
             (self._feed.fault, Cause.SCRATCH_RANGE, self._feed.fault_index),
-            (self.residual.valid & self.residual.fault, Cause.SCRATCH_RANGE, self._drain.fault_index),
+            (residual_fault, Cause.SCRATCH_RANGE, fault_index),
             (self._writer.fault, Cause.SCRATCH_RANGE, self._writer.fault_index),
             (self._intake.bad, Cause.BAD_FIELD, self._intake.bad_index),
         )
@@ -246,9 +256,9 @@ class MacUnit(wiring.Component):
 
 
 def _delayed(m: Module, name: str, value: Signal, cycles: int) -> Signal:
-    """The value, so many cycles later."""
+    """The value, so many cycles later; single bits are events, and reset."""
     for number in range(cycles):
-        after = Signal.like(value, name=f"{name}{number + 1}")
+        after = Signal.like(value, name=f"{name}{number + 1}", reset_less=len(value) > 1)
         m.d.sync += after.eq(value)
         value = after
     return value

@@ -121,7 +121,7 @@ class WeightFetcher(wiring.Component):
     def _advance(self, m: Module, job: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
         """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new job.
 
-        A tile has `cols` words, so there is time to look at counters before its end.
+        A tile has `cols` words, so there is time to count after its last word and to look at counters before its end.
         """
         strips = Signal(PIXELS_BITS, reset_less=True)
         blocks = Signal.like(job.out_blocks, reset_less=True)
@@ -137,6 +137,12 @@ class WeightFetcher(wiring.Component):
             job_end.eq(block_end & last_block),
             self.jobs.ready.eq(~active),
         ]
+        strip_ended, block_ended = Signal(), Signal()
+        m.d.sync += [strip_ended.eq(strip_end), block_ended.eq(block_end)]
+        with m.If(block_ended):
+            m.d.sync += [strips.eq(job.strips), blocks.eq(blocks - 1)]
+        with m.Elif(strip_ended):
+            m.d.sync += strips.eq(strips - 1)
         with m.If(self.constants.ready):
             m.d.sync += self.constants.valid.eq(0)
         with m.If(self.jobs.valid & self.jobs.ready):
@@ -155,15 +161,10 @@ class WeightFetcher(wiring.Component):
             m.d.sync += active.eq(0)
         with m.Elif(block_end):
             tiles = following + self._params.channel_words
-            m.d.sync += [
-                strips.eq(job.strips),
-                blocks.eq(blocks - 1),
-                block_start.eq(tiles),
-                self.read_address.eq(tiles),
-            ]
+            m.d.sync += [block_start.eq(tiles), self.read_address.eq(tiles)]
             self._request(m, following)
         with m.Elif(self.read_valid):
-            m.d.sync += [strips.eq(strips - strip_end), self.read_address.eq(Mux(strip_end, block_start, following))]
+            m.d.sync += self.read_address.eq(Mux(strip_end, block_start, following))
 
     def _request(
         self, m: Module, address: Signal, load_table: Signal | int = 0, load_residual: Signal | int = 0

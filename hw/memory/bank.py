@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, unsigned
+from amaranth.hdl import Module, Signal, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -16,7 +16,8 @@ they would read."""
 class Bank(wiring.Component):
     """`depth` words of `word_bytes` bytes in block RAM; read data comes `LATENCY` cycles after `read_en` and stays.
 
-    A read in the cycle of a write to the same word gives undefined data.
+    Requests end in registers, for they come from far away; so does what is read, for block RAM is slow. A read in the
+    cycle of a write to the same word gives undefined data.
 
     Parameters
     ----------
@@ -26,7 +27,7 @@ class Bank(wiring.Component):
         Bytes in a word; `write_mask` has a bit for each.
     """
 
-    LATENCY = 1
+    LATENCY = 3
 
     def __init__(self, depth: int, word_bytes: int) -> None:
         self._depth = depth
@@ -49,18 +50,20 @@ class Bank(wiring.Component):
         return bytes(new if mask >> byte & 1 else old for byte, (old, new) in enumerate(zip(word, data, strict=True)))
 
     def elaborate(self, platform: object) -> Module:
-        """A memory with byte enables."""
+        """A memory with byte enables, registers before and behind it."""
         m = Module()
         shape = unsigned(8 * self._word_bytes)
         m.submodules.memory = memory = Memory(shape=shape, depth=self._depth, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port(granularity=8)
         read = memory.read_port(domain="sync")
-        m.d.comb += [
-            read.en.eq(self.read_en),
-            read.addr.eq(self.read_row),
-            self.read_data.eq(read.data),
-            write.en.eq(self.write_mask),
-            write.addr.eq(self.write_row),
-            write.data.eq(self.write_data),
-        ]
+        found = Signal.like(self.read_data, reset_less=True)
+        m.d.sync += found.eq(read.data)
+        m.d.comb += self.read_data.eq(found)
+        read_en, write_mask = Signal(), Signal.like(self.write_mask)
+        row, write_row = Signal.like(self.read_row, reset_less=True), Signal.like(self.write_row, reset_less=True)
+        data = Signal.like(self.write_data, reset_less=True)
+        m.d.sync += [read_en.eq(self.read_en), row.eq(self.read_row)]
+        m.d.sync += [write_mask.eq(self.write_mask), write_row.eq(self.write_row), data.eq(self.write_data)]
+        m.d.comb += [read.en.eq(read_en), read.addr.eq(row)]
+        m.d.comb += [write.en.eq(write_mask), write.addr.eq(write_row), write.data.eq(data)]
         return m

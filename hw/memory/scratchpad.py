@@ -159,13 +159,14 @@ class Scratchpad(wiring.Component):
                 ]
 
     def _deliver(self, m: Module, names: tuple[str, ...], path: Any, words: Array) -> None:
-        """Pick the bank's word in the cycle after the grant; a register ends the long way out of the block RAM."""
-        taken = Signal(name=f"{names[0]}_taken")
-        bank = Signal(self._bank_bits, name=f"{names[0]}_bank")
+        """Pick the bank's word when it comes; a register ends the long way from there."""
+        taken, bank = path.valid & path.ready, self._bank_of(path)
+        for number in range(Bank.LATENCY):
+            after = Signal(name=f"{names[0]}_taken{number + 1}")
+            bank_after = Signal(self._bank_bits, name=f"{names[0]}_bank{number + 1}", reset_less=True)
+            m.d.sync += [after.eq(taken), bank_after.eq(bank)]
+            taken, bank = after, bank_after
         data = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
-        m.d.sync += taken.eq(path.valid & path.ready)
-        with m.If(path.valid):
-            m.d.sync += bank.eq(self._bank_of(path))
         with m.If(taken):
             m.d.sync += data.eq(words[bank])
         m.d.comb += [getattr(self, name).data.eq(data) for name in names]

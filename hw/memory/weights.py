@@ -51,7 +51,7 @@ class WeightMemory(wiring.Component):
                 words[at] = write[1]
 
     def elaborate(self, platform: object) -> Module:
-        """A simple dual-port memory and its output register."""
+        """A simple dual-port memory with a register before it, one behind it, and one at the end of the way out."""
         m = Module()
         words = self._params.weight_words
         bits = exact_log2(words)
@@ -59,17 +59,25 @@ class WeightMemory(wiring.Component):
         m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port()
         read = memory.read_port(domain="sync")
-        taken = Signal()
-        data = Signal.like(self.read.data, reset_less=True)
-        m.d.comb += [
-            write.en.eq(self.write.valid),
-            write.addr.eq(self.write.addr[:bits]),
-            write.data.eq(self.write.data),
-            read.en.eq(self.read.valid),
-            read.addr.eq(self.read.addr[:bits]),
-            self.read.data.eq(data),
+        found, out = Signal.like(self.read.data, reset_less=True), Signal.like(self.read.data, reset_less=True)
+        valid, address = Signal(), Signal(bits, reset_less=True)
+        write_valid, write_address = Signal(), Signal(bits, reset_less=True)
+        data = Signal.like(self.write.data, reset_less=True)
+        m.d.sync += [
+            valid.eq(self.read.valid),
+            address.eq(self.read.addr[:bits]),
+            write_valid.eq(self.write.valid),
+            write_address.eq(self.write.addr[:bits]),
+            data.eq(self.write.data),
+            found.eq(read.data),
+            out.eq(found),
         ]
-        m.d.sync += taken.eq(self.read.valid)
-        with m.If(taken):
-            m.d.sync += data.eq(read.data)
+        m.d.comb += [
+            write.en.eq(write_valid),
+            write.addr.eq(write_address),
+            write.data.eq(data),
+            read.en.eq(valid),
+            read.addr.eq(address),
+            self.read.data.eq(out),
+        ]
         return m

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, signed
+from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import AffineLane, AffineRounding
+from hw.affine import LAW, AffineConstants, AffineLane
 from hw.spec.arith import Affine
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
@@ -28,7 +28,7 @@ class Datapath(wiring.Component):
     Members
     -------
     job
-        The constants; they must hold while words are under way, and from two cycles before.
+        The constants; they must hold while words are under way.
     table_en, table_index, table_byte
         Load a byte of the table.
     valid, a, b, total
@@ -70,13 +70,20 @@ class Datapath(wiring.Component):
         job, params = self.job, self._params
         m.submodules.operands = operands = Operands(params)
         m.submodules.table = table = ByteTable(params)
+        # The table has a memory in every corner of the datapath.
+        write_en = Signal()
+        write_index, write_byte = (
+            Signal.like(port, reset_less=True, name=f"near_{name}")
+            for name, port in (("index", self.table_index), ("byte", self.table_byte))
+        )
+        m.d.sync += [write_en.eq(self.table_en), write_index.eq(self.table_index), write_byte.eq(self.table_byte)]
         m.submodules.assembler = assembler = WordAssembler(params)
         m.d.comb += [
             *(getattr(operands, name).eq(getattr(self, name)) for name in ("valid", "a", "b", "total")),
             *(getattr(operands, name).eq(job[name]) for name in ("zp_a", "zp_b", "multiply", "average")),
-            table.write_en.eq(self.table_en),
-            table.write_index.eq(self.table_index),
-            table.write_byte.eq(self.table_byte),
+            table.write_en.eq(write_en),
+            table.write_index.eq(write_index),
+            table.write_byte.eq(write_byte),
             table.use.eq(job.table),
             assembler.amount.eq(job.rotate),
             assembler.valid.eq(table.result_valid),
@@ -89,9 +96,8 @@ class Datapath(wiring.Component):
         return m
 
     def _scale(self, m: Module, operands: Operands) -> list[AffineLane]:
-        job = self.job
-        m.submodules.rounding = rounding = AffineRounding()
-        m.d.comb += [rounding.c.eq(job.c), rounding.shift.eq(job.shift), rounding.even.eq(job.even)]
+        m.submodules.constants = constants = AffineConstants()
+        m.d.comb += [constants.law[name].eq(self.job[name]) for name in LAW.members]
         lanes = [AffineLane(x1_bits=WIDE_BITS) for _ in range(self._params.vector_lanes)]
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane
@@ -99,8 +105,6 @@ class Datapath(wiring.Component):
                 lane.valid.eq(operands.result_valid),
                 lane.x1.eq(operands.x1[number]),
                 lane.x2.eq(operands.x2[number]),
-                *(getattr(lane, name).eq(job[name]) for name in ("m1", "m2", "shift")),
-                lane.constant.eq(rounding.constant),
-                lane.to_even.eq(rounding.to_even),
+                lane.constants.eq(constants.prepared),
             ]
         return lanes

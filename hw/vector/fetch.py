@@ -15,7 +15,7 @@ from hw.ports import READ_LATENCY, ReadPort
 
 from .window import FETCH_LAYOUT, TAP_LAYOUT
 
-QUEUE_WORDS = 8
+QUEUE_WORDS = 16
 """A request's way through its buffer, read latency, the queue's turnaround, and some slack for refused requests."""
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -35,7 +35,7 @@ class Operands(wiring.Component):
         The operands.
     """
 
-    LATENCY = 2
+    LATENCY = 5
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -65,27 +65,52 @@ class Operands(wiring.Component):
         return (total, 0) if average else (a, b)
 
     def elaborate(self, platform: object) -> Module:
-        """Differences or a sum in the first stage, the product in the second."""
+        """Operands come near, then differences or a sum, the product in two stages, and the choice."""
         m = Module()
-        middle = Signal()
-        m.d.sync += [middle.eq(self.valid), self.result_valid.eq(middle)]
+        under_way = Signal(self.LATENCY)
+        m.d.sync += under_way.eq(Cat(self.valid, under_way))
+        m.d.comb += self.result_valid.eq(under_way[-1])
+        self._a, self._b, self._total = (
+            Signal.like(port, name=f"near_{name}", reset_less=True)
+            for name, port in (("a", self.a), ("b", self.b), ("total", self.total))
+        )
+        with m.If(self.valid):
+            m.d.sync += [self._a.eq(self.a), self._b.eq(self.b), self._total.eq(self.total)]
         for lane in range(self._params.vector_lanes):
-            first = Signal(signed(WIDE_BITS), name=f"first{lane}", reset_less=True)
-            second = Signal(signed(DIFFERENCE_BITS), name=f"second{lane}", reset_less=True)
-            with m.If(self.valid):
-                self._take(m, lane, first, second)
-            x1 = Signal(signed(WIDE_BITS), name=f"x1_{lane}", reset_less=True)
-            x2 = Signal(signed(8), name=f"x2_{lane}", reset_less=True)
-            m.d.comb += [self.x1[lane].eq(x1), self.x2[lane].eq(x2)]
-            with m.If(middle):
-                m.d.sync += [x1.eq(first), x2.eq(Mux(self.multiply | self.average, 0, second))]
-                if self._params.vector_multiply:
-                    with m.If(self.multiply):
-                        m.d.sync += x1.eq(first[:DIFFERENCE_BITS].as_signed() * second)
+            self._lane(m, lane, list(under_way))
         return m
 
+    def _lane(self, m: Module, lane: int, stage: list[Signal]) -> None:
+        first = [Signal(signed(WIDE_BITS), name=f"first{lane}_{i}", reset_less=True) for i in range(1, 4)]
+        second = [Signal(signed(DIFFERENCE_BITS), name=f"second{lane}_{i}", reset_less=True) for i in range(1, 4)]
+        with m.If(stage[0]):
+            self._take(m, lane, first[0], second[0])
+        for i in (1, 2):
+            with m.If(stage[i]):
+                m.d.sync += [first[i].eq(first[i - 1]), second[i].eq(second[i - 1])]
+        x1 = Signal(signed(WIDE_BITS), name=f"x1_{lane}", reset_less=True)
+        x2 = Signal(signed(8), name=f"x2_{lane}", reset_less=True)
+        m.d.comb += [self.x1[lane].eq(x1), self.x2[lane].eq(x2)]
+        with m.If(stage[3]):
+            m.d.sync += [x1.eq(first[2]), x2.eq(Mux(self.multiply | self.average, 0, second[2]))]
+        if self._params.vector_multiply:
+            product = self._product(m, lane, first[0][:DIFFERENCE_BITS].as_signed(), second[0])
+            with m.If(stage[3] & self.multiply):
+                m.d.sync += x1.eq(product)
+
+    def _product(self, m: Module, lane: int, first: Value, second: Value) -> Signal:
+        """Two stages.
+
+        Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else. They
+        run freely, unlike those that bring the operands past the multiplier: synthesis makes one of two that are alike.
+        """
+        factors = [Signal(signed(DIFFERENCE_BITS), name=f"factor{lane}_{i}", reset_less=True) for i in (1, 2)]
+        product = Signal(signed(2 * DIFFERENCE_BITS), name=f"product{lane}", reset_less=True)
+        m.d.sync += [factors[0].eq(first), factors[1].eq(second), product.eq(factors[0] * factors[1])]
+        return product
+
     def _take(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
-        m.d.sync += [first.eq(self.a[lane] - self.zp_a), second.eq(self.b[lane] - self.zp_b)]
+        m.d.sync += [first.eq(self._a[lane] - self.zp_a), second.eq(self._b[lane] - self.zp_b)]
         if self._params.vector_average:
             with m.If(self.average):
-                m.d.sync += first.eq(self.total[lane])
+                m.d.sync += first.eq(self._total[lane])

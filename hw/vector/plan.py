@@ -33,7 +33,7 @@ class Planner(wiring.Component):
         For `Pool`.
     """
 
-    LATENCY = 2
+    LATENCY = 3
 
     def __init__(self) -> None:
         super().__init__(
@@ -50,6 +50,7 @@ class Planner(wiring.Component):
         self._down = Signal()
         self._slide = Signal()
         self._overlap = Signal(range(SLIDE_TAPS))
+        self._corner = Signal(SCRATCH_BITS, reset_less=True)
         self._origin = Signal(SCRATCH_BITS, reset_less=True)
         self._row_step = Signal(SCRATCH_BITS, reset_less=True)
         self._a = Signal(RASTER_LAYOUT, reset_less=True)
@@ -79,7 +80,7 @@ class Planner(wiring.Component):
             yield out % wrap, window, b % wrap
 
     def elaborate(self, platform: object) -> Module:
-        """Products and the direction first, then the plans."""
+        """Products and the direction first, in two stages, then the plans."""
         m = Module()
         job = self.job
         along = self._slides(job.kernel_w, job.kernel_h, job.stride_w)
@@ -88,9 +89,9 @@ class Planner(wiring.Component):
             self._down.eq(down),
             self._slide.eq(along | down),
             self._overlap.eq(Mux(along, job.kernel_w - 1, Mux(down, job.kernel_h - 1, 0))),
-            self._origin.eq(job.iy0 * job.a_row),
-            self._row_step.eq(job.stride_h * job.a_row),
+            self._corner.eq(job.a_base + job.ix0),
         ]
+        self._multiply(m)
         m.d.comb += [self.slide.eq(self._slide), self.link.eq(self._overlap)]
         m.d.comb += [self.a.eq(self._a), self.window.eq(self._window), self.out.eq(self._out)]
         self._plan_a(m)
@@ -98,6 +99,20 @@ class Planner(wiring.Component):
         self._plan_b(m)
         self._plan_out(m)
         return m
+
+    def _multiply(self, m: Module) -> None:
+        """Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else."""
+        job = self.job
+        row = Signal.like(job.a_row, name="row", reset_less=True)
+        top = Signal.like(job.iy0, name="top", reset_less=True)
+        stride = Signal.like(job.stride_h, name="stride", reset_less=True)
+        m.d.sync += [
+            row.eq(job.a_row),
+            top.eq(job.iy0),
+            stride.eq(job.stride_h),
+            self._origin.eq(top * row),
+            self._row_step.eq(stride * row),
+        ]
 
     def _slides(self, length: Value, breadth: Value, stride: Value) -> Value:
         job = self.job
@@ -111,7 +126,7 @@ class Planner(wiring.Component):
         across = {"step": Mux(job.bounded, job.stride_w, job.a_x), "pixel_at": job.ix0, "pixel_stride": job.stride_w}
         downward = {"step": job.a_row, "pixel_at": job.iy0, "pixel_stride": job.stride_h}
         m.d.sync += [
-            a.base.eq(job.a_base + self._origin + job.ix0),
+            a.base.eq(self._corner + self._origin),
             a.pixels.eq(Mux(self._down, job.out_h, job.out_w) + self._overlap),
         ]
         m.d.comb += [

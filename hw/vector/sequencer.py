@@ -32,7 +32,7 @@ class Sequencer(wiring.Component):
     start
         All walkers begin, `LATENCY` cycles after the instruction was taken.
     stop
-        Nothing may be asked of the scratchpad.
+        Nothing may be asked of the scratchpad from the next cycle on.
     finished
         All words of the job have been written; looked at from the cycle after `start`.
     step, write
@@ -79,7 +79,7 @@ class Sequencer(wiring.Component):
         job = Signal(JOB_LAYOUT, reset_less=True)
         illegal = Signal()
         decode_job(m, self._params, unit.instruction, decoded, illegal)
-        taken = Signal()
+        taken, stopped = Signal(), Signal()
         planned = Signal(Planner.LATENCY)
         m.d.comb += [
             self.job.eq(job),
@@ -87,9 +87,9 @@ class Sequencer(wiring.Component):
             taken.eq(unit.valid & unit.ready),
             unit.started.eq(taken),
             unit.done.eq(self._running & self.finished & ~unit.fault),
-            unit.idle.eq(~self._busy | (self.stop & self.quiet)),
+            unit.idle.eq(~self._busy | (stopped & self.quiet)),
         ]
-        m.d.sync += self.stop.eq(unit.halt | unit.fault)
+        m.d.sync += [self.stop.eq(unit.halt | unit.fault), stopped.eq(self.stop)]
         m.d.sync += Cat(planned, self.start).eq(Cat(taken & ~illegal, planned))
         with m.If(self.start):
             m.d.sync += self._running.eq(1)

@@ -8,6 +8,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hw.bus.buffer import StreamBuffer
+from hw.copies import copy_of
 from hw.landing import LandingQueue
 from hw.ports import ReadPort, UnitPort, WritePort
 from hw.spec.params import HardwareParams
@@ -22,8 +23,13 @@ from .slices import Slicer
 from .window import WindowWalker
 from .writer import ResultWriter
 
-RESULTS_UNDER_WAY = 1 << ceil_log2(Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND)
-"""Enough for a word a cycle."""
+_RESULT_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND
+"""From a place reserved for a result to the next that can take it."""
+
+
+def results_under_way(params: HardwareParams) -> int:
+    """Places for results, enough for a slice a cycle."""
+    return max(2, 1 << ceil_log2(-(-_RESULT_CYCLES // params.vector_slices)))
 
 
 class VectorUnit(wiring.Component):
@@ -63,7 +69,7 @@ class VectorUnit(wiring.Component):
         m.submodules.plan = plan = Planner()
         m.submodules.pool = pool = Pool(params)
         m.submodules.datapath = datapath = Datapath(params)
-        m.submodules.writer = writer = ResultWriter(params.word_bytes, RESULTS_UNDER_WAY)
+        m.submodules.writer = writer = ResultWriter(params.word_bytes, results_under_way(params))
         wiring.connect(m, wiring.flipped(self.unit), sequencer.unit)
         wiring.connect(m, wiring.flipped(self.out), writer.port)
         m.d.comb += [plan.job.eq(sequencer.job), datapath.job.eq(sequencer.job)]
@@ -98,7 +104,7 @@ class VectorUnit(wiring.Component):
             raster.start.eq(sequencer.start),
             window.config.eq(plan.window),
             fetch.fill.eq(sequencer.job.fill),
-            fetch.halt.eq(sequencer.stop),
+            fetch.halt.eq(copy_of(m, "a_stop", sequencer.stop)),
         ]
         return fetch
 
@@ -114,7 +120,7 @@ class VectorUnit(wiring.Component):
             fetch.i.payload.addr.eq(raster.o.payload.addr),
             fetch.i.payload.inside.eq(1),
             raster.o.ready.eq(fetch.i.ready),
-            fetch.halt.eq(sequencer.stop),
+            fetch.halt.eq(copy_of(m, "b_stop", sequencer.stop)),
         ]
         return fetch
 
@@ -187,7 +193,7 @@ class VectorUnit(wiring.Component):
         m.d.comb += [
             writer.config.eq(plan.out),
             writer.start.eq(sequencer.start & ~loading),
-            writer.halt.eq(sequencer.stop),
+            writer.halt.eq(copy_of(m, "writer_stop", sequencer.stop)),
             writer.reserve.eq(slicer.step & ~loading & slicer.tap.last),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),

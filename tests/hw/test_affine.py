@@ -10,7 +10,7 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import AffineLane, AffineRounding
+from hw.affine import LAW, PREPARED, AffineConstants, AffineLane
 from hw.spec.arith import Affine
 from tests.hw.streams import run
 
@@ -22,20 +22,17 @@ class Lane(wiring.Component):
 
     def __init__(self, bits: int) -> None:
         self._lane = AffineLane(bits, bits)
-        members = {name: In(signed(32)) for name in ("m1", "m2")}
-        members |= {"c": In(signed(48)), "shift": In(6), "even": In(1)}
-        members |= {"valid": In(1), "x1": In(signed(bits)), "x2": In(signed(bits))}
+        members = {"law": In(LAW), "valid": In(1), "x1": In(signed(bits)), "x2": In(signed(bits))}
         super().__init__({**members, "result_valid": Out(1), "result": Out(signed(8))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         m.submodules.lane = lane = self._lane
-        m.submodules.rounding = rounding = AffineRounding()
+        m.submodules.constants = constants = AffineConstants()
         m.d.comb += [
-            *(getattr(lane, name).eq(getattr(self, name)) for name in ("m1", "m2", "shift", "valid", "x1", "x2")),
-            *(getattr(rounding, name).eq(getattr(self, name)) for name in ("c", "shift", "even")),
-            lane.constant.eq(rounding.constant),
-            lane.to_even.eq(rounding.to_even),
+            *(getattr(lane, name).eq(getattr(self, name)) for name in ("valid", "x1", "x2")),
+            constants.law.eq(self.law),
+            lane.constants.eq(constants.prepared),
             self.result_valid.eq(lane.result_valid),
             self.result.eq(lane.result),
         ]
@@ -48,9 +45,7 @@ def _run(constants: Affine, operands: list[tuple[int, int] | None], bits: int = 
     results: list[int] = []
 
     async def bench(ctx: Any) -> None:
-        for name in ("m1", "m2", "c", "shift", "even"):
-            ctx.set(getattr(lane, name), getattr(constants, name))
-        await ctx.tick()
+        ctx.set(lane.law, {name: getattr(constants, name) for name in LAW.members})
         for cycle, pair in enumerate([*operands, *[None] * AffineLane.LATENCY]):
             expected = cycle >= AffineLane.LATENCY and operands[cycle - AffineLane.LATENCY] is not None
             assert ctx.get(lane.result_valid) == expected
@@ -84,6 +79,20 @@ def _constants(rng: random.Random) -> Affine:
         shift=shift,
         even=rng.random() < 0.5,
     )
+
+
+def test_constants_are_prepared_in_time(rng: random.Random) -> None:
+    prepared = AffineConstants()
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(60):
+            law = _constants(rng)
+            ctx.set(prepared.law, {name: getattr(law, name) for name in LAW.members})
+            await ctx.tick().repeat(AffineConstants.LATENCY)
+            found = ctx.get(prepared.prepared)
+            assert {name: found[name] for name in PREPARED.members} == AffineConstants.model(law)
+
+    run(prepared, bench)
 
 
 @pytest.mark.parametrize("bits", [8, WIDE])

@@ -56,19 +56,47 @@ module TRELLIS_DPR16X4 (input [3:0] DI, WAD, RAD, input WRE, WCK, output [3:0] D
   assign DO = words[RAD];
 endmodule
 
+// A register of a multiplier, or a wire.
+module REGISTER #(parameter WIDTH = 1, parameter CLOCK = "NONE") (
+  input clk, rst, enable, input [WIDTH-1:0] d, output [WIDTH-1:0] q);
+  initial if (CLOCK != "NONE" && CLOCK != "CLK0") $fatal(1, "no model of such a clock");
+  reg [WIDTH-1:0] held = 0;
+  always @(posedge clk)
+    if (rst) held <= 0;
+    else if (enable) held <= d;
+  assign q = CLOCK == "NONE" ? d : held;
+endmodule
+
 module MULT18X18D (
   input A17, A16, A15, A14, A13, A12, A11, A10, A9, A8, A7, A6, A5, A4, A3, A2, A1, A0,
   input B17, B16, B15, B14, B13, B12, B11, B10, B9, B8, B7, B6, B5, B4, B3, B2, B1, B0,
   input C17, C16, C15, C14, C13, C12, C11, C10, C9, C8, C7, C6, C5, C4, C3, C2, C1, C0,
-  input SIGNEDA, SIGNEDB, SOURCEA, SOURCEB,
+  input SIGNEDA, SIGNEDB, SOURCEA, SOURCEB, CLK0, CE0, CE1, CE2, CE3, RST0,
   output P35, P34, P33, P32, P31, P30, P29, P28, P27, P26, P25, P24, P23, P22, P21, P20, P19, P18, P17, P16, P15,
     P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, P0);
+  parameter REG_INPUTA_CLK = "NONE";
+  parameter REG_INPUTA_CE = "CE0";
+  parameter REG_INPUTA_RST = "RST0";
+  parameter REG_INPUTB_CLK = "NONE";
+  parameter REG_INPUTB_CE = "CE0";
+  parameter REG_INPUTB_RST = "RST0";
+  parameter REG_OUTPUT_CLK = "NONE";
+  parameter REG_OUTPUT_CE = "CE0";
+  parameter REG_OUTPUT_RST = "RST0";
   wire [17:0] a = {A17, A16, A15, A14, A13, A12, A11, A10, A9, A8, A7, A6, A5, A4, A3, A2, A1, A0};
   wire [17:0] b = {B17, B16, B15, B14, B13, B12, B11, B10, B9, B8, B7, B6, B5, B4, B3, B2, B1, B0};
-  wire signed [18:0] x = {SIGNEDA & a[17], a}, y = {SIGNEDB & b[17], b};
+  wire signed [18:0] x, y;
   wire signed [37:0] product = x * y;
-  assign {P35, P34, P33, P32, P31, P30, P29, P28, P27, P26, P25, P24, P23, P22, P21, P20, P19, P18, P17, P16, P15,
-    P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, P0} = product[35:0];
+  // Nobody knows which enable a register listens to: it is only sure to work with all of them.
+  wire enable = CE0 & CE1 & CE2 & CE3;
+  REGISTER #(.WIDTH(19), .CLOCK(REG_INPUTA_CLK)) input_a (
+    .clk(CLK0), .rst(RST0), .enable(enable), .d({SIGNEDA & a[17], a}), .q(x));
+  REGISTER #(.WIDTH(19), .CLOCK(REG_INPUTB_CLK)) input_b (
+    .clk(CLK0), .rst(RST0), .enable(enable), .d({SIGNEDB & b[17], b}), .q(y));
+  REGISTER #(.WIDTH(36), .CLOCK(REG_OUTPUT_CLK)) output_p (
+    .clk(CLK0), .rst(RST0), .enable(enable), .d(product[35:0]),
+    .q({P35, P34, P33, P32, P31, P30, P29, P28, P27, P26, P25, P24, P23, P22, P21, P20, P19, P18, P17, P16, P15,
+      P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, P0}));
 endmodule
 
 // A RAM of 2,048 places of nine bits. Port A writes and reads, port B reads; with 36 bits A only writes and B only reads.
@@ -207,8 +235,14 @@ module DP16KD (
   end
   always @(posedge CLKB) if (CEB)
     read_b <= chosen(at_b, DATA_WIDTH_B, {places[b | 11'd3], places[b | 11'd2], places[b | 11'd1], places[b]});
+  // A register behind what is read: a wide word's halves have one each, and both have the reading port's clock.
+  wire [17:0] word_a = WIDE ? read_b[17:0] : read_a[17:0], word_b = WIDE ? read_b[35:18] : read_b[17:0];
+  reg [17:0] held_a = 18'd0, held_b = 18'd0;
+  wire clock_a = WIDE ? CLKB : CLKA;
+  always @(posedge clock_a) if (OCEA) held_a <= word_a;
+  always @(posedge CLKB) if (OCEB) held_b <= word_b;
   assign {DOA17, DOA16, DOA15, DOA14, DOA13, DOA12, DOA11, DOA10, DOA9, DOA8, DOA7, DOA6, DOA5, DOA4, DOA3, DOA2,
-    DOA1, DOA0} = WIDE ? read_b[17:0] : read_a[17:0];
+    DOA1, DOA0} = REGMODE_A == "OUTREG" ? held_a : word_a;
   assign {DOB17, DOB16, DOB15, DOB14, DOB13, DOB12, DOB11, DOB10, DOB9, DOB8, DOB7, DOB6, DOB5, DOB4, DOB3, DOB2,
-    DOB1, DOB0} = WIDE ? read_b[35:18] : read_b[17:0];
+    DOB1, DOB0} = REGMODE_B == "OUTREG" ? held_b : word_b;
 endmodule

@@ -14,7 +14,7 @@
 // Verilator writes the second of two underscores in a name as ___05F.
 #define PORT(port, member) top.port##___05F##member
 
-static const int ROWS = BENCH_ROWS;
+static const int ROWS = BENCH_ROWS, LATENCY = BENCH_READ_LATENCY;
 using Bytes = std::vector<uint8_t>;
 
 static void put(uint32_t& port, const uint8_t* from) { memcpy(&port, from, ROWS); }
@@ -33,12 +33,12 @@ static uint32_t random32() {
 }
 static bool chance(uint32_t percent) { return random32() % 100 < percent; }
 
-// Data comes two cycles after a read; in all other cycles there is noise.
+// Data comes so many cycles after a read; in all other cycles there is noise.
 struct Pipe {
-    uint8_t stage[2][ROWS];
+    uint8_t stage[LATENCY][ROWS];
     void step(const uint8_t* word) {
-        memcpy(stage[0], stage[1], ROWS);
-        for (int i = 0; i < ROWS; i++) stage[1][i] = word ? word[i] : uint8_t(random32());
+        memmove(stage[0], stage[1], (LATENCY - 1) * ROWS);
+        for (int i = 0; i < ROWS; i++) stage[LATENCY - 1][i] = word ? word[i] : uint8_t(random32());
     }
 };
 

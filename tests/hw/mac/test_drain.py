@@ -57,7 +57,7 @@ class Surroundings:
         self._strips = strips.copy()
         self._blocks = sum(job["out_blocks"] for job in jobs)
         self._waiting = self._loaded = 0
-        self._room = False
+        self._places = 0
         self._under_way: deque[bool] = deque([False] * 9)
         self._residuals: deque[Numbers | None] = deque([None] * READ_LATENCY)
         self._words: deque[int | None] = deque([None] * (READ_LATENCY - 1))
@@ -86,9 +86,8 @@ class Surroundings:
         ctx.set(drain.strip_ready, strip)
         ctx.set(drain.strip_length, self._strips.pop(0) if strip else rng.getrandbits(4))
         ctx.set(drain.channels_loaded, loaded)
-        # Room is taken away by items alone.
-        self._room = self._room or rng.random() < (1 + self.rate) / 2
-        ctx.set(drain.room, self._room)
+        self._places += rng.random() < (1 + self.rate) / 2
+        ctx.set(drain.room, self._places >= 2)
         ctx.set(drain.run, rng.random() < (1 + self.rate) / 2)
         ctx.set(drain.empty, not any(self._under_way))
         ctx.set(drain.residual.ready, rng.random() < self.rate)
@@ -105,8 +104,8 @@ class Surroundings:
         item |= {name: tag[name] for name in ("zp_out", "use_table", "table_set", "residual")}
         assert ctx.get(drain.groups) == 1 << item["group"] < 1 << groups
         assert ctx.get(drain.residual.valid) == tag.residual
-        assert self._room, "an item goes out without a place for its result"
-        self._room = False
+        assert self._places, "an item goes out without a place for its result"
+        self._places -= 1
         assert ctx.get(drain.residual.ready) or not tag.residual
         self._waiting -= item["bank_released"]
         self._loaded -= item["channels_released"]

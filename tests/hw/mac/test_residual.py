@@ -8,18 +8,19 @@ from typing import Any
 
 import pytest
 
-from hw.mac.residual import QUEUE_DEPTH, ResidualAdder
+from hw.mac.residual import ResidualAdder
 from hw.spec.arith import Affine
 from hw.spec.params import preset
 from tests.hw.mac.pieces import write_law
 from tests.hw.streams import run
 
 NANO = preset("nano")
+DEPTH = 16
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
 def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
-    adder = ResidualAdder(NANO.replace(lanes=lanes))
+    adder = ResidualAdder(NANO.replace(lanes=lanes), DEPTH)
 
     async def batch(ctx: Any, law: Affine, pairs: list[tuple[bytes, bytes]]) -> None:
         await write_law(ctx, adder, law)
@@ -30,7 +31,7 @@ def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
         ctx.set(adder.activate, 0)
         arrived, met, left, soon, due = 0, 0, 0, False, deque([False] * adder.LATENCY)
         while left < len(pairs):
-            arrives = arrived < len(pairs) and arrived - met < QUEUE_DEPTH - 1 and rng.random() < 0.7
+            arrives = arrived < len(pairs) and arrived - met < DEPTH and rng.random() < 0.7
             ctx.set(adder.valid, soon)
             due.append(soon)
             for lane in range(lanes):

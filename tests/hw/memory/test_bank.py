@@ -1,4 +1,4 @@
-"""One bank: masked writes, reads a cycle later, and data that stays until the next read."""
+"""One bank: masked writes, reads `LATENCY` cycles later, and data that stays until the next read."""
 
 from __future__ import annotations
 

@@ -9,7 +9,10 @@ import pytest
 from hw.spec.isa import Instruction, Kind, make
 from hw.spec.params import HardwareParams, preset
 from hw.spec.regs import Cause
+from hw.vector.datapath import Datapath
+from hw.vector.fetch import OperandFetch
 from hw.vector.job import VECTOR_KINDS, kinds_of
+from hw.vector.sequencer import Sequencer
 from tests.hw.vector.bench import Bench, Outcome
 from tests.hw.vector.cases import Maker
 from tests.hw.vector.reference import Reference
@@ -71,7 +74,9 @@ def test_random_programs(shape: str, grant: float, rng: random.Random) -> None:
 
 LONG = {"out_h": 8, "out_w": 32, "out_base": 512, "out_row": 32}
 """A job of 256 words."""
-OVERHEAD = 30
+_WALKS = 6
+"""Cycles in the walkers, the slicer and the pool, and of the write."""
+OVERHEAD = Sequencer.LATENCY + OperandFetch.LATENCY + Datapath.LATENCY + _WALKS
 """Cycles that an instruction may cost besides its words."""
 
 
