@@ -19,6 +19,7 @@ from .blocks import absorb
 from .harness import HARNESS_NAME, generate_harness
 from .netlist import trim
 from .report import Resource, Result, check_fit, read_reports, read_utilisation
+from .sites import rearrange
 from .steps import merge_steps
 
 TARGET_MHZ = 100
@@ -27,6 +28,7 @@ GRADES = (6, 8)
 _PACKAGE = "CABGA381"
 """The largest package that every member of the family comes in."""
 _LAYOUT = "layout.json"
+_PLACED = "placed.json"
 _PIN_FILE = f"{HARNESS_NAME}.lpf"
 _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
@@ -175,6 +177,11 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     pack(params, device, flow)
     slow, fast = GRADES
     nextpnr = [*_nextpnr(device), "--seed", str(seed)]
+    flow.tell(f"placing for the first time, log in {flow.folder / 'place.log'}")
+    first = ["--no-route", "--write", _PLACED, *({"--no-tmdriv"} - {*device.options})]
+    flow.run([*nextpnr, *_DESIGN, *first], "place.log")
+    before, after = rearrange(flow.folder / _PLACED, flow.folder / f"{HARNESS_NAME}.json")
+    flow.tell(f"multipliers and RAMs on better sites: wires of {after} columns and rows instead of {before}")
     flow.tell(f"placing and routing, log in {flow.folder / 'nextpnr.log'}")
     flow.run([*nextpnr, *_DESIGN, "--report", "report.json", "--write", _LAYOUT], "nextpnr.log")
     flow.tell(f"timing the same layout at grade {fast}")

@@ -1,0 +1,137 @@
+"""Better sites for multipliers and RAMs, chosen when it is known where everything else stands.
+
+nextpnr's placer first finds a good place for all cells together, as if any cell could stand anywhere. Multipliers and
+RAMs then go to sites of their kind that are still free, one after the other: in a chip nearly full of them the last
+ones go to its other end, and half of all wire leads to them. Here a design placed so gives each block the site that is
+best for it and all others of its kind together, and is then placed anew around the blocks.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import linear_sum_assignment
+
+from .blocks import MEMORY, MULTIPLIER
+from .netlist import change_modules
+
+_SITE = re.compile(r"X(\d+)/Y(\d+)/")
+_MOST_READERS = 2000
+"""Nets that lead everywhere, a clock or a reset, say nothing about places."""
+
+Point = tuple[int, int]
+
+
+class Placement:
+    """Where the cells of a design stand, and which of them share a net; a block may be moved to another's site."""
+
+    def __init__(self, module: dict[str, Any]) -> None:
+        self.kinds: dict[str, str] = {}
+        self.sites: dict[str, str] = {}
+        nets: dict[int, set[str]] = {}
+        for name, cell in module["cells"].items():
+            site = cell["attributes"].get("NEXTPNR_BEL")
+            if site is None:
+                continue
+            self.kinds[name], self.sites[name] = cell["type"], site
+            for bits in cell["connections"].values():
+                for bit in bits:
+                    if isinstance(bit, int):
+                        nets.setdefault(bit, set()).add(name)
+        self._nets = [cells for cells in nets.values() if 2 <= len(cells) <= _MOST_READERS]
+
+    def blocks(self, kind: str) -> list[str]:
+        """The cells of a kind."""
+        return [name for name, found in self.kinds.items() if found == kind]
+
+    def length(self) -> int:
+        """Half the perimeter of each net's bounding box, summed up."""
+        return sum(box.width + box.height for box in map(self._box, self._nets))
+
+    def surroundings(self, kind: str) -> Iterator[tuple[set[str], _Box]]:
+        """For each net that leads to blocks of this kind: these, and the box around all others on it.
+
+        Where there are no others, the blocks themselves have to do.
+        """
+        blocks = set(self.blocks(kind))
+        for cells in self._nets:
+            here = cells & blocks
+            if here:
+                yield here, self._box(cells - here or here)
+
+    def _box(self, cells: set[str]) -> _Box:
+        columns, rows = zip(*(point_of(self.sites[cell]) for cell in cells), strict=True)
+        return _Box(min(columns), max(columns), min(rows), max(rows))
+
+
+class _Box(NamedTuple):
+    left: int
+    right: int
+    bottom: int
+    top: int
+
+    @property
+    def width(self) -> int:
+        return self.right - self.left
+
+    @property
+    def height(self) -> int:
+        return self.top - self.bottom
+
+
+def point_of(site: str) -> Point:
+    """Column and row of a site as nextpnr names it."""
+    found = _SITE.match(site)
+    assert found is not None, site
+    return int(found[1]), int(found[2])
+
+
+def rearrange(placed: Path, netlist: Path) -> tuple[int, int]:
+    """Bind the blocks of a netlist to sites, by what nextpnr wrote of its first placement.
+
+    Returns the lengths of all nets before and after.
+    """
+    (module,) = json.loads(placed.read_text(encoding="utf-8"))["modules"].values()
+    placement = Placement(module)
+    before = placement.length()
+    for kind in (MULTIPLIER, MEMORY):
+        _assign(placement, kind)
+    _bind(netlist, {name: placement.sites[name] for kind in (MULTIPLIER, MEMORY) for name in placement.blocks(kind)})
+    return before, placement.length()
+
+
+def _assign(placement: Placement, kind: str) -> None:
+    """Give the blocks of a kind their sites anew, so that they are as near to their nets as they can be together."""
+    blocks = placement.blocks(kind)
+    if not blocks:
+        return
+    rows = {name: row for row, name in enumerate(blocks)}
+    sites = [placement.sites[name] for name in blocks]
+    x, y = np.array([point_of(site) for site in sites]).T
+    far = np.zeros((len(blocks), len(sites)))
+    for here, box in placement.surroundings(kind):
+        distance = _outside(x, box.left, box.right) + _outside(y, box.bottom, box.top)
+        for name in here:
+            far[rows[name]] += distance
+    for row, column in zip(*linear_sum_assignment(far), strict=True):
+        placement.sites[blocks[row]] = sites[column]
+
+
+def _outside(values: np.ndarray, low: int, high: int) -> np.ndarray:
+    """How far each value lies outside a range."""
+    return np.maximum(0, np.maximum(low - values, values - high))
+
+
+def _bind(netlist: Path, sites: dict[str, str]) -> None:
+    def bind(module: dict[str, Any]) -> int:
+        bound = module["cells"].keys() & sites.keys()
+        for name in bound:
+            module["cells"][name]["attributes"]["BEL"] = sites[name]
+        return len(bound)
+
+    change_modules(netlist, bind)
