@@ -102,22 +102,39 @@ def test_every_target_of_the_makefile_is_explained():
         assert re.search(rf"^{target}:.*  ## \w", text, re.MULTILINE), target
 
 
-def third_party_imports() -> set[str]:
-    """Top-level names that the packages import and that neither Python nor the project has."""
-    found: set[str] = set()
+def third_party_imports() -> dict[str, set[str]]:
+    """Top-level names that the packages import and that neither Python nor the project has, and the folders that do."""
+    found: dict[str, set[str]] = {}
     for package in PACKAGES:
         for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+                names: list[str] = []
                 if isinstance(node, ast.Import):
-                    found |= {alias.name.split(".")[0] for alias in node.names}
+                    names = [alias.name for alias in node.names]
                 elif isinstance(node, ast.ImportFrom) and not node.level and node.module:
-                    found.add(node.module.split(".")[0])
-    return found - set(sys.stdlib_module_names) - set(PACKAGES)
+                    names = [node.module]
+                for name in names:
+                    found.setdefault(name.split(".")[0], set()).add(path.parent.relative_to(ROOT).as_posix())
+    own = {*sys.stdlib_module_names, *PACKAGES}
+    return {name: folders for name, folders in found.items() if name not in own}
+
+
+FOLDERS_OF_EXTRAS = {"hw/fpga": "fpga"}
+"""What only these folders import may come with an extra."""
 
 
 def test_every_library_that_is_imported_is_declared():
     declared = {normal(Requirement(r).name) for r in PROJECT["dependencies"]}
+    extras = {
+        folder: {normal(Requirement(r).name) for r in PROJECT["optional-dependencies"][extra]}
+        for folder, extra in FOLDERS_OF_EXTRAS.items()
+    }
     providers = importlib.metadata.packages_distributions()
-    # Namespace packages such as google have several providers.
-    dists = {name: {normal(d) for d in providers.get(name, [])} for name in third_party_imports()}
-    assert {name: found for name, found in dists.items() if not found & (declared | INDIRECT)} == {}
+    missing = {}
+    for name, folders in third_party_imports().items():
+        # Namespace packages such as google have several providers.
+        dists = {normal(d) for d in providers.get(name, [])}
+        usable = declared | INDIRECT | set.intersection(*(extras.get(folder, set()) for folder in folders))
+        if not dists & usable:
+            missing[name] = dists
+    assert missing == {}

@@ -15,7 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+
+from hw.spec.errors import EnvironmentFault
 
 from .blocks import MEMORY, MULTIPLIER
 from .netlist import change_modules
@@ -118,8 +119,19 @@ def _assign(placement: Placement, kind: str) -> None:
         distance = _outside(x, box.left, box.right) + _outside(y, box.bottom, box.top)
         for name in here:
             far[rows[name]] += distance
-    for row, column in zip(*linear_sum_assignment(far), strict=True):
+    for row, column in enumerate(_best_order(far)):
         placement.sites[blocks[row]] = sites[column]
+
+
+def _best_order(costs: np.ndarray) -> list[int]:
+    """A column for each row, so that the sum of their costs is the least."""
+    try:
+        # Comes with the extra `fpga` alone.
+        from scipy.optimize import linear_sum_assignment
+    except ImportError as error:
+        raise EnvironmentFault("scipy is missing: pip install 'intloom[fpga]'") from error
+    _, columns = linear_sum_assignment(costs)
+    return [int(column) for column in columns]
 
 
 def _outside(values: np.ndarray, low: int, high: int) -> np.ndarray:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from itertools import permutations
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from hypothesis import strategies as st
 
 from hw.fpga.blocks import MEMORY, MULTIPLIER
 from hw.fpga.sites import Placement, point_of, rearrange
+from hw.spec.errors import EnvironmentFault
 
 
 def _cell(kind: str, site: str | None, *bits: int | str) -> dict[str, Any]:
@@ -96,6 +98,13 @@ def test_nets_that_lead_everywhere_do_not_count() -> None:
     assert Placement({"cells": cells}).length() == 0
     del cells["2000"]
     assert Placement({"cells": cells}).length() == 1999
+
+
+def test_a_missing_library_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "scipy.optimize", None)
+    placed = _netlist(tmp_path / "placed.json", {"a": _cell(MEMORY, "X1/Y1/EBR0", 1), "b": _logic(5, 4, 1)})
+    with pytest.raises(EnvironmentFault, match=r"scipy is missing: pip install 'intloom\[fpga\]'"):
+        rearrange(placed, tmp_path / "chip.json")
 
 
 def test_a_site_says_where_it_is() -> None:
