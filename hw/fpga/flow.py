@@ -48,8 +48,6 @@ read_rtlil {harness}.il
 hierarchy -top {top}
 proc
 flatten
-select -set copies a:register_copy %ci1 t:$dff %i
-setattr -set keep 1 @copies
 opt_clean -purge
 opt
 wreduce

@@ -9,14 +9,10 @@ from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.copies import copy_of
 from hw.spec.params import HardwareParams
 
 _TERMS = 4
 """Terms a tree stage adds: two adders in a row still leave a cycle time to spare."""
-
-_NEIGHBOURS = 4
-"""Columns with a register of their own for the pixel."""
 
 LUT_PRODUCT = "lut_product"
 """Attribute of the registers of the first `lut_products` products, which `hw.fpga` makes of carry chains. With other
@@ -78,15 +74,14 @@ class MacArray(wiring.Component):
         with registers of their own before and behind them.
         """
         m = Module()
-        near = Signal(8 * self._rows, reset_less=True)
+        near, pixel = Signal(8 * self._rows, reset_less=True), Signal(8 * self._rows, reset_less=True)
+        m.d.sync += pixel.eq(near)
         with m.If(self.valid):
             m.d.sync += near.eq(self.pixel)
         self._load, self._swap = Signal(self._cols), Signal()
         self._load_word = Signal(8 * self._rows, reset_less=True)
         m.d.sync += [self._load.eq(self.load), self._swap.eq(self.swap), self._load_word.eq(self.load_word)]
         for column in range(self._cols):
-            if column % _NEIGHBOURS == 0:
-                pixel = copy_of(m, f"pixel{column}", near)
             weights = self._weights(m, column)
             products = self._products(m, column, pixel, weights)
             m.d.comb += self.dots[column].eq(self._tree(m, column, products))

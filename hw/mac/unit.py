@@ -11,7 +11,6 @@ from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.bus.buffer import StreamBuffer
-from hw.copies import copy_of
 from hw.mac.accumulator import Accumulators
 from hw.mac.array import MacArray
 from hw.mac.constants import ConstantsLoader, Piece
@@ -80,15 +79,15 @@ class MacUnit(wiring.Component):
         m.submodules.epilogue = self._epilogue = Epilogue(params)
         m.submodules.writer = self._writer = Writer(params)
         # In registers: it goes to every corner of the unit, and to stop a cycle or two later is soon enough.
-        run = Signal()
-        m.d.sync += run.eq(~self.unit.halt & ~self.unit.fault)
+        run, run_late = Signal(), Signal()
+        m.d.sync += [run.eq(~self.unit.halt & ~self.unit.fault), run_late.eq(run)]
         self._connect_jobs(m, run)
-        self._connect_weights(m, copy_of(m, "weights_run", run))
+        self._connect_weights(m, run_late)
         self._connect_pixels(m, run)
         self._connect_sums(m)
         self._connect_constants(m)
-        self._connect_results(m, run)
-        self._report(m, copy_of(m, "runs", run))
+        self._connect_results(m, run, run_late)
+        self._report(m, run_late)
         return m
 
     def _connect_jobs(self, m: Module, run: Signal) -> None:
@@ -188,7 +187,7 @@ class MacUnit(wiring.Component):
             epilogue.write_table_set.eq(table_set),
         ]
 
-    def _connect_results(self, m: Module, run: Signal) -> None:
+    def _connect_results(self, m: Module, run: Signal, run_late: Signal) -> None:
         """Items go out only when the queue behind the epilogue will have room for their results."""
         drain, epilogue, writer = self._drain, self._epilogue, self._writer
         m.submodules.results = results = SyncFIFOBuffered(width=8 * self._params.lanes, depth=RESULTS_DEPTH)
@@ -216,7 +215,7 @@ class MacUnit(wiring.Component):
             epilogue.residual.eq(drain.residual_bytes),
             results.w_en.eq(epilogue.result_valid),
             results.w_data.eq(epilogue.results),
-            writer.run.eq(copy_of(m, "writer_run", run)),
+            writer.run.eq(run_late),
             writer.results.valid.eq(results.r_rdy),
             writer.results.payload.eq(results.r_data),
             results.r_en.eq(writer.results.ready),

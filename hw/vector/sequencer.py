@@ -32,7 +32,7 @@ class Sequencer(wiring.Component):
     start
         All walkers begin, `LATENCY` cycles after the instruction was taken.
     stop
-        Nothing may be asked of the scratchpad from the next cycle on.
+        Nothing may be asked of the scratchpad.
     finished
         All words of the job have been written; looked at from the cycle after `start`.
     step, write
@@ -79,17 +79,17 @@ class Sequencer(wiring.Component):
         job = Signal(JOB_LAYOUT, reset_less=True)
         illegal = Signal()
         decode_job(m, self._params, unit.instruction, decoded, illegal)
-        taken, stopped = Signal(), Signal()
+        taken, halted = Signal(), Signal()
         planned = Signal(Planner.LATENCY)
         m.d.comb += [
             self.job.eq(job),
-            unit.ready.eq(~self._busy & ~self.stop),
+            unit.ready.eq(~self._busy & ~halted),
             taken.eq(unit.valid & unit.ready),
             unit.started.eq(taken),
             unit.done.eq(self._running & self.finished & ~unit.fault),
-            unit.idle.eq(~self._busy | (stopped & self.quiet)),
+            unit.idle.eq(~self._busy | (self.stop & self.quiet)),
         ]
-        m.d.sync += [self.stop.eq(unit.halt | unit.fault), stopped.eq(self.stop)]
+        m.d.sync += [halted.eq(unit.halt | unit.fault), self.stop.eq(halted)]
         m.d.sync += Cat(planned, self.start).eq(Cat(taken & ~illegal, planned))
         with m.If(self.start):
             m.d.sync += self._running.eq(1)

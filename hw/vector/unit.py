@@ -8,7 +8,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from hw.bus.buffer import StreamBuffer
-from hw.copies import copy_of
 from hw.landing import LandingQueue
 from hw.ports import ReadPort, UnitPort, WritePort
 from hw.spec.params import HardwareParams
@@ -104,7 +103,7 @@ class VectorUnit(wiring.Component):
             raster.start.eq(sequencer.start),
             window.config.eq(plan.window),
             fetch.fill.eq(sequencer.job.fill),
-            fetch.halt.eq(copy_of(m, "a_stop", sequencer.stop)),
+            fetch.halt.eq(sequencer.stop),
         ]
         return fetch
 
@@ -120,7 +119,7 @@ class VectorUnit(wiring.Component):
             fetch.i.payload.addr.eq(raster.o.payload.addr),
             fetch.i.payload.inside.eq(1),
             raster.o.ready.eq(fetch.i.ready),
-            fetch.halt.eq(copy_of(m, "b_stop", sequencer.stop)),
+            fetch.halt.eq(sequencer.stop),
         ]
         return fetch
 
@@ -193,7 +192,7 @@ class VectorUnit(wiring.Component):
         m.d.comb += [
             writer.config.eq(plan.out),
             writer.start.eq(sequencer.start & ~loading),
-            writer.halt.eq(copy_of(m, "writer_stop", sequencer.stop)),
+            writer.halt.eq(sequencer.stop),
             writer.reserve.eq(slicer.step & ~loading & slicer.tap.last),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),
