@@ -179,7 +179,7 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     first = ["--no-route", "--write", _PLACED, *({"--no-tmdriv"} - {*device.options})]
     flow.run([*nextpnr, *_DESIGN, *first], "place.log")
     before, after = rearrange(flow.folder / _PLACED, flow.folder / f"{HARNESS_NAME}.json")
-    flow.tell(f"multipliers and RAMs on better sites: wires of {after} columns and rows instead of {before}")
+    flow.tell(f"{before} columns and rows of wire, {after} with multipliers and RAMs on the best of their sites")
     flow.tell(f"placing and routing, log in {flow.folder / 'nextpnr.log'}")
     flow.run([*nextpnr, *_DESIGN, "--report", "report.json", "--write", _LAYOUT], "nextpnr.log")
     flow.tell(f"timing the same layout at grade {fast}")

@@ -21,6 +21,7 @@ from hw.spec.errors import EnvironmentFault
 from .blocks import MEMORY, MULTIPLIER
 from .netlist import change_modules
 
+_KINDS = (MULTIPLIER, MEMORY)
 _SITE = re.compile(r"X(\d+)/Y(\d+)/")
 _MOST_READERS = 2000
 """Nets that lead everywhere, a clock or a reset, say nothing about places."""
@@ -95,20 +96,25 @@ def point_of(site: str) -> Point:
 def rearrange(placed: Path, netlist: Path) -> tuple[int, int]:
     """Bind the blocks of a netlist to sites, by what nextpnr wrote of its first placement.
 
-    Returns the lengths of all nets before and after.
+    Returns the lengths of all nets before and after. Where nothing can be gained, no block is bound.
     """
     (module,) = json.loads(placed.read_text(encoding="utf-8"))["modules"].values()
     placement = Placement(module)
     before = placement.length()
-    for kind in (MULTIPLIER, MEMORY):
+    for kind in _KINDS:
         _assign(placement, kind)
-    _bind(netlist, {name: placement.sites[name] for kind in (MULTIPLIER, MEMORY) for name in placement.blocks(kind)})
-    return before, placement.length()
+    after = placement.length()
+    if after < before:
+        _bind(netlist, {name: placement.sites[name] for kind in _KINDS for name in placement.blocks(kind)})
+    return before, after
 
 
 def _assign(placement: Placement, kind: str) -> None:
-    """Give the blocks of a kind their sites anew, so that they are as near to their nets as they can be together."""
-    blocks = placement.blocks(kind)
+    """Give the blocks of a kind their sites anew, so that they are as near to their nets as they can be together.
+
+    That leaves out what blocks of one kind have to do with each other; if all nets together got longer, it is undone.
+    """
+    blocks, before, taken = placement.blocks(kind), placement.length(), placement.sites.copy()
     if not blocks:
         return
     rows = {name: row for row, name in enumerate(blocks)}
@@ -121,6 +127,8 @@ def _assign(placement: Placement, kind: str) -> None:
             far[rows[name]] += distance
     for row, column in enumerate(_best_order(far)):
         placement.sites[blocks[row]] = sites[column]
+    if placement.length() > before:
+        placement.sites = taken
 
 
 def _best_order(costs: np.ndarray) -> list[int]:

@@ -40,9 +40,9 @@ _TEXT = """
 Multipliers and RAMs stand in a few rows across the chip, far from most logic. Each multiplier of the accelerator has
 registers before and behind it that serve nothing else, and each large memory one behind it. Yosys leaves such
 registers in the logic, so that a cycle holds the wire to the block, its delay and the wire back; `hw/fpga/blocks.py`
-moves them into the blocks' own: 1,300 flip-flops of `small`, 5,600 of `base`. Only registers that are always enabled
-move: which enable a product's register listens to does not stand in the bitstream. And a signed operand's sign is
-wired to one pin, not up to eleven.
+moves them into the blocks' own, 1,269 flip-flops of `small`. Only registers that are always enabled move: which
+enable a product's register listens to does not stand in the bitstream. And a signed operand's sign is wired to one
+pin, not up to eleven.
 
 ## Sites of the blocks
 
@@ -50,7 +50,8 @@ nextpnr's placer lets multipliers and RAMs look for a free site one after the ot
 multipliers of 156 and 180 RAMs of 208, the last ones end up anywhere: nets that lead to blocks made half of all wire,
 296,539 of 585,458 columns and rows; without the blocks on them these nets would be 29,972 long. So a design is placed
 twice: `hw/fpga/sites.py` finds the best order of the blocks on the sites they took, by the places of everything else
-(482,361), then everything else is placed anew around them (414,162).
+(482,361), then everything else is placed anew around them (414,162). Smaller designs gain little or nothing; then
+their blocks stay free.
 
 ## Products without DSP blocks
 
