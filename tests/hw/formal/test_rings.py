@@ -100,7 +100,7 @@ QUEUES = preset("large").replace(queue_depth=2)
 
 
 ENTRIES = QUEUES.queue_depth
-ENTRY_CYCLES = 19
+ENTRY_CYCLES = 21
 """Cycles in which as many entries as the ring holds can come out, one after the other."""
 
 

@@ -35,7 +35,7 @@ BUGS = (
     Bug(
         "a lane of the residual adder drops a product",
         "engine.mac.epilogue.residual_adder.lane0",
-        r"\$signed\(x2\) \* [^;]*",
+        r"\$signed\(multiplied2\) \* [^;]*",
         "$signed(2'h0)",
         Unit.MAC,
     ),
