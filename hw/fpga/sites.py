@@ -11,6 +11,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -86,6 +87,7 @@ class _Box(NamedTuple):
         return self.top - self.bottom
 
 
+@cache
 def point_of(site: str) -> Point:
     """Column and row of a site as nextpnr names it."""
     found = _SITE.match(site)

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import delayed
 from hw.mac.accumulator import Accumulators
 from hw.mac.constants import WRITE, Piece
 from hw.mac.requantizer import RequantizerLane
@@ -66,26 +67,21 @@ class ChannelStore(wiring.Component):
         channel, is_bias = self.write.piece == Piece.CHANNEL, self.write.index < cols
         place = Cat(self.write.index[: (cols - 1).bit_length()], self.write_set)
         # What kind of word it is takes some time to see.
-        bias_write = self._delay(m, "bias_write", Cat(channel & is_bias, place), 1)
-        scale_write = self._delay(m, "scale_write", Cat(channel & ~is_bias, place), 1 + ScaleNormalizer.LATENCY)
-        word = self._delay(m, "word", self.write.word, 1)
+        bias_write = delayed(m, "bias_write", Cat(channel & is_bias, place), 1, reset_less=True)
+        scale_write = delayed(
+            m, "scale_write", Cat(channel & ~is_bias, place), 1 + ScaleNormalizer.LATENCY, reset_less=True
+        )
+        word = delayed(m, "word", self.write.word, 1, reset_less=True)
         m.d.comb += normalizer.word.eq(word)
         read = Cat(self.read, self._address(self.group, self.read_set))
-        bias_read = self._delay(m, "bias_read", read, self.BIAS_LATENCY - 1)
-        scale_read = self._delay(m, "scale_read", bias_read, self.SCALE_LATENCY - self.BIAS_LATENCY)
+        bias_read = delayed(m, "bias_read", read, self.BIAS_LATENCY - 1, reset_less=True)
+        scale_read = delayed(m, "scale_read", bias_read, self.SCALE_LATENCY - self.BIAS_LATENCY, reset_less=True)
         scale = Cat(normalizer.mantissa, normalizer.exponent)
         for lane in range(self._params.lanes):
             bias = self._memory(m, f"bias{lane}", lane, bias_write, word, bias_read)
             both = self._memory(m, f"scale{lane}", lane, scale_write, scale, scale_read)
             m.d.comb += [self.bias[lane].eq(bias), Cat(self.mantissa[lane], self.exponent[lane]).eq(both)]
         return m
-
-    def _delay(self, m: Module, name: str, value: Signal, cycles: int) -> Signal:
-        for number in range(cycles):
-            after = Signal(len(value), name=f"{name}{number + 1}", reset_less=True)
-            m.d.sync += after.eq(value)
-            value = after
-        return value
 
     def _address(self, group: Signal, number: Signal) -> Signal:
         return Cat(group[: (self._groups - 1).bit_length()], number)

@@ -5,12 +5,13 @@ Its model is `sim.isa_sim.conv`; its tests have a plainer one, pixel by pixel, i
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.bus.buffer import StreamBuffer
+from hw.delay import delayed
 from hw.mac.accumulator import Accumulators
 from hw.mac.array import MacArray
 from hw.mac.constants import ConstantsLoader, Piece
@@ -238,8 +239,7 @@ class MacUnit(wiring.Component):
             unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
         ]
         # The drain's request, and so its fault, takes most of a cycle.
-        fault_index = Signal(COUNT_BITS, reset_less=True)
-        m.d.sync += fault_index.eq(self._drain.fault_index)
+        fault_index = _delayed(m, "residual_fault_index", self._drain.fault_index, 1)
         residual_fault = _delayed(m, "residual_fault", self.residual.valid & self.residual.fault, 1)
         faults = (
             (self._feed.fault, Cause.SCRATCH_RANGE, self._feed.fault_index),
@@ -254,10 +254,6 @@ class MacUnit(wiring.Component):
         m.d.comb += unit.cause.eq(cause)
 
 
-def _delayed(m: Module, name: str, value: Signal, cycles: int) -> Signal:
+def _delayed(m: Module, name: str, value: Value, cycles: int) -> Value:
     """The value, so many cycles later; single bits are events, and reset."""
-    for number in range(cycles):
-        after = Signal.like(value, name=f"{name}{number + 1}", reset_less=len(value) > 1)
-        m.d.sync += after.eq(value)
-        value = after
-    return value
+    return delayed(m, name, value, cycles, reset_less=len(value) > 1)

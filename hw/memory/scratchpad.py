@@ -10,6 +10,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
+from hw.delay import delayed
 from hw.ports import ReadPort, WritePort, outside
 from hw.spec.params import HardwareParams
 
@@ -161,11 +162,8 @@ class Scratchpad(wiring.Component):
     def _deliver(self, m: Module, names: tuple[str, ...], path: Any, words: Array) -> None:
         """Pick the bank's word when it comes; a register ends the long way from there."""
         taken, bank = path.valid & path.ready, self._bank_of(path)
-        for number in range(Bank.LATENCY):
-            after = Signal(name=f"{names[0]}_taken{number + 1}")
-            bank_after = Signal(self._bank_bits, name=f"{names[0]}_bank{number + 1}", reset_less=True)
-            m.d.sync += [after.eq(taken), bank_after.eq(bank)]
-            taken, bank = after, bank_after
+        taken = delayed(m, f"{names[0]}_taken", taken, Bank.LATENCY, reset_less=False)
+        bank = delayed(m, f"{names[0]}_bank", bank, Bank.LATENCY, reset_less=True)
         data = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
         with m.If(taken):
             m.d.sync += data.eq(words[bank])

@@ -1,0 +1,14 @@
+"""Values some cycles later."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Module, Signal, Value
+
+
+def delayed(m: Module, name: str, value: Value, cycles: int, *, reset_less: bool) -> Value:
+    """The value, so many cycles later, in registers `name1` and on; what counts as an event must be reset."""
+    for number in range(1, cycles + 1):
+        after = Signal.like(value, name=f"{name}{number}", reset_less=reset_less)
+        m.d.sync += after.eq(value)
+        value = after
+    return value
