@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from amaranth.hdl import Cat, Module, ResetInserter, Value
+from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, ResetSignal, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
@@ -72,7 +72,8 @@ class Npu(wiring.Component):
         m.submodules.sequencer = sequencer
         m.submodules.registers = registers = Registers(self._params)
         m.submodules.counters = counters = Counters()
-        m.submodules.engine = ResetInserter(sequencer.clear)(engine)
+        m.submodules.engine = DomainRenamer("engine")(engine)
+        self._reset_engine(m, sequencer)
         self._join_buses(m, engine, registers)
         self._configure(m, engine, registers)
         self._sequence(m, sequencer, engine, registers)
@@ -80,6 +81,13 @@ class Npu(wiring.Component):
         if self._params.trace:
             m.d.sync += [self.trace_started.eq(engine.started), self.trace_done.eq(engine.done)]
         return m
+
+    def _reset_engine(self, m: Module, sequencer: Sequencer) -> None:
+        """The engine has the accelerator's clock, and a reset that comes from a register, for it goes everywhere."""
+        m.domains.engine = ClockDomain()
+        reset = Signal(init=1, reset_less=True)
+        m.d.sync += reset.eq(ResetSignal() | sequencer.clear)
+        m.d.comb += [ClockSignal("engine").eq(ClockSignal()), ResetSignal("engine").eq(reset)]
 
     def _join_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
         inner = {"m_axi": engine.bus, "s_axi": registers.bus}
