@@ -9,6 +9,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from .delay import behind
 from .spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
 
 FACTOR_BITS = 32
@@ -174,11 +175,12 @@ class AffineLane(wiring.Component):
             clamp.eq(outside | lost.any() | (byte[-1] != negative)),
             tie.eq(self.constants.to_even & ~below & ~rest.any()),
         ]
+        result = behind(m, self.result)
         with m.If(stage[6]):
             with m.If(clamp):
-                m.d.sync += self.result.eq(Mux(negative, INT8_MIN, INT8_MAX))
+                m.d.sync += result.eq(Mux(negative, INT8_MIN, INT8_MAX))
             with m.Else():
-                m.d.sync += self.result.eq(Cat(byte[0] & ~tie, byte[1:]))
+                m.d.sync += result.eq(Cat(byte[0] & ~tie, byte[1:]))
 
     def _narrow(self, m: Module, value: Value, negative: Value, steps: tuple[int, ...]) -> tuple[Value, Value, Value]:
         """Shift right by those steps that `shift` has.

@@ -1,6 +1,8 @@
-"""Values some cycles later."""
+"""Registers of data: values some cycles later, and what stands behind a port."""
 
 from __future__ import annotations
+
+from typing import Any
 
 from amaranth.hdl import Module, Signal, Value
 
@@ -12,3 +14,10 @@ def delayed(m: Module, name: str, value: Value, cycles: int, *, reset_less: bool
         m.d.sync += after.eq(value)
         value = after
     return value
+
+
+def behind(m: Module, port: Any) -> Any:
+    """The register behind a port of plain data, which no reset need reach: a port's own register would have one."""
+    register = Signal.like(port, name="register", reset_less=True)
+    m.d.comb += port.eq(register)
+    return register

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amaranth.hdl import Module, ShapeLike, Signal, unsigned
+from amaranth.hdl import Module, Mux, ShapeLike, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -106,11 +106,11 @@ class LandingQueue(wiring.Component):
         free = Signal(init=1)
         valid = Signal()
         m.d.comb += [self.free.eq(free), self.o.valid.eq(valid)]
-        with m.If(self.push & ~taken):
-            m.d.sync += [self.here.eq(self.here + 1), valid.eq(1)]
-        with m.Elif(taken & ~self.push):
-            m.d.sync += [self.here.eq(self.here - 1), valid.eq(self.here != 1)]
-        with m.If(self.reserve & ~taken):
-            m.d.sync += [self.places.eq(self.places - 1), free.eq(self.places != 1)]
-        with m.Elif(taken & ~self.reserve):
-            m.d.sync += [self.places.eq(self.places + 1), free.eq(1)]
+        # Up or down is told by the side that is known early; that a word is taken comes from far.
+        with m.If(self.push ^ taken):
+            m.d.sync += [self.here.eq(self.here + Mux(self.push, 1, -1)), valid.eq(self.push | (self.here != 1))]
+        with m.If(self.reserve ^ taken):
+            m.d.sync += [
+                self.places.eq(self.places + Mux(self.reserve, -1, 1)),
+                free.eq(~self.reserve | (self.places != 1)),
+            ]

@@ -9,9 +9,12 @@ from amaranth.utils import exact_log2
 from .spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
 from .spec.regs import Stall
 
-READ_LATENCY = 4
-"""Cycles from an accepted read request to its data: a register on the way to the memory, the memory, one that belongs
-to it, and one at the end of the way back."""
+READ_LATENCY = 5
+"""Cycles from an accepted read request to its data: two registers on the way to the memory, the memory, one that
+belongs to it, and one at the end of the way back."""
+
+WEIGHT_LATENCY = READ_LATENCY + 1
+"""The same for the weight memory: weights and pixels then take equally long, for pixels have addresses to be made."""
 
 CAUSE_BITS = 4
 
@@ -63,7 +66,7 @@ class WritePort(Signature):
 
 
 class WeightReadPort(Signature):
-    """The MAC unit's read port on the weight memory: never refused, data after `READ_LATENCY` cycles.
+    """The MAC unit's read port on the weight memory: never refused, data after `WEIGHT_LATENCY` cycles.
 
     The address wraps at the memory's end.
     """

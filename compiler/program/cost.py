@@ -13,7 +13,7 @@ FIRST_FETCH = 41
 """Cycles from the start command to the first instruction's start, without the memory's latency."""
 START = 2
 """Cycles from the last wait's fulfilment to the start of a load, store or vector instruction."""
-MAC_START = 16
+MAC_START = 17
 """The same for a CONV whose predecessor has ended: its first weight tile must be read."""
 MAC_PAUSE = 1
 """Cycles from a CONV's last product to the first one of the next, which was waiting for it."""
@@ -27,17 +27,17 @@ RESIDUAL_PIECES = 4
 """The residual adder's constants."""
 LOAD_LATENCY = 8
 """Cycles that a load adds to the memory's latency."""
-STORE_LATENCY = 12
+STORE_LATENCY = 13
 """Cycles that a store adds to the memory's latency."""
 RUN_CYCLES = 3
 """The least that a contiguous run of a load or store takes."""
-MAC_LATENCY = 33
+MAC_LATENCY = 37
 """Cycles from a CONV's last product to the visibility of its last word."""
 RESIDUAL_LATENCY = 19
 """What the residual adds to that."""
-VECTOR_LATENCY = 29
+VECTOR_LATENCY = 31
 """Cycles from a vector instruction's last word read to its end."""
-TABLE_LATENCY = 13
+TABLE_LATENCY = 15
 """What loading a vector table takes besides its bytes."""
 SLIDING_TAPS = 5
 """The longest window of a maximum along one axis that slides."""

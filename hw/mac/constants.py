@@ -7,17 +7,15 @@ from enum import IntEnum
 
 from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
+from hw.landing import LandingQueue
 from hw.mac.weights import CONSTANTS_REQUEST
-from hw.ports import READ_LATENCY
+from hw.ports import WEIGHT_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
 _DEPTH = 8
-_QUEUE_LATENCY = 2
-"""Cycles from a word's way into the queue to its way out."""
 _RESIDUAL_BYTES = 16
 
 
@@ -44,14 +42,14 @@ class ConstantsLoader(wiring.Component):
     read_valid, read_address, read_data:
         Reads of the weight memory; never refused.
     table_free, residual_free, channels_free:
-        The set that would be written next is no longer in use.
+        The set that would be written next is no longer in use; looked at two cycles before a piece.
     write:
         A piece to store, in cycles in which its `piece` is not NONE.
     done:
         The block's last piece was handed out.
     """
 
-    LATENCY = 1 + READ_LATENCY + _QUEUE_LATENCY
+    LATENCY = 1 + WEIGHT_LATENCY + LandingQueue.LATENCY + 1
     """Cycles from a request taken to its first piece, when reads are allowed and sets are free."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -92,11 +90,12 @@ class ConstantsLoader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A reader that keeps the queue full and an unpacker that empties it."""
         m = Module()
-        m.submodules.words = words = SyncFIFOBuffered(width=8 * self._params.word_bytes, depth=_DEPTH)
+        m.submodules.words = words = LandingQueue(8 * self._params.word_bytes, _DEPTH)
         piece = Signal(Piece)
         remaining = Signal(
             range(self._params.table_words + self._params.residual_words + self._params.channel_words + 1)
         )
+        more = Signal()
         pending = Signal(data.StructLayout({"table": 1, "residual": 1}))
         m.d.comb += self.requests.ready.eq(piece == Piece.NONE)
         with m.If(self.requests.valid & self.requests.ready):
@@ -109,61 +108,72 @@ class ConstantsLoader(wiring.Component):
                 ),
                 pending.residual.eq(request.load_residual),
                 remaining.eq(table + residual + self._params.channel_words),
+                more.eq(1),
                 self.read_address.eq(request.address),
             ]
-        self._read(m, words, remaining)
+        self._read(m, words, remaining, more)
         self._unpack(m, words, piece, pending)
         return m
 
-    def _read(self, m: Module, words: SyncFIFOBuffered, remaining: Signal) -> None:
+    def _read(self, m: Module, words: LandingQueue, remaining: Signal, more: Signal) -> None:
         """Ask for a word whenever the queue will have room for it."""
-        owed = Signal(range(_DEPTH + 1))
         arriving = self.read_valid
-        for number in range(READ_LATENCY):
+        for number in range(WEIGHT_LATENCY):
             after = Signal(name=f"arriving{number + 1}")
             m.d.sync += after.eq(arriving)
             arriving = after
         m.d.comb += [
-            self.read_valid.eq((remaining != 0) & (owed != _DEPTH) & self.read_allowed),
-            words.w_en.eq(arriving),
-            words.w_data.eq(self.read_data),
+            self.read_valid.eq(more & words.free & self.read_allowed),
+            words.reserve.eq(self.read_valid),
+            words.push.eq(arriving),
+            words.word.eq(self.read_data),
         ]
-        m.d.sync += owed.eq(owed + self.read_valid - (words.r_en & words.r_rdy))
         with m.If(self.read_valid):
-            m.d.sync += [remaining.eq(remaining - 1), self.read_address.eq(self.read_address + 1)]
+            m.d.sync += [remaining.eq(remaining - 1), more.eq(remaining != 1)]
+            m.d.sync += self.read_address.eq(self.read_address + 1)
 
-    def _unpack(self, m: Module, words: SyncFIFOBuffered, piece: Signal, pending: data.View[data.StructLayout]) -> None:
-        """Walk over the word at the queue's head by byte (table) or by 32 bits; drop it at its end."""
+    def _unpack(self, m: Module, words: LandingQueue, piece: Signal, pending: data.View[data.StructLayout]) -> None:
+        """Walk over the word at the queue's head by byte (table) or by 32 bits; drop it at its end.
+
+        That a step is the word's last, or the piece's, is known a step before.
+        """
+        quarters = self._params.word_bytes // 4
         step = Signal(range(self._params.word_bytes))
         index = Signal(range(max(TABLE_BYTES, 2 * self._params.cols)))
-        free, moving = Signal(), Signal()
-        is_table = piece == Piece.TABLE
-        last_step, last_index = Signal(), Signal()
+        ready, free, moving, is_table = Signal(), Signal(), Signal(), Signal()
+        last_step, last_index, before_last = Signal(), Signal(), Signal()
+        counts = {Piece.TABLE: TABLE_BYTES, Piece.RESIDUAL: _RESIDUAL_BYTES // 4, Piece.CHANNEL: 2 * self._params.cols}
+        sets = {Piece.TABLE: self.table_free, Piece.RESIDUAL: self.residual_free, Piece.CHANNEL: self.channels_free}
         with m.Switch(piece):
-            with m.Case(Piece.TABLE):
-                m.d.comb += [free.eq(self.table_free), last_index.eq(index == TABLE_BYTES - 1)]
-            with m.Case(Piece.RESIDUAL):
-                m.d.comb += [free.eq(self.residual_free), last_index.eq(index == _RESIDUAL_BYTES // 4 - 1)]
-            with m.Case(Piece.CHANNEL):
-                m.d.comb += [free.eq(self.channels_free), last_index.eq(index == 2 * self._params.cols - 1)]
+            for kind, count in counts.items():
+                with m.Case(kind):
+                    m.d.comb += [ready.eq(sets[kind]), before_last.eq(index == count - 2)]
         quarter = step >> 2
-        word = words.r_data.word_select(quarter, 32) if self._params.word_bytes > 4 else words.r_data
-        increment = Mux(is_table, 1, 4)
+        word = words.o.payload.word_select(quarter, 32) if quarters > 1 else words.o.payload
+        leaves = last_step | last_index | (~is_table & (quarters == 1))
         m.d.comb += [
-            moving.eq(words.r_rdy & free),
-            last_step.eq(
-                Mux(is_table, step == self._params.word_bytes - 1, quarter == self._params.word_bytes // 4 - 1)
-            ),
-            words.r_en.eq(moving & (last_step | last_index)),
-            self.write.word.eq(word),
-            self.write.byte.eq(word.word_select(step[:2], 8)),
-            self.write.index.eq(index),
+            is_table.eq(piece == Piece.TABLE),
+            moving.eq(words.o.valid & free),
+            words.o.ready.eq(free & leaves),
         ]
+        write = Signal(WRITE, reset_less=True)
+        moved = Signal(Piece)
+        m.d.comb += [self.write.eq(write), self.write.piece.eq(moved)]
+        m.d.sync += [
+            moved.eq(Mux(moving, piece, Piece.NONE)),
+            write.word.eq(word),
+            write.byte.eq(word.word_select(step[:2], 8)),
+            write.index.eq(index),
+            self.done.eq(moving & last_index & (piece == Piece.CHANNEL)),
+        ]
+        # Seen a cycle before, and not of the piece before.
+        m.d.sync += free.eq(ready & ~(moving & last_index))
         with m.If(moving):
-            m.d.comb += self.write.piece.eq(piece)
-            m.d.sync += [index.eq(index + 1), step.eq(step + increment)]
-            with m.If(last_step | last_index):
-                m.d.sync += step.eq(0)
+            m.d.sync += [index.eq(index + 1), last_index.eq(before_last & ~last_index)]
+            m.d.sync += step.eq(step + Mux(is_table, 1, 4))
+            m.d.sync += last_step.eq(Mux(is_table, step == self._params.word_bytes - 2, quarter == quarters - 2))
+            with m.If(leaves):
+                m.d.sync += [step.eq(0), last_step.eq(0)]
             with m.If(last_index):
                 m.d.sync += index.eq(0)
                 self._next_piece(m, piece, pending)
@@ -176,4 +186,3 @@ class ConstantsLoader(wiring.Component):
                 m.d.sync += piece.eq(Piece.CHANNEL)
             with m.Case(Piece.CHANNEL):
                 m.d.sync += piece.eq(Piece.NONE)
-                m.d.comb += self.done.eq(1)

@@ -4,31 +4,31 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
 from hw.mac.epilogue import TAG
 from hw.mac.jobs import DRAIN_JOB
 from hw.mac.walker import OutputWalker
 from hw.ports import READ_LATENCY, ReadPort
-from hw.spec.isa import COUNT_BITS, TableUse
+from hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
 from hw.spec.params import HardwareParams
 
 
 class Drain(wiring.Component):
     """One item, a group of `lanes` sums of a pixel, a cycle.
 
-    An item goes out when its strip and its block's parameters are there, `room` is left behind the epilogue, and its
-    residual read is taken. An instruction with residual, or after one, waits until the epilogue is `empty`.
+    An item steps up when its strip and its block's parameters are there and `room` is left behind the epilogue; it goes
+    out a cycle later, or when its residual read is taken. An instruction with residual, or after one, waits until the
+    epilogue is `empty`.
 
     Members
     -------
     jobs:
         One an instruction.
     run:
-        Low: no new item from the next cycle but one on, but a residual read that was offered is still offered.
+        Low: no new item steps up from the next cycle but one on, but one that has still goes out.
     strip_ready, strip_length:
         Another strip has sums to read: pixel n can be read n cycles from now.
     bank_released:
@@ -36,7 +36,7 @@ class Drain(wiring.Component):
     channels_loaded, channels_released:
         A block's parameters are complete; they are no longer needed by items still to come.
     room, empty:
-        The epilogue's results will find a place, those of two more items after the last one counted; nothing is under
+        The epilogue's results will find a place, those of three more items after the last one counted; nothing is under
         way in it.
     residual:
         Read port of the residual operand.
@@ -50,12 +50,23 @@ class Drain(wiring.Component):
         The instruction at work.
     """
 
-    LATENCY = 2
-    """Cycles from a job taken to its first item, when all that it waits for is there."""
+    LATENCY = 4
+    """Cycles from a job on offer to its first item, when all that it waits for is there."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._groups = params.cols // params.lanes
+        self._item = data.StructLayout(
+            {
+                "address": SCRATCH_BITS,
+                "byte": range(params.rows),
+                "group": range(self._groups),
+                "sums": params.strip.bit_length(),
+                "channel_set": 1,
+                "strip_end": 1,
+                "block_end": 1,
+            }
+        )
         super().__init__(
             {
                 "jobs": In(stream.Signature(DRAIN_JOB)),
@@ -120,62 +131,63 @@ class Drain(wiring.Component):
                 channel_set ^= place["block_end"]
 
     def elaborate(self, platform: object) -> Module:
-        """A walker over the output, with the residual operand's addresses, and counters of what is there."""
+        """A walker over the output, with the residual operand's addresses, and counters of what is there.
+
+        What asks the scratchpad comes from registers, and a grant goes no further than to the item that stands there.
+        """
         m = Module()
         m.submodules.walker = walker = OutputWalker(self._params)
         job = Signal(DRAIN_JOB, reset_less=True)
-        walking = Signal()
-        places = self._places(m, walker, walking)
-        active, place = places.valid, places.payload
-        self._begin(m, walker, walking, active, job)
-        strip_there = self._strips(m, place)
-        blocks_there = self._blocks(m, place)
-        # Known a cycle before, like all that an item waits for but the scratchpad.
+        self._enter, self._standing = Signal(), Signal()
+        places = walker.o
+        self._begin(m, walker, walker.active | self._standing, job)
+        there = self._stand(m, job, places.payload, walker.start)
         goes_on = Signal()
         m.d.sync += goes_on.eq(self.run & self.room)
-        wanted = Signal()
-        offered = Signal()
         m.d.comb += [
-            wanted.eq(active & strip_there & blocks_there & (goes_on | offered)),
-            self.residual.valid.eq(wanted & job.residual),
-            self.residual.addr.eq(place.address),
-            self.item.eq(wanted & (self.residual.ready | ~job.residual)),
-            self.groups.eq(self.item << place.group),
-            self.group.eq(place.group),
-            self.fault_index.eq(job.index),
+            self._enter.eq(places.valid & there & goes_on & (~self._standing | self.item)),
+            places.ready.eq(self._enter),
         ]
-        m.d.sync += offered.eq(self.residual.valid & ~self.residual.ready)
-        self._residual(m, job, walker.start, place.byte)
         return m
 
-    def _places(self, m: Module, walker: OutputWalker, walking: Signal) -> stream.Interface:
-        """The items' places, in a buffer: the scratchpad looks at their addresses, and no grant reaches the walker."""
-        names = ("address", "byte", "group", "pixel_end", "block_end", "last")
-        layout = data.StructLayout({name: getattr(walker, name).shape() for name in names})
-        m.submodules.places = places = StreamBuffer(layout)
+    def _stand(
+        self, m: Module, job: data.View[data.StructLayout], place: data.View[data.StructLayout], start: Signal
+    ) -> Value:
+        """The item that goes out next, and whether what the one behind it waits for is there."""
+        item = Signal(self._item, reset_less=True)
+        with m.If(self._enter):
+            m.d.sync += [self._standing.eq(1), *(item[name].eq(place[name]) for name in ("address", "byte", "group"))]
+        with m.Elif(self.item):
+            m.d.sync += self._standing.eq(0)
+        strip_there = self._strips(m, place, item)
+        blocks_there = self._blocks(m, place, item)
         m.d.comb += [
-            places.i.valid.eq(walking),
-            *(places.i.payload[name].eq(getattr(walker, name)) for name in names),
-            walker.step.eq(walking & places.i.ready),
-            places.o.ready.eq(self.item),
+            self.residual.valid.eq(self._standing & job.residual),
+            self.residual.addr.eq(item.address),
+            self.item.eq(self._standing & (self.residual.ready | ~job.residual)),
+            self.groups.eq(self.item << item.group),
+            self.group.eq(item.group),
+            self.address.eq(item.sums),
+            self.channel_set.eq(item.channel_set),
+            self.bank_released.eq(self.item & item.strip_end),
+            self.channels_released.eq(self.item & item.block_end),
+            self.fault_index.eq(job.index),
         ]
-        return places.o
+        self._residual(m, job, start, item.byte)
+        return strip_there & blocks_there
 
-    def _begin(
-        self,
-        m: Module,
-        walker: OutputWalker,
-        walking: Signal,
-        active: Signal,
-        job: data.View[data.StructLayout],
-    ) -> None:
-        """Take a job when the last one's items are out; keep residual and other instructions apart."""
+    def _begin(self, m: Module, walker: OutputWalker, at_work: Value, job: data.View[data.StructLayout]) -> None:
+        """Take a job when the last one's items are out; keep residual and other instructions apart.
+
+        What the job goes to lies far apart, so that it is taken stands in a register.
+        """
         offered = self.jobs.payload
-        apart = Signal()
+        apart, start = Signal(), Signal()
+        m.d.sync += start.eq(self.jobs.valid & ~start & ~at_work & (self.empty | ~apart))
         m.d.comb += [
             apart.eq(offered.residual | job.residual),
-            self.jobs.ready.eq(~active & ~walking & (self.empty | ~apart)),
-            walker.start.eq(self.jobs.valid & self.jobs.ready),
+            self.jobs.ready.eq(start),
+            walker.start.eq(start),
             walker.walk.out_h.eq(offered.out_h),
             walker.walk.out_w.eq(offered.out_w),
             walker.walk.blocks.eq(offered.out_blocks),
@@ -186,43 +198,42 @@ class Drain(wiring.Component):
             self.tag.zp_out.eq(job.zp_out),
             self.tag.use_table.eq(job.table != TableUse.NONE),
             self.tag.residual.eq(job.residual),
-            self.table_switched.eq(walker.start & (offered.table == TableUse.LOAD)),
+            self.table_switched.eq(start & (offered.table == TableUse.LOAD)),
             self.shift.eq(job.res_shift),
             self.even.eq(job.res_even),
         ]
-        with m.If(walker.start):
-            m.d.sync += [walking.eq(1), job.eq(offered)]
-        with m.Elif(walker.step & walker.last):
-            m.d.sync += walking.eq(0)
+        with m.If(start):
+            m.d.sync += job.eq(offered)
         with m.If(self.table_switched):
             m.d.sync += self.tag.table_set.eq(~self.tag.table_set)
 
-    def _strips(self, m: Module, place: data.View[data.StructLayout]) -> Value:
+    def _strips(self, m: Module, place: data.View[data.StructLayout], item: data.View[data.StructLayout]) -> Value:
         """Pixel number in the strip; both banks' strips may be waiting."""
         bits = self._params.strip.bit_length()
-        lengths = Signal(data.ArrayLayout(bits, 2), reset_less=True)
+        finals = Signal(data.ArrayLayout(bits, 2), reset_less=True)
         waiting = Signal(range(3))
         arriving, bank = Signal(), Signal()
         number = Signal(bits)
-        last = number == lengths[bank] - 1
+        last, strip_end = Signal(), Signal()
+        m.d.comb += [last.eq(number == finals[bank]), strip_end.eq(place.pixel_end & last)]
         with m.If(self.strip_ready):
-            m.d.sync += [lengths[arriving].eq(self.strip_length), arriving.eq(~arriving)]
-        m.d.sync += waiting.eq(waiting + self.strip_ready - self.bank_released)
-        m.d.comb += self.bank_released.eq(self.item & place.pixel_end & last)
-        with m.If(self.item & place.pixel_end):
+            m.d.sync += [finals[arriving].eq(self.strip_length - 1), arriving.eq(~arriving)]
+        m.d.sync += waiting.eq(waiting + self.strip_ready - (self._enter & strip_end))
+        with m.If(self._enter):
+            m.d.sync += [item.sums.eq(Cat(number[:-1], bank)), item.strip_end.eq(strip_end)]
+        with m.If(self._enter & place.pixel_end):
             m.d.sync += number.eq(number + 1)
             with m.If(last):
                 m.d.sync += [number.eq(0), bank.eq(~bank)]
-        m.d.comb += [self.address[:-1].eq(number), self.address[-1].eq(bank)]
         return waiting != 0
 
-    def _blocks(self, m: Module, place: data.View[data.StructLayout]) -> Value:
+    def _blocks(self, m: Module, place: data.View[data.StructLayout], item: data.View[data.StructLayout]) -> Value:
         """Blocks whose parameters are there."""
-        loaded = Signal(range(3))
-        m.d.comb += self.channels_released.eq(self.item & place.block_end)
-        m.d.sync += loaded.eq(loaded + self.channels_loaded - self.channels_released)
-        with m.If(self.channels_released):
-            m.d.sync += self.channel_set.eq(~self.channel_set)
+        loaded, channel_set = Signal(range(3)), Signal()
+        released = self._enter & place.block_end
+        m.d.sync += [loaded.eq(loaded + self.channels_loaded - released), channel_set.eq(channel_set ^ released)]
+        with m.If(self._enter):
+            m.d.sync += [item.channel_set.eq(channel_set), item.block_end.eq(place.block_end)]
         return loaded != 0
 
     def _residual(self, m: Module, job: data.View[data.StructLayout], start: Value, byte: Value) -> None:

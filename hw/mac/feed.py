@@ -37,7 +37,7 @@ class InputFeed(wiring.Component):
     `fault` says that a read was outside the memory, for instruction `fault_index`.
     """
 
-    LATENCY = 1 + READ_LATENCY
+    LATENCY = 2 + READ_LATENCY
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -75,12 +75,14 @@ class InputFeed(wiring.Component):
         return b"".join(parts)
 
     def elaborate(self, platform: object) -> Module:
-        """Request registers, a delay as long as the memory's, and the choice between memory and padding."""
+        """Registers for pixel and requests, a delay as long as the memory's, and the choice between it and padding."""
         m = Module()
+        self._valid, self._pixel = Signal(), Signal(FEED, reset_less=True)
+        m.d.sync += [self._valid.eq(self.valid), self._pixel.eq(self.pixel)]
         first, second = self._request(m)
         index = Signal(COUNT_BITS, reset_less=True)
-        with m.If(self.valid):
-            m.d.sync += index.eq(self.pixel.index)
+        with m.If(self._valid):
+            m.d.sync += index.eq(self._pixel.index)
         m.d.comb += [self.fault.eq((self.act0.valid & self.act0.fault) | (self.act1.valid & self.act1.fault))]
         m.d.comb += self.fault_index.eq(index)
         late = self._delay(m, first, second)
@@ -89,19 +91,19 @@ class InputFeed(wiring.Component):
 
     def _request(self, m: Module) -> tuple[Signal, Signal]:
         """Addresses of the word and, for pixels that lie across two words, of its neighbour."""
-        pixel, pixels = self.pixel, self._pixels
+        pixel, pixels = self._pixel, self._pixels
         shift = pixels.bit_length() - 1
         inside = Signal()
         m.d.comb += inside.eq(pixel.row_inside & (pixel.ix >= 0) & (pixel.ix < pixel.in_w))
         column = Mux(pixel.packed, pixel.ix >> shift, pixel.ix)
-        m.d.sync += [self.act0.valid.eq(self.valid & inside), self.act1.valid.eq(0)]
-        with m.If(self.valid):
+        m.d.sync += [self.act0.valid.eq(self._valid & inside), self.act1.valid.eq(0)]
+        with m.If(self._valid):
             m.d.sync += self.act0.addr.eq(pixel.address + column)
         if shift:
             neighbour = Signal(COORDINATE)
             m.d.comb += neighbour.eq((pixel.ix | (pixels - 1)) + 1)
             across = pixel.packed & (pixel.ix[:shift] != 0) & (neighbour >= 0) & (neighbour < pixel.in_w)
-            with m.If(self.valid & pixel.packed):
+            with m.If(self._valid & pixel.packed):
                 m.d.sync += [
                     self.act1.valid.eq(pixel.row_inside & across),
                     self.act1.addr.eq(pixel.address + (neighbour >> shift)),
@@ -114,8 +116,8 @@ class InputFeed(wiring.Component):
         for number in range(self._pixels):
             x = Signal(COORDINATE, name=f"x{number}")
             m.d.comb += [
-                x.eq(self.pixel.ix + number),
-                inside[number].eq(self.pixel.row_inside & (x >= 0) & (x < self.pixel.in_w)),
+                x.eq(self._pixel.ix + number),
+                inside[number].eq(self._pixel.row_inside & (x >= 0) & (x < self._pixel.in_w)),
             ]
         return inside
 
@@ -134,15 +136,15 @@ class InputFeed(wiring.Component):
         )
         now = Signal(layout)
         m.d.comb += [
-            now.valid.eq(self.valid),
-            now.swap.eq(self.valid & self.pixel.swap),
-            now.packed.eq(self.pixel.packed),
+            now.valid.eq(self._valid),
+            now.swap.eq(self._valid & self._pixel.swap),
+            now.packed.eq(self._pixel.packed),
             now.inside.eq(inside),
-            now.zp_in.eq(self.pixel.zp_in),
+            now.zp_in.eq(self._pixel.zp_in),
             now.inside_pixels.eq(inside_pixels),
-            now.shift.eq(self.pixel.ix[: self._pixels.bit_length() - 1]),
+            now.shift.eq(self._pixel.ix[: self._pixels.bit_length() - 1]),
         ]
-        for number in range(self.LATENCY):
+        for number in range(1 + READ_LATENCY):
             after = Signal(layout, name=f"late{number + 1}")
             m.d.sync += after.eq(now)
             now = after

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Signal, Value
+from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -34,14 +34,14 @@ class Intake(wiring.Component):
     valid, instruction, index, ready:
         The instruction offered by control.
     run:
-        Low: take nothing.
+        Low: take nothing from the next cycle on.
     fetch, pixel, drain, write:
         The jobs.
     bad, bad_index:
         The instruction on offer has an illegal field; it makes no jobs and is not taken.
     """
 
-    LATENCY = 3
+    LATENCY = 4
     """Cycles from an instruction on offer to its jobs, when all parts have taken their last ones."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -77,7 +77,7 @@ class Intake(wiring.Component):
         return {part: {name: known[name] for name in layout.members} for part, layout in _JOBS.items()}
 
     def elaborate(self, platform: object) -> Module:
-        """Three stages: bring the sizes of the instruction on offer to the multiplier; multiply; hand out the jobs.
+        """Stages: bring the sizes of the instruction on offer to the multiplier; multiply; decide; hand out the jobs.
 
         As long as it is on offer, it is looked at again and again.
         """
@@ -115,15 +115,20 @@ class Intake(wiring.Component):
         return (lane >= self._params.rows) | (lane & (self._params.lanes - 1)).any()
 
     def _hand_out(self, m: Module, conv: data.View[data.StructLayout], extra: dict[str, Value], legal: Value) -> None:
-        """All four parts have their job put down in the same cycle, when the last ones have been taken."""
-        room = Signal(len(_JOBS))
-        m.d.comb += self.ready.eq(legal & room.all())
-        for number, (name, layout) in enumerate(_JOBS.items()):
-            port = getattr(self, name)
+        """All four parts have their job put down in the same cycle, after the last ones have been taken.
+
+        The jobs are wide and lie all over the unit, so what moves them stands in a register.
+        """
+        hand = Signal()
+        ports = {name: getattr(self, name) for name in _JOBS}
+        m.d.sync += hand.eq(legal & ~hand & ~Cat(port.valid for port in ports.values()).any())
+        m.d.comb += self.ready.eq(hand)
+        for name, layout in _JOBS.items():
+            port = ports[name]
             used = {key: value for key, value in extra.items() if key in layout.members}
             payload = Signal(layout, name=f"{name}_job", reset_less=True)
-            m.d.comb += [room[number].eq(~port.valid | port.ready), port.payload.eq(payload)]
-            with m.If(self.ready):
+            m.d.comb += port.payload.eq(payload)
+            with m.If(hand):
                 m.d.sync += [port.valid.eq(1), payload.eq(job(layout, conv, **used))]
             with m.Elif(port.ready):
                 m.d.sync += port.valid.eq(0)

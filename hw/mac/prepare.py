@@ -100,7 +100,7 @@ class _Step(IntEnum):
 class Preparer(wiring.Component):
     """Takes a job, thinks about it for `MOST_CYCLES` at the most, and holds the plan until it is taken."""
 
-    MOST_CYCLES = 4 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
+    MOST_CYCLES = 5 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
     """From a job to its plan: the longer of the two ways, a reduction and the sum of a kernel row's input rows."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -147,7 +147,8 @@ class Preparer(wiring.Component):
         m.d.comb += plan.column_tap.eq(Mux(job.packed, job.dilation_w * self._params.pixels_per_word, job.dilation_w))
         divided = self._divide(m, start, job)
         reduced = self._ring(m, start, job)
-        m.d.comb += self.plans.valid.eq(busy & divided & reduced)
+        # What is foreseen of the plan is a cycle behind it.
+        m.d.sync += self.plans.valid.eq(busy & divided & reduced & ~(self.plans.valid & self.plans.ready))
         return m
 
     def _divide(self, m: Module, start: Signal, job: data.View[data.StructLayout]) -> Value:
@@ -170,8 +171,8 @@ class Preparer(wiring.Component):
             m.d.sync += [divisor.eq(divisor >> 1), count.eq(count - 1), plan.length.eq(Cat(fits, plan.length[:-1]))]
             with m.If(fits):
                 m.d.sync += remainder.eq(remainder - divisor)
-        m.d.comb += [
-            plan.longer.eq(remainder),
+        m.d.comb += plan.longer.eq(remainder)
+        m.d.sync += [
             plan.first_length.eq(plan.length + (remainder != 0)),
             plan.one_strip.eq(job.strips == 1),
             plan.one_longer.eq(remainder <= 1),
@@ -193,7 +194,7 @@ class Preparer(wiring.Component):
             row_back.eq(less_ring_value(row, job.in_ring)),
             outside.eq((job.in_ring != 0) & ((plan.row_first >= job.in_ring) | (row >= job.in_ring))),
         ]
-        m.d.comb += [
+        m.d.sync += [
             plan.stride_back.eq(less_ring_value(plan.row_stride, job.in_ring)),
             plan.tap_back.eq(less_ring_value(plan.row_tap, job.in_ring)),
         ]

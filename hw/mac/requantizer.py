@@ -14,6 +14,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import behind
 from hw.mac.scale import EXPONENT_BITS
 from hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Match, Scale, requantize, wrap
 from hw.spec.params import HardwareParams
@@ -246,5 +247,6 @@ class RequantizerLane(wiring.Component):
         )
         low = Mux(placed.huge, negative, total[-1])
         fits = (total[7:] == 0) | total[7:].all()
+        result = behind(m, self.result)
         with m.If(self.enable[10]):
-            m.d.sync += self.result.eq(Mux(fits & ~placed.huge, total[:8], Mux(low, INT8_MIN, INT8_MAX)))
+            m.d.sync += result.eq(Mux(fits & ~placed.huge, total[:8], Mux(low, INT8_MIN, INT8_MAX)))

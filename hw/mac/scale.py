@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import chain
+
 from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
@@ -19,9 +21,9 @@ class ScaleNormalizer(wiring.Component):
     cycle; `word` is a packed scale as it stands in the weight memory.
     """
 
-    LATENCY = 2
-    _STEPS = (16, 8, 4, 2, 1)
-    _FIRST_STEPS = 2
+    _STEPS = ((16,), (8, 4), (2, 1))
+    """Places by which a mantissa may move, those of a cycle together."""
+    LATENCY = len(_STEPS) + 1
 
     def __init__(self, mantissa_bits: int) -> None:
         self._mantissa_bits = mantissa_bits
@@ -31,31 +33,27 @@ class ScaleNormalizer(wiring.Component):
     def model(mantissa: int, shift: int, mantissa_bits: int = FP32_SIGNIFICAND_BITS) -> tuple[int, int]:
         """The normal mantissa and exponent of a packed scale."""
         if mantissa == 0:
-            return 0, shift + sum(step for step in ScaleNormalizer._STEPS if step < mantissa_bits)
+            return 0, shift + sum(step for step in chain(*ScaleNormalizer._STEPS) if step < mantissa_bits)
         up = mantissa_bits - mantissa.bit_length()
         return mantissa << up, shift + up
 
     def elaborate(self, platform: object) -> Module:
-        """Large steps in the first cycle, small ones in the second; steps past the mantissa's width never happen."""
+        """Large steps first, then the exponent; steps past the mantissa's width never happen."""
         m = Module()
         mantissa = self.word[: self._mantissa_bits]
         exponent = self.word[FP32_SIGNIFICAND_BITS : FP32_SIGNIFICAND_BITS + SHIFT_BITS]
-        for number, steps in enumerate((self._STEPS[: self._FIRST_STEPS], self._STEPS[self._FIRST_STEPS :])):
-            counted: dict[int, Value] = {}
+        # Each step is a bit of the number of places, from the top: they are added in one go.
+        places: Value = C(0, 0)
+        for steps in self._STEPS:
             for step in steps:
-                if step < self._mantissa_bits:
-                    mantissa, counted[step] = self._step(m, mantissa, step)
-            # Each step is a bit of its own: they are added in one go, off the way of the mantissa.
-            exponent = exponent + Cat(
-                counted.get(1 << bit, C(0, 1)) for bit in range(max(counted, default=1).bit_length())
-            )
-            registers = (
-                Signal.like(self.mantissa, name=f"mantissa{number}", reset_less=True),
-                Signal.like(self.exponent, name=f"exponent{number}", reset_less=True),
-            )
-            m.d.sync += [registers[0].eq(mantissa), registers[1].eq(exponent)]
-            mantissa, exponent = registers
-        m.d.comb += [self.mantissa.eq(mantissa), self.exponent.eq(exponent)]
+                mantissa, moved = self._step(m, mantissa, step) if step < self._mantissa_bits else (mantissa, C(0, 1))
+                places = Cat(moved, places)
+            registers = [Signal(len(value), reset_less=True) for value in (mantissa, exponent, places)]
+            m.d.sync += [after.eq(value) for after, value in zip(registers, (mantissa, exponent, places), strict=True)]
+            mantissa, exponent, places = registers
+        normal, sum_ = Signal.like(self.mantissa, reset_less=True), Signal.like(self.exponent, reset_less=True)
+        m.d.sync += [normal.eq(mantissa), sum_.eq(exponent + places)]
+        m.d.comb += [self.mantissa.eq(normal), self.exponent.eq(sum_)]
         return m
 
     def _step(self, m: Module, mantissa: Value, step: int) -> tuple[Value, Value]:

@@ -26,7 +26,7 @@ class Sequencer(wiring.Component):
     plans:
         One an instruction.
     run:
-        Low: begin no further tile.
+        Low: begin no further tile from the next cycle on.
     weights_ready, weights_taken:
         The next tile's weights are there; its first pixel goes out.
     bank_released:
@@ -115,7 +115,8 @@ class Sequencer(wiring.Component):
         # The pixel on offer is its tile's first, its last.
         begins, ends, long = Signal(init=1), Signal(), Signal()
         self._fire(m, planner, tile, begins, long)
-        following = self._following(m, plan, tile, position)
+        following, line_ends = Signal(POSITION), Signal()
+        self._follow(m, plan, tile, position, following, line_ends)
         last_pixel = Signal()
         m.d.comb += [
             last_pixel.eq(self.pixel_valid & ends),
@@ -123,9 +124,9 @@ class Sequencer(wiring.Component):
             planner.captured.eq(following),
         ]
         with m.If(self.pixel_valid):
-            m.d.sync += [position.eq(following), number.eq(Mux(ends, 0, number + 1))]
-            m.d.sync += [begins.eq(ends), ends.eq(number + 2 == tile.length)]
-        self._next_tile(m, planner, plan, tile, position, ends, long, last_pixel)
+            m.d.sync += [number.eq(Mux(ends, 0, number + 1)), begins.eq(ends), ends.eq(number + 2 == tile.length)]
+        self._next_pixel(m, planner, plan, position, following, line_ends, ends)
+        self._next_tile(m, planner, plan, tile, ends, long, last_pixel)
         self._output(m, plan, tile, position, number, begins, last_pixel)
         return m
 
@@ -134,11 +135,13 @@ class Sequencer(wiring.Component):
     ) -> None:
         """Whether this cycle's pixel goes out."""
         used = Signal(range(_BANKS + 1))
+        run = Signal()
+        m.d.sync += run.eq(self.run)
         bank_free = Signal()
         # A tile shorter than the planner's latency waits for it before its first pixel, never in its middle: pixels of
         # neighbouring tiles must stay as far apart as the accumulators demand.
         planned = planner.ready | long
-        may_begin = self.run & planned & self.weights_ready & (bank_free | ~tile.first)
+        may_begin = run & planned & self.weights_ready & (bank_free | ~tile.first)
         m.d.comb += [
             bank_free.eq(~used[-1]),
             self.pixel_valid.eq(self.active & (~begins | may_begin)),
@@ -148,16 +151,17 @@ class Sequencer(wiring.Component):
         ]
         m.d.sync += used.eq(used + (self.weights_taken & tile.first) - self.bank_released)
 
-    def _following(
+    def _follow(
         self,
         m: Module,
         plan: data.View[data.StructLayout],
         tile: data.View[data.StructLayout],
         position: data.View[data.StructLayout],
-    ) -> data.View[data.StructLayout]:
+        following: data.View[data.StructLayout],
+        line_ends: Signal,
+    ) -> None:
         """The next pixel in raster order."""
-        following = Signal(POSITION)
-        with m.If(position.left == 0):
+        with m.If(line_ends):
             m.d.comb += [
                 following.ix.eq(tile.line),
                 following.iy.eq(position.iy + plan.stride_h),
@@ -171,7 +175,36 @@ class Sequencer(wiring.Component):
                 following.row.eq(position.row),
                 following.left.eq(position.left - 1),
             ]
-        return following
+
+    def _next_pixel(
+        self,
+        m: Module,
+        planner: TilePlanner,
+        plan: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+        following: data.View[data.StructLayout],
+        line_ends: Signal,
+        ends: Signal,
+    ) -> None:
+        """The position moves with a pixel, or to a new instruction's first one; that a pixel goes out is known late."""
+        offered, start = self.plans.payload, planner.tile.start
+        jumps = ends & ~planner.tile.continues
+        first = Signal(POSITION)
+        m.d.comb += [
+            first.ix.eq(offered.ix0),
+            first.iy.eq(offered.iy0),
+            first.row.eq(offered.row_first),
+            first.left.eq(offered.out_w - 1),
+        ]
+        with m.If(self.pixel_valid | self.started):
+            m.d.sync += position.eq(Mux(self.active, Mux(jumps, start, following), first))
+            m.d.sync += line_ends.eq(position.left == 1)
+            with m.If(line_ends):
+                m.d.sync += line_ends.eq(plan.out_w == 1)
+            with m.If(jumps):
+                m.d.sync += line_ends.eq(start.left == 0)
+            with m.If(~self.active):
+                m.d.sync += line_ends.eq(offered.out_w == 1)
 
     def _next_tile(
         self,
@@ -179,7 +212,6 @@ class Sequencer(wiring.Component):
         planner: TilePlanner,
         plan: data.View[data.StructLayout],
         tile: data.View[data.StructLayout],
-        position: data.View[data.StructLayout],
         ends: Signal,
         long: Signal,
         last_pixel: Signal,
@@ -195,8 +227,6 @@ class Sequencer(wiring.Component):
         with m.If(planner.step):
             length = planner.tile.length
             m.d.sync += [tile.eq(planner.tile), ends.eq(length == 1), long.eq(length >= TilePlanner.LATENCY)]
-            with m.If(~planner.tile.continues):
-                m.d.sync += position.eq(planner.tile.start)
         with m.Elif(last_pixel):
             m.d.sync += self.active.eq(0)
         with m.If(self.started):
@@ -204,15 +234,11 @@ class Sequencer(wiring.Component):
             m.d.sync += [
                 self.active.eq(1),
                 plan.eq(offered),
-                position.ix.eq(offered.ix0),
-                position.iy.eq(offered.iy0),
-                position.row.eq(offered.row_first),
-                position.left.eq(offered.out_w - 1),
                 tile.line.eq(offered.ix0),
                 tile.base.eq(offered.in_base),
                 tile.length.eq(offered.first_length),
                 ends.eq(offered.first_length == 1),
-                long.eq(offered.first_length >= TilePlanner.LATENCY),
+                long.eq(offered.length >= TilePlanner.LATENCY),
                 tile.first.eq(1),
                 tile.last.eq(single),
             ]

@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import behind
 from hw.mac.constants import WRITE, Piece
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
@@ -49,6 +50,7 @@ class TableLookup(wiring.Component):
         """A memory for every lane, since each looks up its own byte."""
         m = Module()
         valid, use = Signal(), Signal()
+        results = behind(m, self.results)
         m.d.sync += [valid.eq(self.valid), use.eq(self.use)]
         for lane in range(self._lanes):
             memory = Memory(shape=8, depth=2 * TABLE_BYTES, init=[])
@@ -65,7 +67,7 @@ class TableLookup(wiring.Component):
             with m.If(self.valid):
                 m.d.sync += past.eq(self.values[lane])
             with m.If(valid & use):
-                m.d.sync += self.results[lane].eq(read.data)
+                m.d.sync += results[lane].eq(read.data)
             with m.Elif(valid):
-                m.d.sync += self.results[lane].eq(past)
+                m.d.sync += results[lane].eq(past)
         return m

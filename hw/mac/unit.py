@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
-from amaranth.lib.fifo import SyncFIFOBuffered
 from amaranth.lib.wiring import In, Out
 
 from hw.bus.buffer import StreamBuffer
 from hw.delay import delayed
+from hw.landing import LandingQueue
 from hw.mac.accumulator import Accumulators
 from hw.mac.array import MacArray
 from hw.mac.constants import ConstantsLoader, Piece
@@ -170,8 +170,10 @@ class MacUnit(wiring.Component):
         table_loaded = (write.piece == Piece.TABLE) & (write.index == TABLE_BYTES - 1)
         released = _delayed(m, "channels_released", drain.channels_released, _CHANNELS_HELD)
         switched = _delayed(m, "table_switched", drain.table_switched, _CHANNELS_HELD)
+        # The first item goes out late in its cycle, and what it activates is wide; its residual comes later still.
+        activate = _delayed(m, "activate", drain.activate, 1)
         m.d.sync += [held.eq(held + done - released), tables.eq(tables + table_loaded - switched)]
-        with m.If(drain.activate):
+        with m.If(activate):
             m.d.sync += residual_stored.eq(0)
         with m.If((write.piece == Piece.RESIDUAL) & (write.index == 3)):
             m.d.sync += residual_stored.eq(1)
@@ -185,41 +187,40 @@ class MacUnit(wiring.Component):
             loader.residual_free.eq(~residual_stored),
             drain.channels_loaded.eq(done),
             epilogue.write.eq(write),
+            epilogue.activate.eq(activate),
             epilogue.write_table_set.eq(table_set),
         ]
 
     def _connect_results(self, m: Module, run: Signal, run_late: Signal) -> None:
         """Items go out only when the queue behind the epilogue will have room for their results."""
         drain, epilogue, writer = self._drain, self._epilogue, self._writer
-        m.submodules.results = results = SyncFIFOBuffered(width=8 * self._params.lanes, depth=RESULTS_DEPTH)
+        m.submodules.results = results = LandingQueue(self._epilogue.results.shape(), RESULTS_DEPTH)
         owed, under_way = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
-        popped = results.r_rdy & results.r_en
+        popped = results.o.valid & results.o.ready
         m.d.sync += [
             owed.eq(owed + drain.item - popped),
             under_way.eq(under_way + drain.item - epilogue.result_valid),
         ]
         wiring.connect(m, drain.residual, wiring.flipped(self.residual))
+        wiring.connect(m, results.o, writer.results)
         wiring.connect(m, writer.drain, wiring.flipped(self.drain))
         m.d.comb += [
             drain.run.eq(run),
-            drain.room.eq(owed < RESULTS_DEPTH - 1),
+            drain.room.eq(owed < RESULTS_DEPTH - 2),
             drain.empty.eq(under_way == 0),
             epilogue.valid.eq(drain.item),
             epilogue.tag.eq(drain.tag),
             epilogue.group.eq(drain.group),
             epilogue.channel_set.eq(drain.channel_set),
             epilogue.sums.eq(self._accumulators.drain_sums),
-            epilogue.activate.eq(drain.activate),
             epilogue.shift.eq(drain.shift),
             epilogue.even.eq(drain.even),
             epilogue.residual_arrived.eq(drain.residual_arrived),
             epilogue.residual.eq(drain.residual_bytes),
-            results.w_en.eq(epilogue.result_valid),
-            results.w_data.eq(epilogue.results),
+            results.reserve.eq(epilogue.result_valid),
+            results.push.eq(epilogue.result_valid),
+            results.word.eq(epilogue.results),
             writer.run.eq(run_late),
-            writer.results.valid.eq(results.r_rdy),
-            writer.results.payload.eq(results.r_data),
-            results.r_en.eq(writer.results.ready),
         ]
 
     def _report(self, m: Module, run: Signal) -> None:

@@ -6,9 +6,10 @@ from collections.abc import Iterator, Mapping
 from itertools import product
 
 from amaranth.hdl import Module, Mux, Signal
-from amaranth.lib import data, wiring
+from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.bus.buffer import StreamBuffer
 from hw.countdown import Countdown
 from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
 from hw.spec.params import HardwareParams
@@ -28,22 +29,34 @@ WALK = data.StructLayout(
 """A tensor to walk: sizes, first word, steps, and the first channel's byte in its word."""
 
 
+def place_layout(params: HardwareParams) -> data.StructLayout:
+    """A place: word and first byte of a group, its number in its pixel, and what it is the last group of."""
+    return data.StructLayout(
+        {
+            "address": SCRATCH_BITS,
+            "byte": range(params.rows),
+            "group": range(params.cols // params.lanes),
+            "pixel_end": 1,
+            "block_end": 1,
+            "last": 1,
+        }
+    )
+
+
 class OutputWalker(wiring.Component):
     """Walks blocks, rows, columns and, fastest, the groups of `lanes` channels of a pixel.
 
     Members
     -------
     start, walk:
-        Begin a walk; its first place stands from the next cycle on.
-    step:
-        Go on. After the last place, nothing until the next `start`.
-    address, byte:
-        Word and first byte of the group.
-    group:
-        Number of the group in its pixel.
-    pixel_end, block_end, last:
-        This is the last group of its pixel; of its block; of the walk.
+        Begin a walk, when there is none; its first place comes `LATENCY` cycles later.
+    o:
+        The places, see `place_layout`.
+    active:
+        There are places to come.
     """
+
+    LATENCY = 1 + StreamBuffer.LATENCY
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -52,13 +65,8 @@ class OutputWalker(wiring.Component):
             {
                 "start": In(1),
                 "walk": In(WALK),
-                "step": In(1),
-                "address": Out(SCRATCH_BITS),
-                "byte": Out(range(params.rows)),
-                "group": Out(range(self._groups)),
-                "pixel_end": Out(1),
-                "block_end": Out(1),
-                "last": Out(1),
+                "o": Out(stream.Signature(place_layout(params))),
+                "active": Out(1),
             }
         )
 
@@ -81,15 +89,30 @@ class OutputWalker(wiring.Component):
             }
 
     def elaborate(self, platform: object) -> Module:
-        """Counters for the extents, and sums of the steps beside them."""
+        """Counters for the extents, and sums of the steps beside them.
+
+        A buffer behind them: whoever takes a place reaches no further than there.
+        """
         m = Module()
+        m.submodules.places = places = StreamBuffer(place_layout(self._params))
+        wiring.connect(m, places.o, wiring.flipped(self.o))
         walk = Signal(WALK, reset_less=True)
+        walking = Signal()
+        self._place, self._step = Signal(place_layout(self._params)), Signal()
         with m.If(self.start):
-            m.d.sync += walk.eq(self.walk)
+            m.d.sync += [walk.eq(self.walk), walking.eq(1)]
+        with m.Elif(self._step & self._place.last):
+            m.d.sync += walking.eq(0)
         self._count(m, walk)
         plane = self._channels(m, walk)
         pixel = self._pixels(m, walk)
-        m.d.comb += self.address.eq(plane + pixel)
+        m.d.comb += [
+            self._place.address.eq(plane + pixel),
+            self._step.eq(walking & places.i.ready),
+            self.active.eq(walking | places.o.valid),
+            places.i.valid.eq(walking),
+            places.i.payload.eq(self._place),
+        ]
         return m
 
     def _count(self, m: Module, walk: data.View[data.StructLayout]) -> None:
@@ -97,54 +120,57 @@ class OutputWalker(wiring.Component):
         columns, rows = Countdown(COORDINATE_BITS, "columns"), Countdown(COORDINATE_BITS, "rows")
         blocks = Countdown(12, "blocks")
         self._row_end = columns.last
+        group = Signal(range(self._groups))
         m.d.comb += [
-            self.pixel_end.eq(self.group == self._groups - 1),
-            self.block_end.eq(self.pixel_end & columns.last & rows.last),
-            self.last.eq(self.block_end & blocks.last),
+            self._place.group.eq(group),
+            self._place.pixel_end.eq(group == self._groups - 1),
+            self._place.block_end.eq(self._place.pixel_end & columns.last & rows.last),
+            self._place.last.eq(self._place.block_end & blocks.last),
         ]
         with m.If(self.start):
             for counter, count in ((columns, self.walk.out_w), (rows, self.walk.out_h), (blocks, self.walk.blocks)):
                 counter.load(m, count)
-            m.d.sync += self.group.eq(0)
-        with m.Elif(self.step):
-            m.d.sync += self.group.eq(Mux(self.pixel_end, 0, self.group + 1))
-            with m.If(self.pixel_end):
+            m.d.sync += group.eq(0)
+        with m.Elif(self._step):
+            m.d.sync += group.eq(Mux(self._place.pixel_end, 0, group + 1))
+            with m.If(self._place.pixel_end):
                 columns.step(m)
                 with m.If(columns.last):
                     columns.load(m, walk.out_w)
                     rows.step(m)
-                with m.If(self.block_end):
+                with m.If(self._place.block_end):
                     rows.load(m, walk.out_h)
                     blocks.step(m)
 
     def _channels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
         """Byte and word plane of the group; every pixel of a block starts with the same ones."""
         rows, lanes = self._params.rows, self._params.lanes
-        plane = Signal(SCRATCH_BITS, reset_less=True)
+        plane, byte = Signal(SCRATCH_BITS, reset_less=True), Signal(range(rows), reset_less=True)
+        m.d.comb += self._place.byte.eq(byte)
         first_plane = Signal.like(plane)
-        first_byte = Signal.like(self.byte, reset_less=True)
-        next_plane, next_byte = Signal.like(plane), Signal.like(self.byte)
-        m.d.comb += [next_byte.eq(self.byte + lanes), next_plane.eq(plane)]
-        with m.If(self.byte == rows - lanes):
+        first_byte = Signal.like(byte, reset_less=True)
+        next_plane, next_byte = Signal.like(plane), Signal.like(byte)
+        m.d.comb += [next_byte.eq(byte + lanes), next_plane.eq(plane)]
+        with m.If(byte == rows - lanes):
             m.d.comb += [next_byte.eq(0), next_plane.eq(plane + walk.plane)]
         with m.If(self.start):
             m.d.sync += [plane.eq(self.walk.base), first_plane.eq(self.walk.base)]
-            m.d.sync += [self.byte.eq(self.walk.byte), first_byte.eq(self.walk.byte)]
-        with m.Elif(self.step):
-            m.d.sync += [plane.eq(next_plane), self.byte.eq(next_byte)]
-            with m.If(self.block_end):
+            m.d.sync += [byte.eq(self.walk.byte), first_byte.eq(self.walk.byte)]
+        with m.Elif(self._step):
+            m.d.sync += [plane.eq(next_plane), byte.eq(next_byte)]
+            with m.If(self._place.block_end):
                 m.d.sync += [first_plane.eq(next_plane), first_byte.eq(next_byte)]
-            with m.Elif(self.pixel_end):
-                m.d.sync += [plane.eq(first_plane), self.byte.eq(first_byte)]
+            with m.Elif(self._place.pixel_end):
+                m.d.sync += [plane.eq(first_plane), byte.eq(first_byte)]
         return plane
 
     def _pixels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
         """Offset of the pixel in its plane."""
         pixel = Signal(SCRATCH_BITS, reset_less=True)
         row = Signal.like(pixel)
-        with m.If(self.start | (self.step & self.block_end)):
+        with m.If(self.start | (self._step & self._place.block_end)):
             m.d.sync += [pixel.eq(0), row.eq(0)]
-        with m.Elif(self.step & self.pixel_end):
+        with m.Elif(self._step & self._place.pixel_end):
             m.d.sync += pixel.eq(pixel + walk.x)
             with m.If(self._row_end):
                 m.d.sync += [pixel.eq(row + walk.row), row.eq(row + walk.row)]

@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from hw.mac.jobs import FETCH_JOB, PIXELS_BITS
 from hw.mac.loops import TileLoops, last_rounds, taps
-from hw.ports import READ_LATENCY
+from hw.ports import WEIGHT_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import HardwareParams
 
@@ -42,7 +42,7 @@ class WeightFetcher(wiring.Component):
         The tile's first pixel goes out in this cycle.
     """
 
-    SWAP_AHEAD = READ_LATENCY + 1
+    SWAP_AHEAD = WEIGHT_LATENCY + 1
     LEAD = 1
     """Cycles from a job taken to its first request of constants, and from the request taken to the first read."""
 
@@ -112,7 +112,7 @@ class WeightFetcher(wiring.Component):
     def _delayed_load(self, m: Module, column: Signal) -> Signal:
         arriving = Signal(self._params.cols)
         m.d.comb += arriving.eq(self.read_valid << column)
-        for number in range(READ_LATENCY):
+        for number in range(WEIGHT_LATENCY):
             after = Signal(self._params.cols, name=f"load{number + 1}")
             m.d.sync += after.eq(arriving)
             arriving = after

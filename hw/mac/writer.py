@@ -75,17 +75,18 @@ class Writer(wiring.Component):
         """A walker for addresses, and an output register."""
         m = Module()
         m.submodules.walker = walker = OutputWalker(self._params)
-        active, last, index = Signal(), Signal(), Signal(COUNT_BITS, reset_less=True)
-        place = Signal(_write_layout(self._params), reset_less=True)
+        last, index = Signal(), Signal(COUNT_BITS, reset_less=True)
+        place, at = Signal(_write_layout(self._params), reset_less=True), walker.o.payload
         copies = self._params.word_bytes // self._params.lanes
-        taken = self.drain.valid & self.drain.ready
-        self._begin(m, walker, active, index)
+        taken, joins = self.drain.valid & self.drain.ready, Signal()
+        self._begin(m, walker, index)
         with m.If(taken):
             m.d.sync += self.drain.valid.eq(0)
         m.d.sync += self.done.eq(taken & last)
         m.d.comb += [
-            self.results.ready.eq(active & self.run & (~self.drain.valid | self.drain.ready)),
-            walker.step.eq(self.results.valid & self.results.ready),
+            self.results.ready.eq(walker.o.valid & self.run & (~self.drain.valid | self.drain.ready)),
+            joins.eq(self.results.valid & self.results.ready),
+            walker.o.ready.eq(joins),
             self.pending.eq(self.drain.valid),
             self.fault.eq(taken & self.drain.fault),
             self.drain.addr.eq(place.addr),
@@ -93,23 +94,25 @@ class Writer(wiring.Component):
             self.drain.mask.eq(place.mask),
             self.fault_index.eq(place.index),
         ]
-        with m.If(walker.step):
+        with m.If(joins):
             m.d.sync += [
                 self.drain.valid.eq(1),
-                place.addr.eq(walker.address),
+                place.addr.eq(at.address),
                 place.bytes.eq(self.results.payload),
-                place.mask.eq(((1 << self._params.lanes) - 1) << walker.byte),
+                place.mask.eq(((1 << self._params.lanes) - 1) << at.byte),
                 place.index.eq(index),
-                last.eq(walker.last),
+                last.eq(at.last),
             ]
         return m
 
-    def _begin(self, m: Module, walker: OutputWalker, active: Signal, index: Signal) -> None:
+    def _begin(self, m: Module, walker: OutputWalker, index: Signal) -> None:
         offered = self.jobs.payload
-        ends = walker.step & walker.last
+        # The job goes to registers that lie far apart.
+        start = Signal()
+        m.d.sync += start.eq(self.jobs.valid & ~start & ~walker.active)
         m.d.comb += [
-            self.jobs.ready.eq(~active),
-            walker.start.eq(self.jobs.valid & self.jobs.ready),
+            self.jobs.ready.eq(start),
+            walker.start.eq(start),
             walker.walk.out_h.eq(offered.out_h),
             walker.walk.out_w.eq(offered.out_w),
             walker.walk.blocks.eq(offered.out_blocks),
@@ -119,7 +122,5 @@ class Writer(wiring.Component):
             walker.walk.x.eq(offered.out_x),
             walker.walk.byte.eq(offered.out_lane),
         ]
-        with m.If(walker.start):
-            m.d.sync += [active.eq(1), index.eq(offered.index)]
-        with m.Elif(ends):
-            m.d.sync += active.eq(0)
+        with m.If(start):
+            m.d.sync += index.eq(offered.index)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
-from amaranth.lib import wiring
+from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
@@ -31,6 +31,13 @@ def shared_paths(params: HardwareParams) -> tuple[tuple[str, ...], ...]:
     if params.vector_lanes * NARROW_VECTOR > params.rows:
         return ()
     return ("residual", "vec_a", "vec_b", "store"), ("vec", "load")
+
+
+class _Request(NamedTuple):
+    """A granted request, in registers: a bit for the bank that it goes to, and the rest of it."""
+
+    banks: Signal
+    payload: data.View[data.StructLayout]
 
 
 class Scratchpad(wiring.Component):
@@ -81,7 +88,7 @@ class Scratchpad(wiring.Component):
         return granted
 
     def elaborate(self, platform: object) -> Module:
-        """Grant both ways, then a row and an enable into each bank, then each path's pick of the banks' words."""
+        """Grant both ways; a cycle later a row and an enable go to each bank; then each path picks its bank's word."""
         m = Module()
         depth = self._params.scratch_words // self._params.scratch_banks
         banks = [Bank(depth, self._params.word_bytes) for _ in range(self._params.scratch_banks)]
@@ -89,14 +96,15 @@ class Scratchpad(wiring.Component):
             m.submodules[f"bank{number}"] = bank
         self._grant(m, READERS, always=ALWAYS_GRANTED)
         self._grant(m, WRITERS, always=())
-        readers = [self._joined(m, names, ReadPort(self._params.word_bytes)) for names in self._paths(READERS)]
-        writers = [self._joined(m, names, WritePort(self._params.word_bytes)) for names in self._paths(WRITERS)]
+        read, write = ReadPort(self._params.word_bytes), WritePort(self._params.word_bytes)
+        readers = [self._granted(m, names, read) for names in self._paths(READERS)]
+        writers = [self._granted(m, names, write) for names in self._paths(WRITERS)]
         for number, bank in enumerate(banks):
             self._read(m, bank, number, readers)
             self._write(m, bank, number, writers)
         words = Array(bank.read_data for bank in banks)
-        for names, path in zip(self._paths(READERS), readers, strict=True):
-            self._deliver(m, names, path, words)
+        for names, request in zip(self._paths(READERS), readers, strict=True):
+            self._deliver(m, names, request, words)
         return m
 
     def _paths(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -121,6 +129,21 @@ class Scratchpad(wiring.Component):
                 m.d.comb += [joined.ready.eq(port.ready), joined.fault.eq(port.fault)]
         return joined
 
+    def _granted(self, m: Module, names: tuple[str, ...], signature: Signature) -> _Request:
+        """The path's request of the cycle before, if it was granted. What lies outside is not written."""
+        path = self._joined(m, names, signature)
+        members = ("addr",) if isinstance(signature, ReadPort) else ("addr", "data", "mask")
+        layout = data.StructLayout({name: signature.members[name].shape for name in members})
+        banks = Signal(self._params.scratch_banks, name=f"{names[0]}_banks")
+        request = Signal(layout, name=f"{names[0]}_request", reset_less=True)
+        m.d.sync += [
+            banks.eq((path.valid & path.ready) << self._bank_of(path)),
+            *(request[name].eq(getattr(path, name)) for name in members),
+        ]
+        if "mask" in members:
+            m.d.sync += request.mask.eq(Mux(path.fault, 0, path.mask))
+        return _Request(banks, request)
+
     def _bank_of(self, port: Any) -> Value:
         return port.addr[: self._bank_bits]
 
@@ -143,28 +166,26 @@ class Scratchpad(wiring.Component):
         same: Value = first.valid & (one_path | (self._bank_of(first) == self._bank_of(second)))
         return same
 
-    def _read(self, m: Module, bank: Bank, number: int, readers: list[Any]) -> None:
-        wants = Cat(port.valid & (self._bank_of(port) == number) for port in readers)
-        row = self._row_of(readers[-1])
-        for i, port in reversed(list(enumerate(readers[:-1]))):
-            row = Mux(wants[i], self._row_of(port), row)
-        m.d.comb += [bank.read_en.eq(wants.any()), bank.read_row.eq(row)]
+    def _read(self, m: Module, bank: Bank, number: int, readers: list[_Request]) -> None:
+        row = self._row_of(readers[-1].payload)
+        for request in reversed(readers[:-1]):
+            row = Mux(request.banks[number], self._row_of(request.payload), row)
+        m.d.comb += [bank.read_en.eq(Cat(request.banks[number] for request in readers).any()), bank.read_row.eq(row)]
 
-    def _write(self, m: Module, bank: Bank, number: int, writers: list[Any]) -> None:
-        for port in reversed(writers):
-            with m.If(port.valid & (self._bank_of(port) == number)):
+    def _write(self, m: Module, bank: Bank, number: int, writers: list[_Request]) -> None:
+        for request in reversed(writers):
+            with m.If(request.banks[number]):
                 m.d.comb += [
-                    bank.write_row.eq(self._row_of(port)),
-                    bank.write_data.eq(port.data),
-                    bank.write_mask.eq(Mux(port.fault, 0, port.mask)),
+                    bank.write_row.eq(self._row_of(request.payload)),
+                    bank.write_data.eq(request.payload.data),
+                    bank.write_mask.eq(request.payload.mask),
                 ]
 
-    def _deliver(self, m: Module, names: tuple[str, ...], path: Any, words: Array) -> None:
+    def _deliver(self, m: Module, names: tuple[str, ...], request: _Request, words: Array) -> None:
         """Pick the bank's word when it comes; a register ends the long way from there."""
-        taken, bank = path.valid & path.ready, self._bank_of(path)
-        taken = delayed(m, f"{names[0]}_taken", taken, Bank.LATENCY, reset_less=False)
-        bank = delayed(m, f"{names[0]}_bank", bank, Bank.LATENCY, reset_less=True)
-        data = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
+        taken = delayed(m, f"{names[0]}_taken", request.banks.any(), Bank.LATENCY, reset_less=False)
+        bank = delayed(m, f"{names[0]}_bank", self._bank_of(request.payload), Bank.LATENCY, reset_less=True)
+        word = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
         with m.If(taken):
-            m.d.sync += data.eq(words[bank])
-        m.d.comb += [getattr(self, name).data.eq(data) for name in names]
+            m.d.sync += word.eq(words[bank])
+        m.d.comb += [getattr(self, name).data.eq(word) for name in names]

@@ -10,16 +10,20 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
 
-from hw.ports import WeightReadPort, WeightWritePort
+from hw.delay import delayed
+from hw.ports import WEIGHT_LATENCY, WeightReadPort, WeightWritePort
 from hw.spec.params import HardwareParams
 
 from .bank import NO_COLLISIONS
+
+_WAY = WEIGHT_LATENCY - 3
+"""Registers on the way to the memory: it has one of its own, and two stand behind it."""
 
 
 class WeightMemory(wiring.Component):
     """`weight_words` words; addresses wrap at the end, neither port is ever refused.
 
-    Read data comes `READ_LATENCY` cycles after `valid`, for one cycle. A read sees writes of earlier cycles; what it
+    Read data comes `WEIGHT_LATENCY` cycles after `valid`, for one cycle. A read sees writes of earlier cycles; what it
     gives of a word that is written in the same cycle is undefined.
 
     Parameters
@@ -51,7 +55,7 @@ class WeightMemory(wiring.Component):
                 words[at] = write[1]
 
     def elaborate(self, platform: object) -> Module:
-        """A simple dual-port memory with a register before it, one behind it, and one at the end of the way out."""
+        """A simple dual-port memory with registers on the way to it, one behind it, one at the end of the way out."""
         m = Module()
         words = self._params.weight_words
         bits = exact_log2(words)
@@ -60,24 +64,13 @@ class WeightMemory(wiring.Component):
         write = memory.write_port()
         read = memory.read_port(domain="sync")
         found, out = Signal.like(self.read.data, reset_less=True), Signal.like(self.read.data, reset_less=True)
-        valid, address = Signal(), Signal(bits, reset_less=True)
-        write_valid, write_address = Signal(), Signal(bits, reset_less=True)
-        data = Signal.like(self.write.data, reset_less=True)
-        m.d.sync += [
-            valid.eq(self.read.valid),
-            address.eq(self.read.addr[:bits]),
-            write_valid.eq(self.write.valid),
-            write_address.eq(self.write.addr[:bits]),
-            data.eq(self.write.data),
-            found.eq(read.data),
-            out.eq(found),
-        ]
+        m.d.sync += [found.eq(read.data), out.eq(found)]
         m.d.comb += [
-            write.en.eq(write_valid),
-            write.addr.eq(write_address),
-            write.data.eq(data),
-            read.en.eq(valid),
-            read.addr.eq(address),
+            write.en.eq(delayed(m, "write_valid", self.write.valid, _WAY, reset_less=False)),
+            write.addr.eq(delayed(m, "write_address", self.write.addr[:bits], _WAY, reset_less=True)),
+            write.data.eq(delayed(m, "write_data", self.write.data, _WAY, reset_less=True)),
+            read.en.eq(delayed(m, "read_valid", self.read.valid, _WAY, reset_less=False)),
+            read.addr.eq(delayed(m, "read_address", self.read.addr[:bits], _WAY, reset_less=True)),
             self.read.data.eq(out),
         ]
         return m

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hw.delay import behind
 from hw.spec.params import HardwareParams
 
 
@@ -24,7 +25,7 @@ class WordAssembler(wiring.Component):
     Members
     -------
     amount
-        Must hold while slices are under way.
+        Must hold from the cycle before the first slice while slices are under way.
     valid, part
         The next slice of a word.
     result_valid, result
@@ -55,9 +56,12 @@ class WordAssembler(wiring.Component):
         """Rotate within the slice, then find each byte's slice."""
         m = Module()
         lane_bits = exact_log2(self._lanes)
-        within, across = self.amount[:lane_bits], self.amount[lane_bits:]
+        # From far, but long before the first slice.
+        amount = Signal.like(self.amount, reset_less=True)
+        m.d.sync += amount.eq(self.amount)
+        within, across = amount[:lane_bits], amount[lane_bits:]
         index = Signal(range(self._slices))
-        part = self.part
+        part, result = self.part, behind(m, self.result)
         for bit in range(lane_bits):
             part = Mux(within[bit], part.rotate_left(8 << bit), part)
         m.d.sync += self.result_valid.eq(self.valid & (index == self._slices - 1))
@@ -67,5 +71,5 @@ class WordAssembler(wiring.Component):
                 # Lanes below the amount hold bytes that were carried over into the next slice.
                 place = Signal(range(self._slices), name=f"place{lane}")
                 m.d.comb += place.eq(index + across + (within > lane))
-                m.d.sync += self.result.word_select(place * self._lanes + lane, 8).eq(part.word_select(lane, 8))
+                m.d.sync += result.word_select(place * self._lanes + lane, 8).eq(part.word_select(lane, 8))
         return m

@@ -48,7 +48,7 @@ class OperandFetch(wiring.Component):
         The buffer is empty.
     """
 
-    LATENCY = StreamBuffer.LATENCY + READ_LATENCY + LandingQueue.LATENCY
+    LATENCY = StreamBuffer.LATENCY + READ_LATENCY + LandingQueue.LATENCY + StreamBuffer.LATENCY
 
     def __init__(self, word_bytes: int) -> None:
         self._word_bytes = word_bytes
@@ -72,12 +72,15 @@ class OperandFetch(wiring.Component):
         """Reserve a place, wait in a buffer, ask, and let the word land.
 
         The buffer stands right before the port: what asks comes from registers, and a grant goes no further than there.
-        Words outside the input travel beside those that are read.
+        Another keeps whoever takes a word away from the queue's counts. Words outside the input travel beside those
+        that are read.
         """
         m = Module()
         m.submodules.queue = queue = LandingQueue(operand_layout(self._word_bytes), QUEUE_WORDS)
         m.submodules.requests = requests = StreamBuffer(FETCH_LAYOUT)
-        wiring.connect(m, queue.o, wiring.flipped(self.o))
+        m.submodules.words = words = StreamBuffer(operand_layout(self._word_bytes))
+        wiring.connect(m, queue.o, words.i)
+        wiring.connect(m, words.o, wiring.flipped(self.o))
         may = Signal()
         asked = requests.o.payload
         m.d.comb += [

@@ -23,7 +23,7 @@ class Pool(wiring.Component):
 
     Of a sliding window, every word is the last of the window that ends with it. A chain of maxima serves it: link k
     holds the maximum of the last k+1 words, and the window's length selects the link. Between its turns, what is known
-    of a slice lies in a small memory.
+    of a slice lies in a small memory, or, of two slices, in a second register.
 
     Parameters
     ----------
@@ -92,7 +92,15 @@ class Pool(wiring.Component):
         return m
 
     def _remember(self, m: Module, after: data.View[data.ArrayLayout]) -> data.View[data.ArrayLayout]:
-        """A slice comes again two cycles later at the soonest, when what was made of it has been written."""
+        """What was known of this slice when it came last: of two, the slice before the last one that came.
+
+        One of more comes again when what was made of it has been written.
+        """
+        if self._slices == 2:
+            older = Signal.like(after, reset_less=True)
+            with m.If(self.valid):
+                m.d.sync += older.eq(after)
+            return older
         memory = Memory(shape=after.shape(), depth=self._slices, init=[])
         m.submodules.memory = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")

@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
+from hw.delay import behind
 from hw.spec.params import HardwareParams
 
 from .window import TAP_LAYOUT
@@ -75,14 +76,15 @@ class Slicer(wiring.Component):
             self.step.eq(self.go & after[-1]),
             self.byte.eq(self.slice_a.word_select(place, 8)),
         ]
+        slice_a, slice_b = behind(m, self.slice_a), behind(m, self.slice_b)
         m.d.sync += [self.valid.eq(self.go & ~self.bytewise), self.byte_valid.eq(self.go & self.bytewise)]
         with m.If(self.go):
             m.d.sync += [
                 at.eq(after),
                 place.eq(at[:low_bits]),
                 self.index.eq(at[low_bits:]),
-                self.slice_a.eq(self.a.word_select(at[low_bits:], 8 * self._lanes)),
-                self.slice_b.eq(self.b.word_select(at[low_bits:], 8 * self._lanes)),
+                slice_a.eq(self.a.word_select(at[low_bits:], 8 * self._lanes)),
+                slice_b.eq(self.b.word_select(at[low_bits:], 8 * self._lanes)),
                 self.slice_tap.eq(self.tap),
             ]
         return m

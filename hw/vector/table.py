@@ -7,6 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import behind
 from hw.spec.params import TABLE_BYTES, HardwareParams
 
 
@@ -59,12 +60,12 @@ class ByteTable(wiring.Component):
         m = Module()
         middle = Signal()
         plain = Signal(8 * self._lanes, reset_less=True)
-        found = Signal(8 * self._lanes)
+        found, result = Signal(8 * self._lanes), behind(m, self.result)
         m.d.sync += [middle.eq(self.valid), self.result_valid.eq(middle)]
         with m.If(self.valid):
             m.d.sync += plain.eq(self.part)
         with m.If(middle):
-            m.d.sync += self.result.eq(Mux(self.use, found, plain))
+            m.d.sync += result.eq(Mux(self.use, found, plain))
         for first in range(0, self._lanes, 2):
             self._look_up(m, first, found)
         return m

@@ -133,9 +133,10 @@ class VectorUnit(wiring.Component):
         room: Signal,
     ) -> None:
         """Work on a word of each operand that the job has, once the result has a place to go."""
-        uses_b = sequencer.job.uses_b
+        # Told long before the first word, and near.
+        uses_b = Signal()
+        m.d.sync += [uses_b.eq(sequencer.job.uses_b), slicer.bytewise.eq(sequencer.job.load_table)]
         m.d.comb += [
-            slicer.bytewise.eq(sequencer.job.load_table),
             slicer.go.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & room),
             slicer.a.eq(fetch_a.o.payload.word),
             slicer.b.eq(fetch_b.o.payload.word),

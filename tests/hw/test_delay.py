@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import Module, ResetInserter, Signal
 
-from hw.delay import delayed
+from hw.delay import behind, delayed
 from tests.hw.streams import run
 
 
@@ -28,3 +28,22 @@ def test_values_come_out_in_order(cycles: int, reset_less: bool) -> None:
     m.d.sync += Signal().eq(1)
     run(m, bench)
     assert seen == [0] * cycles + list(range(1, 9 - cycles))
+
+
+def test_what_stands_behind_a_port_outlives_a_reset() -> None:
+    m = Module()
+    reset, value = Signal(), Signal(8)
+    ports = [Signal(8, name=name) for name in ("kept", "cleared")]
+    m.submodules.part = part = ResetInserter(reset)(Module())
+    part.d.sync += [behind(part, ports[0]).eq(value), ports[1].eq(value)]
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(value, 7)
+        await ctx.tick()
+        assert [ctx.get(port) for port in ports] == [7, 7]
+        ctx.set(reset, 1)
+        ctx.set(value, 9)
+        await ctx.tick()
+        assert [ctx.get(port) for port in ports] == [9, 0]
+
+    run(m, bench)

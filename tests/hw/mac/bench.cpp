@@ -14,7 +14,7 @@
 // Verilator writes the second of two underscores in a name as ___05F.
 #define PORT(port, member) top.port##___05F##member
 
-static const int ROWS = BENCH_ROWS, LATENCY = BENCH_READ_LATENCY;
+static const int ROWS = BENCH_ROWS;
 using Bytes = std::vector<uint8_t>;
 
 static void put(uint32_t& port, const uint8_t* from) { memcpy(&port, from, ROWS); }
@@ -34,7 +34,7 @@ static uint32_t random32() {
 static bool chance(uint32_t percent) { return random32() % 100 < percent; }
 
 // Data comes so many cycles after a read; in all other cycles there is noise.
-struct Pipe {
+template <int LATENCY> struct Pipe {
     uint8_t stage[LATENCY][ROWS];
     void step(const uint8_t* word) {
         memmove(stage[0], stage[1], (LATENCY - 1) * ROWS);
@@ -66,7 +66,8 @@ int main(int argc, char** argv) {
     fclose(in);
     state = s[6] | 1;
     Vmac top;
-    Pipe act0{}, act1{}, residual{}, weight{};
+    Pipe<BENCH_READ_LATENCY> act0{}, act1{}, residual{};
+    Pipe<BENCH_WEIGHT_LATENCY> weight{};
     Holds write_holds, residual_holds;
     uint32_t offered = 0, done = 0, started = 0, busy = 0, stalls = 0;
     uint64_t first = 0, last = 0, cycle = 0;

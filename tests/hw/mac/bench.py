@@ -17,7 +17,7 @@ from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 
 from hw.mac.unit import MacUnit
-from hw.ports import READ_LATENCY
+from hw.ports import READ_LATENCY, WEIGHT_LATENCY
 from hw.spec.isa import Instruction, encode
 from hw.spec.params import HardwareParams
 
@@ -103,7 +103,8 @@ class Bench:
 
     def __init__(self, params: HardwareParams) -> None:
         self.params = params
-        flags = (f"-DBENCH_ROWS={params.rows}", f"-DBENCH_READ_LATENCY={READ_LATENCY}")
+        sizes = {"ROWS": params.rows, "READ_LATENCY": READ_LATENCY, "WEIGHT_LATENCY": WEIGHT_LATENCY}
+        flags = tuple(f"-DBENCH_{name}={value}" for name, value in sizes.items())
         self._binary = build("mac", MacUnit(params), Path(__file__).with_name("bench.cpp"), *flags)
 
     def run(

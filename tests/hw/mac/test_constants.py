@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from hw.mac.constants import ConstantsLoader, Piece
-from hw.ports import READ_LATENCY
+from hw.ports import WEIGHT_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import TABLE_BYTES, HardwareParams
 from tests.hw.mac.shapes import NANO, RATES, WEIGHT_SHAPES
@@ -25,7 +25,7 @@ class Memory:
     def __init__(self, rng: random.Random, params: HardwareParams) -> None:
         self.rng, self.bits = rng, 8 * params.word_bytes
         self.words: dict[int, int] = {}
-        self._due: deque[int | None] = deque([None] * (READ_LATENCY - 1))
+        self._due: deque[int | None] = deque([None] * (WEIGHT_LATENCY - 1))
 
     def word(self, address: int) -> int:
         """The word at an address, chosen when first asked for."""
@@ -57,6 +57,7 @@ def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.R
 
     async def world(ctx: Any) -> None:
         names = {Piece.TABLE: "table_free", Piece.RESIDUAL: "residual_free", Piece.CHANNEL: "channels_free"}
+        earlier, before = (dict.fromkeys(names, False) for _ in range(2))
         while len(blocks) < len(requests):
             free = {piece: rng.random() < rate for piece in names}
             for piece, port in names.items():
@@ -65,9 +66,10 @@ def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.R
             ctx.set(loader.read_allowed, allowed)
             piece = Piece(ctx.get(loader.write.piece))
             if piece is not Piece.NONE:
-                assert free[piece], f"{piece.name} was written into a set in use"
+                assert earlier[piece], f"{piece.name} was written into a set in use"
                 value = ctx.get(loader.write.byte if piece is Piece.TABLE else loader.write.word)
                 found.append((piece, ctx.get(loader.write.index), value))
+            earlier, before = before, free
             if ctx.get(loader.done):
                 blocks.append(len(found))
             asked = ctx.get(loader.read_valid)

@@ -1,4 +1,4 @@
-"""The output walker, stepped with pauses, against plain loops."""
+"""The output walker, taken with pauses, against plain loops."""
 
 from __future__ import annotations
 
@@ -42,15 +42,22 @@ def test_walk_visits_every_group_in_order(name: str, rng: random.Random) -> None
             ctx.set(walker.start, 1)
             await ctx.tick()
             ctx.set(walker.start, 0)
+            for _ in range(1, OutputWalker.LATENCY):
+                assert not ctx.get(walker.o.valid)
+                await ctx.tick()
             for place in OutputWalker.model(walk, p):
-                ctx.set(walker.step, 0)
+                ctx.set(walker.o.ready, 0)
                 while rng.random() < 0.3:
                     await ctx.tick()
-                assert {name: ctx.get(getattr(walker, name)) for name in place} == place
+                assert ctx.get(walker.o.valid)
+                assert ctx.get(walker.active)
+                payload = ctx.get(walker.o.payload)
+                assert {name: payload[name] for name in place} == place
                 ends += place["last"]
-                ctx.set(walker.step, 1)
+                ctx.set(walker.o.ready, 1)
                 await ctx.tick()
-            ctx.set(walker.step, 0)
+            ctx.set(walker.o.ready, 0)
+            assert not ctx.get(walker.active)
 
     run(walker, bench)
     assert ends == len(walks)

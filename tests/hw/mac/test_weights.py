@@ -10,7 +10,7 @@ import pytest
 
 from hw.mac.loops import taps
 from hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
-from hw.ports import READ_LATENCY
+from hw.ports import WEIGHT_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES
@@ -44,7 +44,7 @@ class Array:
 
     async def follow(self, ctx: Any, tiles: int) -> None:
         """Until all tiles have been taken and their last words have come."""
-        fetcher, cycle, asked = self.fetcher, 0, deque([0] * READ_LATENCY)
+        fetcher, cycle, asked = self.fetcher, 0, deque([0] * WEIGHT_LATENCY)
         while len(self.taken) < tiles or any(asked):
             allowed = self.rng.random() < self.rate
             ctx.set(fetcher.read_allowed, allowed)

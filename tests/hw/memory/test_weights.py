@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from hw.memory.weights import WeightMemory
-from hw.ports import READ_LATENCY
+from hw.ports import WEIGHT_LATENCY
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import preset
 from tests.hw.streams import run
@@ -35,6 +35,6 @@ def test_reads_see_earlier_writes_and_addresses_wrap(rng: random.Random) -> None
             await ctx.tick()
 
     run(dut, bench)
-    pairs = list(zip(WeightMemory.model(params, steps), found[READ_LATENCY:], strict=False))
+    pairs = list(zip(WeightMemory.model(params, steps), found[WEIGHT_LATENCY:], strict=False))
     assert all(word in (None, data) for word, data in pairs)
     assert sum(word is not None for word, _ in pairs) > CYCLES // 2

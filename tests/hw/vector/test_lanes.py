@@ -231,6 +231,7 @@ def test_words_are_put_together_rotated(lanes: int, rng: random.Random) -> None:
             ctx: Any, assembler: WordAssembler = assembler, words: Any = words, amount: int = amount
         ) -> None:
             ctx.set(assembler.amount, amount)
+            await ctx.tick()
             for word in words:
                 for part in Slicer.model(word, lanes):
                     await _gaps(ctx, rng, assembler.valid)
