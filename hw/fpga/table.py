@@ -44,6 +44,15 @@ moves them into the blocks' own, 1,269 flip-flops of `small`. Only registers tha
 enable a product's register listens to does not stand in the bitstream. And a signed operand's sign is wired to one
 pin, not up to eleven.
 
+## Wires across the chip
+
+A cycle of `base` is wires for the most part, for blocks at fixed sites spread it over the whole chip. So requests, jobs
+and events that go to many places end in registers where they are made and begin in registers where they arrive, and
+only then meet others. The array's pixel goes to every column: its register stands once for every two columns, and the
+flow keeps Yosys from making one of equal registers (attribute `register_copy`). Products made of carry chains are
+formed of two bits of the weight each, with a register between these and their sum. Plain data has no reset, and the
+engine's reset comes from a register of its own.
+
 ## Sites of the blocks
 
 nextpnr's placer lets multipliers and RAMs look for a free site one after the other. In `base`, which takes 155

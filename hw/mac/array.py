@@ -16,11 +16,12 @@ _TERMS = 4
 
 _COLUMNS_A_COPY = 2
 """Columns that one copy of the pixel's register serves."""
-_LOW_BITS = 4
-"""Bits of the weight in the lower part of a product that is made in parts."""
+_PART_BITS = 2
+"""Bits of the weight in each part of a product that is made in parts: a carry chain's own look-up tables make it."""
 
+PARTS = 8 // _PART_BITS
 LUT_PRODUCT = "lut_product"
-"""Attribute of the registers of the first `lut_products` products, made in two parts, for which `hw.fpga` takes carry
+"""Attribute of the registers of the first `lut_products` products, made in parts, for which `hw.fpga` takes carry
 chains. With other tools, in Yosys: `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` makes adders of them.
 """
 REGISTER_COPY = "register_copy"
@@ -127,14 +128,16 @@ class MacArray(wiring.Component):
         return made
 
     def _in_parts(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
-        """A product that synthesis must not give a DSP block: of either half of the weight, then their sum."""
-        low, high = (
-            Signal(signed(8 + _LOW_BITS), name=f"{name}_{part}", reset_less=True, attrs={LUT_PRODUCT: 1})
-            for part in ("low", "high")
-        )
-        m.d.sync += [low.eq(pixel * weight[:_LOW_BITS]), high.eq(pixel * weight[_LOW_BITS:].as_signed())]
-        upper = (low[_LOW_BITS:].as_signed() + high)[: len(high)]
-        return Cat(low[:_LOW_BITS], upper).as_signed()
+        """A product that synthesis must not give a DSP block: of two bits of the weight each, then sums."""
+        parts = []
+        for low in range(0, len(weight), _PART_BITS):
+            part = Signal(signed(8 + _PART_BITS), name=f"{name}_{low}", reset_less=True, attrs={LUT_PRODUCT: 1})
+            digit = weight[low : low + _PART_BITS]
+            m.d.sync += part.eq(pixel * (digit.as_signed() if low + _PART_BITS == len(weight) else digit))
+            parts.append(part)
+        while len(parts) > 1:
+            parts = [_joined(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+        return parts[0]
 
     def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
         for level in range(self.latency(self._rows) - self._BEFORE_TREE):
@@ -153,3 +156,10 @@ def _balanced(terms: Sequence[Value]) -> Value:
         return terms[0]
     half = len(terms) // 2
     return _balanced(terms[:half]) + _balanced(terms[half:])
+
+
+def _joined(low: Value, high: Value) -> Value:
+    """The sum of two parts of a product of 8 bits, the upper one `len(high) - 8` bits above the lower."""
+    apart = len(high) - 8
+    upper = (low[apart:].as_signed() + high)[: len(high)]
+    return Cat(low[:apart], upper).as_signed()

@@ -9,6 +9,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.bus.buffer import StreamBuffer
 from hw.landing import LandingQueue
 from hw.mac.weights import CONSTANTS_REQUEST
 from hw.ports import WEIGHT_LATENCY
@@ -49,7 +50,7 @@ class ConstantsLoader(wiring.Component):
         The block's last piece was handed out.
     """
 
-    LATENCY = 1 + WEIGHT_LATENCY + LandingQueue.LATENCY + 1
+    LATENCY = 1 + WEIGHT_LATENCY + LandingQueue.LATENCY + StreamBuffer.LATENCY + 1
     """Cycles from a request taken to its first piece, when reads are allowed and sets are free."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -112,7 +113,9 @@ class ConstantsLoader(wiring.Component):
                 self.read_address.eq(request.address),
             ]
         self._read(m, words, remaining, more)
-        self._unpack(m, words, piece, pending)
+        m.submodules.head = head = StreamBuffer(8 * self._params.word_bytes)
+        wiring.connect(m, words.o, head.i)
+        self._unpack(m, head.o, piece, pending)
         return m
 
     def _read(self, m: Module, words: LandingQueue, remaining: Signal, more: Signal) -> None:
@@ -132,7 +135,7 @@ class ConstantsLoader(wiring.Component):
             m.d.sync += [remaining.eq(remaining - 1), more.eq(remaining != 1)]
             m.d.sync += self.read_address.eq(self.read_address + 1)
 
-    def _unpack(self, m: Module, words: LandingQueue, piece: Signal, pending: data.View[data.StructLayout]) -> None:
+    def _unpack(self, m: Module, words: stream.Interface, piece: Signal, pending: data.View[data.StructLayout]) -> None:
         """Walk over the word at the queue's head by byte (table) or by 32 bits; drop it at its end.
 
         That a step is the word's last, or the piece's, is known a step before.
@@ -149,12 +152,12 @@ class ConstantsLoader(wiring.Component):
                 with m.Case(kind):
                     m.d.comb += [ready.eq(sets[kind]), before_last.eq(index == count - 2)]
         quarter = step >> 2
-        word = words.o.payload.word_select(quarter, 32) if quarters > 1 else words.o.payload
+        word = words.payload.word_select(quarter, 32) if quarters > 1 else words.payload
         leaves = last_step | last_index | (~is_table & (quarters == 1))
         m.d.comb += [
             is_table.eq(piece == Piece.TABLE),
-            moving.eq(words.o.valid & free),
-            words.o.ready.eq(free & leaves),
+            moving.eq(words.valid & free),
+            words.ready.eq(free & leaves),
         ]
         write = Signal(WRITE, reset_less=True)
         moved = Signal(Piece)

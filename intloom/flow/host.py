@@ -37,7 +37,11 @@ def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[st
 def run_session(session: ort.InferenceSession, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
     """Some outputs of an open session; `feeds` may hold more than its inputs."""
     wanted = {i.name for i in session.get_inputs()}
-    values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
+    try:
+        values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
+    except Exception as error:
+        # A damaged node may show itself no sooner; again there is no documented base.
+        raise ModelError(f"onnxruntime cannot run the model: {' '.join(str(error).split())}") from error
     return dict(zip(names, values, strict=True))
 
 

@@ -43,8 +43,8 @@ module bench;
   end
 endmodule
 """
-_UPPER = "wire signed [3:0] w = b[7:4]; wire signed [11:0] p = a * w; assign y = p;"
-_LOWER = "wire signed [4:0] w = {1'b0, b[3:0]}; wire signed [11:0] p = a * w; assign y = p;"
+_UPPER = "wire signed [1:0] w = b[7:6]; wire signed [9:0] p = a * w; assign y = p;"
+_LOWER = "wire signed [2:0] w = {1'b0, b[3:2]}; wire signed [9:0] p = a * w; assign y = p;"
 
 
 def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:

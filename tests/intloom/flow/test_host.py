@@ -8,7 +8,8 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from compiler.frontend import Quant
-from intloom.flow.host import dequantize_array, quantize_array, stored_array
+from hw.spec.errors import ModelError
+from intloom.flow.host import dequantize_array, quantize_array, run_with_outputs, stored_array
 
 SCALES = st.one_of(st.floats(2**-13, 10.0, width=32), st.sampled_from([0.5, 0.25, 1.0, 2.0]))
 
@@ -61,3 +62,13 @@ def test_the_models_own_integers_pass_through(unsigned):
     own = np.arange(256).astype(np.uint8).view(dtype)[None]
     quant = make_quant(0.1, 7, unsigned, 256)
     np.testing.assert_array_equal(stored_array(quantize_array(own, quant, (1, 256, 1, 1)), quant), own)
+
+
+def test_a_model_that_fails_while_it_runs_is_named_so():
+    node = helper.make_node("Reshape", ["x", "shape"], ["y"])
+    info = [helper.make_tensor_value_info(n, TensorProto.FLOAT, [f"{n}_size"]) for n in "xy"]
+    shape = helper.make_tensor("shape", TensorProto.INT64, [1], [3])
+    graph = helper.make_graph([node], "g", info[:1], info[1:], [shape])
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=10)
+    with pytest.raises(ModelError, match=r"^onnxruntime cannot run the model: .*Reshape"):
+        run_with_outputs(model, ["y"], {"x": np.zeros(4, np.float32)})
