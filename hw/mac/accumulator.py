@@ -9,6 +9,7 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import behind
 from hw.mac.array import dot_bits
 from hw.mac.sums import ColumnSums
 from hw.spec.arith import wrap
@@ -95,8 +96,7 @@ class Accumulators(wiring.Component):
 
     def _pick(self, m: Module, drained: list[Signal]) -> None:
         group = Signal(self._groups)
-        picked = Signal.like(self.drain_sums, reset_less=True)
-        m.d.comb += self.drain_sums.eq(picked)
+        picked = behind(m, self.drain_sums, "picked")
         m.d.sync += group.eq(self._asked)
         for number in range(self._groups):
             with m.If(group[number]):

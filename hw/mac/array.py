@@ -20,6 +20,7 @@ _PART_BITS = 2
 """Bits of the weight in each part of a product that is made in parts: a carry chain's own look-up tables make it."""
 
 PARTS = 8 // _PART_BITS
+"""Parts of such a product."""
 LUT_PRODUCT = "lut_product"
 """Attribute of the registers of the first `lut_products` products, made in parts, for which `hw.fpga` takes carry
 chains. With other tools, in Yosys: `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` makes adders of them.

@@ -10,6 +10,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.bus.buffer import StreamBuffer
+from hw.delay import delayed
 from hw.landing import LandingQueue
 from hw.mac.weights import CONSTANTS_REQUEST
 from hw.ports import WEIGHT_LATENCY
@@ -96,6 +97,7 @@ class ConstantsLoader(wiring.Component):
         remaining = Signal(
             range(self._params.table_words + self._params.residual_words + self._params.channel_words + 1)
         )
+        # That some remain: their number takes a while to look at.
         more = Signal()
         pending = Signal(data.StructLayout({"table": 1, "residual": 1}))
         m.d.comb += self.requests.ready.eq(piece == Piece.NONE)
@@ -120,15 +122,10 @@ class ConstantsLoader(wiring.Component):
 
     def _read(self, m: Module, words: LandingQueue, remaining: Signal, more: Signal) -> None:
         """Ask for a word whenever the queue will have room for it."""
-        arriving = self.read_valid
-        for number in range(WEIGHT_LATENCY):
-            after = Signal(name=f"arriving{number + 1}")
-            m.d.sync += after.eq(arriving)
-            arriving = after
         m.d.comb += [
             self.read_valid.eq(more & words.free & self.read_allowed),
             words.reserve.eq(self.read_valid),
-            words.push.eq(arriving),
+            words.push.eq(delayed(m, "arriving", self.read_valid, WEIGHT_LATENCY, reset_less=False)),
             words.word.eq(self.read_data),
         ]
         with m.If(self.read_valid):

@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import delayed
 from hw.mac.epilogue import TAG
 from hw.mac.jobs import DRAIN_JOB
 from hw.mac.walker import OutputWalker
@@ -246,10 +247,7 @@ class Drain(wiring.Component):
         m.d.comb += self.activate.eq(self.item & first & job.residual)
         taken = Signal(data.StructLayout({"valid": 1, "byte": range(self._params.rows)}))
         m.d.comb += [taken.valid.eq(self.item & job.residual), taken.byte.eq(byte)]
-        for number in range(READ_LATENCY):
-            after = Signal.like(taken, name=f"taken{number + 1}")
-            m.d.sync += after.eq(taken)
-            taken = after
+        taken = delayed(m, "taken", taken, READ_LATENCY, reset_less=False)
         lanes = self._params.lanes
         byte_bits = (lanes - 1).bit_length()
         word = self.residual.data.word_select(taken.byte >> byte_bits, 8 * lanes)

@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import delayed
 from hw.mac.tiles import COORDINATE
 from hw.ports import READ_LATENCY, ReadPort
 from hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
@@ -144,11 +145,7 @@ class InputFeed(wiring.Component):
             now.inside_pixels.eq(inside_pixels),
             now.shift.eq(self._pixel.ix[: self._pixels.bit_length() - 1]),
         ]
-        for number in range(1 + READ_LATENCY):
-            after = Signal(layout, name=f"late{number + 1}")
-            m.d.sync += after.eq(now)
-            now = after
-        return now
+        return delayed(m, "late", now, self.LATENCY - 1, reset_less=False)
 
     def _assemble(self, m: Module, late: data.View[data.StructLayout]) -> None:
         pad = Cat(*[late.zp_in] * self._params.word_bytes)

@@ -8,6 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import behind
 from hw.spec.arith import FP32_SIGNIFICAND_BITS, SHIFT_BITS
 
 EXPONENT_BITS = 7
@@ -51,9 +52,7 @@ class ScaleNormalizer(wiring.Component):
             registers = [Signal(len(value), reset_less=True) for value in (mantissa, exponent, places)]
             m.d.sync += [after.eq(value) for after, value in zip(registers, (mantissa, exponent, places), strict=True)]
             mantissa, exponent, places = registers
-        normal, sum_ = Signal.like(self.mantissa, reset_less=True), Signal.like(self.exponent, reset_less=True)
-        m.d.sync += [normal.eq(mantissa), sum_.eq(exponent + places)]
-        m.d.comb += [self.mantissa.eq(normal), self.exponent.eq(sum_)]
+        m.d.sync += [behind(m, self.mantissa).eq(mantissa), behind(m, self.exponent).eq(exponent + places)]
         return m
 
     def _step(self, m: Module, mantissa: Value, step: int) -> tuple[Value, Value]:

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import In, Out
 from hw.mac.feed import FEED
 from hw.mac.prepare import add_in_ring, plan_layout
 from hw.mac.sums import ColumnSums
-from hw.mac.tiles import POSITION, TilePlanner, position, tile_layout, tiles
+from hw.mac.tiles import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
 from hw.spec.isa import SCRATCH_BITS
 from hw.spec.params import HardwareParams
 
@@ -190,12 +190,7 @@ class Sequencer(wiring.Component):
         offered, start = self.plans.payload, planner.tile.start
         jumps = ends & ~planner.tile.continues
         first = Signal(POSITION)
-        m.d.comb += [
-            first.ix.eq(offered.ix0),
-            first.iy.eq(offered.iy0),
-            first.row.eq(offered.row_first),
-            first.left.eq(offered.out_w - 1),
-        ]
+        m.d.comb += [first[name].eq(value) for name, value in first_pixel(offered).items()]
         with m.If(self.pixel_valid | self.started):
             m.d.sync += position.eq(Mux(self.active, Mux(jumps, start, following), first))
             m.d.sync += line_ends.eq(position.left == 1)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from enum import IntEnum
 
-from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -58,6 +58,11 @@ def position(plan: Mapping[str, int], tap: Tap, pixel: int) -> dict[str, int]:
         "row": row % (plan["in_ring"] or 1 << SCRATCH_BITS),
         "left": plan["out_w"] - 1 - ox,
     }
+
+
+def first_pixel(plan: data.View[data.StructLayout]) -> dict[str, Value]:
+    """The position of a plan's first pixel under the first tile."""
+    return {"ix": plan.ix0, "iy": plan.iy0, "row": plan.row_first, "left": plan.out_w - 1}
 
 
 _COUNTS = data.StructLayout(
@@ -192,8 +197,7 @@ class TilePlanner(wiring.Component):
         with m.If(phase == _Phase.COUNT):
             m.d.sync += [counts.eq(now), new_block.eq(0), self.finished.eq(0)]
             with m.If(fresh | (strip_ends & last.strip)):
-                start = {"ix": plan.ix0, "iy": plan.iy0, "row": plan.row_first, "left": plan.out_w - 1}
-                m.d.sync += [strip.start[name].eq(value) for name, value in start.items()]
+                m.d.sync += [strip.start[name].eq(value) for name, value in first_pixel(plan).items()]
                 m.d.sync += strip.length.eq(plan.first_length)
             with m.If(strip_ends & ~last.strip):
                 m.d.sync += [strip.start.eq(captured), strip.length.eq(plan.length + ~last.longer)]

@@ -8,6 +8,7 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import delayed
 from hw.mac.jobs import FETCH_JOB, PIXELS_BITS
 from hw.mac.loops import TileLoops, last_rounds, taps
 from hw.ports import WEIGHT_LATENCY
@@ -107,16 +108,9 @@ class WeightFetcher(wiring.Component):
             m.d.sync += self.ready.eq(0)
         with m.If(self.read_valid):
             m.d.sync += column.eq(column + 1)
-        m.d.comb += self.load.eq(self._delayed_load(m, column))
-
-    def _delayed_load(self, m: Module, column: Signal) -> Signal:
-        arriving = Signal(self._params.cols)
-        m.d.comb += arriving.eq(self.read_valid << column)
-        for number in range(WEIGHT_LATENCY):
-            after = Signal(self._params.cols, name=f"load{number + 1}")
-            m.d.sync += after.eq(arriving)
-            arriving = after
-        return arriving
+        asked = Signal(self._params.cols)
+        m.d.comb += asked.eq(self.read_valid << column)
+        m.d.comb += self.load.eq(delayed(m, "load", asked, WEIGHT_LATENCY, reset_less=False))
 
     def _advance(self, m: Module, job: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
         """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new job.

@@ -10,7 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
 
-from hw.delay import delayed
+from hw.delay import behind, delayed
 from hw.ports import WEIGHT_LATENCY, WeightReadPort, WeightWritePort
 from hw.spec.params import HardwareParams
 
@@ -63,7 +63,7 @@ class WeightMemory(wiring.Component):
         m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port()
         read = memory.read_port(domain="sync")
-        found, out = Signal.like(self.read.data, reset_less=True), Signal.like(self.read.data, reset_less=True)
+        found, out = Signal.like(self.read.data, reset_less=True), behind(m, self.read.data, "out")
         m.d.sync += [found.eq(read.data), out.eq(found)]
         m.d.comb += [
             write.en.eq(delayed(m, "write_valid", self.write.valid, _WAY, reset_less=False)),
@@ -71,6 +71,5 @@ class WeightMemory(wiring.Component):
             write.data.eq(delayed(m, "write_data", self.write.data, _WAY, reset_less=True)),
             read.en.eq(delayed(m, "read_valid", self.read.valid, _WAY, reset_less=False)),
             read.addr.eq(delayed(m, "read_address", self.read.addr[:bits], _WAY, reset_less=True)),
-            self.read.data.eq(out),
         ]
         return m

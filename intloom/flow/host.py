@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -13,20 +14,27 @@ from numpy.typing import NDArray
 from compiler import reference
 from compiler.frontend import FoldedModel, Quant
 from compiler.program.program import Program, Role
-from hw.spec.errors import ModelError, UsageError
+from hw.spec.errors import IntloomError, ModelError, UsageError
 from intloom.arrays import Array
 
 Int8 = NDArray[np.int8]
 Int8s = dict[str, Int8]
 
 
-def open_session(model: bytes) -> ort.InferenceSession:
-    """An onnxruntime session on the CPU with its default optimisation, silent."""
+@contextmanager
+def _onnxruntime(refusal: type[IntloomError], what: str) -> Iterator[None]:
+    """What onnxruntime raises, as the refusal, in one line."""
     try:
-        return reference.open_session(model)
+        yield
     except Exception as error:
         # onnxruntime's own exceptions share no documented base.
-        raise ModelError(f"onnxruntime cannot load the model: {' '.join(str(error).split())}") from error
+        raise refusal(f"onnxruntime {what}: {' '.join(str(error).split())}") from error
+
+
+def open_session(model: bytes) -> ort.InferenceSession:
+    """An onnxruntime session on the CPU with its default optimisation, silent."""
+    with _onnxruntime(ModelError, "cannot load the model"):
+        return reference.open_session(model)
 
 
 def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
@@ -37,11 +45,9 @@ def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[st
 def run_session(session: ort.InferenceSession, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
     """Some outputs of an open session; `feeds` may hold more than its inputs."""
     wanted = {i.name for i in session.get_inputs()}
-    try:
+    # A damaged node may show itself no sooner.
+    with _onnxruntime(ModelError, "cannot run the model"):
         values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
-    except Exception as error:
-        # A damaged node may show itself no sooner; again there is no documented base.
-        raise ModelError(f"onnxruntime cannot run the model: {' '.join(str(error).split())}") from error
     return dict(zip(names, values, strict=True))
 
 
@@ -128,11 +134,8 @@ class HostSide:
 def _run(session: ort.InferenceSession, values: Mapping[str, Array]) -> dict[str, Array]:
     feeds = {i.name: values[i.name] for i in session.get_inputs() if i.name in values}
     names = [o.name for o in session.get_outputs()]
-    try:
+    with _onnxruntime(UsageError, "refused the inputs"):
         return dict(zip(names, session.run(names, feeds), strict=True))
-    except Exception as error:
-        # onnxruntime's own exceptions share no documented base.
-        raise UsageError(f"onnxruntime refused the inputs: {' '.join(str(error).split())}") from error
 
 
 def plain_quant(program: Program) -> dict[str, Quant]:
