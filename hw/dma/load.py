@@ -16,7 +16,7 @@ from hw.spec.regs import Cause, Stall
 
 from .bursts import burst_layout
 from .front import MoveFront, runs_ahead
-from .places import word_address
+from .places import PLACE_LAYOUT, word_address
 from .runs import word_address_bits
 
 
@@ -67,13 +67,15 @@ class LoadUnit(wiring.Component):
         """Pair each beat with its place, then write it."""
         m = Module()
         m.submodules.front = front = MoveFront(self._params, Kind.LOAD)
+        m.submodules.places = places = StreamBuffer(PLACE_LAYOUT)
         m.submodules.words = words = StreamBuffer(_word_layout(self._params))
         wiring.connect(m, front.bursts, wiring.flipped(self.bursts))
+        wiring.connect(m, front.places, places.i)
         come = Signal()
-        self._pair(m, front, words, come)
+        self._pair(m, places, words, come)
         self._write(m, words)
         self._account(m, front, words, come)
-        self._watch_faults(m, front, words, come)
+        self._watch_faults(m, places, words, come)
         m.d.comb += [
             front.base.eq(self.base),
             front.may_issue.eq(1),
@@ -85,19 +87,22 @@ class LoadUnit(wiring.Component):
         ]
         return m
 
-    def _pair(self, m: Module, front: MoveFront, words: StreamBuffer, come: Signal) -> None:
-        """A buffer for data and address together: the scratchpad's grant reaches neither bus nor walker."""
-        place, word = front.places.payload, words.i.payload
+    def _pair(self, m: Module, places: StreamBuffer, words: StreamBuffer, come: Signal) -> None:
+        """A buffer for data and address together: the scratchpad's grant reaches neither bus nor walker.
+
+        Nor does a beat, whose owner is known late in its cycle, reach the walker: places stand in a buffer before it.
+        """
+        place, word = places.o.payload, words.i.payload
         m.d.comb += [
             word.data.eq(self.r.payload.data),
             word.to_weights.eq(place.target == Target.WEIGHT),
             word.addr.eq(place.addr),
             word.outside.eq(outside(place.addr, self._params.scratch_words) & ~word.to_weights),
             word.last.eq(place.last),
-            words.i.valid.eq(self.r.valid & front.places.valid),
+            words.i.valid.eq(self.r.valid & places.o.valid),
             come.eq(words.i.valid & words.i.ready),
-            self.r.ready.eq(front.places.valid & words.i.ready),
-            front.places.ready.eq(self.r.valid & words.i.ready),
+            self.r.ready.eq(places.o.valid & words.i.ready),
+            places.o.ready.eq(self.r.valid & words.i.ready),
         ]
 
     def _write(self, m: Module, words: StreamBuffer) -> None:
@@ -118,8 +123,8 @@ class LoadUnit(wiring.Component):
         moved = words.o.valid & words.o.ready
         finished = moved & words.o.payload.last & ~self.unit.fault
         taken = self.unit.valid & self.unit.ready
-        # A move of one run may be at work in each walker and in the buffer, beside those in the queue.
-        instructions = Signal(range(runs_ahead(self._params) + 7))
+        # A move of one run may be at work in each walker and in the buffers, beside those in the queue.
+        instructions = Signal(range(runs_ahead(self._params) + 9))
         waiting = Signal()
         # Beside those that the read channel has accepted, one may be on offer.
         bursts = Signal(range(self._params.axi_outstanding + 4))
@@ -138,7 +143,7 @@ class LoadUnit(wiring.Component):
             self.unit.idle.eq((bursts == 0) & (~waiting | self.unit.halt)),
         ]
 
-    def _watch_faults(self, m: Module, front: MoveFront, words: StreamBuffer, come: Signal) -> None:
+    def _watch_faults(self, m: Module, places: StreamBuffer, words: StreamBuffer, come: Signal) -> None:
         cause = Signal.like(self.unit.cause)
         with m.If(self.r.payload.resp == Resp.SLVERR):
             m.d.comb += cause.eq(Cause.READ_SLVERR)
@@ -150,5 +155,5 @@ class LoadUnit(wiring.Component):
             m.d.sync += [
                 self.unit.fault.eq(1),
                 self.unit.cause.eq(cause),
-                self.unit.fault_index.eq(front.places.payload.index),
+                self.unit.fault_index.eq(places.o.payload.index),
             ]

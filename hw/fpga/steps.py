@@ -1,7 +1,8 @@
 """Finds sums that can be loaded, `load ? x : q + s`: on ECP5 a bit of one fits the carry chain's own look-up table.
 
 Walkers and counters are made of them. Left alone, Yosys puts the choice into a look-up table of its own beside each
-bit of the chain, which doubles the bit's places and lengthens every path through it.
+bit of the chain, which doubles the bit's places and lengthens every path through it. But where another sum or
+comparison chooses, as in sums modulo something, one chain would wait for the other: these are left alone.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from .netlist import change_modules
 
 STEP_CELL = "$__INTLOOM_STEP"
 """Ports Q, S, X, LOAD and Y; parameters WIDTH and LOAD_HIGH, whether 1 loads or 0. `ecp5.v` maps it."""
+_SUMS = ("$add", "$sub")
+_CHAINS = (*_SUMS, "$lt", "$le", "$ge", "$gt")
 LEAST_BITS = 5
 """Shorter sums take fewer look-up tables than a chain."""
 
@@ -39,10 +42,13 @@ class _Module:
         self.cells: dict[str, Cell] = module["cells"]
         self.uses: Counter[Bit] = Counter(bit for port in module["ports"].values() for bit in port["bits"])
         self.choices: dict[Bit, _Choice] = {}
+        self.late: set[Bit] = set()
         for name, cell in self.cells.items():
             for port, bits in cell["connections"].items():
                 if port != "Y":
                     self.uses.update(bits)
+            if cell["type"] in _CHAINS:
+                self.late.update(cell["connections"]["Y"])
             if cell["type"] == "$mux":
                 for side in "AB":
                     wires = cell["connections"][side]
@@ -50,7 +56,7 @@ class _Module:
 
     def merge(self) -> int:
         """Replace what can be; how many sums."""
-        sums = [name for name, cell in self.cells.items() if cell["type"] in ("$add", "$sub")]
+        sums = [name for name, cell in self.cells.items() if cell["type"] in _SUMS]
         return sum(self._merge(name) for name in sums)
 
     def _merge(self, name: str) -> bool:
@@ -64,6 +70,8 @@ class _Module:
             return False
         first = chosen[0]
         mux = self.cells[first.mux]
+        if self.late.intersection(mux["connections"]["S"]):
+            return False
         other = mux["connections"]["B" if first.side == "A" else "A"]
         self.cells[name] = {
             "hide_name": 1,

@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil, log
+from math import ceil
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from hw.spec.params import HardwareParams
-
-_TERMS = 4
-"""Terms a tree stage adds: two adders in a row still leave a cycle time to spare."""
 
 _COLUMNS_A_COPY = 2
 """Columns that one copy of the pixel's register serves."""
@@ -70,7 +67,7 @@ class MacArray(wiring.Component):
     @staticmethod
     def latency(rows: int) -> int:
         """Cycles from a pixel to its dot products: input registers, product and what comes behind it, adder tree."""
-        return MacArray._BEFORE_TREE + ceil(log(rows, _TERMS))
+        return MacArray._BEFORE_TREE + (rows - 1).bit_length()
 
     @staticmethod
     def model(pixel: Sequence[int], tile: Sequence[Sequence[int]]) -> list[int]:
@@ -141,22 +138,14 @@ class MacArray(wiring.Component):
         return parts[0]
 
     def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
+        """An adder a stage; where the terms are odd in number, the last one waits."""
         for level in range(self.latency(self._rows) - self._BEFORE_TREE):
-            bits = len(terms[0]) + (_TERMS - 1).bit_length()
-            groups = [terms[i : i + _TERMS] for i in range(0, len(terms), _TERMS)]
-            shape = signed(min(bits, self._dot.width))
-            sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(groups))]
-            m.d.sync += [total.eq(_balanced(group)) for total, group in zip(sums, groups, strict=True)]
+            pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+            shape = signed(len(terms[0]) + 1)
+            sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(pairs))]
+            m.d.sync += [total.eq(sum(pair[1:], pair[0])) for total, pair in zip(sums, pairs, strict=True)]
             terms = sums
         return terms[0]
-
-
-def _balanced(terms: Sequence[Value]) -> Value:
-    """A sum as a tree of adders."""
-    if len(terms) == 1:
-        return terms[0]
-    half = len(terms) // 2
-    return _balanced(terms[:half]) + _balanced(terms[half:])
 
 
 def _joined(low: Value, high: Value) -> Value:

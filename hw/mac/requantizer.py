@@ -66,7 +66,7 @@ class RequantizerLane(wiring.Component):
 
     SCALE_STAGE = 5
     ZERO_POINT_STAGE = 10
-    LATENCY = 11
+    LATENCY = 12
 
     def __init__(self, params: HardwareParams) -> None:
         self._ort = params.match is Match.ORT
@@ -90,7 +90,7 @@ class RequantizerLane(wiring.Component):
         return requantize(wrap(acc + bias, _SUM_BITS), scale, zero_point, match)
 
     def elaborate(self, platform: object) -> Module:
-        """Eleven stages; the sign goes along."""
+        """Twelve stages; the sign goes along."""
         m = Module()
         total = Signal(signed(_SUM_BITS), reset_less=True)
         with m.If(self.enable[0]):
@@ -236,17 +236,18 @@ class RequantizerLane(wiring.Component):
         return placed
 
     def _finish(self, m: Module, placed: _Placed, negative: Value) -> None:
-        """Stage 10: round half to even, give the sign back, add, clamp."""
+        """Stages 10 and 11: round half to even, give the sign back, add; then clamp."""
         up = Mux(placed.tie, placed.whole[0], placed.half)
         signed_whole = placed.whole ^ negative.replicate(_MOST_PLACES)
-        total = Signal(signed(_MOST_PLACES + 2))
+        added = Signal(signed(_MOST_PLACES + 2), reset_less=True)
+        huge, below_zero = Signal(reset_less=True), Signal(reset_less=True)
         # -(whole + up) is ~whole + 1 - up; the lowest bits make the carry into one adder.
         carry = up ^ negative
-        m.d.comb += total.eq(
-            (Cat(carry, signed_whole, negative).as_signed() + Cat(carry, self.zero_point).as_signed()) >> 1
-        )
-        low = Mux(placed.huge, negative, total[-1])
-        fits = (total[7:] == 0) | total[7:].all()
-        result = behind(m, self.result)
+        doubled = Cat(carry, signed_whole, negative).as_signed() + Cat(carry, self.zero_point).as_signed()
         with m.If(self.enable[10]):
-            m.d.sync += result.eq(Mux(fits & ~placed.huge, total[:8], Mux(low, INT8_MIN, INT8_MAX)))
+            m.d.sync += [added.eq(doubled >> 1), huge.eq(placed.huge), below_zero.eq(negative)]
+        low = Mux(huge, below_zero, added[-1])
+        fits = (added[7:] == 0) | added[7:].all()
+        result = behind(m, self.result)
+        with m.If(self.enable[11]):
+            m.d.sync += result.eq(Mux(fits & ~huge, added[:8], Mux(low, INT8_MIN, INT8_MAX)))

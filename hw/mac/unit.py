@@ -196,18 +196,21 @@ class MacUnit(wiring.Component):
         drain, epilogue, writer = self._drain, self._epilogue, self._writer
         m.submodules.results = results = LandingQueue(self._epilogue.results.shape(), RESULTS_DEPTH)
         owed, under_way = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
+        # That an item goes out is known late in its cycle; there is time to count it in the next.
+        gone = Signal()
         popped = results.o.valid & results.o.ready
         m.d.sync += [
-            owed.eq(owed + drain.item - popped),
-            under_way.eq(under_way + drain.item - epilogue.result_valid),
+            gone.eq(drain.item),
+            owed.eq(owed + gone - popped),
+            under_way.eq(under_way + gone - epilogue.result_valid),
         ]
         wiring.connect(m, drain.residual, wiring.flipped(self.residual))
         wiring.connect(m, results.o, writer.results)
         wiring.connect(m, writer.drain, wiring.flipped(self.drain))
         m.d.comb += [
             drain.run.eq(run),
-            drain.room.eq(owed < RESULTS_DEPTH - 2),
-            drain.empty.eq(under_way == 0),
+            drain.room.eq(owed < RESULTS_DEPTH - 3),
+            drain.empty.eq((under_way == 0) & ~gone),
             epilogue.valid.eq(drain.item),
             epilogue.tag.eq(drain.tag),
             epilogue.group.eq(drain.group),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -32,7 +32,7 @@ class WordAssembler(wiring.Component):
         The word.
     """
 
-    LATENCY = 1
+    LATENCY = 2
 
     def __init__(self, params: HardwareParams) -> None:
         self._lanes = params.vector_lanes
@@ -53,7 +53,7 @@ class WordAssembler(wiring.Component):
         return bytes(word[(i - amount) % len(word)] for i in range(len(word)))
 
     def elaborate(self, platform: object) -> Module:
-        """Rotate within the slice, then find each byte's slice."""
+        """Rotate within the slice; in the next cycle find each byte's slice."""
         m = Module()
         lane_bits = exact_log2(self._lanes)
         # From far, but long before the first slice.
@@ -61,11 +61,14 @@ class WordAssembler(wiring.Component):
         m.d.sync += amount.eq(self.amount)
         within, across = amount[:lane_bits], amount[lane_bits:]
         index = Signal(range(self._slices))
-        part, result = self.part, behind(m, self.result)
+        rotated: Value = self.part
         for bit in range(lane_bits):
-            part = Mux(within[bit], part.rotate_left(8 << bit), part)
-        m.d.sync += self.result_valid.eq(self.valid & (index == self._slices - 1))
-        with m.If(self.valid):
+            rotated = Mux(within[bit], rotated.rotate_left(8 << bit), rotated)
+        part, result = Signal.like(self.part, reset_less=True), behind(m, self.result)
+        valid = Signal()
+        m.d.sync += [part.eq(rotated), valid.eq(self.valid)]
+        m.d.sync += self.result_valid.eq(valid & (index == self._slices - 1))
+        with m.If(valid):
             m.d.sync += index.eq(index + 1)
             for lane in range(self._lanes):
                 # Lanes below the amount hold bytes that were carried over into the next slice.

@@ -6,6 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from hw.delay import delayed
 from hw.spec.params import HardwareParams
 
 from .pool import SUM_BITS
@@ -76,6 +77,15 @@ class Operands(wiring.Component):
         )
         with m.If(self.valid):
             m.d.sync += [self._a.eq(self.a), self._b.eq(self.b), self._total.eq(self.total)]
+        self._zp_a, self._zp_b, self._multiply, self._average = (
+            delayed(m, f"near_{name}", port, 1, reset_less=True)
+            for name, port in (
+                ("zp_a", self.zp_a),
+                ("zp_b", self.zp_b),
+                ("multiply", self.multiply),
+                ("average", self.average),
+            )
+        )
         for lane in range(self._params.vector_lanes):
             self._lane(m, lane, list(under_way))
         return m
@@ -92,10 +102,10 @@ class Operands(wiring.Component):
         x2 = Signal(signed(8), name=f"x2_{lane}", reset_less=True)
         m.d.comb += [self.x1[lane].eq(x1), self.x2[lane].eq(x2)]
         with m.If(stage[3]):
-            m.d.sync += [x1.eq(first[2]), x2.eq(Mux(self.multiply | self.average, 0, second[2]))]
+            m.d.sync += [x1.eq(first[2]), x2.eq(Mux(self._multiply | self._average, 0, second[2]))]
         if self._params.vector_multiply:
             product = self._product(m, lane, first[0][:DIFFERENCE_BITS].as_signed(), second[0])
-            with m.If(stage[3] & self.multiply):
+            with m.If(stage[3] & self._multiply):
                 m.d.sync += x1.eq(product)
 
     def _product(self, m: Module, lane: int, first: Value, second: Value) -> Signal:
@@ -110,7 +120,7 @@ class Operands(wiring.Component):
         return product
 
     def _take(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
-        m.d.sync += [first.eq(self._a[lane] - self.zp_a), second.eq(self._b[lane] - self.zp_b)]
+        m.d.sync += [first.eq(self._a[lane] - self._zp_a), second.eq(self._b[lane] - self._zp_b)]
         if self._params.vector_average:
-            with m.If(self.average):
+            with m.If(self._average):
                 m.d.sync += first.eq(self._total[lane])

@@ -78,11 +78,12 @@ class Pool(wiring.Component):
         m = Module()
         after = Signal(data.ArrayLayout(self._state, self._lanes), reset_less=True)
         before = self._remember(m, after) if self._slices > 1 else after
-        m.d.sync += self.result_valid.eq(self.valid & self.tap.last)
+        link = Signal.like(self.link, reset_less=True)
+        m.d.sync += [self.result_valid.eq(self.valid & self.tap.last), link.eq(self.link)]
         for lane in range(self._lanes):
             byte = self.part.word_select(lane, 8).as_signed()
             links = [after[lane].links[k] for k in range(SLIDE_TAPS)]
-            m.d.comb += self.maximum[lane].eq(Array(links)[self.link])
+            m.d.comb += self.maximum[lane].eq(Array(links)[link])
             with m.If(self.valid):
                 self._chain(m, byte, before[lane].links, after[lane].links)
             if "total" in self._state.members:

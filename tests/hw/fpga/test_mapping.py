@@ -99,6 +99,8 @@ _BOTH = "wire [15:0] q = {a, b}, x = c[1] ? q + 7 : {b, a}; assign y = c[0] ? x 
         ("wire [15:0] q = {a, b}; assign y = c[0] ? q + 1 : q + 2;", 1),
         ("wire [15:0] q = {a, b}; assign y = c[0] ? c : q - {c, c[5:0]};", 0),
         ("wire [15:0] q = {a, b}, p = q + 5; assign y = (c[0] ? c : p) ^ p[9];", 0),
+        ("wire [15:0] q = {a, b}; wire [16:0] p = q + {1'b1, c, 6'd9}; assign y = p[16] ? q + 4 : p[15:0];", 0),
+        ("wire [15:0] q = {a, b}, p = {c, a[5:0]}; assign y = q < p ? q + 3 : {b, a};", 0),
     ],
 )
 def test_sums_that_can_be_loaded_equal_choice_and_sum(law: str, steps: int, tmp_path: Path) -> None:
