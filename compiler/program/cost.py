@@ -31,11 +31,11 @@ STORE_LATENCY = 13
 """Cycles that a store adds to the memory's latency."""
 RUN_CYCLES = 3
 """The least that a contiguous run of a load or store takes."""
-MAC_LATENCY = 37
+MAC_LATENCY = 40
 """Cycles from a CONV's last product to the visibility of its last word."""
 RESIDUAL_LATENCY = 19
 """What the residual adds to that."""
-VECTOR_LATENCY = 31
+VECTOR_LATENCY = 32
 """Cycles from a vector instruction's last word read to its end."""
 TABLE_LATENCY = 15
 """What loading a vector table takes besides its bytes."""

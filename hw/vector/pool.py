@@ -35,7 +35,7 @@ class Pool(wiring.Component):
     valid, index, part, tap
         A slice, which one it is, and whether its word opens and completes a window. Slices come in order.
     slide, link
-        Windows slide, and which link of the chain is theirs.
+        Windows slide, and which link of the chain is theirs; they hold from the cycle before a first slice on.
     result_valid
         A window is complete.
     maximum
@@ -78,8 +78,10 @@ class Pool(wiring.Component):
         m = Module()
         after = Signal(data.ArrayLayout(self._state, self._lanes), reset_less=True)
         before = self._remember(m, after) if self._slices > 1 else after
-        link = Signal.like(self.link, reset_less=True)
-        m.d.sync += [self.result_valid.eq(self.valid & self.tap.last), link.eq(self.link)]
+        # Told long before the first slice, and near.
+        self._slide, link = Signal(reset_less=True), Signal.like(self.link, reset_less=True)
+        m.d.sync += [self._slide.eq(self.slide), link.eq(self.link)]
+        m.d.sync += self.result_valid.eq(self.valid & self.tap.last)
         for lane in range(self._lanes):
             byte = self.part.word_select(lane, 8).as_signed()
             links = [after[lane].links[k] for k in range(SLIDE_TAPS)]
@@ -110,7 +112,7 @@ class Pool(wiring.Component):
         return read.data
 
     def _chain(self, m: Module, byte: Value, before: Value, after: Value) -> None:
-        first, slide = self.tap.first, self.slide
+        first, slide = self.tap.first, self._slide
         m.d.sync += after[0].eq(Mux(first | slide | (byte > before[0]), byte, before[0]))
         with m.If(first | slide):
             m.d.sync += [
