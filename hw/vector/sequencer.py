@@ -79,7 +79,7 @@ class Sequencer(wiring.Component):
         job = Signal(JOB_LAYOUT, reset_less=True)
         illegal = Signal()
         decode_job(m, self._params, unit.instruction, decoded, illegal)
-        taken, halted = Signal(), Signal()
+        taken, bad, halted = Signal(), Signal(), Signal()
         planned = Signal(Planner.LATENCY)
         m.d.comb += [
             self.job.eq(job),
@@ -90,21 +90,23 @@ class Sequencer(wiring.Component):
             unit.idle.eq(~self._busy | (self.stop & self.quiet)),
         ]
         m.d.sync += [halted.eq(unit.halt | unit.fault), self.stop.eq(halted)]
-        m.d.sync += Cat(planned, self.start).eq(Cat(taken & ~illegal, planned))
+        # Whether it is legal takes most of a cycle to see.
+        m.d.sync += [bad.eq(taken & illegal), planned[0].eq(taken)]
+        m.d.sync += Cat(planned[1:], self.start).eq(Cat(planned[0] & ~bad, planned[1:]))
         with m.If(self.start):
             m.d.sync += self._running.eq(1)
         with m.If(taken):
             m.d.sync += [self._busy.eq(1), job.eq(decoded)]
         with m.If(unit.done):
             m.d.sync += [self._busy.eq(0), self._running.eq(0)]
-        self._watch_faults(m, taken, taken & illegal)
+        self._watch_faults(m, taken, bad)
         self._count(m)
         return m
 
-    def _watch_faults(self, m: Module, taken: Signal, illegal: Signal) -> None:
+    def _watch_faults(self, m: Module, taken: Signal, bad: Signal) -> None:
         unit = self.unit
         with m.If(~unit.fault):
-            with m.If(illegal | self.range_fault):
+            with m.If(bad | self.range_fault):
                 m.d.sync += unit.fault.eq(1)
             m.d.sync += unit.cause.eq(Cause.BAD_FIELD)
             with m.If(self.range_fault):
