@@ -130,20 +130,8 @@ def _run(
     )
     if layers is not None:
         _run_layers(terminal, bundle, feeds, rtl, layers, tile, jobs, as_json)
-        return
-    with terminal.progress() as tell:
-        shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        steps = "cycles" if backend is BackendName.RTL else "instructions"
-        runner = open_backend(backend, bundle, shown, keep_tensors=check)
-        done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell, steps))
-    divergence = None
-    if done.golden_differs and backend is BackendName.RTL:
-        terminal.say("results differ: looking for the first instruction that went wrong")
-        divergence = locate(done, rtl, waves)
-    _finish(terminal, done, output, divergence, as_json)
-    if done.mismatches:
-        _explain(terminal, bundle, done)
-        raise typer.Exit(int(ExitCode.MISMATCH))
+    else:
+        _run_whole(terminal, bundle, feeds, rtl, host, backend, check, waves, output, as_json)
 
 
 def _check_slicing(backend: BackendName, layers: str | None, tile: int | None, output: Path | None) -> None:
@@ -197,6 +185,34 @@ def _run_layers(
             table.add_row(part["name"], f"{part['cycles']:,}", use, f"{part['compared_bytes']:,}", result, kept)
         terminal.table(table)
     if record["mismatches"]:
+        raise typer.Exit(int(ExitCode.MISMATCH))
+
+
+def _run_whole(
+    terminal: Terminal,
+    bundle: Bundle,
+    feeds: Mapping[str, Array],
+    rtl: RtlOptions,
+    host: HostSide | None,
+    backend: BackendName,
+    check: bool,
+    waves: Path | None,
+    output: Path | None,
+    as_json: bool,
+) -> None:
+    """The whole program; where the RTL leaves the golden model, its first instruction that went wrong."""
+    with terminal.progress() as tell:
+        shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
+        steps = "cycles" if backend is BackendName.RTL else "instructions"
+        runner = open_backend(backend, bundle, shown, keep_tensors=check)
+        done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell, steps))
+    divergence = None
+    if done.golden_differs and backend is BackendName.RTL:
+        terminal.say("results differ: looking for the first instruction that went wrong")
+        divergence = locate(done, rtl, waves)
+    _finish(terminal, done, output, divergence, as_json)
+    if done.mismatches:
+        _explain(terminal, bundle, done)
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
