@@ -36,28 +36,33 @@ module intloom_product (A, B, Y);
 	intloom_rows #(.MINUS(!LOWER)) pair (.a(A), .b0(B[0]), .b1(B[1]), .y(Y));
 endmodule
 
-// a * (b0 + 2*b1), or a * (b0 - 2*b1): a carry chain whose own look-up tables make both rows of partial products.
+// a * (b0 + 2*b1), or a * (b0 - 2*b1): a carry chain whose own look-up tables make both rows of partial products. Chains
+// begin at a tile's first position, so this one takes a tile's eight and no more; the outer bits stand beside it.
 module intloom_rows (a, b0, b1, y);
 	parameter MINUS = 0;
 	input [7:0] a;
 	input b0, b1;
 	output [9:0] y;
-	wire [9:0] one = {{2{a[7]}}, a};
-	wire [9:0] two = {a[7], a, 1'b0};
-	wire [4:0] carry;
+	wire [8:0] one = {a[7], a};
+	wire [8:0] two = {a, 1'b0};
+	wire [3:0] carry;
 	// A chain's carry is made of inputs A and B alone, so the row that is subtracted must be there.
 	localparam [15:0] INIT = MINUS ? 16'h8777 : 16'h7888;
 	assign y[0] = a[0] & b0;
+	assign y[1] = (two[1] & b1) ^ (one[1] & b0);
+	wire carry2 = MINUS ? ~(two[1] & b1) | (one[1] & b0) : two[1] & b1 & one[1] & b0;
 	intloom_first #(.INIT(INIT)) first (
-		.a0(MINUS != 0), .b0(1'b1), .a(two[1]), .b(b1), .c(one[1]), .d(b0), .sum(y[1]), .carry_out(carry[0]));
+		.a0(carry2), .b0(1'b1), .a(two[2]), .b(b1), .c(one[2]), .d(b0), .sum(y[2]), .carry_out(carry[0]));
 	genvar i;
-	generate for (i = 1; i < 5; i = i + 1) begin : bits
+	generate for (i = 1; i < 4; i = i + 1) begin : bits
 		CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
 			.CIN(carry[i - 1]), .COUT(carry[i]),
-			.A0(two[2*i]), .B0(b1), .C0(one[2*i]), .D0(b0), .S0(y[2*i]),
-			.A1(two[2*i+1]), .B1(b1), .C1(one[2*i+1]), .D1(b0), .S1(y[2*i+1])
+			.A0(two[2*i+1]), .B0(b1), .C0(one[2*i+1]), .D0(b0), .S0(y[2*i+1]),
+			.A1(two[2*i+2]), .B1(b1), .C1(one[2*i+2]), .D1(b0), .S1(y[2*i+2])
 		);
 	end endgenerate
+	// The sign: -2*a of a negative a alone may need bit 8 for its amount.
+	assign y[9] = MINUS ? y[8] & ~(a[7] & b1 & ~b0) : a[7] & (b0 | b1);
 endmodule
 
 // The first cell of a chain: its lower half only makes a carry, of a0 and b0, its upper half is a bit. A carry that came

@@ -77,12 +77,15 @@ techmap -map {mappings} t:$alu
 synth_lattice -family ecp5 -top {top} -run map_ram:map_ffs
 opt_clean
 dfflegalize {registers} -mince {enabled} -minsrst {reset}
-synth_lattice -family ecp5 -top {top} -run map_ffs: -json {top}.json
+synth_lattice -family ecp5 -top {top} -nowidelut -run map_ffs: -json {top}.json
 """
 """Yosys' script from words, in which sums that can be loaded have been found, to cells.
 
 ABC's steps are Yosys' own but for the last, `&mfs`: it saves one look-up table in a hundred, and now and then, of one
 and the same input, it makes something else than was meant; whole counters were gone.
+
+No two look-up tables become one of five inputs: what chooses between them comes in where a register beside a foreign
+table has its data from, and a full chip has few other places for such registers.
 
 Clock enables and resets of a few registers become logic before registers are mapped: those of a slice share theirs, and
 with hundreds of such sets nextpnr finds no places for the registers of a full chip.

@@ -52,6 +52,7 @@ def gates(tmp_path_factory: pytest.TempPathFactory) -> str:
 @pytest.mark.slow
 def test_the_netlist_runs_as_the_accelerator_does(gates: str) -> None:
     assert "DP16KD" in gates and "MULT18X18D" in gates and "CCU2C" in gates
+    assert "PFUMX" not in gates, "a wide look-up table takes a register's way in"
     for case in suite("smoke"):
         graph, inputs = make_graph(case.graph, case.seed, dict(case.arguments))
         program = compile_graph(graph, PARAMS)
