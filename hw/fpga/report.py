@@ -14,9 +14,7 @@ KINDS = {"LUT": "TRELLIS_COMB", "FF": "TRELLIS_FF", "DSP": "MULT18X18D", "RAM": 
 """Kinds of cells, by what the page calls them. A look-up table's place also holds a bit of a carry chain or of RAM."""
 
 _USED = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%$", re.MULTILINE)
-_BIT = re.compile(
-    r"(_TRELLIS_FF_\w+|_LUT4_\w+|_CCU2C_\w+|_PFUMX_\w+|_L6MUX21_\w+|_MULT18X18D_\w+|_DP16KD_\w+|\[\d+\])+$"
-)
+_BIT = re.compile(r"(_TRELLIS_FF_\w+|_LUT4_\w+|_CCU2C_\w+|_MULT18X18D_\w+|_DP16KD_\w+|\[\d+\])+$")
 
 
 @dataclass(frozen=True)

@@ -5,15 +5,6 @@ module LUT4 (input A, B, C, D, output Z);
   assign Z = INIT[{D, C, B, A}];
 endmodule
 
-// Muxes that join look-up tables.
-module PFUMX (input ALUT, BLUT, C0, output Z);
-  assign Z = C0 ? ALUT : BLUT;
-endmodule
-
-module L6MUX21 (input D0, D1, SD, output Z);
-  assign Z = SD ? D1 : D0;
-endmodule
-
 // Two bits of a carry chain: where a bit's table is 1 the carry goes through, elsewhere its lowest four entries make it.
 module CCU2C (input CIN, A0, B0, C0, D0, A1, B1, C1, D1, output S0, S1, COUT);
   parameter [15:0] INIT0 = 16'd0;
