@@ -45,7 +45,7 @@ types: $(READY)  ## strict typing
 	$(BIN)/mypy
 
 generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages, linter's arrows
-	$(BIN)/python -m hw.spec
+	$(BIN)/python -m intloom.hw.spec
 	$(BIN)/python -m intloom.manual
 	$(BIN)/python -m tools.arrows
 
@@ -59,7 +59,7 @@ figures: $(READY)  ## run every network of README's table, checked, and write th
 	$(BIN)/python -m tools.figures
 
 fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figures go into docs/fpga.md
-	$(BIN)/python -m hw.fpga $(PRESET)
+	$(BIN)/python -m intloom.hw.fpga $(PRESET)
 
 formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal

@@ -4,7 +4,7 @@ A custom operation is a node of the user's own domain between a QuantizeLinear a
 DQ`): it owns its scales, is handed integers, and gives integers. Register its meaning in numpy, and, where it can be
 made of the accelerator's own operations, a lowering into those:
 
-    from compiler.custom import CustomOp, register
+    from intloom.compiler.custom import CustomOp, register
 
     register(CustomOp(domain="acme", op="Negate", meaning=negate, lower=lower_negate))
 """
@@ -17,9 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.errors import UnsupportedError, UsageError
-
-from .ir import Custom, Node, Tensor
+from intloom.common.errors import UnsupportedError, UsageError
+from intloom.compiler.ir import Custom, Node, Tensor
 
 AttributeValue = int | float | str | tuple[int, ...]
 Meaning = Callable[

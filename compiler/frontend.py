@@ -6,24 +6,32 @@ import logging
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError, UsageError
-
-from .fold import absorb_pads, constants, custom_shapes, dead, integer_chains, merge_tables, movement, qoperator
-from .fold.build import graph_of, lower_units
-from .fold.lowering import Lowering, Verdict
-from .fold.passes import Pass, run_passes
-from .fold.qparams import DEQUANTIZE, read_qparams
-from .importer import Model, to_bytes
-from .importer.check import check_model
-from .importer.text import model_text
-from .ir import IntGraph
-from .ir.serialise import to_text
-from .ir.verify import verify
-from .partition.host import border_value, entry_source, part_before, tail_part
-from .partition.regions import return_thin_regions, split, tensor_levels, without_unread
-from .partition.verdicts import NodeVerdict, judge
-from .partition.warn import find_warnings
+from intloom.common.errors import UnsupportedError, UsageError
+from intloom.compiler.fold import (
+    absorb_pads,
+    constants,
+    custom_shapes,
+    dead,
+    integer_chains,
+    merge_tables,
+    movement,
+    qoperator,
+)
+from intloom.compiler.fold.build import graph_of, lower_units
+from intloom.compiler.fold.lowering import Lowering, Verdict
+from intloom.compiler.fold.passes import Pass, run_passes
+from intloom.compiler.fold.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.importer import Model, to_bytes
+from intloom.compiler.importer.check import check_model
+from intloom.compiler.importer.text import model_text
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.ir.serialise import to_text
+from intloom.compiler.ir.verify import verify
+from intloom.compiler.partition.host import border_value, entry_source, part_before, tail_part
+from intloom.compiler.partition.regions import return_thin_regions, split, tensor_levels, without_unread
+from intloom.compiler.partition.verdicts import NodeVerdict, judge
+from intloom.compiler.partition.warn import find_warnings
+from intloom.hw.spec.arith import Match
 
 _log = logging.getLogger(__name__)
 

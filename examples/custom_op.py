@@ -18,17 +18,17 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from compiler.custom import CustomOp, register, unregister
-from compiler.emit.check import check_program
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
-from compiler.ir import Add, Custom, IntGraph, Node, Table, Tensor
-from compiler.schedule import compile_graph
-from hw.spec.arith import Affine, Match
-from hw.spec.params import preset
-from sim.backend import RtlBackend
-from sim.golden import run_graph
-from sim.isa_sim import IsaSimulator
+from intloom.compiler.custom import CustomOp, register, unregister
+from intloom.compiler.emit.check import check_program
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from intloom.compiler.ir import Add, Custom, IntGraph, Node, Table, Tensor
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.arith import Affine, Match
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import RtlBackend
+from intloom.sim.golden import run_graph
+from intloom.sim.isa_sim import IsaSimulator
 
 Int8s = NDArray[np.int8]
 SHAPE = (1, 2, 4, 4)

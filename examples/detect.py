@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import intloom
-from compiler.reference import open_session
-from hw.spec.errors import IntloomError
+from intloom.common.errors import IntloomError
+from intloom.compiler.reference import open_session
 from intloom.images import synthetic_image
 from intloom.pictures import Picture, draw_boxes, letterbox, read_picture
 

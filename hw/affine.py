@@ -1,6 +1,6 @@
 """The affine datapath shared by the residual adder and the vector unit: two products, one sum, one rounding shift.
 
-It computes `hw.spec.arith.affine`: clamp((x1*m1 + x2*m2 + c) * 2**-shift).
+It computes `intloom.hw.spec.arith.affine`: clamp((x1*m1 + x2*m2 + c) * 2**-shift).
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from .delay import behind
-from .spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
+from intloom.hw.delay import behind
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
 
 FACTOR_BITS = 32
 CONSTANT_BITS = 48

@@ -5,8 +5,8 @@ from __future__ import annotations
 from amaranth.hdl import Const, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
-from .spec.errors import EncodingError
-from .spec.isa import BY_KIND, INSTRUCTION_BITS, Field, Kind
+from intloom.common.errors import EncodingError
+from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, Field, Kind
 
 PAST_END = "past_end"
 """Name of the bits above the last field; a legal instruction has zeros there."""

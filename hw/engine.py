@@ -6,26 +6,25 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.spec.isa import COUNT_BITS, DRAM_BITS, QUEUED_UNITS, Unit
-from hw.spec.params import HardwareParams
-
-from .bus.axi4 import Axi4
-from .control.arbiter import ReadArbiter
-from .control.counters import UNIT_EVENTS_LAYOUT
-from .control.dispatch import Dispatch
-from .control.faults import FaultLatch, FaultPort
-from .control.fetch import LENGTH_REGISTER_BITS, Fetch
-from .control.queue import InstructionQueues
-from .control.waits import END_ROW, WaitBoard
-from .control.watchdog import LIMIT_BITS, Watchdog
-from .dma.load import LoadUnit
-from .dma.runs import word_address_bits
-from .dma.store import StoreUnit
-from .mac.unit import MacUnit
-from .memory.scratchpad import Scratchpad
-from .memory.weights import WeightMemory
-from .ports import UnitPort
-from .vector.unit import VectorUnit
+from intloom.hw.bus.axi4 import Axi4
+from intloom.hw.control.arbiter import ReadArbiter
+from intloom.hw.control.counters import UNIT_EVENTS_LAYOUT
+from intloom.hw.control.dispatch import Dispatch
+from intloom.hw.control.faults import FaultLatch, FaultPort
+from intloom.hw.control.fetch import LENGTH_REGISTER_BITS, Fetch
+from intloom.hw.control.queue import InstructionQueues
+from intloom.hw.control.waits import END_ROW, WaitBoard
+from intloom.hw.control.watchdog import LIMIT_BITS, Watchdog
+from intloom.hw.dma.load import LoadUnit
+from intloom.hw.dma.runs import word_address_bits
+from intloom.hw.dma.store import StoreUnit
+from intloom.hw.mac.unit import MacUnit
+from intloom.hw.memory.scratchpad import Scratchpad
+from intloom.hw.memory.weights import WeightMemory
+from intloom.hw.ports import UnitPort
+from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, QUEUED_UNITS, Unit
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.unit import VectorUnit
 
 
 class Engine(wiring.Component):

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from hw.spec.errors import DiskError
-from hw.spec.params import HardwareParams
-from hw.spec.render_c import render_c
-from hw.spec.render_manual import render_registers
-
-from .npu import TOP_NAME
-from .resources import resource_summary
-from .verilog import generate_verilog
+from intloom.common.errors import DiskError
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.resources import resource_summary
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.render_c import render_c
+from intloom.hw.spec.render_manual import render_registers
+from intloom.hw.verilog import generate_verilog
 
 __all__ = ["WAIVERS", "generate_verilog", "package_files", "render_core", "render_waivers", "write_package"]
 

@@ -8,15 +8,14 @@ from amaranth.hdl import Cat, ClockDomain, ClockSignal, DomainRenamer, Module, R
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import Out
 
-from hw.spec.isa import QUEUED_UNITS
-from hw.spec.params import HardwareParams
-from hw.spec.regs import ADDRESS_BITS, register
-
-from .bus import axi4, axi4_lite
-from .control.counters import Counters
-from .control.registers import Registers
-from .control.sequencer import Sequencer
-from .engine import Engine
+from intloom.hw.bus import axi4, axi4_lite
+from intloom.hw.control.counters import Counters
+from intloom.hw.control.registers import Registers
+from intloom.hw.control.sequencer import Sequencer
+from intloom.hw.engine import Engine
+from intloom.hw.spec.isa import QUEUED_UNITS
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import ADDRESS_BITS, register
 
 TOP_NAME = "npu"
 
@@ -53,7 +52,7 @@ class Npu(wiring.Component):
     m_axi_*
         AXI4 master to memory, one beat a word.
     s_axi_*
-        AXI4-Lite slave: the registers of `hw.spec.regs`.
+        AXI4-Lite slave: the registers of `intloom.hw.spec.regs`.
     irq
         High while a flag of IRQ_STATUS that IRQ_ENABLE selects is set.
     trace_started, trace_done

@@ -6,8 +6,8 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
-from .spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
-from .spec.regs import Stall
+from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
+from intloom.hw.spec.regs import Stall
 
 READ_LATENCY = 5
 """Cycles from an accepted read request to its data: two registers on the way to the memory, the memory, one that

@@ -9,8 +9,8 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from hw.spec.errors import EnvironmentFault
-from hw.spec.temporary import temporary_folder
+from intloom.common.errors import EnvironmentFault
+from intloom.common.temporary_files import temporary_folder
 
 _PASSES = (
     "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; splitcells t:$*dff*; "

@@ -8,10 +8,9 @@ import sys
 
 from amaranth.back import rtlil
 
-from hw.spec.errors import EnvironmentFault
-from hw.spec.params import HardwareParams
-
-from .npu import TOP_NAME, Npu
+from intloom.common.errors import EnvironmentFault
+from intloom.hw.npu import TOP_NAME, Npu
+from intloom.hw.spec.params import HardwareParams
 
 PASSES = (
     "proc",

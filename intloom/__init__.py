@@ -9,8 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .api import Program, Run, Session, compile  # noqa: A004  # see intloom.api
-    from .quantization import QuantizeOptions, quantize
+    from intloom.api import Program, Run, Session, compile  # noqa: A004  # see intloom.api
+    from intloom.quantization import QuantizeOptions, quantize
 
     __version__: str
 

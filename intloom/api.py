@@ -15,20 +15,20 @@ from typing import Any
 
 import numpy as np
 
-from compiler.frontend import FoldedModel
-from compiler.ir import IntGraph
-from compiler.ir.onnx_export import to_onnx
-from compiler.ir.serialise import save as save_graph
-from compiler.program.program import Program as CompiledProgram
-from hw.spec.arith import Match
-from hw.spec.errors import MismatchError, UsageError
-from hw.spec.params import HardwareParams
 from intloom.arrays import Array
+from intloom.common.errors import MismatchError, UsageError
+from intloom.compiler.frontend import FoldedModel
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.ir.onnx_export import to_onnx
+from intloom.compiler.ir.serialise import save as save_graph
+from intloom.compiler.program.program import Program as CompiledProgram
 from intloom.files import write_bytes
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.compiling import Compiled, choose_params, compile_model, store
 from intloom.flow.record import hardware_name
 from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.params import HardwareParams
 from intloom.notebook import graph_html, program_html, run_html
 
 PathLike = str | Path
@@ -100,7 +100,7 @@ class Graph:
 
     def __init__(self, graph: IntGraph) -> None:
         self.ir = graph
-        """Nodes and tensors; see `compiler.ir`."""
+        """Nodes and tensors; see `intloom.compiler.ir`."""
 
     def save(self, path: PathLike) -> None:
         """Writes the graph as a readable file; called `.onnx`, as one that Netron opens and onnxruntime runs."""

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.errors import FileFormatError, UsageError
+from intloom.common.errors import FileFormatError, UsageError
 
 Array = NDArray[np.generic]
 

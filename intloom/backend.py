@@ -15,10 +15,10 @@ import onnx
 from numpy.typing import NDArray
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
-from compiler.fold.oracle import evaluate
-from compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
-from hw.spec.arith import Match
-from hw.spec.errors import ModelError, UnsupportedError, UsageError
+from intloom.common.errors import ModelError, UnsupportedError, UsageError
+from intloom.compiler.fold.oracle import evaluate
+from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
+from intloom.hw.spec.arith import Match
 from intloom.onnx_nodes import Evaluation, evaluator
 
 Array = NDArray[Any]

@@ -16,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from hw.spec.errors import DiskError
-from hw.spec.temporary import remembered
-from sim.held import hold, release
-from sim.rtl.build import cache_folder
+from intloom.common.errors import DiskError
+from intloom.common.temporary_files import remembered
+from intloom.sim.held import hold, release
+from intloom.sim.rtl.build import cache_folder
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1

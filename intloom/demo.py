@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hw.spec.params import preset
 from intloom.files import check_folder, write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.feeding import read_inputs
 from intloom.flow.running import BackendName, execute, input_shapes, open_backend, open_host
+from intloom.hw.spec.params import preset
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.report import write_report
+from intloom.sim.result import ProgressCallback
 from intloom.zoo import build
-from sim.result import ProgressCallback
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from compiler.program.writing import atomic_path, check_target, write_bytes, write_text
-from hw.spec.errors import FileFormatError, UsageError
+from intloom.common.atomic_write import atomic_path, check_target, write_bytes, write_text
+from intloom.common.errors import FileFormatError, UsageError
 
 __all__ = ["atomic_path", "check_folder", "check_output", "read_bytes", "write_bytes", "write_text"]
 

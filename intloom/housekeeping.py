@@ -14,9 +14,8 @@ from pathlib import Path
 
 import filelock
 
-from sim.held import remove_unused
-
-from .cache import Cache
+from intloom.cache import Cache
+from intloom.sim.held import remove_unused
 
 _STALE_SECONDS = 3600
 """A temporary file of this age has lost its writer: writing one takes a moment."""

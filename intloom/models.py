@@ -10,9 +10,8 @@ import onnx
 from google.protobuf.message import DecodeError
 from onnx.external_data_helper import load_external_data_for_model
 
-from hw.spec.errors import FileFormatError, ModelError
-
-from .files import read_bytes
+from intloom.common.errors import FileFormatError, ModelError
+from intloom.files import read_bytes
 
 _CHUNK = 1 << 20
 _INTEGER_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QGemm"})

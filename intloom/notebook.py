@@ -6,8 +6,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
-from compiler.ir import IntGraph
-from compiler.program.program import Program
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.program import Program
 
 _MOST_ROWS = 200
 _GOOD, _BAD = "#1f9d6b", "#b3261e"

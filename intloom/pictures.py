@@ -11,9 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image, ImageDraw, UnidentifiedImageError
 
-from hw.spec.errors import FileFormatError, UsageError
-
-from .files import atomic_path
+from intloom.common.errors import FileFormatError, UsageError
+from intloom.files import atomic_path
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
 _GREY = (114, 114, 114)

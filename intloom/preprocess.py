@@ -14,11 +14,10 @@ from pathlib import Path
 
 import onnx
 
-from hw.spec.errors import ModelError, UnsupportedError
-from hw.spec.temporary import temporary_folder
-
-from .cache import Cache, Recipe
-from .models import content_hash, load_onnx
+from intloom.cache import Cache, Recipe
+from intloom.common.errors import ModelError, UnsupportedError
+from intloom.common.temporary_files import temporary_folder
+from intloom.models import content_hash, load_onnx
 
 STEP = "preprocess"
 _MOST_BYTES = (1 << 31) - 1

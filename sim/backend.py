@@ -8,11 +8,11 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import IntGraph
-from compiler.program.program import Program
-from sim.result import Arrays, Progress, ProgressCallback, RunResult
-from sim.rtl.backend import RtlBackend
-from sim.stored import completed_tensors
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.program import Program
+from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
+from intloom.sim.rtl.backend import RtlBackend
+from intloom.sim.stored import completed_tensors
 
 __all__ = ["Backend", "GoldenBackend", "IsaBackend", "RtlBackend"]
 
@@ -42,7 +42,7 @@ class GoldenBackend:
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Outputs of the graph, rounded as the program's hardware rounds."""
-        from sim.golden import run_graph
+        from intloom.sim.golden import run_graph
 
         start = time.monotonic()
         outputs = run_graph(self._graphs[program.region], inputs, match=program.params.match)
@@ -69,7 +69,7 @@ class IsaBackend:
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Outputs of the program; `progress` counts instructions as cycles."""
-        from sim.isa_sim import IsaSimulator
+        from intloom.sim.isa_sim import IsaSimulator
 
         start = time.monotonic()
         simulator = IsaSimulator(program, check=self._check)

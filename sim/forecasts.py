@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.program.forecast import forecast
-from compiler.program.port import MemoryTiming
-from compiler.program.program import Program
-from sim.result import RunResult
-from sim.rtl.job import MemorySettings
+from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.port import MemoryTiming
+from intloom.compiler.program.program import Program
+from intloom.sim.result import RunResult
+from intloom.sim.rtl.job import MemorySettings
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.result import RunResult
-from sim.rtl.status import Pulses
+from intloom.sim.result import RunResult
+from intloom.sim.rtl.status import Pulses
 
 
 def joined_results(results: Sequence[RunResult]) -> RunResult:

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sim.rtl.status import Pulses
+from intloom.sim.rtl.status import Pulses
 
 Arrays = Mapping[str, NDArray[np.int8]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerResult:
-    """What one layer cost in RTL. Layers overlap; `sim.rtl.layers.spans` gives every cycle to one."""
+    """What one layer cost in RTL. Layers overlap; `intloom.sim.rtl.layers.spans` gives every cycle to one."""
 
     name: str
     op: str

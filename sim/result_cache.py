@@ -16,12 +16,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.file import to_bytes
-from compiler.program.program import Program
-from compiler.program.writing import write_bytes
-from sim.result import Arrays
-from sim.rtl.backend import RtlBackend
-from sim.rtl.build import cache_folder
+from intloom.common.atomic_write import write_bytes
+from intloom.compiler.program.file import to_bytes
+from intloom.compiler.program.program import Program
+from intloom.sim.result import Arrays
+from intloom.sim.rtl.backend import RtlBackend
+from intloom.sim.rtl.build import cache_folder
 
 _log = logging.getLogger(__name__)
 _FIGURES = "figures"

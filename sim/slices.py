@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import IntGraph, Node
-from hw.spec.arith import Match
-from hw.spec.errors import UsageError
-from sim.result import Arrays
+from intloom.common.errors import UsageError
+from intloom.compiler.ir import IntGraph, Node
+from intloom.hw.spec.arith import Match
+from intloom.sim.result import Arrays
 
 
 def node_names(node: Node) -> tuple[str, ...]:
@@ -57,7 +57,7 @@ class Slice:
 
 def golden_tensors(graph: IntGraph, inputs: Arrays, match: Match) -> Mapping[str, NDArray[np.int8]]:
     """Every tensor of the graph by the golden model."""
-    from sim.golden import run_graph
+    from intloom.sim.golden import run_graph
 
     return run_graph(graph, inputs, match=match, keep=True)
 

@@ -7,10 +7,10 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.memory import read_place
-from compiler.program.program import Place, Program
-from hw.spec.isa import Kind
-from sim.rtl.writes import Writer
+from intloom.compiler.program.memory import read_place
+from intloom.compiler.program.program import Place, Program
+from intloom.hw.spec.isa import Kind
+from intloom.sim.rtl.writes import Writer
 
 
 def completed_tensors(program: Program) -> dict[int, list[Place]]:

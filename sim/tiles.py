@@ -12,16 +12,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.footprint import Memory, footprint
-from compiler.program.memory import instruction_words
-from compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
-from hw.spec.errors import UsageError
-from hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, disassemble, make
-from hw.spec.params import HardwareParams
-from sim.compare.shadow import addresses
-from sim.isa_sim import IsaSimulator
-from sim.isa_sim.machine import Machine
-from sim.result import Arrays
+from intloom.common.errors import UsageError
+from intloom.compiler.program.footprint import Memory, footprint
+from intloom.compiler.program.memory import instruction_words
+from intloom.compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
+from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, disassemble, make
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.compare.shadow import addresses
+from intloom.sim.isa_sim import IsaSimulator
+from intloom.sim.isa_sim.machine import Machine
+from intloom.sim.result import Arrays
 
 SCRATCHPAD = "scratchpad"
 """The one output of a tile's program."""

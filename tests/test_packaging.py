@@ -8,7 +8,9 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
 import tomllib
+import venv
 import zipfile
 from pathlib import Path
 
@@ -16,7 +18,8 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("hw", "compiler", "sim", "intloom")
+FOLDERS = ("hw", "compiler", "sim", "intloom")
+"""Where the sources are in the repository; all of them are imported below `intloom`."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 
 # Reached through a declared library: Typer is built on Click, cocotb finds Python with find_libpython, dask asks for
@@ -40,28 +43,59 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 @pytest.mark.slow
 def test_the_wheel_holds_the_packages_and_their_data(wheel: Path):
-    tracked = subprocess.run(["git", "ls-files", *PACKAGES], cwd=ROOT, capture_output=True, text=True, check=True)
+    tracked = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True)
     wanted = {f for f in tracked.stdout.splitlines() if Path(f).name != "ruff.toml"}
+    installed = {f if f.startswith("intloom/") else f"intloom/{f}" for f in wanted} - {f"intloom/{f}" for f in FOLDERS}
     held = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
-    assert wanted <= held
-    assert {n.split("/")[0] for n in held} == set(PACKAGES)
+    assert held == installed
+
+
+@pytest.fixture(params=["wheel", "checkout"])
+def installed(request: pytest.FixtureRequest, tmp_path: Path) -> Path:
+    """A fresh environment with this installation of the project; the libraries come from the tests' environment."""
+    python = tmp_path / "env" / "bin" / "python"
+    venv.create(tmp_path / "env", with_pip=False)
+    (libraries,) = {Path(p) for p in (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))}
+    site = subprocess.run(
+        [python, "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    # Only the libraries: the .pth file of the tests' own editable installation is not read through another .pth file.
+    Path(site.stdout.strip(), "libraries.pth").write_text(f"{libraries}\n", encoding="utf-8")
+    source = [request.getfixturevalue("wheel")] if request.param == "wheel" else ["--editable", ROOT]
+    pip = [sys.executable, "-m", "pip", "--python", python, "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "install", "--no-deps", "--no-build-isolation", *source], check=True)
+    return python
 
 
 @pytest.mark.slow
-def test_the_installed_wheel_runs_away_from_the_checkout(wheel: Path, tmp_path: Path):
-    site = tmp_path / "site"
-    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "install", "--no-deps", "--target", site, wheel], check=True)
-    environment = {**os.environ, "PYTHONPATH": str(site)}
+def test_an_installation_runs_beside_the_users_own_hw_sim_and_compiler(installed: Path, tmp_path: Path):
+    project = tmp_path / "project"
+    for name in ("hw", "sim", "compiler"):
+        (project / name).mkdir(parents=True)
+        (project / name / "__init__.py").write_text("MINE = True\n", encoding="utf-8")
+    (project / "script.py").write_text(
+        "import hw, sim, compiler\n"
+        "from intloom.hw.generate import generate_verilog\n"
+        "from intloom.sim.result import RunResult\n"
+        "from intloom import Program, Session, compile\n"
+        "assert hw.MINE and sim.MINE and compiler.MINE\n"
+        "import intloom\n"
+        "print(intloom.__file__)\n",
+        encoding="utf-8",
+    )
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONPATH"}
 
-    def run(*command: str) -> str:
-        done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=True)
+    def run(*command: str | Path) -> str:
+        done = subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=True)
         return done.stdout
 
-    where = run(sys.executable, "-P", "-c", "import hw, compiler, sim, intloom; print(hw.__file__, intloom.__file__)")
-    assert all(Path(w).is_relative_to(site) for w in where.split())
-    assert "Usage" in run(str(site / "bin" / "intloom"), "--help")
-    assert PROJECT["version"] in run(str(site / "bin" / "intloom"), "version")
+    home = Path(run(installed, "script.py").strip())
+    assert home.is_relative_to(tmp_path / "env") or home == ROOT / "intloom" / "__init__.py"
+    assert "Usage" in run(installed.with_name("intloom"), "--help")
+    assert PROJECT["version"] in run(installed.with_name("intloom"), "version")
 
 
 def test_the_lock_file_satisfies_every_range():
@@ -85,7 +119,7 @@ def test_every_dependency_is_bounded_and_has_its_reason():
 def test_suppressions_of_linter_and_type_checker_give_their_reason():
     pattern = re.compile(r"#\s*(?:noqa: ?[A-Z0-9, ]+|type: ignore\[[a-z, -]+\]|noqa|type: ?ignore)(.*)")
     bare = []
-    for package in (*PACKAGES, "tests", "tools", "examples"):
+    for package in (*FOLDERS, "tests", "tools", "examples"):
         for path in sorted((ROOT / package).rglob("*.py")):
             for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
                 found = pattern.search(line)
@@ -105,7 +139,7 @@ def test_every_target_of_the_makefile_is_explained():
 def third_party_imports() -> dict[str, set[str]]:
     """Top-level names that the packages import and that neither Python nor the project has, and the folders that do."""
     found: dict[str, set[str]] = {}
-    for package in PACKAGES:
+    for package in FOLDERS:
         for path in (ROOT / package).rglob("*.py"):
             for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
                 names: list[str] = []
@@ -115,7 +149,7 @@ def third_party_imports() -> dict[str, set[str]]:
                     names = [node.module]
                 for name in names:
                     found.setdefault(name.split(".")[0], set()).add(path.parent.relative_to(ROOT).as_posix())
-    own = {*sys.stdlib_module_names, *PACKAGES}
+    own = {*sys.stdlib_module_names, *FOLDERS}
     return {name: folders for name, folders in found.items() if name not in own}
 
 

@@ -1,7 +1,7 @@
-"""The import arrows of docs/architecture.md, and the linter's banned-import tables made from them.
+"""The import rules of docs/architecture.md, and the linter's banned-import tables derived from them.
 
-`python -m tools.arrows` writes a `ruff.toml` into every part; a test checks that they are fresh and that every import
-follows the arrows.
+`python -m tools.arrows` writes a `ruff.toml` into every part; a test checks that they are up to date and that every
+import follows the rules.
 """
 
 from __future__ import annotations
@@ -9,23 +9,34 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-PACKAGES = ("hw", "compiler", "sim", "intloom")
+PACKAGE = "intloom"
+LINKED = ("hw", "compiler", "sim")
+"""Folders of the repository's top level that are imported as `intloom.hw`, ... through links in `intloom/`."""
 
 ALLOWED: dict[str, tuple[str, ...]] = {
-    "hw.spec": (),
-    "hw": ("hw.spec",),
-    "compiler": ("hw.spec",),
-    "sim": ("hw.spec", "hw.generate", "compiler.ir", "compiler.program", "compiler.custom"),
-    "intloom": PACKAGES,
+    "intloom.common": (),
+    "intloom.hw.spec": ("intloom.common",),
+    "intloom.hw": ("intloom.common", "intloom.hw.spec"),
+    "intloom.compiler": ("intloom.common", "intloom.hw.spec"),
+    "intloom.sim": (
+        "intloom.common",
+        "intloom.hw.spec",
+        "intloom.hw.generate",
+        "intloom.compiler.ir",
+        "intloom.compiler.program",
+        "intloom.compiler.custom",
+    ),
+    "intloom": ("intloom",),
 }
 """What each part may import of the project besides itself."""
 
 FOREIGN: dict[str, tuple[str, ...]] = {
-    "hw.spec": ("amaranth", "cocotb", "numpy", "onnx", "onnxruntime"),
-    "hw": ("cocotb", "onnx", "onnxruntime"),
-    "compiler": ("amaranth", "cocotb"),
+    "intloom.common": ("amaranth", "cocotb", "numpy", "onnx", "onnxruntime"),
+    "intloom.hw.spec": ("amaranth", "cocotb", "numpy", "onnx", "onnxruntime"),
+    "intloom.hw": ("cocotb", "onnx", "onnxruntime"),
+    "intloom.compiler": ("amaranth", "cocotb"),
 }
-"""Outside libraries that a part must do without."""
+"""Third-party libraries that a part must not import."""
 
 
 def inside(name: str, part: str) -> bool:
@@ -38,57 +49,77 @@ def part_of(name: str) -> str:
     return max((p for p in ALLOWED if inside(name, p)), key=len)
 
 
+def folder_of(name: str) -> Path:
+    """The real folder of a package, not the link to it."""
+    parts = name.split(".")
+    return ROOT.joinpath(*(parts[1:] if parts[1:2] and parts[1] in LINKED else parts))
+
+
+def module_name(path: Path) -> str:
+    """The dotted name under which a source file is imported."""
+    parts = path.relative_to(ROOT).with_suffix("").parts
+    prefix = () if parts[0] == PACKAGE else (PACKAGE,)
+    return ".".join([*prefix, *(parts[:-1] if parts[-1] == "__init__" else parts)])
+
+
+def source_files() -> list[Path]:
+    """Every Python file of the package, each once."""
+    return [p for folder in (*LINKED, PACKAGE) for p in sorted((ROOT / folder).rglob("*.py"))]
+
+
 def violations(name: str, imported: set[str]) -> list[str]:
     """Imports that the table does not allow a module."""
     part = part_of(name)
     allowed = (*ALLOWED[part], part)
-    ours = [i for i in imported if i.split(".")[0] in PACKAGES]
-    wrong = [i for i in ours if not any(inside(i, a) for a in allowed)]
+    wrong = [i for i in imported if inside(i, PACKAGE) and not any(inside(i, a) for a in allowed)]
     return sorted(wrong + [i for i in imported if any(inside(i, f) for f in FOREIGN.get(part, ()))])
 
 
 def _children(package: str) -> list[str]:
-    paths = sorted((ROOT / package).iterdir())
-    found = [
-        p
-        for p in paths
-        if (p.suffix == ".py" and p.stem not in ("__init__", "__main__")) or (p / "__init__.py").exists()
-    ]
+    paths = sorted(folder_of(package).iterdir())
+    found = [p for p in paths if (p.suffix == ".py" and p.stem != "__init__") or (p / "__init__.py").exists()]
     return [f"{package}.{p.stem}" for p in found]
+
+
+def _banned_below(package: str, allowed: tuple[str, ...]) -> list[str]:
+    """Modules below `package` that are not allowed, whole packages where possible."""
+    names: list[str] = []
+    for child in _children(package):
+        if any(inside(child, a) for a in allowed):
+            continue
+        if any(inside(a, child) for a in allowed):
+            names += _banned_below(child, allowed)
+        else:
+            names.append(child)
+    return names
 
 
 def banned(part: str) -> list[str]:
     """What a part may not import: whole packages where possible, else their forbidden modules."""
-    allowed = (*ALLOWED[part], part)
-    names: list[str] = []
-    for package in PACKAGES:
-        if not any(inside(a, package) for a in allowed):
-            names.append(package)
-        elif not inside(package, part) and package not in allowed:
-            names += [c for c in _children(package) if not any(inside(c, a) for a in allowed)]
-    return names
+    return _banned_below(PACKAGE, (*ALLOWED[part], part))
 
 
 def ruff_settings(part: str) -> str:
     """The text of the part's `ruff.toml`."""
-    allowed = ", ".join(ALLOWED[part]) or "nothing of the project"
+    allowed = ", ".join(ALLOWED[part]) or "nothing else of the project"
+    depth = len(folder_of(part).relative_to(ROOT).parts)
     lines = [
         "# Written by `make generated` from tools/arrows.py: do not edit.",
-        f'extend = "{"../" * len(part.split("."))}pyproject.toml"',
+        f'extend = "{"../" * depth}pyproject.toml"',
         "",
         "[lint.flake8-tidy-imports.banned-api]",
         *(f'"{name}".msg = "{part} may import {allowed}"' for name in banned(part)),
-        *(f'"{name}".msg = "{part} must do without {name}"' for name in FOREIGN.get(part, ())),
+        *(f'"{name}".msg = "{part} must not import {name}"' for name in FOREIGN.get(part, ())),
     ]
     return "\n".join(lines) + "\n"
 
 
 def settings_path(part: str) -> Path:
-    """Where the part's linter settings stand."""
-    return ROOT.joinpath(*part.split("."), "ruff.toml")
+    """The part's linter settings file."""
+    return folder_of(part) / "ruff.toml"
 
 
-LINTED = tuple(p for p in ALLOWED if p != "intloom")
+LINTED = tuple(p for p in ALLOWED if p != PACKAGE)
 """Parts that may not import everything."""
 
 

@@ -15,12 +15,12 @@ from pathlib import Path
 from typing import Any
 
 import intloom
-from hw.spec.params import preset
 from intloom.files import write_text
 from intloom.flow.networks import quantized_network
 from intloom.flow.running import USUAL_MEMORY, RtlOptions
+from intloom.hw.spec.params import preset
 from intloom.images import seeded_input
-from sim.rtl.job import MemorySettings
+from intloom.sim.rtl.job import MemorySettings
 
 ROOT = Path(__file__).parents[1]
 README, PICTURE = ROOT / "README.md", ROOT / "docs/assets/report.png"

@@ -15,12 +15,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from compiler.program.footprint import Access, Memory, footprint
-from compiler.program.hazards import NOTHING, AccessTracker, Counts, Order, waits_of
-from compiler.program.memory import instruction_words
-from compiler.program.program import Program, Role
-from hw.spec.errors import ProgramError
-from hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Unit, disassemble
+from intloom.common.errors import ProgramError
+from intloom.compiler.program.footprint import Access, Memory, footprint
+from intloom.compiler.program.hazards import NOTHING, AccessTracker, Counts, Order, waits_of
+from intloom.compiler.program.memory import instruction_words
+from intloom.compiler.program.program import Program, Role
+from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Unit, disassemble
 
 
 def describe(program: Program, index: int) -> str:

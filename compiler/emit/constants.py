@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Affine
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.params import HardwareParams
 
 
 class ConstantImage:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler.program.footprint import footprint
-from compiler.program.hazards import NOTHING, AccessTracker, Order
-from compiler.program.program import Provenance
-from hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, make
-from hw.spec.params import HardwareParams
+from intloom.compiler.program.footprint import footprint
+from intloom.compiler.program.hazards import NOTHING, AccessTracker, Order
+from intloom.compiler.program.program import Provenance
+from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, make
+from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass

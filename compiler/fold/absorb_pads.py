@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ..ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Tensor
-from .passes import Pass
-from .spatial import IDENTITY
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.fold.spatial import IDENTITY
+from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Tensor
 
 
 def absorb_pads(graph: IntGraph) -> IntGraph:

@@ -6,20 +6,19 @@ import contextlib
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError
-
-from ..custom import find
-from ..importer import STANDARD, Model, OnnxNode
-from ..ir import IntGraph
-from . import lower  # noqa: F401  # importing the lowerings registers them
-from .bytewise import ELEMENTWISE
-from .lower.channelwise import is_channelwise
-from .lower.custom import lower_custom
-from .lower.elementwise import is_bytewise
-from .lowering import Lowering, Refusal, Verdict, as_image, rules
-from .qparams import DEQUANTIZE, read_qparams
-from .units import Unit, find_units
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.custom import find
+from intloom.compiler.fold import lower  # noqa: F401  # importing the lowerings registers them
+from intloom.compiler.fold.bytewise import ELEMENTWISE
+from intloom.compiler.fold.lower.channelwise import is_channelwise
+from intloom.compiler.fold.lower.custom import lower_custom
+from intloom.compiler.fold.lower.elementwise import is_bytewise
+from intloom.compiler.fold.lowering import Lowering, Refusal, Verdict, as_image, rules
+from intloom.compiler.fold.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.units import Unit, find_units
+from intloom.compiler.importer import STANDARD, Model, OnnxNode
+from intloom.compiler.ir import IntGraph
+from intloom.hw.spec.arith import Match
 
 _DIVIDING = frozenset({"LayerNormalization", "InstanceNormalization", "LpNormalization"})
 _ADVICE = "let it run on the host, or replace it by supported operators"

@@ -8,15 +8,14 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Match
-
-from ..importer import Model, OnnxNode, cut
-from ..importer.model import ValueType
-from .kernels import framed
-from .lowering import Lowering, Refusal
-from .oracle import evaluate, every_byte, internal, stored
-from .qparams import DEQUANTIZE, read_qparams
-from .units import Unit
+from intloom.compiler.fold.kernels import framed
+from intloom.compiler.fold.lowering import Lowering, Refusal
+from intloom.compiler.fold.oracle import evaluate, every_byte, internal, stored
+from intloom.compiler.fold.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import Model, OnnxNode, cut
+from intloom.compiler.importer.model import ValueType
+from intloom.hw.spec.arith import Match
 
 # fmt: off
 ELEMENTWISE = frozenset({

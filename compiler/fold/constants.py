@@ -7,9 +7,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from ..importer import STANDARD, Constant, Model, OnnxNode
-from .passes import Pass
-from .qparams import QUANTIZE, quantize, read_qparams
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.fold.qparams import QUANTIZE, quantize, read_qparams
+from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode
 
 _KINDS = {"int8": np.int8, "uint8": np.uint8, "int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
 

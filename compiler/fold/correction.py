@@ -15,11 +15,10 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Affine
-
-from ..ir import Add, Mul, Tensor
-from .lowering import Lowering, Refusal, Verdict
-from .units import Unit
+from intloom.compiler.fold.lowering import Lowering, Refusal, Verdict
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.ir import Add, Mul, Tensor
+from intloom.hw.spec.arith import Affine
 
 _MARK = 100
 _MOST_PAIRS = 90

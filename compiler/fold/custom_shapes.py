@@ -5,10 +5,10 @@ Requires `constants`. Ensures `custom_shapes`: a registered operation's result h
 
 from __future__ import annotations
 
-from ..custom import AttributeValue, find
-from ..importer import Model, OnnxNode, ValueType, infer
-from .passes import Pass
-from .qparams import DEQUANTIZE
+from intloom.compiler.custom import AttributeValue, find
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.fold.qparams import DEQUANTIZE
+from intloom.compiler.importer import Model, OnnxNode, ValueType, infer
 
 
 def plain_attributes(node: OnnxNode) -> dict[str, AttributeValue]:

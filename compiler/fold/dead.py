@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir import IntGraph
-from .passes import Pass
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.ir import IntGraph
 
 
 def remove_dead(graph: IntGraph) -> IntGraph:

@@ -15,11 +15,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
-
-from ..ir import Add, AvgPool, Mul, Table, Tensor
-from .law import Points, Wanted, apply
-from .lowering import Lowering
+from intloom.compiler.fold.law import Points, Wanted, apply
+from intloom.compiler.fold.lowering import Lowering
+from intloom.compiler.ir import Add, AvgPool, Mul, Table, Tensor
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 _SHIFT = 26
 _WINDOWS = (2.0**-16, 2.0**-13, 2.0**-11)

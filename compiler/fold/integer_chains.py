@@ -14,9 +14,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from ..importer import Array, Constant, Model, OnnxNode, infer
-from .passes import Pass
-from .qparams import DEQUANTIZE, QUANTIZE, read_qparams
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE, read_qparams
+from intloom.compiler.importer import Array, Constant, Model, OnnxNode, infer
 
 _TWINS = {"ConvInteger": "Conv", "MatMulInteger": "Gemm"}
 _FLOAT = 1

@@ -12,12 +12,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from ..importer import Array, Model, OnnxNode
-from ..importer.model import ValueType
-from .lowering import Lowering
-from .oracle import Bytes, internal, stored
-from .qparams import DEQUANTIZE, QUANTIZE, QParams, dequantize, quantize, read_qparams
-from .units import Unit
+from intloom.compiler.fold.lowering import Lowering
+from intloom.compiler.fold.oracle import Bytes, internal, stored
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE, QParams, dequantize, quantize, read_qparams
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import Array, Model, OnnxNode
+from intloom.compiler.importer.model import ValueType
 
 
 @dataclass(frozen=True, eq=False)

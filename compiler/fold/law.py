@@ -22,7 +22,7 @@ from math import floor, gcd
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 Points = NDArray[np.int64]
 Reals = NDArray[np.float64]
@@ -65,7 +65,7 @@ class Wanted:
 
 
 def apply(x1: Points, x2: Points, law: Affine) -> Points:
-    """The law of `hw.spec.arith.affine` for whole arrays."""
+    """The law of `intloom.hw.spec.arith.affine` for whole arrays."""
     total = x1 * law.m1 + x2 * law.m2 + law.c
     if law.shift:
         half = 1 << (law.shift - 1)

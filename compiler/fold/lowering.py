@@ -9,14 +9,13 @@ from enum import StrEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError
-
-from ..importer import Model, OnnxNode
-from ..ir import Node, Table, Tensor
-from .oracle import every_byte
-from .qparams import DEQUANTIZE, QParams, read_qparams
-from .units import Unit
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.fold.oracle import every_byte
+from intloom.compiler.fold.qparams import DEQUANTIZE, QParams, read_qparams
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.ir import Node, Table, Tensor
+from intloom.hw.spec.arith import Match
 
 Shape4 = tuple[int, int, int, int]
 

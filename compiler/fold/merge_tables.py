@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..ir import Add, AvgPool, Conv, IntGraph, Mul, Node, Table
-from .passes import Pass
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.ir import Add, AvgPool, Conv, IntGraph, Mul, Node, Table
 
 
 def merge_tables(graph: IntGraph) -> IntGraph:

@@ -16,9 +16,9 @@ from dataclasses import replace
 
 import numpy as np
 
-from ..importer import STANDARD, Model, OnnxNode, ValueType
-from .passes import Pass
-from .qparams import DEQUANTIZE, QUANTIZE, dequantize, quantize, read_qparams
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE, dequantize, quantize, read_qparams
+from intloom.compiler.importer import STANDARD, Model, OnnxNode, ValueType
 
 # fmt: off
 MOVES = frozenset({

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from ..ir import Node, Tensor
-from .bytewise import requant_table
-from .lowering import Lowering, Operand, Verdict, unit_name
-from .units import Unit
+from intloom.compiler.fold.bytewise import requant_table
+from intloom.compiler.fold.lowering import Lowering, Operand, Verdict, unit_name
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.ir import Node, Tensor
 
 
 def finish_move(low: Lowering, unit: Unit, x: Operand, leaf: str, node: Node, verdict: Verdict) -> None:

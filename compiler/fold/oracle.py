@@ -11,11 +11,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError
-
-from ..importer import Array, Model, to_bytes
-from ..reference import open_session
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.importer import Array, Model, to_bytes
+from intloom.compiler.reference import open_session
+from intloom.hw.spec.arith import Match
 
 Bytes = NDArray[np.int8]
 

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hw.spec.errors import ModelError
-
-from ..importer import OnnxNode
-from ..ir import Tensor
-from ..ir.ops import Pads, Pair
-from .lowering import Refusal
+from intloom.common.errors import ModelError
+from intloom.compiler.fold.lowering import Refusal
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Tensor
+from intloom.compiler.ir.ops import Pads, Pair
 
 
 @dataclass(frozen=True)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
-from hw.spec.errors import IntloomError, ModelError, UsageError
+from intloom.common.errors import IntloomError, ModelError, UsageError
 
 Graph = TypeVar("Graph")
 

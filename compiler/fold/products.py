@@ -7,14 +7,14 @@ from dataclasses import fields
 import numpy as np
 from numpy.typing import NDArray
 
-from ..ir import Conv, ConvTranspose
-from ..ir.ops import Pair
-from .bytewise import clamp_table
-from .lowering import Lowering, Operand, Verdict, unit_name
-from .oracle import every_byte
-from .padding import Window
-from .units import Unit
-from .weights import MOST_ABOVE, Weights, array_constants, read_bias
+from intloom.compiler.fold.bytewise import clamp_table
+from intloom.compiler.fold.lowering import Lowering, Operand, Verdict, unit_name
+from intloom.compiler.fold.oracle import every_byte
+from intloom.compiler.fold.padding import Window
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.fold.weights import MOST_ABOVE, Weights, array_constants, read_bias
+from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.ir.ops import Pair
 
 
 def finish_product(

@@ -15,10 +15,10 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from ..importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType, infer
-from .movement import is_move, pad_value
-from .passes import Pass
-from .qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.fold.movement import is_move, pad_value
+from intloom.compiler.fold.passes import Pass
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType, infer
 
 Parameters = tuple[str, str]
 """Names of a scale and a zero point."""

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.errors import ModelError, UnsupportedError
-
-from ..importer import Array, Model, OnnxNode
-from ..importer.model import INTEGER_RANGES, NUMBERED_TYPES
+from intloom.common.errors import ModelError, UnsupportedError
+from intloom.compiler.importer import Array, Model, OnnxNode
+from intloom.compiler.importer.model import INTEGER_RANGES, NUMBERED_TYPES
 
 QUANTIZE = "QuantizeLinear"
 DEQUANTIZE = "DequantizeLinear"

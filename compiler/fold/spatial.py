@@ -11,11 +11,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from hw.spec.arith import Affine, scale_from_float
-
-from ..ir import Add, AvgPool, Conv, MaxPool, Node, Resize, Tensor
-from ..ir.ops import Pads
-from .lowering import Lowering, Refusal
+from intloom.compiler.fold.lowering import Lowering, Refusal
+from intloom.compiler.ir import Add, AvgPool, Conv, MaxPool, Node, Resize, Tensor
+from intloom.compiler.ir.ops import Pads
+from intloom.hw.spec.arith import Affine, scale_from_float
 
 IDENTITY = Affine(1, 0, 0, 0)
 SUM = Affine(1, 1, 0, 0)

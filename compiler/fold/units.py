@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from ..importer import Model, OnnxNode
-from .qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.importer import Model, OnnxNode
 
 CLAMPS = frozenset({"Relu", "Clip"})
 """Monotone operators that only cut values off: they commute with rounding, so they may follow a requantiser."""

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
-from hw.spec.errors import EncodingError, ModelError
-
-from ..importer import Model
-from ..ir import Tensor
-from .lowering import Refusal
-from .qparams import DEQUANTIZE, QParams, read_qparams
+from intloom.common.errors import EncodingError, ModelError
+from intloom.compiler.fold.lowering import Refusal
+from intloom.compiler.fold.qparams import DEQUANTIZE, QParams, read_qparams
+from intloom.compiler.importer import Model
+from intloom.compiler.ir import Tensor
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
 
 INT32_MAX = (1 << 31) - 1
 _FAR = 1 << 40

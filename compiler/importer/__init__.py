@@ -1,9 +1,9 @@
 """The importer: the only package that touches ONNX protobufs."""
 
-from .emit import cut, to_bytes
-from .load import from_proto, load_model
-from .model import MICROSOFT, STANDARD, Array, Constant, Model, OnnxNode, Opaque, ValueType
-from .reinfer import infer
+from intloom.compiler.importer.emit import cut, to_bytes
+from intloom.compiler.importer.load import from_proto, load_model
+from intloom.compiler.importer.model import MICROSOFT, STANDARD, Array, Constant, Model, OnnxNode, Opaque, ValueType
+from intloom.compiler.importer.reinfer import infer
 
 __all__ = [
     "MICROSOFT",

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from hw.spec.errors import ModelError
-
-from .model import Model
+from intloom.common.errors import ModelError
+from intloom.compiler.importer.model import Model
 
 
 def check_model(model: Model) -> None:

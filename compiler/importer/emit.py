@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 from onnx import helper, numpy_helper
 
-from .model import Attribute, Constant, Model, OnnxNode, Opaque, ValueType
+from intloom.compiler.importer.model import Attribute, Constant, Model, OnnxNode, Opaque, ValueType
 
 _SMALL_INTEGERS = {"int4", "uint4", "int2", "uint2"}
 NEWEST_IR = 10

@@ -13,11 +13,10 @@ import onnx.inliner
 from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
-from hw.spec.errors import FileFormatError, ModelError, UnsupportedError, UsageError
-
-from .model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
-from .order import check_order
-from .shapes import infer_shapes
+from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
+from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
+from intloom.compiler.importer.order import check_order
+from intloom.compiler.importer.shapes import infer_shapes
 
 OLDEST_OPSET = 10
 NEWEST_OPSET = 25

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.errors import ModelError
+from intloom.common.errors import ModelError
 
 Array = NDArray[Any]
 

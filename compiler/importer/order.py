@@ -6,7 +6,7 @@ from collections import Counter
 
 import onnx
 
-from hw.spec.errors import ModelError
+from intloom.common.errors import ModelError
 
 
 def check_order(graph: onnx.GraphProto) -> None:

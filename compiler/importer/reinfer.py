@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from .emit import to_proto
-from .load import from_proto
-from .model import Model
+from intloom.compiler.importer.emit import to_proto
+from intloom.compiler.importer.load import from_proto
+from intloom.compiler.importer.model import Model
 
 
 def infer(model: Model) -> Model:

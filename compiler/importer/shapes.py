@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import onnx
 
-from hw.spec.errors import ModelError
+from intloom.common.errors import ModelError
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:

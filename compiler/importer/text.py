@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .model import Attribute, Constant, Model, Opaque
+from intloom.compiler.importer.model import Attribute, Constant, Model, Opaque
 
 
 def model_text(model: Model) -> str:

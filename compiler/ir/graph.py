@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from .ops import Conv, ConvTranspose, Node
+from intloom.compiler.ir.ops import Conv, ConvTranspose, Node
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Tensor:
 
 @dataclass(frozen=True, eq=False)
 class IntGraph:
-    """An immutable graph of integer operations; `compiler.ir.verify` checks every rule that it must obey."""
+    """An immutable graph of integer operations; `intloom.compiler.ir.verify` checks every rule that it must obey."""
 
     name: str
     tensors: Mapping[str, Tensor]

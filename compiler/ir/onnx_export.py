@@ -11,13 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Affine
-from hw.spec.errors import UnsupportedError
-
-from ..importer import Constant, Model, OnnxNode, ValueType, to_bytes
-from ..importer.model import Attribute
-from .graph import IntGraph
-from .ops import Add, AvgPool, Concat, Conv, ConvTranspose, MaxPool, Mul, Node, Resize, Slice, Table
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType, to_bytes
+from intloom.compiler.importer.model import Attribute
+from intloom.compiler.ir.graph import IntGraph
+from intloom.compiler.ir.ops import Add, AvgPool, Concat, Conv, ConvTranspose, MaxPool, Mul, Node, Resize, Slice, Table
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Affine
 
 _OPSET = 17
 _PART = 16

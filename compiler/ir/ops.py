@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Affine
+from intloom.hw.spec.arith import Affine
 
 Pair = tuple[int, int]
 Pads = tuple[int, int, int, int]

@@ -11,14 +11,13 @@ from typing import Any
 
 import numpy as np
 
-from compiler.program.writing import write_text
-from hw.spec.arith import Affine
-from hw.spec.errors import FileFormatError, IntloomError
-
-from . import ops
-from .graph import IntGraph, Tensor
-from .ops import Node
-from .verify import verify
+from intloom.common.atomic_write import write_text
+from intloom.common.errors import FileFormatError, IntloomError
+from intloom.compiler.ir import ops
+from intloom.compiler.ir.graph import IntGraph, Tensor
+from intloom.compiler.ir.ops import Node
+from intloom.compiler.ir.verify import verify
+from intloom.hw.spec.arith import Affine
 
 FORMAT = "intloom-graph"
 VERSION = 1

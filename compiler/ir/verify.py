@@ -7,11 +7,23 @@ from typing import Any
 
 import numpy as np
 
-from hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT, Affine
-from hw.spec.errors import ModelError
-
-from .graph import IntGraph, Tensor
-from .ops import Add, AvgPool, Concat, Conv, ConvTranspose, Custom, MaxPool, Mul, Node, Resize, Slice, Table
+from intloom.common.errors import ModelError
+from intloom.compiler.ir.graph import IntGraph, Tensor
+from intloom.compiler.ir.ops import (
+    Add,
+    AvgPool,
+    Concat,
+    Conv,
+    ConvTranspose,
+    Custom,
+    MaxPool,
+    Mul,
+    Node,
+    Resize,
+    Slice,
+    Table,
+)
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT, Affine
 
 TABLE_BYTES = 256
 Shape = tuple[int, int, int, int]

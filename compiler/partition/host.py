@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from ..fold.lowering import Lowering
-from ..fold.qparams import DEQUANTIZE, QUANTIZE
-from ..importer import Model, OnnxNode, cut
-from ..ir import IntGraph
+from intloom.compiler.fold.lowering import Lowering
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.importer import Model, OnnxNode, cut
+from intloom.compiler.ir import IntGraph
 
 
 def entry_source(low: Lowering, stored: str) -> str:

@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import prod
 
-from ..fold.lowering import Lowering, Verdict
-from ..ir import IntGraph
-from ..ir.graph import macs
-from .host import before
+from intloom.compiler.fold.lowering import Lowering, Verdict
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.ir.graph import macs
+from intloom.compiler.partition.host import before
 
 PRODUCTS_A_BYTE = 16
 """A region behind the host is worth the way if it multiplies so often for each byte that enters or leaves it."""

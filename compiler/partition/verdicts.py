@@ -7,10 +7,10 @@ from functools import cache
 
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
-from ..fold.lowering import Lowering, Verdict
-from ..fold.qparams import DEQUANTIZE, QUANTIZE
-from ..importer import Model
-from .host import before
+from intloom.compiler.fold.lowering import Lowering, Verdict
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.importer import Model
+from intloom.compiler.partition.host import before
 
 
 @dataclass(frozen=True)

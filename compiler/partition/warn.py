@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from ..fold.lowering import Lowering
-from ..fold.qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
-from ..importer import Model, OnnxNode
-from ..ir import Conv
+from intloom.compiler.fold.lowering import Lowering
+from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
+from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.ir import Conv
 
 _FEW_LEVELS = 8
 _ROUND_MANTISSA_BITS = 4

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from hw.spec.isa import Instruction, Kind, TableUse
-from hw.spec.params import TABLE_BYTES, HardwareParams
-
-from .footprint import conv_tiles
+from intloom.compiler.program.footprint import conv_tiles
+from intloom.hw.spec.isa import Instruction, Kind, TableUse
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 FIRST_FETCH = 41
 """Cycles from the start command to the first instruction's start, without the memory's latency."""

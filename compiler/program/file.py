@@ -20,13 +20,12 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from hw.spec.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
-from hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
-from hw.spec.params import HardwareParams, from_dict
-
-from .memory import encode_all
-from .program import Layer, Layout, Place, Program, Provenance, Role
-from .writing import write_bytes
+from intloom.common.atomic_write import write_bytes
+from intloom.common.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
+from intloom.compiler.program.memory import encode_all
+from intloom.compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
+from intloom.hw.spec.params import HardwareParams, from_dict
 
 MAGIC = b"INTLOOM\0"
 FORMAT_VERSION = 2

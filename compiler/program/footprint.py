@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from hw.spec.isa import SCRATCH_BITS, Instruction, Kind, TableUse, Target
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, Kind, TableUse, Target
+from intloom.hw.spec.params import HardwareParams
 
 ADDRESS_SPACE = 1 << SCRATCH_BITS
 """Local addresses are computed modulo this."""

@@ -11,14 +11,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
-from hw.spec.params import HardwareParams
-
-from .cost import CONSTANTS_LEAD, FIRST_FETCH, MAC_PAUSE, MAC_START, START, Cost, instruction_cost
-from .hazards import waits_of
-from .port import MemoryPort, MemoryTiming
-from .program import Provenance
-from .spans import layer_spans
+from intloom.compiler.program.cost import (
+    CONSTANTS_LEAD,
+    FIRST_FETCH,
+    MAC_PAUSE,
+    MAC_START,
+    START,
+    Cost,
+    instruction_cost,
+)
+from intloom.compiler.program.hazards import waits_of
+from intloom.compiler.program.port import MemoryPort, MemoryTiming
+from intloom.compiler.program.program import Provenance
+from intloom.compiler.program.spans import layer_spans
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
+from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass(frozen=True)

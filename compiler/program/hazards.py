@@ -17,11 +17,10 @@ from collections.abc import Iterable, Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.errors import ProgramError
-from hw.spec.isa import QUEUED_UNITS, Instruction, Unit
-from hw.spec.params import HardwareParams
-
-from .footprint import Access, Memory
+from intloom.common.errors import ProgramError
+from intloom.compiler.program.footprint import Access, Memory
+from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Unit
+from intloom.hw.spec.params import HardwareParams
 
 Counts = tuple[int, int, int, int]
 """For each queued unit, how many of its instructions have finished."""

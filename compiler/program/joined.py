@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from .program import Layer, Place, Program, Provenance, Role
+from intloom.compiler.program.program import Layer, Place, Program, Provenance, Role
 
 
 def joined(programs: Sequence[Program]) -> Program:

@@ -7,11 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.errors import UsageError
-from hw.spec.isa import INSTRUCTION_BYTES, encode
-from hw.spec.params import HardwareParams
-
-from .program import Layout, Place, Program, Role
+from intloom.common.errors import UsageError
+from intloom.compiler.program.program import Layout, Place, Program, Role
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, encode
+from intloom.hw.spec.params import HardwareParams
 
 PIXEL_CHANNELS = 4
 """Channels of a pixel in the `pixels4` layout."""

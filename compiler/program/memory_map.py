@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from hw.spec.isa import Kind, Target
-
-from .footprint import Access, Memory, footprint
-from .memory import instruction_words
-from .program import Program, Role
+from intloom.compiler.program.footprint import Access, Memory, footprint
+from intloom.compiler.program.memory import instruction_words
+from intloom.compiler.program.program import Program, Role
+from intloom.hw.spec.isa import Kind, Target
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from collections import deque
 from dataclasses import dataclass
 from math import ceil, inf
 
-from hw.spec.isa import Instruction, Target, Unit
-from hw.spec.params import HardwareParams
-
-from .cost import LOAD_LATENCY, RUN_CYCLES, STORE_LATENCY, move_bursts, move_words
+from intloom.compiler.program.cost import LOAD_LATENCY, RUN_CYCLES, STORE_LATENCY, move_bursts, move_words
+from intloom.hw.spec.isa import Instruction, Target, Unit
+from intloom.hw.spec.params import HardwareParams
 
 WAITING_BURSTS = 2
 """Bursts that a move may have in registers while as many as the bus allows are under way."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hw.spec.isa import Instruction
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.isa import Instruction
+from intloom.hw.spec.params import HardwareParams
 
 
 class Layout(StrEnum):

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from hw.spec.isa import Instruction, Unit
-
-from .program import Provenance
+from intloom.compiler.program.program import Provenance
+from intloom.hw.spec.isa import Instruction, Unit
 
 Times = Sequence[Sequence[int]]
 """For each queued unit the cycles at which its instructions started, or were done, in order."""

@@ -1,5 +1,5 @@
 """Scheduling: from an integer graph to a program."""
 
-from .compile import compile_graph
+from intloom.compiler.schedule.compile import compile_graph
 
 __all__ = ["compile_graph"]

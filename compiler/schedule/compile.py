@@ -5,23 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from compiler.emit.constants import ConstantImage
-from compiler.emit.emitter import Emitter
-from compiler.ir import IntGraph
-from compiler.program.forecast import forecast
-from compiler.program.memory import instruction_words
-from compiler.program.program import Layer, Place, Program, Role
-from hw.spec.isa import Kind
-from hw.spec.params import HardwareParams
-
-from .alloc import first_fit
-from .driver import Driver
-from .geometry import Buffer
-from .interleave import interleave
-from .lower import Lowering
-from .stage import Stage
-from .tasks import Task, make_tasks
-from .tiling import Space, choose_tiling, require_weight_memory, too_large
+from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.emit.emitter import Emitter
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.memory import instruction_words
+from intloom.compiler.program.program import Layer, Place, Program, Role
+from intloom.compiler.schedule.alloc import first_fit
+from intloom.compiler.schedule.driver import Driver
+from intloom.compiler.schedule.geometry import Buffer
+from intloom.compiler.schedule.interleave import interleave
+from intloom.compiler.schedule.lower import Lowering
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.tasks import Task, make_tasks
+from intloom.compiler.schedule.tiling import Space, choose_tiling, require_weight_memory, too_large
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import HardwareParams
 
 Progress = Callable[[int, int], None]
 """Called with tasks emitted and tasks in all."""

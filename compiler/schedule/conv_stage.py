@@ -8,16 +8,15 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
-from compiler.ir import Conv, ConvTranspose
-from compiler.program.footprint import ADDRESS_SPACE, conv_weight_words
-from compiler.program.program import Layout
-from hw.spec.arith import Affine
-from hw.spec.isa import Kind, TableUse
-
-from .convolution import Geometry, InputRun, Weights, block_tiles, dense_tiles, input_runs
-from .geometry import Rect, Tile, window_rect
-from .stage import Chunk, Stage, TileContext
+from intloom.compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
+from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.program.footprint import ADDRESS_SPACE, conv_weight_words
+from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule.convolution import Geometry, InputRun, Weights, block_tiles, dense_tiles, input_runs
+from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
+from intloom.compiler.schedule.stage import Chunk, Stage, TileContext
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.isa import Kind, TableUse
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.memory import PIXEL_CHANNELS
-from hw.spec.params import HardwareParams
+from intloom.compiler.program.memory import PIXEL_CHANNELS
+from intloom.hw.spec.params import HardwareParams
 
 Weights = NDArray[np.int8]
 """[plane, out channel, in channel of the group, kernel row, kernel column]."""

@@ -5,12 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from hw.spec.isa import Kind
-
-from .geometry import Rect, Tile, View
+from intloom.compiler.schedule.geometry import Rect, Tile, View
+from intloom.hw.spec.isa import Kind
 
 if TYPE_CHECKING:
-    from .stage import TileContext
+    from intloom.compiler.schedule.stage import TileContext
 
 
 @dataclass(frozen=True)

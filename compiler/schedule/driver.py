@@ -10,16 +10,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from compiler.emit.emitter import Emitter
-from compiler.program.footprint import Memory
-from compiler.program.program import Provenance
-from hw.spec.errors import CapacityError
-from hw.spec.isa import Kind
-
-from .geometry import Tile
-from .local import LocalStore, ScratchStore, WeightStore
-from .stage import HeldTables, TileContext
-from .tasks import Need, Region, Task, load_fields, tile_of
+from intloom.common.errors import CapacityError
+from intloom.compiler.emit.emitter import Emitter
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.program import Provenance
+from intloom.compiler.schedule.geometry import Tile
+from intloom.compiler.schedule.local import LocalStore, ScratchStore, WeightStore
+from intloom.compiler.schedule.stage import HeldTables, TileContext
+from intloom.compiler.schedule.tasks import Need, Region, Task, load_fields, tile_of
+from intloom.hw.spec.isa import Kind
 
 LOOKAHEAD = 4
 """Tasks whose loads may be under way before the current one's work."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from compiler.program.footprint import ADDRESS_SPACE
-from compiler.program.memory import channel_blocks, row_words
-from compiler.program.program import Layout
-from hw.spec.params import HardwareParams
+from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.compiler.program.memory import channel_blocks, row_words
+from intloom.compiler.program.program import Layout
+from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass(frozen=True)

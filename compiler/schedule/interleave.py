@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from .tasks import Region, Task
-from .vector_stages import VectorStage
+from intloom.compiler.schedule.tasks import Region, Task
+from intloom.compiler.schedule.vector_stages import VectorStage
 
 LAG = 2
 """Tasks from the one that writes a vector task's input to that task, so that the load need not wait for the store."""

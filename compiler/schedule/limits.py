@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from compiler.ir import Add, AvgPool, Concat, Conv, Custom, IntGraph, MaxPool, Mul, Node, Resize, Slice, Table
-from hw.spec.errors import UnsupportedError
-from hw.spec.isa import BY_KIND, Kind
-from hw.spec.params import HardwareParams
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.ir import Add, AvgPool, Concat, Conv, Custom, IntGraph, MaxPool, Mul, Node, Resize, Slice, Table
+from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.params import HardwareParams
 
 _KNOWN = (Add, AvgPool, Concat, Conv, MaxPool, Mul, Resize, Slice, Table)
 _WINDOW_SUM_BITS = 17

@@ -6,10 +6,9 @@ from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 
-from compiler.program.footprint import Memory
-
-from .alloc import RingAllocator, RotatingAllocator
-from .tasks import Need, Task
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.schedule.alloc import RingAllocator, RotatingAllocator
+from intloom.compiler.schedule.tasks import Need, Task
 
 Load = Callable[[Task, Need, int, int, int], None]
 """Emits the load of a need: task, need, first word to load, words, where the first goes."""

@@ -12,22 +12,34 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from compiler.emit.constants import ConstantImage
-from compiler.ir import Add, AvgPool, Concat, Conv, ConvTranspose, IntGraph, MaxPool, Mul, Node, Resize, Slice, Table
-from compiler.ir.graph import macs
-from compiler.program.program import Layout
-from hw.spec.arith import Affine
-from hw.spec.isa import BY_KIND, Kind
-from hw.spec.params import HardwareParams
-
-from .conv_stage import ConvStage
-from .convolution import Geometry, Weights, packed_kernel, transposed_passes
-from .copying import Copy
-from .geometry import View
-from .limits import check_node, check_sizes
-from .placement import Placement, node_input
-from .stage import Origin, Stage
-from .vector_stages import GatherStage, PairStage, PassStage, PoolStage
+from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.ir import (
+    Add,
+    AvgPool,
+    Concat,
+    Conv,
+    ConvTranspose,
+    IntGraph,
+    MaxPool,
+    Mul,
+    Node,
+    Resize,
+    Slice,
+    Table,
+)
+from intloom.compiler.ir.graph import macs
+from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.convolution import Geometry, Weights, packed_kernel, transposed_passes
+from intloom.compiler.schedule.copying import Copy
+from intloom.compiler.schedule.geometry import View
+from intloom.compiler.schedule.limits import check_node, check_sizes
+from intloom.compiler.schedule.placement import Placement, node_input
+from intloom.compiler.schedule.stage import Origin, Stage
+from intloom.compiler.schedule.vector_stages import GatherStage, PairStage, PassStage, PoolStage
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.params import HardwareParams
 
 _LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
 

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from compiler.ir import Concat, Conv, ConvTranspose, IntGraph, Node, Slice
-from compiler.program.memory import PIXEL_CHANNELS
-from compiler.program.program import Layout
-from hw.spec.params import HardwareParams
-
-from .geometry import Buffer, View
+from intloom.compiler.ir import Concat, Conv, ConvTranspose, IntGraph, Node, Slice
+from intloom.compiler.program.memory import PIXEL_CHANNELS
+from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule.geometry import Buffer, View
+from intloom.hw.spec.params import HardwareParams
 
 LARGEST_KERNEL = 15
 

@@ -6,13 +6,12 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from compiler.emit.emitter import Emitter
-from compiler.program.program import Provenance
-from hw.spec.isa import Kind
-from hw.spec.params import HardwareParams
-
-from .copying import Copy, emit_copy
-from .geometry import Rect, Tile, View, clip
+from intloom.compiler.emit.emitter import Emitter
+from intloom.compiler.program.program import Provenance
+from intloom.compiler.schedule.copying import Copy, emit_copy
+from intloom.compiler.schedule.geometry import Rect, Tile, View, clip
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass(frozen=True)

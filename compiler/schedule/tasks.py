@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 
-from compiler.emit.constants import ConstantImage
-from compiler.program.footprint import Memory
-from hw.spec.isa import Target
-
-from .conv_stage import ConvStage
-from .geometry import Buffer, Rect, Tile
-from .stage import Chunk, Stage
-from .tiling import GUARD_WORDS, Tiling, operand_words, tile_rects, work_words
+from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.geometry import Buffer, Rect, Tile
+from intloom.compiler.schedule.stage import Chunk, Stage
+from intloom.compiler.schedule.tiling import GUARD_WORDS, Tiling, operand_words, tile_rects, work_words
+from intloom.hw.spec.isa import Target
 
 
 @dataclass(frozen=True)

@@ -11,12 +11,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
-from hw.spec.errors import CapacityError
-from hw.spec.params import TABLE_BYTES
-
-from .conv_stage import ConvStage
-from .geometry import Rect
-from .stage import Chunk, Stage
+from intloom.common.errors import CapacityError
+from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.geometry import Rect
+from intloom.compiler.schedule.stage import Chunk, Stage
+from intloom.hw.spec.params import TABLE_BYTES
 
 GUARD_WORDS = 1
 """Words around a packed input, since the array looks at a neighbour word as well."""

@@ -6,12 +6,11 @@ from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from compiler.ir import Add, AvgPool, MaxPool, Mul
-from hw.spec.isa import Kind
-
-from .copying import emit_move
-from .geometry import Rect, Tile, window_rect
-from .stage import Chunk, Stage, TileContext
+from intloom.compiler.ir import Add, AvgPool, MaxPool, Mul
+from intloom.compiler.schedule.copying import emit_move
+from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
+from intloom.compiler.schedule.stage import Chunk, Stage, TileContext
+from intloom.hw.spec.isa import Kind
 
 
 @dataclass(eq=False, kw_only=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.lib import data, stream
 from amaranth.lib.wiring import In, Out, Signature
 
-from .axi4 import RESP_BITS
+from intloom.hw.bus.axi4 import RESP_BITS
 
 DATA_BITS = 32
 

@@ -10,11 +10,11 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.axi4 import address_layout, drive_address, read_layout
-from hw.bus.buffer import StreamBuffer
-from hw.dma.bursts import burst_layout
-from hw.landing import LandingQueue
-from hw.spec.params import HardwareParams
+from intloom.hw.bus.axi4 import address_layout, drive_address, read_layout
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.dma.bursts import burst_layout
+from intloom.hw.landing import LandingQueue
+from intloom.hw.spec.params import HardwareParams
 
 
 class ReadArbiter(wiring.Component):

@@ -8,15 +8,14 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.ports import CAUSE_BITS
-from hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BITS, INSTRUCTIONS, QUEUED_UNITS, Kind, Unit, decode
-from hw.spec.params import HardwareParams
-from hw.spec.regs import Cause
-
-from .fetch import program_word_layout
-from .legality import UNIT_BITS, VERDICT_LAYOUT, Legality
-from .queue import INDEX_PART_BITS, WAIT_WORD_LAYOUT, EntryPlaces, QueueWrite
-from .waits import UNIT_SELECT_BITS, UNITS
+from intloom.hw.control.fetch import program_word_layout
+from intloom.hw.control.legality import UNIT_BITS, VERDICT_LAYOUT, Legality
+from intloom.hw.control.queue import INDEX_PART_BITS, WAIT_WORD_LAYOUT, EntryPlaces, QueueWrite
+from intloom.hw.control.waits import UNIT_SELECT_BITS, UNITS
+from intloom.hw.ports import CAUSE_BITS
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BITS, INSTRUCTIONS, QUEUED_UNITS, Kind, Unit, decode
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import Cause
 
 FAULT_LAYOUT = data.StructLayout({"cause": CAUSE_BITS, "unit": UNIT_BITS, "index": COUNT_BITS})
 """What went wrong, where, and at which instruction."""

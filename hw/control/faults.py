@@ -9,9 +9,8 @@ from amaranth.hdl import Module
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out, Signature
 
-from hw.spec.isa import QUEUED_UNITS
-
-from .dispatch import FAULT_LAYOUT
+from intloom.hw.control.dispatch import FAULT_LAYOUT
+from intloom.hw.spec.isa import QUEUED_UNITS
 
 
 class FaultPort(Signature):

@@ -10,12 +10,12 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hw.bus.axi4 import read_layout
-from hw.dma.bursts import burst_layout
-from hw.dma.runs import word_address_bits
-from hw.memory.bank import NO_COLLISIONS
-from hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BYTES
-from hw.spec.params import HardwareParams
+from intloom.hw.bus.axi4 import read_layout
+from intloom.hw.dma.bursts import burst_layout
+from intloom.hw.dma.runs import word_address_bits
+from intloom.hw.memory.bank import NO_COLLISIONS
+from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BYTES
+from intloom.hw.spec.params import HardwareParams
 
 LENGTH_REGISTER_BITS = 32
 AHEAD_INSTRUCTIONS = 16

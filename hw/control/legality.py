@@ -8,11 +8,11 @@ from amaranth.hdl import Const, Module, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.decode import bad_fields, instruction_layout, used_bits
-from hw.spec.errors import EncodingError
-from hw.spec.isa import BY_OPCODE, INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit, decode
-from hw.spec.params import HardwareParams
-from hw.spec.regs import Cause
+from intloom.common.errors import EncodingError
+from intloom.hw.decode import bad_fields, instruction_layout, used_bits
+from intloom.hw.spec.isa import BY_OPCODE, INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit, decode
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import Cause
 
 UNIT_BITS = 3
 VERDICT_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "end": 1})

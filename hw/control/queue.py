@@ -12,11 +12,18 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
-from hw.memory.bank import NO_COLLISIONS
-from hw.spec.isa import COUNT_BITS, HEADER, INSTRUCTION_BITS, INSTRUCTION_BYTES, INSTRUCTIONS, QUEUED_UNITS, Unit
-from hw.spec.params import HardwareParams
-
-from .waits import UNIT_SELECT_BITS, UNITS
+from intloom.hw.control.waits import UNIT_SELECT_BITS, UNITS
+from intloom.hw.memory.bank import NO_COLLISIONS
+from intloom.hw.spec.isa import (
+    COUNT_BITS,
+    HEADER,
+    INSTRUCTION_BITS,
+    INSTRUCTION_BYTES,
+    INSTRUCTIONS,
+    QUEUED_UNITS,
+    Unit,
+)
+from intloom.hw.spec.params import HardwareParams
 
 ENTRY_LAYOUT = data.StructLayout({"instruction": INSTRUCTION_BITS, "index": COUNT_BITS})
 """An instruction without its waits, and its number in the program."""

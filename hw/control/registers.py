@@ -9,10 +9,11 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.bus.axi4 import Resp
-from hw.bus.axi4_lite import DATA_BITS, Axi4Lite
-from hw.spec.params import HardwareParams
-from hw.spec.regs import (
+from intloom.hw.bus.axi4 import Resp
+from intloom.hw.bus.axi4_lite import DATA_BITS, Axi4Lite
+from intloom.hw.control.counters import COUNTER_BITS, TURN_BITS
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import (
     ADDRESS_BITS,
     CAPABILITIES,
     COUNTERS,
@@ -22,8 +23,6 @@ from hw.spec.regs import (
     Register,
     capability_values,
 )
-
-from .counters import COUNTER_BITS, TURN_BITS
 
 _PLAIN_REGISTERS = tuple(r for r in REGISTERS if r not in COUNTERS)
 

@@ -10,7 +10,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hw.spec.isa import COUNT_BITS, QUEUED_UNITS
+from intloom.hw.spec.isa import COUNT_BITS, QUEUED_UNITS
 
 UNITS = len(QUEUED_UNITS)
 UNIT_SELECT_BITS = ceil_log2(UNITS)

@@ -8,11 +8,10 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.spec.isa import COUNT_BITS, QUEUED_UNITS, Unit
-from hw.spec.regs import Cause
-
-from .dispatch import FAULT_LAYOUT
-from .faults import FaultPort
+from intloom.hw.control.dispatch import FAULT_LAYOUT
+from intloom.hw.control.faults import FaultPort
+from intloom.hw.spec.isa import COUNT_BITS, QUEUED_UNITS, Unit
+from intloom.hw.spec.regs import Cause
 
 LIMIT_BITS = 32
 CANDIDATES = 2 * len(QUEUED_UNITS) + 1

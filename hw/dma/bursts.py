@@ -9,10 +9,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.bus.axi4 import LENGTH_BITS
-from hw.spec.params import HardwareParams
-
-from .runs import RUN_BITS, memory_run_layout, word_address_bits
+from intloom.hw.bus.axi4 import LENGTH_BITS
+from intloom.hw.dma.runs import RUN_BITS, memory_run_layout, word_address_bits
+from intloom.hw.spec.params import HardwareParams
 
 
 def burst_layout(params: HardwareParams) -> data.StructLayout:

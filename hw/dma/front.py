@@ -9,15 +9,14 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.decode import instruction_layout
-from hw.landing import LandingQueue
-from hw.ports import UnitPort
-from hw.spec.isa import Instruction, Kind
-from hw.spec.params import HardwareParams
-
-from .bursts import BurstSplitter, burst_layout
-from .places import PLACE_LAYOUT, PlaceWalker
-from .runs import LOCAL_RUN_LAYOUT, RunWalker, word_address_bits
+from intloom.hw.decode import instruction_layout
+from intloom.hw.dma.bursts import BurstSplitter, burst_layout
+from intloom.hw.dma.places import PLACE_LAYOUT, PlaceWalker
+from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT, RunWalker, word_address_bits
+from intloom.hw.landing import LandingQueue
+from intloom.hw.ports import UnitPort
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.params import HardwareParams
 
 
 def runs_ahead(params: HardwareParams) -> int:

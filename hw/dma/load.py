@@ -7,17 +7,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.bus.axi4 import Resp, read_layout
-from hw.bus.buffer import StreamBuffer
-from hw.ports import UnitPort, WeightWritePort, WritePort, outside
-from hw.spec.isa import Kind, Target
-from hw.spec.params import HardwareParams
-from hw.spec.regs import Cause, Stall
-
-from .bursts import burst_layout
-from .front import MoveFront, runs_ahead
-from .places import PLACE_LAYOUT, word_address
-from .runs import word_address_bits
+from intloom.hw.bus.axi4 import Resp, read_layout
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.dma.bursts import burst_layout
+from intloom.hw.dma.front import MoveFront, runs_ahead
+from intloom.hw.dma.places import PLACE_LAYOUT, word_address
+from intloom.hw.dma.runs import word_address_bits
+from intloom.hw.ports import UnitPort, WeightWritePort, WritePort, outside
+from intloom.hw.spec.isa import Kind, Target
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import Cause, Stall
 
 
 def _word_layout(params: HardwareParams) -> data.StructLayout:

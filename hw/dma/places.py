@@ -8,10 +8,9 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.countdown import Countdown
-from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
-
-from .runs import LOCAL_RUN_LAYOUT
+from intloom.hw.countdown import Countdown
+from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 
 PLACE_LAYOUT = data.StructLayout({"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1})
 """One word's place; `last` marks the final word of its instruction."""

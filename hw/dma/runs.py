@@ -11,9 +11,9 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.countdown import Countdown
-from hw.spec.isa import BY_KIND, COUNT_BITS, DRAM_BITS, SCRATCH_BITS, Kind
-from hw.spec.params import HardwareParams
+from intloom.hw.countdown import Countdown
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, DRAM_BITS, SCRATCH_BITS, Kind
+from intloom.hw.spec.params import HardwareParams
 
 
 def _width(name: str) -> int:

@@ -7,17 +7,16 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.bus.axi4 import LENGTH_BITS, RESPONSE_LAYOUT, Resp, address_layout, drive_address, write_layout
-from hw.bus.buffer import StreamBuffer
-from hw.landing import LandingQueue
-from hw.ports import READ_LATENCY, ReadPort, UnitPort, outside
-from hw.spec.isa import COUNT_BITS, Kind
-from hw.spec.params import HardwareParams
-from hw.spec.regs import Cause, Stall
-
-from .front import MoveFront, runs_ahead
-from .places import word_address
-from .runs import word_address_bits
+from intloom.hw.bus.axi4 import LENGTH_BITS, RESPONSE_LAYOUT, Resp, address_layout, drive_address, write_layout
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.dma.front import MoveFront, runs_ahead
+from intloom.hw.dma.places import word_address
+from intloom.hw.dma.runs import word_address_bits
+from intloom.hw.landing import LandingQueue
+from intloom.hw.ports import READ_LATENCY, ReadPort, UnitPort, outside
+from intloom.hw.spec.isa import COUNT_BITS, Kind
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import Cause, Stall
 
 AHEAD_WORDS = 16
 """Words read ahead: covers the scratchpad's latency and the queue's own at a word a cycle, and some refusals."""

@@ -1,4 +1,4 @@
-"""Place and route a preset and note the outcome in the manual: `python -m hw.fpga small`."""
+"""Place and route a preset and note the outcome in the manual: `python -m intloom.hw.fpga small`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ import argparse
 import sys
 from pathlib import Path
 
-from hw.spec.errors import IntloomError
-from hw.spec.params import preset
-
-from .flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_route
-from .report import Resource, TooLargeError
-from .table import path_row, row, size_row, update, update_size
+from intloom.common.errors import IntloomError
+from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_route
+from intloom.hw.fpga.report import Resource, TooLargeError
+from intloom.hw.fpga.table import path_row, row, size_row, update, update_size
+from intloom.hw.spec.params import preset
 
 PAGE = Path("docs/fpga.md")
 
@@ -33,7 +32,7 @@ def _note_size(name: str, device: str, used: dict[str, Resource]) -> None:
 
 def main() -> int:
     """Run the flow for the preset on the command line; returns the process's exit code."""
-    parser = argparse.ArgumentParser(prog="python -m hw.fpga", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m intloom.hw.fpga", description=__doc__)
     parser.add_argument("preset", nargs="?", default="small", help="name of a preset")
     parser.add_argument("--device", choices=DEVICES, help="ECP5 device; each preset has a default")
     parser.add_argument("--output", type=Path, default=Path("out/fpga"), help="folder for netlists, logs and reports")

@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .netlist import change_modules
+from intloom.hw.fpga.netlist import change_modules
 
 MULTIPLIER = "MULT18X18D"
 MEMORY = "DP16KD"

@@ -10,18 +10,17 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
-from hw.generate import generate_verilog
-from hw.mac.array import PARTS
-from hw.npu import TOP_NAME
-from hw.spec.errors import CapacityError, EnvironmentFault
-from hw.spec.params import HardwareParams
-
-from .blocks import absorb
-from .harness import HARNESS_NAME, generate_harness
-from .netlist import trim
-from .report import Resource, Result, check_fit, read_reports, read_utilisation
-from .sites import rearrange
-from .steps import merge_steps
+from intloom.common.errors import CapacityError, EnvironmentFault
+from intloom.hw.fpga.blocks import absorb
+from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
+from intloom.hw.fpga.netlist import trim
+from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilisation
+from intloom.hw.fpga.sites import rearrange
+from intloom.hw.fpga.steps import merge_steps
+from intloom.hw.generate import generate_verilog
+from intloom.hw.mac.array import PARTS
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.spec.params import HardwareParams
 
 TARGET_MHZ = 100
 GRADES = (6, 8)

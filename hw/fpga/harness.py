@@ -12,8 +12,8 @@ from amaranth.hdl import Cat, ClockSignal, Instance, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.npu import TOP_NAME, npu_members
-from hw.spec.params import HardwareParams
+from intloom.hw.npu import TOP_NAME, npu_members
+from intloom.hw.spec.params import HardwareParams
 
 HARNESS_NAME = "chip"
 _FAN_IN = 4

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from hw.spec.errors import CapacityError
+from intloom.common.errors import CapacityError
 
 KINDS = {"LUT": "TRELLIS_COMB", "FF": "TRELLIS_FF", "DSP": "MULT18X18D", "RAM": "DP16KD"}
 """Kinds of cells, by what the page calls them. A look-up table's place also holds a bit of a carry chain or of RAM."""

@@ -17,10 +17,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from hw.spec.errors import EnvironmentFault
-
-from .blocks import MEMORY, MULTIPLIER
-from .netlist import change_modules
+from intloom.common.errors import EnvironmentFault
+from intloom.hw.fpga.blocks import MEMORY, MULTIPLIER
+from intloom.hw.fpga.netlist import change_modules
 
 _KINDS = (MULTIPLIER, MEMORY)
 _SITE = re.compile(r"X(\d+)/Y(\d+)/")

@@ -11,7 +11,7 @@ from collections import Counter
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from .netlist import change_modules
+from intloom.hw.fpga.netlist import change_modules
 
 STEP_CELL = "$__INTLOOM_STEP"
 """Ports Q, S, X, LOAD and Y; parameters WIDTH and LOAD_HIGH, whether 1 loads or 0. `ecp5.v` maps it."""

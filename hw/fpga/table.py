@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from .flow import GRADES, TARGET_MHZ
-from .report import KINDS, Resource, Result
+from intloom.hw.fpga.flow import GRADES, TARGET_MHZ
+from intloom.hw.fpga.report import KINDS, Resource, Result
 
 _FMAX = " | ".join(f"Fmax, MHz, grade {grade}" for grade in GRADES)
 _HEAD = f"""\
@@ -19,8 +19,8 @@ Placed and routed for Lattice ECP5 (target {TARGET_MHZ} MHz) with Yosys and next
 the same layout is timed with the delays of the fastest too. The clock comes from a pin and takes a global net; every
 bus ends in registers on the chip, as it would in a larger design: they are counted, a few hundred FF and LUT. Each row
 was written by `make fpga PRESET=...` when it was measured. A place counted under LUT holds a look-up table, a bit of a
-carry chain, or four bits of distributed RAM. Rows without a clock are of `python -m hw.fpga PRESET --fit`, which only
-counts.
+carry chain, or four bits of distributed RAM. Rows without a clock are of `python -m intloom.hw.fpga PRESET --fit`,
+which only counts.
 
 | preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | {_FMAX} | minutes |
 |---|---|---|---|---|---|{"---|" * len(GRADES)}---|

@@ -9,11 +9,11 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import behind
-from hw.mac.array import dot_bits
-from hw.mac.sums import ColumnSums
-from hw.spec.arith import wrap
-from hw.spec.params import HardwareParams
+from intloom.hw.delay import behind
+from intloom.hw.mac.array import dot_bits
+from intloom.hw.mac.sums import ColumnSums
+from intloom.hw.spec.arith import wrap
+from intloom.hw.spec.params import HardwareParams
 
 
 class Accumulators(wiring.Component):

@@ -8,7 +8,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.params import HardwareParams
 
 _COLUMNS_A_COPY = 2
 """Columns that one copy of the registers of pixel and swap serves."""

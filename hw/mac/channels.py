@@ -7,13 +7,13 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import delayed
-from hw.mac.accumulator import Accumulators
-from hw.mac.constants import WRITE, Piece
-from hw.mac.requantizer import RequantizerLane
-from hw.mac.scale import EXPONENT_BITS, ScaleNormalizer
-from hw.spec.arith import FP32_SIGNIFICAND_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.delay import delayed
+from intloom.hw.mac.accumulator import Accumulators
+from intloom.hw.mac.constants import WRITE, Piece
+from intloom.hw.mac.requantizer import RequantizerLane
+from intloom.hw.mac.scale import EXPONENT_BITS, ScaleNormalizer
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS
+from intloom.hw.spec.params import HardwareParams
 
 
 class ChannelStore(wiring.Component):

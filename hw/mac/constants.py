@@ -9,13 +9,13 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
-from hw.delay import delayed
-from hw.landing import LandingQueue
-from hw.mac.weights import CONSTANTS_REQUEST
-from hw.ports import WEIGHT_LATENCY
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.delay import delayed
+from intloom.hw.landing import LandingQueue
+from intloom.hw.mac.weights import CONSTANTS_REQUEST
+from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 _DEPTH = 8
 _RESIDUAL_BYTES = 16

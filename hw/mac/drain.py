@@ -8,13 +8,13 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import delayed
-from hw.mac.epilogue import TAG
-from hw.mac.jobs import DRAIN_JOB
-from hw.mac.walker import OutputWalker
-from hw.ports import READ_LATENCY, ReadPort
-from hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
-from hw.spec.params import HardwareParams
+from intloom.hw.delay import delayed
+from intloom.hw.mac.epilogue import TAG
+from intloom.hw.mac.jobs import DRAIN_JOB
+from intloom.hw.mac.walker import OutputWalker
+from intloom.hw.ports import READ_LATENCY, ReadPort
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
+from intloom.hw.spec.params import HardwareParams
 
 
 class Drain(wiring.Component):

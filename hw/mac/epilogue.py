@@ -7,15 +7,15 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hw.mac.accumulator import Accumulators
-from hw.mac.channels import ChannelStore
-from hw.mac.constants import WRITE
-from hw.mac.requantizer import RequantizerLane
-from hw.mac.residual import ResidualAdder
-from hw.mac.table import TableLookup
-from hw.ports import READ_LATENCY
-from hw.spec.arith import SHIFT_BITS, Affine, Match, Scale, wrap
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.accumulator import Accumulators
+from intloom.hw.mac.channels import ChannelStore
+from intloom.hw.mac.constants import WRITE
+from intloom.hw.mac.requantizer import RequantizerLane
+from intloom.hw.mac.residual import ResidualAdder
+from intloom.hw.mac.table import TableLookup
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.arith import SHIFT_BITS, Affine, Match, Scale, wrap
+from intloom.hw.spec.params import HardwareParams
 
 TAG = data.StructLayout({"zp_out": signed(8), "use_table": 1, "table_set": 1, "residual": 1})
 """What goes along with an item: constants of its instruction."""

@@ -8,11 +8,11 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import delayed
-from hw.mac.tiles import COORDINATE
-from hw.ports import READ_LATENCY, ReadPort
-from hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.delay import delayed
+from intloom.hw.mac.tiles import COORDINATE
+from intloom.hw.ports import READ_LATENCY, ReadPort
+from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 
 PIXEL_BYTES = 4
 """Bytes of a pixel in a packed word."""

@@ -6,8 +6,8 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.decode import bad_fields
-from hw.mac.jobs import (
+from intloom.hw.decode import bad_fields
+from intloom.hw.mac.jobs import (
     CONV,
     DRAIN_JOB,
     FETCH_JOB,
@@ -18,8 +18,8 @@ from hw.mac.jobs import (
     job,
     strip_count,
 )
-from hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS, Instruction, Kind, TableUse
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS, Instruction, Kind, TableUse
+from intloom.hw.spec.params import HardwareParams
 
 _JOBS = {"fetch": FETCH_JOB, "pixel": PIXEL_JOB, "drain": DRAIN_JOB, "write": WRITE_JOB}
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 from amaranth.hdl import Cat, Shape, Value
 from amaranth.lib import data
 
-from hw.decode import field_shape, instruction_layout
-from hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind, TableUse
-from hw.spec.params import HardwareParams
+from intloom.hw.decode import field_shape, instruction_layout
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind, TableUse
+from intloom.hw.spec.params import HardwareParams
 
 PIXELS_BITS = 28
 """Bits of out_h * out_w."""

@@ -12,10 +12,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.mac.jobs import PIXEL_JOB
-from hw.mac.loops import LASTS, last_rounds
-from hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.jobs import PIXEL_JOB
+from intloom.hw.mac.loops import LASTS, last_rounds
+from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
+from intloom.hw.spec.params import HardwareParams
 
 _KEPT = (
     "kernel_h", "kernel_w", "in_blocks", "two_planes", "out_blocks", "in_base", "in_ring", "in_plane", "in_block_step",

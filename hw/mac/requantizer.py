@@ -1,4 +1,4 @@
-"""The requantiser: an accumulator to an int8, rounded as `hw.spec.arith.requantize` says.
+"""The requantiser: an accumulator to an int8, rounded as `intloom.hw.spec.arith.requantize` says.
 
 Sum and scale are brought to numbers with their top bit set, so that the product's top bit stands in one of two places.
 After the clamp only nine positions of the binary point matter; any other means 0 or a clamped result. Below the point
@@ -14,10 +14,10 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import behind
-from hw.mac.scale import EXPONENT_BITS
-from hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Match, Scale, requantize, wrap
-from hw.spec.params import HardwareParams
+from intloom.hw.delay import behind
+from intloom.hw.mac.scale import EXPONENT_BITS
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Match, Scale, requantize, wrap
+from intloom.hw.spec.params import HardwareParams
 
 _SUM_BITS = 32
 _STEPS = ((16,), (8, 4), (2, 1))

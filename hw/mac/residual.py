@@ -7,10 +7,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import CONSTANT_BITS, LAW, AffineConstants, AffineLane
-from hw.mac.constants import WRITE, Piece
-from hw.spec.arith import SHIFT_BITS, Affine
-from hw.spec.params import HardwareParams
+from intloom.hw.affine import CONSTANT_BITS, LAW, AffineConstants, AffineLane
+from intloom.hw.mac.constants import WRITE, Piece
+from intloom.hw.spec.arith import SHIFT_BITS, Affine
+from intloom.hw.spec.params import HardwareParams
 
 
 class ResidualAdder(wiring.Component):

@@ -8,8 +8,8 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import behind
-from hw.spec.arith import FP32_SIGNIFICAND_BITS, SHIFT_BITS
+from intloom.hw.delay import behind
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, SHIFT_BITS
 
 EXPONENT_BITS = 7
 """The shift of up to 63, plus up to 23 places by which the mantissa was moved."""

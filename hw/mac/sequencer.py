@@ -8,12 +8,12 @@ from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.mac.feed import FEED
-from hw.mac.prepare import add_in_ring, plan_layout
-from hw.mac.sums import ColumnSums
-from hw.mac.tiles import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.feed import FEED
+from intloom.hw.mac.prepare import add_in_ring, plan_layout
+from intloom.hw.mac.sums import ColumnSums
+from intloom.hw.mac.tiles import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 
 _BANKS = 2
 

@@ -7,9 +7,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import behind
-from hw.mac.constants import WRITE, Piece
-from hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.delay import behind
+from intloom.hw.mac.constants import WRITE, Piece
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 
 class TableLookup(wiring.Component):

@@ -9,11 +9,11 @@ from amaranth.hdl import Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.mac.jobs import PIXELS_BITS
-from hw.mac.loops import LASTS, Tap, TileLoops, taps
-from hw.mac.prepare import TAP_BITS, add_in_ring, less_ring_value, plan_layout, strips
-from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.jobs import PIXELS_BITS
+from intloom.hw.mac.loops import LASTS, Tap, TileLoops, taps
+from intloom.hw.mac.prepare import TAP_BITS, add_in_ring, less_ring_value, plan_layout, strips
+from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
+from intloom.hw.spec.params import HardwareParams
 
 COORDINATE = signed(18)
 """An input row or column: it starts before the padding and may run past the last pixel."""

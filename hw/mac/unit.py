@@ -1,6 +1,6 @@
 """The MAC unit: everything a CONV instruction does, several instructions overlapping.
 
-Its model is `sim.isa_sim.conv`; its tests have a plainer one, pixel by pixel, in tests/hw/mac/reference.py.
+Its model is `intloom.sim.isa_sim.conv`; its tests have a plainer one, pixel by pixel, in tests/hw/mac/reference.py.
 """
 
 from __future__ import annotations
@@ -9,24 +9,24 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
-from hw.delay import delayed
-from hw.landing import LandingQueue
-from hw.mac.accumulator import Accumulators
-from hw.mac.array import MacArray
-from hw.mac.constants import ConstantsLoader, Piece
-from hw.mac.drain import Drain
-from hw.mac.epilogue import Epilogue
-from hw.mac.feed import InputFeed
-from hw.mac.intake import Intake
-from hw.mac.prepare import Preparer
-from hw.mac.sequencer import Sequencer
-from hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
-from hw.mac.writer import Writer
-from hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
-from hw.spec.isa import COUNT_BITS
-from hw.spec.params import TABLE_BYTES, HardwareParams
-from hw.spec.regs import Cause, Stall
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.delay import delayed
+from intloom.hw.landing import LandingQueue
+from intloom.hw.mac.accumulator import Accumulators
+from intloom.hw.mac.array import MacArray
+from intloom.hw.mac.constants import ConstantsLoader, Piece
+from intloom.hw.mac.drain import Drain
+from intloom.hw.mac.epilogue import Epilogue
+from intloom.hw.mac.feed import InputFeed
+from intloom.hw.mac.intake import Intake
+from intloom.hw.mac.prepare import Preparer
+from intloom.hw.mac.sequencer import Sequencer
+from intloom.hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
+from intloom.hw.mac.writer import Writer
+from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
+from intloom.hw.spec.isa import COUNT_BITS
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.regs import Cause, Stall
 
 RESULTS_DEPTH = 32
 """Results that may wait for the write port: a few more than the epilogue is cycles long, so that it never runs dry."""

@@ -9,10 +9,10 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
-from hw.countdown import Countdown
-from hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.countdown import Countdown
+from intloom.hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 
 WALK = data.StructLayout(
     {

@@ -8,12 +8,12 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import delayed
-from hw.mac.jobs import FETCH_JOB, PIXELS_BITS
-from hw.mac.loops import TileLoops, last_rounds, taps
-from hw.ports import WEIGHT_LATENCY
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.delay import delayed
+from intloom.hw.mac.jobs import FETCH_JOB, PIXELS_BITS
+from intloom.hw.mac.loops import TileLoops, last_rounds, taps
+from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 
 CONSTANTS_REQUEST = data.StructLayout({"address": SCRATCH_BITS, "load_table": 1, "load_residual": 1})
 """Where a block's constants begin, and what stands there before the channel parameters."""

@@ -8,11 +8,11 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.mac.jobs import WRITE_JOB
-from hw.mac.walker import OutputWalker
-from hw.ports import WritePort
-from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.jobs import WRITE_JOB
+from intloom.hw.mac.walker import OutputWalker
+from intloom.hw.ports import WritePort
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 
 
 def _write_layout(params: HardwareParams) -> data.StructLayout:

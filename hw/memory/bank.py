@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hw.delay import behind
+from intloom.hw.delay import behind
 
 NO_COLLISIONS = {"no_rw_check": 1}
 """Attribute of memories whose users never read a word while it is written: it takes synthesis no gates to say what

@@ -10,11 +10,10 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
-from hw.delay import delayed
-from hw.ports import ReadPort, WritePort, outside
-from hw.spec.params import HardwareParams
-
-from .bank import Bank
+from intloom.hw.delay import delayed
+from intloom.hw.memory.bank import Bank
+from intloom.hw.ports import ReadPort, WritePort, outside
+from intloom.hw.spec.params import HardwareParams
 
 READERS = ("act0", "act1", "residual", "vec_a", "vec_b", "store")
 """Read ports, most important first."""

@@ -1,14 +1,14 @@
-"""Write every file that is derived from the specification: `python -m hw.spec [folder]`."""
+"""Write every file that is derived from the specification: `python -m intloom.hw.spec [folder]`."""
 
 from __future__ import annotations
 
 import sys
 from pathlib import Path
 
-from .params import preset
-from .render_c import render_c
-from .render_manual import render_isa, render_parameters, render_registers
-from .render_rdl import render_rdl
+from intloom.hw.spec.params import preset
+from intloom.hw.spec.render_c import render_c
+from intloom.hw.spec.render_manual import render_isa, render_parameters, render_registers
+from intloom.hw.spec.render_rdl import render_rdl
 
 HEADER_PRESET = "base"
 """The hardware whose parameters stand in the C header of the repository."""

@@ -14,7 +14,7 @@ import struct
 from dataclasses import dataclass
 from enum import StrEnum
 
-from .errors import EncodingError
+from intloom.common.errors import EncodingError
 
 INT8_MIN = -128
 INT8_MAX = 127

@@ -8,7 +8,7 @@ from enum import IntEnum, StrEnum
 from functools import cached_property
 from types import MappingProxyType
 
-from .errors import EncodingError
+from intloom.common.errors import EncodingError
 
 ISA_VERSION = 1
 INSTRUCTION_BITS = 512

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from .errors import HardwareMismatchError
-from .fields import ISA_VERSION, Kind
-from .isa import Instruction, make
-from .params import PRESETS, HardwareParams
+from intloom.common.errors import HardwareMismatchError
+from intloom.hw.spec.fields import ISA_VERSION, Kind
+from intloom.hw.spec.isa import Instruction, make
+from intloom.hw.spec.params import PRESETS, HardwareParams
 
 
 def begin(params: HardwareParams) -> Instruction:

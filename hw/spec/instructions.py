@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from .fields import COORDINATE_BITS, DRAM_BITS, SCRATCH_BITS, Field, InstructionSpec, Kind, TableUse, Unit
+from intloom.hw.spec.fields import (
+    COORDINATE_BITS,
+    DRAM_BITS,
+    SCRATCH_BITS,
+    Field,
+    InstructionSpec,
+    Kind,
+    TableUse,
+    Unit,
+)
 
 
 def _address(name: str, doc: str) -> Field:

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
 
-from .errors import EncodingError
-from .fields import (
+from intloom.common.errors import EncodingError
+from intloom.hw.spec.fields import (
     COORDINATE_BITS,
     COUNT_BITS,
     DRAM_BITS,
@@ -31,7 +31,7 @@ from .fields import (
     Target,
     Unit,
 )
-from .instructions import BY_KIND, BY_OPCODE, INSTRUCTIONS
+from intloom.hw.spec.instructions import BY_KIND, BY_OPCODE, INSTRUCTIONS
 
 __all__ = [
     "BY_KIND",

@@ -13,8 +13,8 @@ from math import gcd
 from pathlib import Path
 from typing import Any
 
-from .arith import FP32_SIGNIFICAND_BITS, Match
-from .errors import FileFormatError, ParameterError
+from intloom.common.errors import FileFormatError, ParameterError
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, Match
 
 TABLE_BYTES = 256
 

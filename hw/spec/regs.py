@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
-from .arith import Match
-from .errors import EncodingError
-from .isa import ISA_VERSION, QUEUED_UNITS, Unit
-from .params import HardwareParams, from_dict
+from intloom.common.errors import EncodingError
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Unit
+from intloom.hw.spec.params import HardwareParams, from_dict
 
 MAGIC = 0x4D4F4F4C
 """`LOOM` in ASCII, lowest byte first."""

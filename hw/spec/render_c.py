@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from .fields import INSTRUCTION_BYTES, ISA_VERSION, Field, InstructionSpec, TableUse, Target, Unit
-from .instructions import INSTRUCTIONS
-from .params import PRESETS, HardwareParams
-from .regs import MAGIC, MATCH_CODES, REGISTERS, VERSION, Cause, Register, Stall
+from intloom.hw.spec.fields import INSTRUCTION_BYTES, ISA_VERSION, Field, InstructionSpec, TableUse, Target, Unit
+from intloom.hw.spec.instructions import INSTRUCTIONS
+from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.hw.spec.regs import MAGIC, MATCH_CODES, REGISTERS, VERSION, Cause, Register, Stall
 
 _HEAD = """\
 /* Generated from hw/spec by `make generated`: do not edit.

@@ -7,11 +7,11 @@ import inspect
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
-from .bit_diagram import bit_diagram
-from .fields import INSTRUCTION_BITS, ISA_VERSION, Field, InstructionSpec
-from .instructions import INSTRUCTIONS
-from .params import PRESETS, HardwareParams
-from .regs import REGISTERS, VERSION, Access, Cause, Register, Stall
+from intloom.hw.spec.bit_diagram import bit_diagram
+from intloom.hw.spec.fields import INSTRUCTION_BITS, ISA_VERSION, Field, InstructionSpec
+from intloom.hw.spec.instructions import INSTRUCTIONS
+from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.hw.spec.regs import REGISTERS, VERSION, Access, Cause, Register, Stall
 
 _NOTE = "<!-- Generated from hw/spec by `make generated`: do not edit. -->\n"
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from .regs import ADDRESS_BITS, REGISTERS, Access, BitField, Register
+from intloom.hw.spec.regs import ADDRESS_BITS, REGISTERS, Access, BitField, Register
 
 _PROPERTIES = {
     Access.RO: "sw = r; hw = w;",

@@ -7,8 +7,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.delay import behind
-from hw.spec.params import HardwareParams
+from intloom.hw.delay import behind
+from intloom.hw.spec.params import HardwareParams
 
 
 class WordAssembler(wiring.Component):

@@ -6,15 +6,14 @@ from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import LAW, AffineConstants, AffineLane
-from hw.spec.arith import Affine
-from hw.spec.params import TABLE_BYTES, HardwareParams
-
-from .assemble import WordAssembler
-from .job import JOB_LAYOUT
-from .operands import WIDE_BITS, Operands
-from .pool import SUM_BITS
-from .table import ByteTable
+from intloom.hw.affine import LAW, AffineConstants, AffineLane
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.vector.assemble import WordAssembler
+from intloom.hw.vector.job import JOB_LAYOUT
+from intloom.hw.vector.operands import WIDE_BITS, Operands
+from intloom.hw.vector.pool import SUM_BITS
+from intloom.hw.vector.table import ByteTable
 
 
 class Datapath(wiring.Component):

@@ -9,11 +9,10 @@ from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
-from hw.landing import LandingQueue
-from hw.ports import READ_LATENCY, ReadPort
-
-from .window import FETCH_LAYOUT, TAP_LAYOUT
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.landing import LandingQueue
+from intloom.hw.ports import READ_LATENCY, ReadPort
+from intloom.hw.vector.window import FETCH_LAYOUT, TAP_LAYOUT
 
 QUEUE_WORDS = 16
 """A request's way through its buffer, read latency, the queue's turnaround, and some slack for refused requests."""

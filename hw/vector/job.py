@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from amaranth.hdl import Module, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
-from hw.decode import instruction_layout
-from hw.spec.arith import INT8_MIN
-from hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Instruction, Kind, Unit
-from hw.spec.params import HardwareParams
+from intloom.hw.decode import instruction_layout
+from intloom.hw.spec.arith import INT8_MIN
+from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Instruction, Kind, Unit
+from intloom.hw.spec.params import HardwareParams
 
 VECTOR_KINDS = tuple(spec.kind for spec in INSTRUCTIONS if spec.unit is Unit.VEC)
 

@@ -6,10 +6,9 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import delayed
-from hw.spec.params import HardwareParams
-
-from .pool import SUM_BITS
+from intloom.hw.delay import delayed
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.pool import SUM_BITS
 
 DIFFERENCE_BITS = 9
 WIDE_BITS = max(SUM_BITS, 2 * DIFFERENCE_BITS)

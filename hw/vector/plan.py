@@ -9,12 +9,11 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.spec.isa import SCRATCH_BITS
-
-from .job import JOB_LAYOUT
-from .pool import SLIDE_TAPS
-from .raster import RASTER_LAYOUT
-from .window import WINDOW_LAYOUT
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.vector.job import JOB_LAYOUT
+from intloom.hw.vector.pool import SLIDE_TAPS
+from intloom.hw.vector.raster import RASTER_LAYOUT
+from intloom.hw.vector.window import WINDOW_LAYOUT
 
 
 class Planner(wiring.Component):

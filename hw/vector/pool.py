@@ -9,9 +9,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.spec.params import HardwareParams
-
-from .window import TAP_LAYOUT
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.window import TAP_LAYOUT
 
 SLIDE_TAPS = 5
 """The longest window that slides: each input word is then read once, however many windows it lies in."""

@@ -8,8 +8,8 @@ from amaranth.hdl import Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.countdown import Countdown
-from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
+from intloom.hw.countdown import Countdown
+from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 
 COUNT_BITS = COORDINATE_BITS + 1
 """A line may be longer than a tensor's: the positions under a sliding window."""

@@ -6,13 +6,12 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.ports import UnitPort
-from hw.spec.isa import Instruction, Kind
-from hw.spec.params import HardwareParams
-from hw.spec.regs import Cause, Stall
-
-from .job import JOB_LAYOUT, decode_job, job_of, kinds_of
-from .plan import Planner
+from intloom.hw.ports import UnitPort
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import Cause, Stall
+from intloom.hw.vector.job import JOB_LAYOUT, decode_job, job_of, kinds_of
+from intloom.hw.vector.plan import Planner
 
 
 class Sequencer(wiring.Component):

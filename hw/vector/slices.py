@@ -7,10 +7,9 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from hw.delay import behind
-from hw.spec.params import HardwareParams
-
-from .window import TAP_LAYOUT
+from intloom.hw.delay import behind
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.window import TAP_LAYOUT
 
 
 class Slicer(wiring.Component):

@@ -7,8 +7,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from hw.delay import behind
-from hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.delay import behind
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 
 class ByteTable(wiring.Component):

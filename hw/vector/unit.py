@@ -7,20 +7,19 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from hw.bus.buffer import StreamBuffer
-from hw.landing import LandingQueue
-from hw.ports import ReadPort, UnitPort, WritePort
-from hw.spec.params import HardwareParams
-
-from .datapath import Datapath
-from .fetch import OperandFetch
-from .plan import Planner
-from .pool import Pool
-from .raster import PIXEL_LAYOUT, RasterWalker
-from .sequencer import Sequencer
-from .slices import Slicer
-from .window import WindowWalker
-from .writer import ResultWriter
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.landing import LandingQueue
+from intloom.hw.ports import ReadPort, UnitPort, WritePort
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.fetch import OperandFetch
+from intloom.hw.vector.plan import Planner
+from intloom.hw.vector.pool import Pool
+from intloom.hw.vector.raster import PIXEL_LAYOUT, RasterWalker
+from intloom.hw.vector.sequencer import Sequencer
+from intloom.hw.vector.slices import Slicer
+from intloom.hw.vector.window import WindowWalker
+from intloom.hw.vector.writer import ResultWriter
 
 _RESULT_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND
 """From a place reserved for a result to the next that can take it."""

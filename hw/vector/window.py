@@ -8,10 +8,9 @@ from amaranth.hdl import Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.countdown import Countdown
-from hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
-
-from .raster import PIXEL_LAYOUT, POSITION_BITS
+from intloom.hw.countdown import Countdown
+from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
+from intloom.hw.vector.raster import PIXEL_LAYOUT, POSITION_BITS
 
 KERNEL_BITS = BY_KIND[Kind.VMAX].field("kernel_h").width
 

@@ -8,12 +8,11 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.bus.buffer import StreamBuffer
-from hw.landing import LandingQueue
-from hw.ports import WritePort
-from hw.spec.isa import SCRATCH_BITS
-
-from .raster import RASTER_LAYOUT, RasterWalker
+from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.landing import LandingQueue
+from intloom.hw.ports import WritePort
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.vector.raster import RASTER_LAYOUT, RasterWalker
 
 
 class ResultWriter(wiring.Component):

@@ -16,7 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if arguments is None:
         # While libraries load nothing is at stake, and an exception in the middle of that may crash them.
         signal.signal(signal.SIGINT, _leave_at_once)
-    from .entry import run
+    from intloom.cli.entry import run
 
     code = run(arguments)
     if arguments is None:

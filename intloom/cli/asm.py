@@ -8,14 +8,13 @@ from typing import Annotated
 
 import typer
 
-from compiler.emit.check import check_program
-from compiler.program.file import load, save
-from compiler.program.program import Program, Provenance
-from hw.spec.errors import EncodingError, FileFormatError, UsageError
-from hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
+from intloom.cli.options import AsJson, terminal_of
+from intloom.common.errors import EncodingError, FileFormatError, UsageError
+from intloom.compiler.emit.check import check_program
+from intloom.compiler.program.file import load, save
+from intloom.compiler.program.program import Program, Provenance
 from intloom.files import check_output, read_bytes, write_bytes
-
-from .options import AsJson, terminal_of
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
 
 _HELP = """Assemble text, as `intloom disasm` prints it, into bare instructions or into a program.
 

@@ -14,25 +14,24 @@ from typing import Annotated, Any
 
 import typer
 
-from compiler.program.program import Program
-from compiler.schedule import compile_graph
-from hw.spec.errors import MismatchError, UsageError
-from hw.spec.params import HardwareParams, preset
-from hw.spec.temporary import temporary_folder
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import AsJson, terminal_of
+from intloom.common.errors import MismatchError, UsageError
+from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule import compile_graph
 from intloom.files import check_output, write_text
 from intloom.flow.compiling import DEFAULT_PRESET
 from intloom.flow.networks import load_network
 from intloom.flow.running import USUAL_MEMORY
-from sim.backend import GoldenBackend, RtlBackend
-from sim.bench.compare import compare_benches
-from sim.bench.measure import Speed
-from sim.compare import compare
-from sim.forecasts import compare_forecast, worst
-from sim.regress.case import Network
-from sim.result import RunResult
-
-from .console import Terminal, new_table
-from .options import AsJson, terminal_of
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.backend import GoldenBackend, RtlBackend
+from intloom.sim.bench.compare import compare_benches
+from intloom.sim.bench.measure import Speed
+from intloom.sim.compare import compare
+from intloom.sim.forecasts import compare_forecast, worst
+from intloom.sim.regress.case import Network
+from intloom.sim.result import RunResult
 
 _HELP = """Measure the benches: simulated cycles a second of the bare C++ loop, the fast bench with one and two threads
 and with its clock in HDL, cocotb's default flow and the detailed bench; then networks from start bit to checked result,

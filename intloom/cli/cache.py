@@ -9,12 +9,11 @@ from typing import Annotated, Any
 
 import typer
 
-from hw.spec.errors import UsageError
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import AsJson, CacheFolder, terminal_of
+from intloom.common.errors import UsageError
 from intloom.housekeeping import Item, Kind, clear, items
-from sim.rtl.build import cache_folder
-
-from .console import Terminal, new_table
-from .options import AsJson, CacheFolder, terminal_of
+from intloom.sim.rtl.build import cache_folder
 
 _CLEAR_HELP = """Remove entries; those that another process makes or uses stay.
 

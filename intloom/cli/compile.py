@@ -7,17 +7,16 @@ from typing import Annotated, Any
 
 import typer
 
-from compiler.program.footprint import Memory
-from compiler.program.memory_map import peak_words
-from compiler.program.program import Program
-from hw.spec.arith import Match
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import AsJson, Config, Preset, terminal_of
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.memory_map import peak_words
+from intloom.compiler.program.program import Program
 from intloom.files import check_output
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
 from intloom.flow.memory_page import write_memory_page
 from intloom.flow.record import hardware_name
-
-from .console import Terminal, new_table
-from .options import AsJson, Config, Preset, terminal_of
+from intloom.hw.spec.arith import Match
 
 _HELP = """Compile a quantised model into a program for the accelerator.
 

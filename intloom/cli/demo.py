@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from hw.spec.errors import ExitCode
+from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.run import show_record, watcher
+from intloom.common.errors import ExitCode
 from intloom.demo import DemoOptions, run_demo
-
-from .options import AsJson, terminal_of
-from .run import show_record, watcher
 
 _HELP = """Build YOLOv8n at a small size, quantise, compile, simulate in RTL, compare every byte, write the report.
 

@@ -7,12 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
-from compiler.program.file import load_regions
-from compiler.program.program import Program
-from hw.spec.isa import disassemble
+from intloom.cli.options import AsJson, terminal_of
+from intloom.compiler.program.file import load_regions
+from intloom.compiler.program.program import Program
 from intloom.files import check_output, write_text
-
-from .options import AsJson, terminal_of
+from intloom.hw.spec.isa import disassemble
 
 _HELP = """Print a program's instructions, each with its number, ONNX node and tile as a comment.
 

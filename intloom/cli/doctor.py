@@ -8,11 +8,10 @@ from importlib.metadata import PackageNotFoundError, version
 import typer
 from rich.text import Text
 
-from hw.spec.errors import EnvironmentFault
-from sim.rtl.toolchain import Tool, find_tools
-
-from .console import new_table
-from .options import AsJson, terminal_of
+from intloom.cli.console import new_table
+from intloom.cli.options import AsJson, terminal_of
+from intloom.common.errors import EnvironmentFault
+from intloom.sim.rtl.toolchain import Tool, find_tools
 
 _HELP = """Check the tools that simulation and synthesis need.
 

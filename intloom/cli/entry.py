@@ -11,11 +11,10 @@ from typing import Any
 
 import typer
 
-from hw.spec.errors import ExitCode, IntloomError
-
-from .commands import build_app
-from .console import Terminal, close_terminal, open_terminal
-from .interrupt import Interruption, end_children, prompt_interrupt
+from intloom.cli.commands import build_app
+from intloom.cli.console import Terminal, close_terminal, open_terminal
+from intloom.cli.interrupt import Interruption, end_children, prompt_interrupt
+from intloom.common.errors import ExitCode, IntloomError
 
 # Typer brings its own copy of click; the base of all its complaints is reached through one of them.
 _ClickError: type[Exception] = typer.BadParameter.__mro__[2]

@@ -10,13 +10,12 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from compiler.frontend import FoldedModel, dump_pass, fold_model
-from compiler.importer import load_model
-from hw.spec.arith import Match
-from hw.spec.errors import UsageError
-
-from .console import Terminal, new_table
-from .options import AsJson, terminal_of
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import AsJson, terminal_of
+from intloom.common.errors import UsageError
+from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
+from intloom.compiler.importer import load_model
+from intloom.hw.spec.arith import Match
 
 _HELP = """Show where every node of a model would run, and why.
 

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 
-from hw.spec.errors import ExitCode
-from hw.spec.signals import stay_at
-from hw.spec.temporary import remove_remembered
+from intloom.common.errors import ExitCode
+from intloom.common.signals import stay_at
+from intloom.common.temporary_files import remove_remembered
 
 _PATIENCE = 1.0
 """Seconds that a command has to clean up by itself."""

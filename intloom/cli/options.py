@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
-from hw.spec.errors import UsageError
-from hw.spec.params import PRESETS
 from intloom.cache import Cache
-
-from .console import Terminal
+from intloom.cli.console import Terminal
+from intloom.common.errors import UsageError
+from intloom.hw.spec.params import PRESETS
 
 AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
 CacheFolder = Annotated[

@@ -9,10 +9,9 @@ from typing import Annotated
 
 import typer
 
+from intloom.cli.options import AsJson, CacheFolder, cache_at, terminal_of
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
-
-from .options import AsJson, CacheFolder, cache_at, terminal_of
 
 _HELP = """Fold constants and batch normalisation, clean the graph, infer shapes.
 

@@ -9,6 +9,8 @@ from typing import Annotated, Any
 
 import typer
 
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import AsJson, CacheFolder, cache_at, terminal_of
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
     DEFAULT_PERCENTILE,
@@ -22,9 +24,6 @@ from intloom.quantization import (
     WeightScales,
     quantize,
 )
-
-from .console import Terminal, new_table
-from .options import AsJson, CacheFolder, cache_at, terminal_of
 
 _HELP = """Quantise a float model to 8 bits.
 

@@ -9,16 +9,15 @@ from typing import Annotated
 
 import typer
 
-from compiler.schedule import compile_graph
-from hw.spec.errors import ExitCode, UsageError
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import AsJson, check_least, terminal_of
+from intloom.common.errors import ExitCode, UsageError
+from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import load_network
-from sim.regress.case import Case, CaseResult, Outcome, Tools
-from sim.regress.reports import write_reports
-from sim.regress.runner import Summary, run_cases
-from sim.regress.suites import SUITES, suite
-
-from .console import Terminal, new_table
-from .options import AsJson, check_least, terminal_of
+from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
+from intloom.sim.regress.reports import write_reports
+from intloom.sim.regress.runner import Summary, run_cases
+from intloom.sim.regress.suites import SUITES, suite
 
 _HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join(SUITES)}, all.
 

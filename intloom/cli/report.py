@@ -7,9 +7,8 @@ from typing import Annotated
 
 import typer
 
+from intloom.cli.options import AsJson, terminal_of
 from intloom.report import write_report
-
-from .options import AsJson, terminal_of
 
 _HELP = """Make one self-contained HTML page of a run: totals, lost cycles, timeline, traffic, parity, instructions.
 

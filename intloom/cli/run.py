@@ -11,8 +11,10 @@ from typing import Annotated, Any
 import typer
 from rich.text import Text
 
-from hw.spec.errors import ExitCode, UsageError
 from intloom.arrays import Array
+from intloom.cli.console import Tell, Terminal, new_table
+from intloom.cli.options import AsJson, check_least, terminal_of
+from intloom.common.errors import ExitCode, UsageError
 from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.feeding import read_inputs
@@ -33,12 +35,9 @@ from intloom.flow.running import (
     open_rtl,
 )
 from intloom.flow.slicing import block_pieces, run_pieces, slices_record, tile_pieces
-from sim.compare.divergence import Divergence
-from sim.result import Progress, ProgressCallback
-from sim.rtl.job import MemorySettings
-
-from .console import Tell, Terminal, new_table
-from .options import AsJson, check_least, terminal_of
+from intloom.sim.compare.divergence import Divergence
+from intloom.sim.result import Progress, ProgressCallback
+from intloom.sim.rtl.job import MemorySettings
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 

@@ -7,12 +7,11 @@ from typing import Annotated
 
 import typer
 
-from hw.generate import write_package
-from hw.spec.arith import Match
-from hw.spec.errors import UsageError
+from intloom.cli.options import AsJson, Config, Preset, terminal_of
+from intloom.common.errors import UsageError
 from intloom.flow.compiling import choose_params
-
-from .options import AsJson, Config, Preset, terminal_of
+from intloom.hw.generate import write_package
+from intloom.hw.spec.arith import Match
 
 _HELP = """Write the accelerator as Verilog-2005, with C header, register documentation and FuseSoC core file.
 

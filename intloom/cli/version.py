@@ -6,10 +6,9 @@ from importlib.metadata import version
 
 import typer
 
-from hw.spec.isa import ISA_VERSION
-from hw.spec.regs import VERSION as REGISTER_MAP_VERSION
-
-from .options import AsJson, terminal_of
+from intloom.cli.options import AsJson, terminal_of
+from intloom.hw.spec.isa import ISA_VERSION
+from intloom.hw.spec.regs import VERSION as REGISTER_MAP_VERSION
 
 _PARTS = ("intloom", "amaranth", "cocotb", "onnx", "onnxruntime", "onnxslim", "numpy")
 

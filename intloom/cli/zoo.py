@@ -7,11 +7,10 @@ from typing import Annotated
 
 import typer
 
+from intloom.cli.console import new_table
+from intloom.cli.options import AsJson, terminal_of
 from intloom.files import check_output, write_bytes
 from intloom.zoo import ZOO, build
-
-from .console import new_table
-from .options import AsJson, terminal_of
 
 _BUILD_HELP = """Build a float ONNX model of the zoo.
 

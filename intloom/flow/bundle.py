@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from compiler.frontend import FoldedModel, fold_model
-from compiler.importer import load_model
-from compiler.program.file import load_regions
-from compiler.program.joined import joined
-from compiler.program.program import Program
-from hw.spec.errors import FileFormatError, UsageError
-
-from .compiling import model_beside
+from intloom.common.errors import FileFormatError, UsageError
+from intloom.compiler.frontend import FoldedModel, fold_model
+from intloom.compiler.importer import load_model
+from intloom.compiler.program.file import load_regions
+from intloom.compiler.program.joined import joined
+from intloom.compiler.program.program import Program
+from intloom.flow.compiling import model_beside
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,16 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.frontend import FoldedModel
-from compiler.ir import IntGraph
-from compiler.program.program import Program
-from hw.spec.arith import Match
 from intloom.arrays import Array
+from intloom.compiler.frontend import FoldedModel
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.program import Program
+from intloom.flow.host import Int8, run_with_outputs, stored_array
+from intloom.hw.spec.arith import Match
 from intloom.models import load_onnx
-from sim.golden import run_graph
-from sim.result import RunResult
-
-from .host import Int8, run_with_outputs, stored_array
+from intloom.sim.golden import run_graph
+from intloom.sim.result import RunResult
 
 GOLDEN = "golden"
 ONNXRUNTIME = "onnxruntime"

@@ -9,16 +9,16 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
-from compiler.frontend import FoldedModel, fold_model
-from compiler.importer import load_model
-from compiler.program.file import save_regions
-from compiler.program.joined import joined
-from compiler.program.program import Program
-from compiler.schedule import compile_graph
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError, UsageError
-from hw.spec.params import HardwareParams, from_toml, preset
+from intloom.common.errors import UnsupportedError, UsageError
+from intloom.compiler.frontend import FoldedModel, fold_model
+from intloom.compiler.importer import load_model
+from intloom.compiler.program.file import save_regions
+from intloom.compiler.program.joined import joined
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule import compile_graph
 from intloom.files import atomic_path, check_output
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.params import HardwareParams, from_toml, preset
 from intloom.models import is_quantized, load_onnx
 
 DEFAULT_PRESET = "base"

@@ -21,20 +21,19 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from compiler.frontend import FoldedModel
-from compiler.ir import IntGraph, Node
-from hw.spec.arith import Match
 from intloom.arrays import Array
+from intloom.compiler.frontend import FoldedModel
+from intloom.compiler.ir import IntGraph, Node
+from intloom.flow.host import HostSide, Int8, open_session, run_session, with_outputs
+from intloom.flow.regions import all_inputs
+from intloom.flow.shown import parts_as_shown
+from intloom.hw.spec.arith import Match
 from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.preprocess import optimised
-from sim.golden import run_graph
-from sim.golden.registry import Context, operation
-from sim.golden.straying import strayed
-
-from .host import HostSide, Int8, open_session, run_session, with_outputs
-from .regions import all_inputs
-from .shown import parts_as_shown
+from intloom.sim.golden import run_graph
+from intloom.sim.golden.registry import Context, operation
+from intloom.sim.golden.straying import strayed
 
 ONE_IN = 10_000
 """Of so many values of a layer that onnxruntime computes in float, one may differ."""

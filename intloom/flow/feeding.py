@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from hw.spec.errors import FileFormatError, UsageError
 from intloom.arrays import Array, check_real, load_arrays
+from intloom.common.errors import FileFormatError, UsageError
 from intloom.images import seeded_input
 from intloom.pictures import PICTURE_SUFFIXES, read_tensor
 

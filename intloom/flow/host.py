@@ -11,11 +11,11 @@ import onnx
 import onnxruntime as ort
 from numpy.typing import NDArray
 
-from compiler import reference
-from compiler.frontend import FoldedModel, Quant
-from compiler.program.program import Program, Role
-from hw.spec.errors import IntloomError, ModelError, UsageError
 from intloom.arrays import Array
+from intloom.common.errors import IntloomError, ModelError, UsageError
+from intloom.compiler import reference
+from intloom.compiler.frontend import FoldedModel, Quant
+from intloom.compiler.program.program import Program, Role
 
 Int8 = NDArray[np.int8]
 Int8s = dict[str, Int8]

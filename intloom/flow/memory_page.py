@@ -7,9 +7,9 @@ from html import escape
 from math import ceil
 from pathlib import Path
 
-from compiler.program.footprint import Memory
-from compiler.program.memory_map import Extent, memory_map, peak_of
-from compiler.program.program import Program
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.memory_map import Extent, memory_map, peak_of
+from intloom.compiler.program.program import Program
 from intloom.files import write_text
 
 _WIDTH, _HEIGHT = 1200, 320

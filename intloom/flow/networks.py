@@ -7,23 +7,22 @@ from functools import lru_cache
 from pathlib import Path
 
 import intloom
-from compiler.frontend import fold_model
-from compiler.importer import load_model
-from hw.spec.arith import Match
-from hw.spec.temporary import temporary_folder
 from intloom.cache import Cache, Recipe
+from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
 from intloom.files import write_bytes
+from intloom.flow.checking import check_onnxruntime
+from intloom.flow.explaining import explain
+from intloom.flow.host import HostSide
+from intloom.flow.regions import all_inputs
+from intloom.hw.spec.arith import Match
 from intloom.images import seeded_input
 from intloom.preprocess import tool_versions
 from intloom.quantization import QuantizeOptions, quantize
+from intloom.sim.regress.case import Judgement, Network
+from intloom.sim.result import Arrays
 from intloom.zoo import build
-from sim.regress.case import Judgement, Network
-from sim.result import Arrays
-
-from .checking import check_onnxruntime
-from .explaining import explain
-from .host import HostSide
-from .regions import all_inputs
 
 _SAMPLES = 2
 _STEP = "zoo"

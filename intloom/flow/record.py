@@ -14,17 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from compiler.program.program import Program
-from hw.spec.isa import QUEUED_UNITS, Unit, disassemble
-from hw.spec.params import PRESETS
-from hw.spec.regs import Stall, stall_counter
 from intloom.arrays import Array
+from intloom.compiler.program.program import Program
 from intloom.files import atomic_path, write_text
+from intloom.flow.checking import Check
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
+from intloom.hw.spec.params import PRESETS
+from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.report.page import RECORD, TIMELINE
-from sim.result import RunResult
-from sim.trace import Event, events, write_chrome, write_csv
-
-from .checking import Check
+from intloom.sim.result import RunResult
+from intloom.sim.trace import Event, events, write_chrome, write_csv
 
 CSV = "layers.csv"
 TRACE = "trace.json"

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from compiler.frontend import FoldedModel
-from hw.spec.arith import Match
 from intloom.arrays import Array
-from sim.golden import run_graph
-
-from .host import HostSide, Int8, Int8s
+from intloom.compiler.frontend import FoldedModel
+from intloom.flow.host import HostSide, Int8, Int8s
+from intloom.hw.spec.arith import Match
+from intloom.sim.golden import run_graph
 
 Runner = Callable[[int, Mapping[str, Int8]], Mapping[str, Int8]]
 """Runs a region, given by its number, on its inputs."""

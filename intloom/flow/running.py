@@ -8,27 +8,26 @@ from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
-from compiler.program.program import Program
-from hw.spec.errors import UsageError
 from intloom.arrays import Array
+from intloom.common.errors import UsageError
+from intloom.compiler.program.program import Program
 from intloom.files import read_bytes
-from sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
-from sim.compare.divergence import Divergence, find_divergence
-from sim.joined import joined_results
-from sim.result import ProgressCallback, RunResult
-from sim.rtl.bench import Bench
-from sim.rtl.build import BuildWatch
-from sim.rtl.detailed import DetailedBench, IcarusBench
-from sim.rtl.fast import FastBench
-from sim.rtl.job import MemorySettings
-
-from .bundle import Bundle
-from .checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, seen_through
-from .explaining import Explanation, explain
-from .feeding import as_input
-from .host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
-from .record import make_record, make_timeline, trace_events, write_run
-from .regions import Runner, run_regions
+from intloom.flow.bundle import Bundle
+from intloom.flow.checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, seen_through
+from intloom.flow.explaining import Explanation, explain
+from intloom.flow.feeding import as_input
+from intloom.flow.host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
+from intloom.flow.record import make_record, make_timeline, trace_events, write_run
+from intloom.flow.regions import Runner, run_regions
+from intloom.sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
+from intloom.sim.compare.divergence import Divergence, find_divergence
+from intloom.sim.joined import joined_results
+from intloom.sim.result import ProgressCallback, RunResult
+from intloom.sim.rtl.bench import Bench
+from intloom.sim.rtl.build import BuildWatch
+from intloom.sim.rtl.detailed import DetailedBench, IcarusBench
+from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.job import MemorySettings
 
 USUAL_MEMORY = MemorySettings(read_latency=100, bandwidth=1.0, seed=1)
 """How memory behaves unless asked otherwise: as far away as DRAM, one beat a cycle for reads and writes together."""

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Set
 
 import onnx
 
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
-from compiler.ir import IntGraph, Node
-from compiler.ir.serialise import to_text
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from intloom.compiler.ir import IntGraph, Node
+from intloom.compiler.ir.serialise import to_text
 
 
 def parts_as_shown(graph: IntGraph, proto: onnx.ModelProto, shown: Set[str], visible: Set[str]) -> Iterator[IntGraph]:

@@ -9,18 +9,17 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from compiler.frontend import FoldedModel
-from compiler.program.program import Program, Role
-from compiler.schedule import compile_graph
-from hw.spec.params import HardwareParams
-from sim.compare import compare
-from sim.result import Arrays
-from sim.result_cache import run_cached
-from sim.rtl.backend import RtlBackend
-from sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
-from sim.tiles import tile_slices
-
-from .host import Int8
+from intloom.compiler.frontend import FoldedModel
+from intloom.compiler.program.program import Program, Role
+from intloom.compiler.schedule import compile_graph
+from intloom.flow.host import Int8
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.compare import compare
+from intloom.sim.result import Arrays
+from intloom.sim.result_cache import run_cached
+from intloom.sim.rtl.backend import RtlBackend
+from intloom.sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
+from intloom.sim.tiles import tile_slices
 
 
 @dataclass(frozen=True)

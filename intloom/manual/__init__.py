@@ -1,5 +1,5 @@
 """Manual pages that are derived from the code's own tables: `python -m intloom.manual` writes them."""
 
-from .pages import PAGES, write_pages
+from intloom.manual.pages import PAGES, write_pages
 
 __all__ = ["PAGES", "write_pages"]

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from . import write_pages
+from intloom.manual import write_pages
 
 for page in write_pages(Path("docs")):
     print(page)

@@ -9,8 +9,8 @@ from typing import Any
 
 import typer
 
-from hw.spec.errors import ExitCode
 from intloom.cli.commands import COMMANDS
+from intloom.common.errors import ExitCode
 
 _HEAD = """# Command line
 

@@ -6,9 +6,9 @@ import importlib
 import inspect
 from collections import defaultdict
 
-from compiler.fold.bytewise import ELEMENTWISE
-from compiler.fold.lowering import Rule, Verdict, rules
-from compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
+from intloom.compiler.fold.bytewise import ELEMENTWISE
+from intloom.compiler.fold.lowering import Rule, Verdict, rules
+from intloom.compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
 
 _HEAD = f"""# Supported operators
 
@@ -52,7 +52,7 @@ the other's size. The operators:
 
 def operator_page() -> str:
     """The page's text."""
-    importlib.import_module("compiler.fold.lower")  # registers every lowering
+    importlib.import_module("intloom.compiler.fold.lower")  # registers every lowering
     verdicts = "".join(f"| `{v}` | {_MEANINGS[str(v)]} |\n" for v in Verdict)
     by_rule: dict[Rule, list[str]] = defaultdict(list)
     for op, rule in rules().items():

@@ -6,9 +6,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from intloom.files import write_text
-
-from .commands import command_page
-from .operators import operator_page
+from intloom.manual.commands import command_page
+from intloom.manual.operators import operator_page
 
 PAGES: Mapping[str, Callable[[], str]] = {"supported-operators.md": operator_page, "command-line.md": command_page}
 """File name in `docs/` to the function that gives its text."""

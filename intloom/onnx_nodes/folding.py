@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.frontend import Quant, fold_model
-from compiler.importer import Constant, Model, OnnxNode, ValueType
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError
-from sim.golden import run_graph
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.frontend import Quant, fold_model
+from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType
+from intloom.hw.spec.arith import Match
+from intloom.sim.golden import run_graph
 
 Array = NDArray[Any]
 

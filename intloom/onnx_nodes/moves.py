@@ -12,11 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.importer import Constant, OnnxNode, ValueType
-from hw.spec.errors import UnsupportedError
-
-from .folding import run_folded
-from .registry import Evaluation, evaluates
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.importer import Constant, OnnxNode, ValueType
+from intloom.onnx_nodes.folding import run_folded
+from intloom.onnx_nodes.registry import Evaluation, evaluates
 
 Array = NDArray[Any]
 _MOST_VALUES = 256

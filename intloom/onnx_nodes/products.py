@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.fold.padding import window
-from compiler.fold.weights import split_planes
-from compiler.importer import Constant, ValueType
-from compiler.ir import Conv, Tensor
-from sim.golden.conv import conv_sums
-
-from .folding import run_folded
-from .registry import Evaluation, evaluates
+from intloom.compiler.fold.padding import window
+from intloom.compiler.fold.weights import split_planes
+from intloom.compiler.importer import Constant, ValueType
+from intloom.compiler.ir import Conv, Tensor
+from intloom.onnx_nodes.folding import run_folded
+from intloom.onnx_nodes.registry import Evaluation, evaluates
+from intloom.sim.golden.conv import conv_sums
 
 Array = NDArray[Any]
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from compiler.importer import Constant, Model, OnnxNode
+from intloom.compiler.importer import Constant, Model, OnnxNode
 
 Array = NDArray[Any]
 

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 
-from hw.spec.errors import UsageError
+from intloom.common.errors import UsageError
 
 
 class Form(StrEnum):

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from hw.spec.errors import FileFormatError, UsageError
 from intloom.arrays import Array, check_real, load_arrays
+from intloom.common.errors import FileFormatError, UsageError
 from intloom.images import seeded_input
 from intloom.pictures import PICTURE_SUFFIXES, read_tensor
 

@@ -10,9 +10,8 @@ import onnx
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from compiler.reference import open_session
-
-from .samples import FloatArray
+from intloom.compiler.reference import open_session
+from intloom.quantization.samples import FloatArray
 
 
 @dataclass(frozen=True)

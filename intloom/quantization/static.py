@@ -12,16 +12,23 @@ from pathlib import Path
 
 import onnx
 
-from hw.spec.errors import ModelError, UnsupportedError, UsageError
 from intloom.cache import Cache
+from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.files import atomic_path, check_output
 from intloom.models import is_quantized, load_onnx, operators
 from intloom.preprocess import Optimizer, Preprocessed, preprocess
-
-from .options import DEFAULT_PERCENTILE, ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales
-from .samples import FloatArray, image_input, load_samples
-from .snr import TensorNoise, measure_noise
-from .tail import float_tail
+from intloom.quantization.options import (
+    DEFAULT_PERCENTILE,
+    ActivationType,
+    Calibration,
+    Form,
+    Head,
+    QuantizeOptions,
+    WeightScales,
+)
+from intloom.quantization.samples import FloatArray, image_input, load_samples
+from intloom.quantization.snr import TensorNoise, measure_noise
+from intloom.quantization.tail import float_tail
 
 _log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int], None]

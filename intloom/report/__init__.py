@@ -1,5 +1,5 @@
 """Reports of runs: one HTML page that needs nothing else."""
 
-from .page import render, write_report
+from intloom.report.page import render, write_report
 
 __all__ = ["render", "write_report"]

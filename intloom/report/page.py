@@ -12,9 +12,9 @@ from typing import Any
 import jinja2
 from markupsafe import Markup
 
-from hw.spec.errors import EncodingError, FileFormatError
-from hw.spec.isa import Kind, Target, assemble
+from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
+from intloom.hw.spec.isa import Kind, Target, assemble
 
 RECORD = "run.json"
 TIMELINE = "timeline.json"

@@ -8,11 +8,10 @@ from functools import partial
 
 import onnx
 
-from hw.spec.errors import UsageError
-
-from . import classifiers, teaching, yolov8
-from .builder import Builder
-from .lively import enliven
+from intloom.common.errors import UsageError
+from intloom.zoo import classifiers, teaching, yolov8
+from intloom.zoo.builder import Builder
+from intloom.zoo.lively import enliven
 
 _LARGEST = 2048
 _MEASURED_SIZE = 128

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from .builder import Builder, Value
+from intloom.zoo.builder import Builder, Value
 
 CLASSES = 1000
 ABOVE_ZERO = 2.2

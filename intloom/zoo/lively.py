@@ -14,10 +14,9 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from compiler.reference import open_session
+from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch
-
-from .builder import IR_VERSION, OPSET, Builder, Layer
+from intloom.zoo.builder import IR_VERSION, OPSET, Builder, Layer
 
 _BATCH = 4
 _LEAST_VARIANCE = 1e-6

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from .builder import Builder
-from .classifiers import ABOVE_ZERO, basic_block
-from .yolo_blocks import c2f as c2f_block
-from .yolo_blocks import concat, conv_silu, upsample
-from .yolo_blocks import sppf as sppf_block
-from .yolo_head import Head, detect
+from intloom.zoo.builder import Builder
+from intloom.zoo.classifiers import ABOVE_ZERO, basic_block
+from intloom.zoo.yolo_blocks import c2f as c2f_block
+from intloom.zoo.yolo_blocks import concat, conv_silu, upsample
+from intloom.zoo.yolo_blocks import sppf as sppf_block
+from intloom.zoo.yolo_head import Head, detect
 
 
 def tiny(b: Builder, imgsz: int) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from .builder import Builder, Value
+from intloom.zoo.builder import Builder, Value
 
 
 def conv_silu(b: Builder, path: str, x: Value, channels: int, kernel: int = 1, stride: int = 1) -> Value:

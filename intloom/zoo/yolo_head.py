@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .builder import Builder, Value
-from .yolo_blocks import branch, concat, conv_silu
+from intloom.zoo.builder import Builder, Value
+from intloom.zoo.yolo_blocks import branch, concat, conv_silu
 
 BINS = 16
 """Bins of the distribution that stands for each side's distance."""

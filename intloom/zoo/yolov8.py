@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import ceil
 
-from .builder import Builder, Value
-from .yolo_blocks import c2f, concat, conv_silu, sppf, upsample
-from .yolo_head import Head, detect, pose, segment
+from intloom.zoo.builder import Builder, Value
+from intloom.zoo.yolo_blocks import c2f, concat, conv_silu, sppf, upsample
+from intloom.zoo.yolo_head import Head, detect, pose, segment
 
 CLASSES = 80
 _STRIDES = (8, 16, 32)

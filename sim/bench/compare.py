@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from hw.spec.params import HardwareParams
-from sim.rtl.detailed import DetailedBench
-from sim.rtl.fast import FastBench
-
-from .measure import Speed, measure_bare, measure_bench
-from .workload import dense_program
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.bench.measure import Speed, measure_bare, measure_bench
+from intloom.sim.bench.workload import dense_program
+from intloom.sim.rtl.detailed import DetailedBench
+from intloom.sim.rtl.fast import FastBench
 
 _LONG = {"side": 32, "repeats": 3}
 _SHORT = {"side": 8, "repeats": 1}

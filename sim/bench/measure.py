@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.program.memory import initial_memory
-from compiler.program.program import Program
-from hw.spec.errors import SimulationError
-from hw.spec.temporary import temporary_folder
-from sim.result import Arrays
-from sim.rtl.backend import default_limit, make_job
-from sim.rtl.bare import build_bare, run_bare
-from sim.rtl.bench import Bench
-from sim.rtl.job import Job, MemorySettings, RunFiles
-from sim.rtl.verilog import verilog_of
+from intloom.common.errors import SimulationError
+from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.program.memory import initial_memory
+from intloom.compiler.program.program import Program
+from intloom.sim.result import Arrays
+from intloom.sim.rtl.backend import default_limit, make_job
+from intloom.sim.rtl.bare import build_bare, run_bare
+from intloom.sim.rtl.bench import Bench
+from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.verilog import verilog_of
 
 _WATCHDOG = 1 << 20
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.program.memory import instruction_words
-from compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
-from hw.spec.isa import ISA_VERSION, SCRATCH_BITS, Instruction, Kind, Target, make
-from hw.spec.params import HardwareParams
-from sim.result import Arrays
+from intloom.compiler.program.memory import instruction_words
+from intloom.compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
+from intloom.hw.spec.isa import ISA_VERSION, SCRATCH_BITS, Instruction, Kind, Target, make
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.result import Arrays
 
 _KERNEL = 3
 _SCALE_EXPONENT = 12

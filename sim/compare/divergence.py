@@ -10,17 +10,16 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.footprint import Memory
-from compiler.program.program import Program
-from hw.spec.isa import Unit, disassemble
-from sim.result import Arrays
-from sim.rtl.backend import Observation, RtlBackend
-from sim.rtl.fast import FastBench
-from sim.rtl.job import MemorySettings, RunFiles
-from sim.rtl.writes import Writer
-
-from .locate import Spot, spot_in_memory, spot_in_scratch
-from .shadow import Expected, expected_writes, write_count
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import Unit, disassemble
+from intloom.sim.compare.locate import Spot, spot_in_memory, spot_in_scratch
+from intloom.sim.compare.shadow import Expected, expected_writes, write_count
+from intloom.sim.result import Arrays
+from intloom.sim.rtl.backend import Observation, RtlBackend
+from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.job import MemorySettings, RunFiles
+from intloom.sim.rtl.writes import Writer
 
 _WAVE_MARGIN = 500
 """Cycles of waves before and after the wrong write."""

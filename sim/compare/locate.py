@@ -6,12 +6,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compiler.program.footprint import Memory, footprint
-from compiler.program.memory import PIXEL_CHANNELS
-from compiler.program.program import Layout, Place, Program
-from hw.spec.isa import Kind
-
-from .shadow import addresses
+from intloom.compiler.program.footprint import Memory, footprint
+from intloom.compiler.program.memory import PIXEL_CHANNELS
+from intloom.compiler.program.program import Layout, Place, Program
+from intloom.hw.spec.isa import Kind
+from intloom.sim.compare.shadow import addresses
 
 
 @dataclass(frozen=True)

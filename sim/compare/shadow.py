@@ -8,13 +8,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
-from compiler.program.program import Program
-from hw.spec.isa import Instruction, Kind, Target
-from hw.spec.params import HardwareParams
-from sim.isa_sim import IsaSimulator
-from sim.result import Arrays
-from sim.rtl.writes import Writer
+from intloom.compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import Instruction, Kind, Target
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.isa_sim import IsaSimulator
+from intloom.sim.result import Arrays
+from intloom.sim.rtl.writes import Writer
 
 Words = NDArray[np.int64]
 

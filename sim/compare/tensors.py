@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.errors import MismatchError
-from sim.result import Arrays
+from intloom.common.errors import MismatchError
+from intloom.sim.result import Arrays
 
 
 @dataclass(frozen=True)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.ir import Add
-
-from .affine import affine
-from .registry import Context, Image, golden, through
+from intloom.compiler.ir import Add
+from intloom.sim.golden.affine import affine
+from intloom.sim.golden.registry import Context, Image, golden, through
 
 
 @golden(Add)

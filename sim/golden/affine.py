@@ -1,11 +1,11 @@
-"""The vectorised twin of `hw.spec.arith.affine`."""
+"""The vectorised twin of `intloom.hw.spec.arith.affine`."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import INT8_MAX, INT8_MIN, Affine
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 
 def affine(x1: NDArray[np.int64], x2: NDArray[np.int64] | int, law: Affine) -> NDArray[np.int8]:

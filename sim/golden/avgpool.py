@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.ir import AvgPool
-
-from .affine import affine
-from .pooling import shifted
-from .registry import Context, Image, golden, through
+from intloom.compiler.ir import AvgPool
+from intloom.sim.golden.affine import affine
+from intloom.sim.golden.pooling import shifted
+from intloom.sim.golden.registry import Context, Image, golden, through
 
 
 @golden(AvgPool)

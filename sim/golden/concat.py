@@ -6,9 +6,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.ir import Concat
-
-from .registry import Context, Image, golden
+from intloom.compiler.ir import Concat
+from intloom.sim.golden.registry import Context, Image, golden
 
 
 @golden(Concat)

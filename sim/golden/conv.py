@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import Conv
-
-from .registry import Context, Image, golden, through
-from .requantize import requantize
+from intloom.compiler.ir import Conv
+from intloom.sim.golden.registry import Context, Image, golden, through
+from intloom.sim.golden.requantize import requantize
 
 _FLOAT32_BITS = 24
 _LARGEST_INPUT = 128

@@ -7,11 +7,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import ConvTranspose
-from compiler.ir.ops import Pair
-
-from .registry import Context, Image, golden, through
-from .requantize import requantize
+from intloom.compiler.ir import ConvTranspose
+from intloom.compiler.ir.ops import Pair
+from intloom.sim.golden.registry import Context, Image, golden, through
+from intloom.sim.golden.requantize import requantize
 
 
 @golden(ConvTranspose)

@@ -1,4 +1,4 @@
-"""Users' operations, by the registry of `compiler.custom`."""
+"""Users' operations, by the registry of `intloom.compiler.custom`."""
 
 from __future__ import annotations
 
@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.custom import require
-from compiler.ir import Custom
-
-from .registry import Context, Image, golden
+from intloom.compiler.custom import require
+from intloom.compiler.ir import Custom
+from intloom.sim.golden.registry import Context, Image, golden
 
 
 @golden(Custom)

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.ir import MaxPool
-from hw.spec.arith import INT8_MIN
-
-from .pooling import shifted
-from .registry import Context, Image, golden
+from intloom.compiler.ir import MaxPool
+from intloom.hw.spec.arith import INT8_MIN
+from intloom.sim.golden.pooling import shifted
+from intloom.sim.golden.registry import Context, Image, golden
 
 
 @golden(MaxPool)

@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from compiler.ir import Mul
-
-from .affine import affine
-from .registry import Context, Image, golden, through
+from intloom.compiler.ir import Mul
+from intloom.sim.golden.affine import affine
+from intloom.sim.golden.registry import Context, Image, golden, through
 
 
 @golden(Mul)

@@ -6,9 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compiler.ir.ops import Pads, Pair
-
-from .registry import Image
+from intloom.compiler.ir.ops import Pads, Pair
+from intloom.sim.golden.registry import Image
 
 
 def shifted(x: Image, kernel: Pair, strides: Pair, pads: Pads, fill: int) -> Iterator[Image]:

@@ -9,9 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import Node, Tensor
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.ir import Node, Tensor
+from intloom.hw.spec.arith import Match
 
 Image = NDArray[np.int8]
 """(channels, height, width): the batch is always one."""

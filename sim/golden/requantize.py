@@ -1,4 +1,4 @@
-"""The vectorised twin of `hw.spec.arith.requantize`: int32 sums to int8, by a scale per channel.
+"""The vectorised twin of `intloom.hw.spec.arith.requantize`: int32 sums to int8, by a scale per channel.
 
 Mode `ort` is fp32 arithmetic by definition, and IEEE fp32 multiplication in numpy is that very definition. Mode
 `exact` uses fp64 where the product of sum and mantissa fits its 53 bits, which is checked, and Python's own law
@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import INT8_MAX, INT8_MIN, Match, Scale
-from hw.spec.arith import requantize as requantize_one
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Match, Scale
+from intloom.hw.spec.arith import requantize as requantize_one
 
 _EXACT_BITS = 53
 

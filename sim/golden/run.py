@@ -8,11 +8,10 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import IntGraph
-from hw.spec.arith import Match
-from hw.spec.errors import UsageError
-
-from .registry import Context, Image, operation
+from intloom.common.errors import UsageError
+from intloom.compiler.ir import IntGraph
+from intloom.hw.spec.arith import Match
+from intloom.sim.golden.registry import Context, Image, operation
 
 
 def run_graph(

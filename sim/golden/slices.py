@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir import Slice
-
-from .registry import Context, Image, golden
+from intloom.compiler.ir import Slice
+from intloom.sim.golden.registry import Context, Image, golden
 
 
 @golden(Slice)

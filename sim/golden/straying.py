@@ -15,12 +15,11 @@ from math import sqrt
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import AvgPool, Conv, ConvTranspose, Node
-from hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Affine
-
-from .conv import conv_sums
-from .conv_transpose import scattered_sums
-from .registry import Context, Image, operation, through
+from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, Node
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Affine
+from intloom.sim.golden.conv import conv_sums
+from intloom.sim.golden.conv_transpose import scattered_sums
+from intloom.sim.golden.registry import Context, Image, operation, through
 
 LAMBDA = 6.0
 _UNIT = 2.0**-FP32_SIGNIFICAND_BITS

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.ir import Table
-
-from .registry import Context, Image, golden, through
+from intloom.compiler.ir import Table
+from intloom.sim.golden.registry import Context, Image, golden, through
 
 
 @golden(Table)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hw.spec.errors import ProgramError
-from hw.spec.isa import ISA_VERSION, Instruction, Kind
-
-from .machine import Machine
-from .registry import executes
+from intloom.common.errors import ProgramError
+from intloom.hw.spec.isa import ISA_VERSION, Instruction, Kind
+from intloom.sim.isa_sim.machine import Machine
+from intloom.sim.isa_sim.registry import executes
 
 
 @executes(Kind.BEGIN)

@@ -7,16 +7,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.footprint import ADDRESS_SPACE, conv_tiles, conv_weight_words
-from compiler.program.memory import PIXEL_CHANNELS
-from hw.spec.arith import Affine
-from hw.spec.isa import Instruction, Kind, TableUse
-from hw.spec.params import TABLE_BYTES, HardwareParams
-from sim.golden.affine import affine
-from sim.golden.requantize import requantize
-
-from .machine import Machine, Words, grid, output_grid, through
-from .registry import executes
+from intloom.compiler.program.footprint import ADDRESS_SPACE, conv_tiles, conv_weight_words
+from intloom.compiler.program.memory import PIXEL_CHANNELS
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.isa import Instruction, Kind, TableUse
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.sim.golden.affine import affine
+from intloom.sim.golden.requantize import requantize
+from intloom.sim.isa_sim.machine import Machine, Words, grid, output_grid, through
+from intloom.sim.isa_sim.registry import executes
 
 _FLOAT32_REACH = 1 << 24
 _LARGEST_INPUT = 128

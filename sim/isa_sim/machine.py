@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.footprint import ADDRESS_SPACE
-from hw.spec.arith import Affine
-from hw.spec.isa import Instruction
-from hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.isa import Instruction
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 Words = NDArray[np.int8]
 """[..., word, byte]."""

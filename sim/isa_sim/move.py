@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from hw.spec.isa import Instruction, Kind, Target
-
-from .machine import Machine, Words
-from .registry import executes
+from intloom.hw.spec.isa import Instruction, Kind, Target
+from intloom.sim.isa_sim.machine import Machine, Words
+from intloom.sim.isa_sim.registry import executes
 
 
 def _copy(words: Words, local: Words, target: int, *, wraps: bool) -> None:

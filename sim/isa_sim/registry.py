@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from hw.spec.isa import Instruction, Kind
-
-from .machine import Machine
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.sim.isa_sim.machine import Machine
 
 Semantics = Callable[[Machine, Instruction], None]
 _SEMANTICS: dict[Kind, Semantics] = {}

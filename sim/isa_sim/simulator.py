@@ -12,16 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.footprint import Access, Memory, footprint
-from compiler.program.hazards import AccessTracker, Order, waits_of
-from compiler.program.memory import initial_memory, instruction_words, read_outputs, read_place
-from compiler.program.program import Program, Role
-from hw.spec.errors import ProgramError, UsageError
-from hw.spec.isa import QUEUED_UNITS, Instruction, Unit, disassemble
-
-from . import control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable
-from .machine import Machine, blank_machine
-from .registry import semantics
+from intloom.common.errors import ProgramError, UsageError
+from intloom.compiler.program.footprint import Access, Memory, footprint
+from intloom.compiler.program.hazards import AccessTracker, Order, waits_of
+from intloom.compiler.program.memory import initial_memory, instruction_words, read_outputs, read_place
+from intloom.compiler.program.program import Program, Role
+from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Unit, disassemble
+from intloom.sim.isa_sim import control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable
+from intloom.sim.isa_sim.machine import Machine, blank_machine
+from intloom.sim.isa_sim.registry import semantics
 
 SEMANTICS = (control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable)
 """Modules that register what instructions do; imported for that."""

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hw.spec.isa import Instruction, Kind
-
-from .machine import Machine, grid, output_grid, through
-from .registry import executes
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.sim.isa_sim.machine import Machine, grid, output_grid, through
+from intloom.sim.isa_sim.registry import executes
 
 
 @executes(Kind.VCOPY)

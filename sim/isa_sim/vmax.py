@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from hw.spec.arith import INT8_MIN
-from hw.spec.isa import Instruction, Kind
-
-from .machine import Machine, write_vector
-from .registry import executes
-from .windows import taps
+from intloom.hw.spec.arith import INT8_MIN
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.sim.isa_sim.machine import Machine, write_vector
+from intloom.sim.isa_sim.registry import executes
+from intloom.sim.isa_sim.windows import taps
 
 
 @executes(Kind.VMAX)

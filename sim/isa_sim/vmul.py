@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from hw.spec.isa import Instruction, Kind
-from sim.golden.affine import affine
-
-from .machine import Machine, law, operand, write_vector
-from .registry import executes
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.sim.golden.affine import affine
+from intloom.sim.isa_sim.machine import Machine, law, operand, write_vector
+from intloom.sim.isa_sim.registry import executes
 
 
 @executes(Kind.VMUL)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from hw.spec.isa import Instruction, Kind
-from hw.spec.params import TABLE_BYTES
-
-from .machine import Machine
-from .registry import executes
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.params import TABLE_BYTES
+from intloom.sim.isa_sim.machine import Machine
+from intloom.sim.isa_sim.registry import executes
 
 
 @executes(Kind.VTABLE)

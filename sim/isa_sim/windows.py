@@ -6,10 +6,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from compiler.program.footprint import ADDRESS_SPACE
-from hw.spec.isa import Instruction
-
-from .machine import Machine, Words, grid
+from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.hw.spec.isa import Instruction
+from intloom.sim.isa_sim.machine import Machine, Words, grid
 
 
 def taps(machine: Machine, i: Instruction, outside: int) -> Iterator[Words]:

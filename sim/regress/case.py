@@ -9,10 +9,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass, field
 from enum import StrEnum
 
-from compiler.ir import IntGraph
-from compiler.program.program import Program
-from hw.spec.params import HardwareParams
-from sim.result import Arrays
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.result import Arrays
 
 Argument = int | str | tuple[int, ...]
 
@@ -36,12 +36,12 @@ class Case:
     hardware: str
     """The parameters as TOML."""
     graph: str
-    """Which recipe of `sim.regress.graphs` makes the graph, or `network`."""
+    """Which recipe of `intloom.sim.regress.graphs` makes the graph, or `network`."""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     seed: int = 0
     stall_permille: int = 0
     fault: str = ""
-    """Which fault of `sim.regress.faults` is planted; empty: none, and results must be equal."""
+    """Which fault of `intloom.sim.regress.faults` is planted; empty: none, and results must be equal."""
 
     @property
     def key(self) -> str:
@@ -69,7 +69,7 @@ class CaseResult:
     seed: int = 0
     reproduce: str = ""
     version: str = ""
-    """The project's sources that gave this result; see `sim.regress.version`."""
+    """The project's sources that gave this result; see `intloom.sim.regress.version`."""
     remark: str = ""
     """What is worth knowing about a case that passed."""
 

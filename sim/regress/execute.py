@@ -8,19 +8,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from compiler.program.program import Program
-from hw.spec.errors import IntloomError, SimulationError, UsageError
-from hw.spec.params import HardwareParams, from_dict
-from sim.backend import GoldenBackend, IsaBackend, RtlBackend
-from sim.compare import compare
-from sim.compare.divergence import find_divergence
-from sim.result import Arrays
-from sim.rtl.job import MemorySettings
-
-from .case import Case, CaseResult, Judgement, Network, Outcome, Tools
-from .faults import fault
-from .graphs import make_graph
-from .version import project_version
+from intloom.common.errors import IntloomError, SimulationError, UsageError
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.params import HardwareParams, from_dict
+from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
+from intloom.sim.compare import compare
+from intloom.sim.compare.divergence import find_divergence
+from intloom.sim.regress.case import Case, CaseResult, Judgement, Network, Outcome, Tools
+from intloom.sim.regress.faults import fault
+from intloom.sim.regress.graphs import make_graph
+from intloom.sim.regress.version import project_version
+from intloom.sim.result import Arrays
+from intloom.sim.rtl.job import MemorySettings
 
 
 @dataclass(frozen=True, kw_only=True)

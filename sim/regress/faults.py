@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.program import Program
-from hw.spec.errors import UsageError
-from hw.spec.isa import INSTRUCTION_BYTES, Instruction, Kind
-from hw.spec.regs import Cause
-from sim.rtl.job import Direction, MemorySettings, PlantedError, Response
+from intloom.common.errors import UsageError
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, Kind
+from intloom.hw.spec.regs import Cause
+from intloom.sim.rtl.job import Direction, MemorySettings, PlantedError, Response
 
 _QUICK_WATCHDOG = 5000
 

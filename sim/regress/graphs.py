@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import (
+from intloom.common.errors import UsageError
+from intloom.compiler.ir import (
     Add,
     AvgPool,
     Concat,
@@ -23,9 +24,8 @@ from compiler.ir import (
     Table,
     Tensor,
 )
-from hw.spec.arith import Affine
-from hw.spec.errors import UsageError
-from sim.result import Arrays
+from intloom.hw.spec.arith import Affine
+from intloom.sim.result import Arrays
 
 _TYPICAL = 74 * 74
 """About the mean square of a random int8 product's factors: scales that fit it spread sums over the int8 range."""

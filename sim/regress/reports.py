@@ -9,10 +9,9 @@ from xml.etree import ElementTree as ET
 
 import jinja2
 
-from compiler.program.writing import write_bytes, write_text
-
-from .case import Outcome
-from .runner import Summary
+from intloom.common.atomic_write import write_bytes, write_text
+from intloom.sim.regress.case import Outcome
+from intloom.sim.regress.runner import Summary
 
 _TEMPLATES = Path(__file__).parent / "templates"
 

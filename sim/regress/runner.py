@@ -9,12 +9,11 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from hw.spec.errors import EnvironmentFault, UsageError
-
-from .case import Case, CaseResult, Outcome, Tools
-from .execute import execute
-from .store import Store
-from .worker import clean_up_when_ended, execute_or_end
+from intloom.common.errors import EnvironmentFault, UsageError
+from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
+from intloom.sim.regress.execute import execute
+from intloom.sim.regress.store import Store
+from intloom.sim.regress.worker import clean_up_when_ended, execute_or_end
 
 _RETRIES = 5
 """How often Dask runs a case anew whose worker died."""

@@ -8,10 +8,9 @@ from collections.abc import Container
 from dataclasses import asdict
 from pathlib import Path
 
-from hw.spec.errors import DiskError
-
-from .case import CaseResult, Outcome
-from .version import project_version
+from intloom.common.errors import DiskError
+from intloom.sim.regress.case import CaseResult, Outcome
+from intloom.sim.regress.version import project_version
 
 RESULTS = "results.jsonl"
 

@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from hw.spec.errors import ParameterError, UsageError
-from hw.spec.params import HardwareParams, preset
-
-from .case import Argument, Case
-from .faults import FAULTS
+from intloom.common.errors import ParameterError, UsageError
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.regress.case import Argument, Case
+from intloom.sim.regress.faults import FAULTS
 
 _NANO = preset("nano")
 _SIZE = {"height": 7, "width": 9}

@@ -7,7 +7,7 @@ import importlib.util
 from functools import lru_cache
 from pathlib import Path
 
-_PACKAGES = ("hw", "compiler", "sim")
+_PACKAGES = ("intloom.common", "intloom.hw", "intloom.compiler", "intloom.sim")
 _SUFFIXES = {".py", ".cpp", ".h", ".j2"}
 
 

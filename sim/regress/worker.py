@@ -7,10 +7,9 @@ import signal
 import sys
 from types import FrameType
 
-from hw.spec.signals import stay_at
-
-from .case import Case, CaseResult, Tools
-from .execute import execute
+from intloom.common.signals import stay_at
+from intloom.sim.regress.case import Case, CaseResult, Tools
+from intloom.sim.regress.execute import execute
 
 
 def clean_up_when_ended() -> None:

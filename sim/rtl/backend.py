@@ -12,23 +12,22 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.memory import initial_memory, read_outputs
-from compiler.program.program import Program
-from hw.spec.errors import SimulationError
-from hw.spec.temporary import temporary_folder
-from sim.result import Arrays, Progress, ProgressCallback, RunResult
-from sim.stored import stored_tensors
-
-from .bench import Bench, RawResult, Watch
-from .build import Build, BuildWatch, sources_hash
-from .fast import FastBench
-from .job import Job, MemorySettings, RunFiles
-from .judge import check_run
-from .layers import Boundary, boundaries, layer_results
-from .state import describe_state
-from .status import Status, read_status
-from .verilog import verilog_of
-from .writes import read_writes
+from intloom.common.errors import SimulationError
+from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.program.memory import initial_memory, read_outputs
+from intloom.compiler.program.program import Program
+from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
+from intloom.sim.rtl.bench import Bench, RawResult, Watch
+from intloom.sim.rtl.build import Build, BuildWatch, sources_hash
+from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.judge import check_run
+from intloom.sim.rtl.layers import Boundary, boundaries, layer_results
+from intloom.sim.rtl.state import describe_state
+from intloom.sim.rtl.status import Status, read_status
+from intloom.sim.rtl.verilog import verilog_of
+from intloom.sim.rtl.writes import read_writes
+from intloom.sim.stored import stored_tensors
 
 Disturb = Callable[[NDArray[np.uint8]], None]
 

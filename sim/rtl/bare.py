@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 
-from .bench import prepare
-from .build import Build, BuildPlan, build
-from .fast import WORLD_SOURCES, thread_flags
-from .job import Job, RunFiles
-from .ports import TOP
-from .process import run_simulator
-from .shell import bare_ports
+from intloom.sim.rtl.bench import prepare
+from intloom.sim.rtl.build import Build, BuildPlan, build
+from intloom.sim.rtl.fast import WORLD_SOURCES, thread_flags
+from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.ports import TOP
+from intloom.sim.rtl.process import run_simulator
+from intloom.sim.rtl.shell import bare_ports
 
 
 @dataclass(frozen=True)

@@ -7,12 +7,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
-from hw.spec.errors import SimulationError
-
-from .build import Build, BuildWatch
-from .job import Job, RunFiles, write_job
-from .process import log_tail
-from .status import STATUS_BYTES, Pulses, Snapshot, Status, read_pulses, read_snapshots, read_status
+from intloom.common.errors import SimulationError
+from intloom.sim.rtl.build import Build, BuildWatch
+from intloom.sim.rtl.job import Job, RunFiles, write_job
+from intloom.sim.rtl.process import log_tail
+from intloom.sim.rtl.status import STATUS_BYTES, Pulses, Snapshot, Status, read_pulses, read_snapshots, read_status
 
 Watch = Callable[[Status], None]
 

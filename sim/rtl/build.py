@@ -23,12 +23,11 @@ from pathlib import Path
 import filelock
 import platformdirs
 
-from hw.spec.errors import DiskError, EnvironmentFault, SimulationError
-from hw.spec.temporary import temporary_folder
-from sim.held import hold, release, remove_unused
-
-from .process import kill_group
-from .toolchain import Toolchain, toolchain
+from intloom.common.errors import DiskError, EnvironmentFault, SimulationError
+from intloom.common.temporary_files import temporary_folder
+from intloom.sim.held import hold, release, remove_unused
+from intloom.sim.rtl.process import kill_group
+from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
 _log = logging.getLogger(__name__)
 BINARY = "simulator"

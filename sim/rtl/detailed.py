@@ -6,17 +6,17 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
-from .bench import RawResult, Watch, prepare, read_raw
-from .build import Build, BuildPlan, BuildWatch, build, cached, run_logged
-from .fast import cocotb_link_flags
-from .fast_test import SETTINGS_VARIABLE
-from .job import Job, RunFiles
-from .ports import TOP, parse_ports
-from .process import cocotb_environment, run_simulator
-from .status import read_status
-from .toolchain import icarus
+from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
+from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached, run_logged
+from intloom.sim.rtl.fast import cocotb_link_flags
+from intloom.sim.rtl.fast_test import SETTINGS_VARIABLE
+from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.ports import TOP, parse_ports
+from intloom.sim.rtl.process import cocotb_environment, run_simulator
+from intloom.sim.rtl.status import read_status
+from intloom.sim.rtl.toolchain import icarus
 
-_TEST_MODULE = "sim.rtl.detailed_test"
+_TEST_MODULE = "intloom.sim.rtl.detailed_test"
 _ICARUS_MODULE = "libcocotbvpi_icarus"
 WAVES = "dump.fst"
 

@@ -14,14 +14,14 @@ from cocotb.queue import Queue
 from cocotb.triggers import ClockCycles, First, RisingEdge, Timer
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
-from hw.spec import regs
-from sim.rtl.fast_test import BenchFault, read_settings, write_result
-from sim.rtl.monitors.axi4 import Axi4Monitor
-from sim.rtl.monitors.axi_lite import AxiLiteMonitor
-from sim.rtl.monitors.rule import RuleBroken
-from sim.rtl.monitors.trace import TraceMonitor
-from sim.rtl.partners import MemoryPartner
-from sim.rtl.status import Status, write_status
+from intloom.hw.spec import regs
+from intloom.sim.rtl.fast_test import BenchFault, read_settings, write_result
+from intloom.sim.rtl.monitors.axi4 import Axi4Monitor
+from intloom.sim.rtl.monitors.axi_lite import AxiLiteMonitor
+from intloom.sim.rtl.monitors.rule import RuleBroken
+from intloom.sim.rtl.monitors.trace import TraceMonitor
+from intloom.sim.rtl.partners import MemoryPartner
+from intloom.sim.rtl.status import Status, write_status
 
 _CYCLE_NS = 2
 _RESET_CYCLES = 4

@@ -8,17 +8,17 @@ between it and the bare loop.
 
 from __future__ import annotations
 
-from .bench import RawResult, Watch, prepare, read_raw
-from .build import FASTEST, Build, BuildPlan, BuildWatch, build
-from .fast_test import SETTINGS_VARIABLE
-from .job import Job, RunFiles
-from .process import cocotb_environment, run_simulator
-from .shell import SHELL_TOP, bench_shell, visibility
-from .status import read_status
+from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
+from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, BuildWatch, build
+from intloom.sim.rtl.fast_test import SETTINGS_VARIABLE
+from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.process import cocotb_environment, run_simulator
+from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
+from intloom.sim.rtl.status import read_status
 
 WORLD_SOURCES = ("mapping.cpp", "memory.cpp", "recorder.cpp")
 """The C++ around the accelerator that all benches share."""
-_TEST_MODULE = "sim.rtl.fast_test"
+_TEST_MODULE = "intloom.sim.rtl.fast_test"
 
 
 def thread_flags(threads: int) -> tuple[str, ...]:

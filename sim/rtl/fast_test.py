@@ -14,7 +14,7 @@ from typing import Any
 import cocotb
 from cocotb.triggers import Timer, ValueChange
 
-from hw.spec import regs
+from intloom.hw.spec import regs
 
 SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
 _CYCLE_NS = 2

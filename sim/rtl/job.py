@@ -10,8 +10,8 @@ from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
-from hw.spec import regs
-from hw.spec.errors import UsageError
+from intloom.common.errors import UsageError
+from intloom.hw.spec import regs
 
 MEMORY_BASE = 0x4000_0000
 """Byte address at which benches put the memory: not 0, so that the base register is really used."""

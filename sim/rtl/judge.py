@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from compiler.program.program import Program
-from hw.spec.errors import HardwareMismatchError, SimulationError
-from hw.spec.isa import QUEUED_UNITS, Unit
-from hw.spec.regs import Cause
-
-from .bench import RawResult
-from .state import describe_instruction, describe_state
+from intloom.common.errors import HardwareMismatchError, SimulationError
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
+from intloom.hw.spec.regs import Cause
+from intloom.sim.rtl.bench import RawResult
+from intloom.sim.rtl.state import describe_instruction, describe_state
 
 
 def check_run(program: Program, raw: RawResult, limit: int) -> None:

@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from compiler.program.program import Program
-from compiler.program.spans import layer_spans
-from hw.spec import regs
-from hw.spec.isa import QUEUED_UNITS, Unit
-from sim.result import LayerResult
-
-from .status import Pulses, Snapshot
+from intloom.compiler.program.program import Program
+from intloom.compiler.program.spans import layer_spans
+from intloom.hw.spec import regs
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
+from intloom.sim.result import LayerResult
+from intloom.sim.rtl.status import Pulses, Snapshot
 
 _COMPUTING = (Unit.MAC, Unit.VEC)
 

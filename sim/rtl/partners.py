@@ -19,8 +19,8 @@ from cocotb.queue import Queue
 from cocotb.triggers import ClockCycles, Event
 from cocotbext.axi import AxiBus, AxiResp, AxiSlave
 
-from .job import Direction
-from .writes import Writer, pack_write
+from intloom.sim.rtl.job import Direction
+from intloom.sim.rtl.writes import Writer, pack_write
 
 _LONG_STALL = 40
 """Now and then a channel refuses for this long, so that a valid that waits for ready would hang."""

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from hw.spec.errors import FileFormatError
+from intloom.common.errors import FileFormatError
 
 TOP = "npu"
 

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from hw.spec.errors import SimulationError
+from intloom.common.errors import SimulationError
 
 _POLL_SECONDS = 0.02
 _LOG_LINES = 15

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import jinja2
 
-from hw.spec.errors import FileFormatError
-
-from .ports import TOP, Port, parse_ports
-from .taps import Tap, find_taps
+from intloom.common.errors import FileFormatError
+from intloom.sim.rtl.ports import TOP, Port, parse_ports
+from intloom.sim.rtl.taps import Tap, find_taps
 
 SHELL_TOP = "bench"
 _TEMPLATES = Path(__file__).parent / "templates"

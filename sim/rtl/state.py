@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from compiler.program.program import Program
-from hw.spec.isa import QUEUED_UNITS, Unit, disassemble
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
 
 
 def describe_instruction(program: Program, index: int) -> str:

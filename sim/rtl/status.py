@@ -9,8 +9,8 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec import regs
-from hw.spec.isa import QUEUED_UNITS
+from intloom.hw.spec import regs
+from intloom.hw.spec.isa import QUEUED_UNITS
 
 _UNITS = len(QUEUED_UNITS)
 _TEXT_BYTES = 160

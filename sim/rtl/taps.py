@@ -9,10 +9,9 @@ import re
 from dataclasses import dataclass
 from itertools import product
 
-from hw.spec.errors import FileFormatError
-
-from .ports import TOP
-from .writes import Writer
+from intloom.common.errors import FileFormatError
+from intloom.sim.rtl.ports import TOP
+from intloom.sim.rtl.writes import Writer
 
 _ALL_BYTES = "32'hFFFFFFFF"
 

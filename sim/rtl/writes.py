@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.isa import Unit
+from intloom.hw.spec.isa import Unit
 
 
 class Writer(IntEnum):

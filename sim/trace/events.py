@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from compiler.program.program import Program
-from hw.spec.errors import UsageError
-from hw.spec.isa import QUEUED_UNITS, Unit
-from sim.result import RunResult
-from sim.rtl.status import Pulses
+from intloom.common.errors import UsageError
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
+from intloom.sim.result import RunResult
+from intloom.sim.rtl.status import Pulses
 
 
 @dataclass(frozen=True)

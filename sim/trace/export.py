@@ -9,10 +9,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from compiler.program.writing import write_text
-from hw.spec.isa import QUEUED_UNITS
-
-from .events import Event
+from intloom.common.atomic_write import write_text
+from intloom.hw.spec.isa import QUEUED_UNITS
+from intloom.sim.trace.events import Event
 
 _COLUMNS = ("index", "unit", "kind", "layer", "tile", "note", "start", "end")
 _LAYER_THREAD = len(QUEUED_UNITS)

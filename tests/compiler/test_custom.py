@@ -9,13 +9,13 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from compiler.custom import CustomOp, register, unregister
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
-from compiler.ir import Conv, Custom
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError, UsageError
-from sim.golden import run_graph
+from intloom.common.errors import UnsupportedError, UsageError
+from intloom.compiler.custom import CustomOp, register, unregister
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from intloom.compiler.ir import Conv, Custom
+from intloom.hw.spec.arith import Match
+from intloom.sim.golden import run_graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "custom_op.py"
 

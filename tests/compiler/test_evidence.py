@@ -10,12 +10,12 @@ from pathlib import Path
 import onnx
 import pytest
 
-from compiler.frontend import fold_model
-from compiler.importer import load_model
-from hw.spec.arith import Match
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
+from intloom.hw.spec.arith import Match
 from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
+from intloom.sim.golden import run_graph
 from intloom.zoo import build
-from sim.golden import run_graph
 from tests.support.parity import assert_equal, assert_layers_close, graph_inputs, random_feeds
 
 pytestmark = [pytest.mark.slow, pytest.mark.evidence]

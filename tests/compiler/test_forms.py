@@ -7,10 +7,10 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from compiler.fold.lowering import Verdict
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
-from hw.spec.errors import ModelError
+from intloom.common.errors import ModelError
+from intloom.compiler.fold.lowering import Verdict
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal, compare
 

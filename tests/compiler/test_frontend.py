@@ -7,11 +7,11 @@ import onnx
 import pytest
 from onnx import TensorProto, helper
 
-from compiler.fold.lowering import Verdict
-from compiler.frontend import dump_pass, fold_model, pass_names
-from compiler.importer import from_proto
-from compiler.ir import Add, AvgPool, Concat, Conv, MaxPool, Resize, Slice, Table
-from hw.spec.errors import UnsupportedError, UsageError
+from intloom.common.errors import UnsupportedError, UsageError
+from intloom.compiler.fold.lowering import Verdict
+from intloom.compiler.frontend import dump_pass, fold_model, pass_names
+from intloom.compiler.importer import from_proto
+from intloom.compiler.ir import Add, AvgPool, Concat, Conv, MaxPool, Resize, Slice, Table
 from tests.support.onnx_maker import OnnxMaker, Value
 from tests.support.parity import Parity, assert_equal, compare
 

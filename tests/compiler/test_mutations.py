@@ -9,9 +9,9 @@ import numpy as np
 import onnx
 import pytest
 
-from compiler.frontend import fold_model
-from compiler.importer import load_model
-from hw.spec.errors import IntloomError
+from intloom.common.errors import IntloomError
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
 from tests.support.mutation import mutate
 from tests.support.parity import random_feeds, run_folded, run_onnxruntime
 from tests.support.random_model import random_model

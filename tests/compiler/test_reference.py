@@ -8,7 +8,7 @@ import pytest
 from numpy.typing import DTypeLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
-from compiler.reference import open_session
+from intloom.compiler.reference import open_session
 
 Array = NDArray[np.generic]
 STEP = np.float32(2**16)

@@ -6,7 +6,7 @@ from pathlib import Path
 import onnx
 import pytest
 
-from compiler.ir import ConvTranspose
+from intloom.compiler.ir import ConvTranspose
 from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
 from intloom.zoo import build
 from tests.support.parity import assert_equal, assert_layers_close

@@ -11,7 +11,7 @@ from typing import Any
 from amaranth.back import rtlil
 from amaranth.lib import wiring
 
-from hw.resources import run_yosys
+from intloom.hw.resources import run_yosys
 
 _BITWISE = ("$and", "$or", "$xor", "$xnor", "$not", "$mux", "$pmux", "$bwmux")
 """Cells of which a bit depends on the same bits of A and B, and on all of S."""

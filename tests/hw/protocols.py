@@ -13,7 +13,7 @@ from typing import Any
 from amaranth.hdl import Cat, Value
 from amaranth.lib import stream, wiring
 
-from hw.ports import ReadPort, UnitPort, WritePort
+from intloom.hw.ports import ReadPort, UnitPort, WritePort
 
 OFFERS: dict[type, tuple[str, ...]] = {
     stream.Signature: ("payload",),

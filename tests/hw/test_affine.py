@@ -10,8 +10,8 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from hw.affine import LAW, PREPARED, AffineConstants, AffineLane
-from hw.spec.arith import Affine
+from intloom.hw.affine import LAW, PREPARED, AffineConstants, AffineLane
+from intloom.hw.spec.arith import Affine
 from tests.hw.streams import run
 
 WIDE = 18

@@ -9,8 +9,8 @@ from amaranth.hdl import Const, Module, Signal
 from amaranth.lib import data
 from amaranth.sim import Simulator
 
-from hw.decode import bad_fields, instruction_layout
-from hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Field, Kind, encode, make
+from intloom.hw.decode import bad_fields, instruction_layout
+from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Field, Kind, encode, make
 
 
 def _legal(rng: random.Random, field: Field) -> int:

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, ResetInserter, Signal
 
-from hw.delay import behind, delayed
+from intloom.hw.delay import behind, delayed
 from tests.hw.streams import run
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hw.landing import LandingQueue
+from intloom.hw.landing import LandingQueue
 from tests.hw.streams import run, sink
 
 

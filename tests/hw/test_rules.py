@@ -14,12 +14,12 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-import hw
-from hw.engine import Engine
-from hw.fpga.harness import Harness
-from hw.npu import Npu
-from hw.spec.isa import Kind
-from hw.spec.params import preset
+import intloom.hw
+from intloom.hw.engine import Engine
+from intloom.hw.fpga.harness import Harness
+from intloom.hw.npu import Npu
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import preset
 from tests.hw.cones import netlists
 from tests.hw.protocols import handshakes
 from tests.hw.streams import run
@@ -45,11 +45,13 @@ ARGUMENTS: dict[str, Any] = {
 
 def _components() -> list[type[wiring.Component]]:
     found = set()
-    for module in pkgutil.walk_packages(hw.__path__, "hw."):
+    for module in pkgutil.walk_packages(intloom.hw.__path__, "intloom.hw."):
         if not module.name.endswith("__main__"):
             members = vars(importlib.import_module(module.name)).values()
             found |= {c for c in members if inspect.isclass(c) and issubclass(c, wiring.Component)}
-    return sorted((c for c in found if c.__module__.startswith("hw.")), key=lambda c: f"{c.__module__}.{c.__name__}")
+    return sorted(
+        (c for c in found if c.__module__.startswith("intloom.hw.")), key=lambda c: f"{c.__module__}.{c.__name__}"
+    )
 
 
 def _imports(file: Path) -> set[tuple[str, str]]:

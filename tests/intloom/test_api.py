@@ -5,8 +5,8 @@ import onnxruntime as ort
 import pytest
 
 import intloom
-from compiler.reference import open_session
-from hw.spec.errors import MismatchError, UsageError
+from intloom.common.errors import MismatchError, UsageError
+from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from hw.spec.errors import FileFormatError, UsageError
 from intloom.arrays import check_real, load_arrays
+from intloom.common.errors import FileFormatError, UsageError
 
 
 def test_an_archive_gives_its_arrays_by_name(tmp_path):

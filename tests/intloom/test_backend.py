@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx.backend.test.case import node as node_cases
 
-from hw.spec.errors import IntloomError, ModelError, UsageError
 from intloom import backend
+from intloom.common.errors import IntloomError, ModelError, UsageError
 from tests.intloom.onnx_exclusions import EXCLUDED, INCLUDED, MODULES
 
 # Only these modules: making all of ONNX's cases takes twenty seconds.

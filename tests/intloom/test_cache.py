@@ -4,8 +4,8 @@ import multiprocessing
 
 import pytest
 
-from hw.spec.errors import DiskError
 from intloom.cache import Cache, Recipe
+from intloom.common.errors import DiskError
 
 RECIPE = Recipe("ab" * 32, "preprocess", {"optimizer": "onnxslim"}, {"onnx": "1"})
 

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.params import from_toml, preset
 from intloom.cli import main
+from intloom.hw.spec.params import from_toml, preset
 from intloom.manual import PAGES
 
 ROOT = Path(__file__).resolve().parents[2]

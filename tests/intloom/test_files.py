@@ -2,7 +2,7 @@
 
 import pytest
 
-from hw.spec.errors import FileFormatError, UsageError
+from intloom.common.errors import FileFormatError, UsageError
 from intloom.files import check_output, read_bytes
 
 

@@ -6,11 +6,11 @@ import os
 
 import pytest
 
-from compiler.program.writing import write_bytes
 from intloom.cache import Cache, Recipe
 from intloom.cli import main
+from intloom.common.atomic_write import write_bytes
 from intloom.housekeeping import Kind, clear, items
-from sim.rtl.build import cached
+from intloom.sim.rtl.build import cached
 
 
 def recipe(number):

@@ -5,7 +5,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from hw.spec.errors import FileFormatError, ModelError
+from intloom.common.errors import FileFormatError, ModelError
 from intloom.models import content_hash, is_quantized, load_onnx, operators
 
 WEIGHTS = np.array([1.0, 2.0], np.float32)

@@ -6,8 +6,8 @@ import onnxruntime as ort
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from hw.spec.errors import FileFormatError, ModelError
 from intloom.cache import Cache
+from intloom.common.errors import FileFormatError, ModelError
 from intloom.preprocess import Optimizer, preprocess
 
 

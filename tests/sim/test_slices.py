@@ -5,17 +5,17 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compiler.ir import Add, IntGraph
-from compiler.schedule import compile_graph
-from hw.spec.arith import Match
-from hw.spec.errors import UsageError
-from hw.spec.params import preset
-from sim.backend import RtlBackend
-from sim.compare import compare
-from sim.golden import run_graph
-from sim.result_cache import run_cached, run_key
-from sim.rtl.job import MemorySettings
-from sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
+from intloom.common.errors import UsageError
+from intloom.compiler.ir import Add, IntGraph
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import RtlBackend
+from intloom.sim.compare import compare
+from intloom.sim.golden import run_graph
+from intloom.sim.result_cache import run_cached, run_key
+from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.slices import blocks, extract, golden_tensors, is_trivial, make_slice, select
 from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")
@@ -24,7 +24,7 @@ NANO = preset("nano")
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
     """A place of its own for results; simulators stay where they are."""
-    monkeypatch.setattr("sim.result_cache.cache_folder", lambda: tmp_path)
+    monkeypatch.setattr("intloom.sim.result_cache.cache_folder", lambda: tmp_path)
     return tmp_path
 
 

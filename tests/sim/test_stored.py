@@ -3,13 +3,13 @@
 import numpy as np
 import pytest
 
-from compiler.program.program import Role
-from compiler.schedule import compile_graph
-from hw.spec.params import preset
-from sim.backend import IsaBackend, RtlBackend
-from sim.golden import run_graph
-from sim.rtl.writes import Writer
-from sim.stored import completed_tensors, stored_tensors
+from intloom.compiler.program.program import Role
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import IsaBackend, RtlBackend
+from intloom.sim.golden import run_graph
+from intloom.sim.rtl.writes import Writer
+from intloom.sim.stored import completed_tensors, stored_tensors
 from tests.support.yolo_graph import yolo_graph
 
 

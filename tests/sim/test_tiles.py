@@ -5,14 +5,14 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compiler.schedule import compile_graph
-from hw.spec.errors import UsageError
-from hw.spec.isa import Kind, TableUse, Unit
-from hw.spec.params import preset
-from sim.backend import RtlBackend
-from sim.compare import compare
-from sim.isa_sim import IsaSimulator
-from sim.tiles import SCRATCHPAD, tile_slices
+from intloom.common.errors import UsageError
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind, TableUse, Unit
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import RtlBackend
+from intloom.sim.compare import compare
+from intloom.sim.isa_sim import IsaSimulator
+from intloom.sim.tiles import SCRATCHPAD, tile_slices
 from tests.support.graph_maker import GraphMaker
 
 PARAMS = preset("nano").replace(scratch_kib=8, weight_kib=2, strip=16)

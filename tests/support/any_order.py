@@ -13,11 +13,11 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.program.hazards import waits_of
-from compiler.program.program import Program
-from hw.spec.isa import QUEUED_UNITS, Unit
-from sim.isa_sim import IsaSimulator
-from sim.isa_sim.registry import semantics
+from intloom.compiler.program.hazards import waits_of
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
+from intloom.sim.isa_sim import IsaSimulator
+from intloom.sim.isa_sim.registry import semantics
 
 Results = Mapping[str, NDArray[np.int8]]
 Choose = Callable[[Sequence[Unit]], Unit]

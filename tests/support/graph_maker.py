@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from compiler.ir import Add, AvgPool, Concat, Conv, ConvTranspose, IntGraph, MaxPool, Mul, Resize, Slice, Table
-from hw.spec.arith import Affine
-from sim.regress.graphs import Maker
+from intloom.compiler.ir import Add, AvgPool, Concat, Conv, ConvTranspose, IntGraph, MaxPool, Mul, Resize, Slice, Table
+from intloom.hw.spec.arith import Affine
+from intloom.sim.regress.graphs import Maker
 
 
 class GraphMaker(Maker):

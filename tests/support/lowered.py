@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 import onnx
 
-from compiler.schedule import compile_graph
-from hw.spec.arith import Match
-from hw.spec.params import preset
-from sim.backend import IsaBackend
-from sim.golden import run_graph
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import IsaBackend
+from intloom.sim.golden import run_graph
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import Parity, assert_equal, graph_inputs, random_feeds
 

@@ -10,14 +10,14 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from compiler.frontend import FoldedModel, fold_model
-from compiler.importer import from_proto
-from compiler.reference import open_session
-from hw.spec.arith import Match
+from intloom.compiler.frontend import FoldedModel, fold_model
+from intloom.compiler.importer import from_proto
+from intloom.compiler.reference import open_session
 from intloom.flow.explaining import LayerJudge, LayerVerdict
 from intloom.flow.host import HostSide, with_outputs
 from intloom.flow.regions import all_inputs, run_regions
-from sim.golden import run_graph
+from intloom.hw.spec.arith import Match
+from intloom.sim.golden import run_graph
 
 Array = NDArray[Any]
 

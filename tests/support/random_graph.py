@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from compiler.ir import IntGraph
-from hw.spec.arith import Match
-from hw.spec.errors import ParameterError
-from hw.spec.params import HardwareParams
+from intloom.common.errors import ParameterError
+from intloom.compiler.ir import IntGraph
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.params import HardwareParams
 from tests.support.graph_maker import GraphMaker
 
 _MOST_VALUES = 20_000

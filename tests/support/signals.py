@@ -10,7 +10,7 @@ from pathlib import Path
 _SCRIPT = """
 import sys, time
 from pathlib import Path
-from hw.spec.temporary import temporary_folder
+from intloom.common.temporary_files import temporary_folder
 {setup}
 with {block}, temporary_folder(parent=Path(sys.argv[1])):
     try:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from compiler.program.footprint import ADDRESS_SPACE
-from hw.spec import arith
-from hw.spec.isa import Instruction, Kind, TableUse
-from sim.isa_sim.machine import Machine
+from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.hw.spec import arith
+from intloom.hw.spec.isa import Instruction, Kind, TableUse
+from intloom.sim.isa_sim.machine import Machine
 
 
 def _signed(byte: int) -> int:

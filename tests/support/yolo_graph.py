@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from compiler.ir import IntGraph
+from intloom.compiler.ir import IntGraph
 from tests.support.graph_maker import GraphMaker
 
 _BOXES = 64

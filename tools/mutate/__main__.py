@@ -10,9 +10,9 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
-from .netlist import is_harmless, make_mutants
-from .record import COMPONENT, RECORDS
-from .replay import seen_faults
+from tools.mutate.netlist import is_harmless, make_mutants
+from tools.mutate.record import COMPONENT, RECORDS
+from tools.mutate.replay import seen_faults
 
 
 @dataclass(frozen=True)
@@ -24,14 +24,14 @@ class Target:
 
 
 TARGETS = {
-    "requantizer": Target("hw.mac.requantizer:RequantizerLane", "tests/hw/mac/test_requantizer.py"),
-    "scale": Target("hw.mac.scale:ScaleNormalizer", "tests/hw/mac/test_scale.py"),
-    "bursts": Target("hw.dma.bursts:BurstSplitter", "tests/hw/dma/test_bursts.py"),
-    "runs": Target("hw.dma.runs:RunWalker", "tests/hw/dma/test_runs.py"),
-    "places": Target("hw.dma.places:PlaceWalker", "tests/hw/dma/test_places.py"),
-    "load": Target("hw.dma.load:LoadUnit", "tests/hw/dma/test_load.py"),
-    "store": Target("hw.dma.store:StoreUnit", "tests/hw/dma/test_store.py"),
-    "scratchpad": Target("hw.memory.scratchpad:Scratchpad", "tests/hw/memory/test_scratchpad.py"),
+    "requantizer": Target("intloom.hw.mac.requantizer:RequantizerLane", "tests/hw/mac/test_requantizer.py"),
+    "scale": Target("intloom.hw.mac.scale:ScaleNormalizer", "tests/hw/mac/test_scale.py"),
+    "bursts": Target("intloom.hw.dma.bursts:BurstSplitter", "tests/hw/dma/test_bursts.py"),
+    "runs": Target("intloom.hw.dma.runs:RunWalker", "tests/hw/dma/test_runs.py"),
+    "places": Target("intloom.hw.dma.places:PlaceWalker", "tests/hw/dma/test_places.py"),
+    "load": Target("intloom.hw.dma.load:LoadUnit", "tests/hw/dma/test_load.py"),
+    "store": Target("intloom.hw.dma.store:StoreUnit", "tests/hw/dma/test_store.py"),
+    "scratchpad": Target("intloom.hw.memory.scratchpad:Scratchpad", "tests/hw/memory/test_scratchpad.py"),
 }
 
 

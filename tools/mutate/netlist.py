@@ -7,7 +7,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from .record import TOP
+from tools.mutate.record import TOP
 
 SELECT = "mutsel"
 SELECT_BITS = 16

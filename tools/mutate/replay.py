@@ -5,10 +5,9 @@ from __future__ import annotations
 import subprocess
 from pathlib import Path
 
-from sim.rtl.build import BuildPlan, build
-
-from .netlist import SELECT
-from .record import TOP, Port
+from intloom.sim.rtl.build import BuildPlan, build
+from tools.mutate.netlist import SELECT
+from tools.mutate.record import TOP, Port
 
 _MAIN = """\
 // Replays records on each fault: reads the inputs of a cycle, compares the outputs just before the clock edge.

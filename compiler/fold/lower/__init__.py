@@ -1,6 +1,6 @@
 """The lowerings: one operator, or one family with the same meaning, a file. Importing them registers them."""
 
-from . import (
+from intloom.compiler.fold.lower import (
     channelwise,
     concat,
     conv,

@@ -13,16 +13,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Match, Scale, requantize, scale_from_float
-from hw.spec.errors import EncodingError
-
-from ...importer import Model, OnnxNode
-from ...ir import Conv
-from ..bytewise import ELEMENTWISE, Int8s, clamp_table, unit_on
-from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
-from ..oracle import every_byte
-from ..qparams import DEQUANTIZE
-from ..units import Unit
+from intloom.common.errors import EncodingError
+from intloom.compiler.fold.bytewise import ELEMENTWISE, Int8s, clamp_table, unit_on
+from intloom.compiler.fold.lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.oracle import every_byte
+from intloom.compiler.fold.qparams import DEQUANTIZE
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.ir import Conv
+from intloom.hw.spec.arith import Match, Scale, requantize, scale_from_float
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)

@@ -9,12 +9,12 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...ir import Concat, Tensor
-from ..bytewise import Int8s, clamp_table, vector_part
-from ..lowering import Lowering, Operand, Verdict, lowers, unit_name
-from ..oracle import evaluate, every_byte, internal, stored
-from ..spatial import Mover
-from ..units import Unit
+from intloom.compiler.fold.bytewise import Int8s, clamp_table, vector_part
+from intloom.compiler.fold.lowering import Lowering, Operand, Verdict, lowers, unit_name
+from intloom.compiler.fold.oracle import evaluate, every_byte, internal, stored
+from intloom.compiler.fold.spatial import Mover
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.ir import Concat, Tensor
 
 
 @lowers("Concat")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ..lowering import Lowering, Refusal, lowers
-from ..padding import window
-from ..products import finish_product
-from ..units import Unit
-from ..weights import Weights, read_weights
+from intloom.compiler.fold.lowering import Lowering, Refusal, lowers
+from intloom.compiler.fold.padding import window
+from intloom.compiler.fold.products import finish_product
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.fold.weights import Weights, read_weights
 
 
 @lowers("Conv")

@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...importer import OnnxNode
-from ...ir.ops import Pair
-from ..lowering import Lowering, Refusal, lowers
-from ..padding import Window
-from ..products import finish_product
-from ..units import Unit
-from ..weights import Weights, read_weights
+from intloom.compiler.fold.lowering import Lowering, Refusal, lowers
+from intloom.compiler.fold.padding import Window
+from intloom.compiler.fold.products import finish_product
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.fold.weights import Weights, read_weights
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir.ops import Pair
 
 
 @lowers("ConvTranspose")

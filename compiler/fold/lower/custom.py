@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from ...custom import AttributeValue, CustomOp, find
-from ...importer import OnnxNode
-from ...ir import Custom, Tensor
-from ..custom_shapes import plain_attributes
-from ..lowering import Lowering, Refusal, Verdict, as_image
-from ..qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.custom import AttributeValue, CustomOp, find
+from intloom.compiler.fold.custom_shapes import plain_attributes
+from intloom.compiler.fold.lowering import Lowering, Refusal, Verdict, as_image
+from intloom.compiler.fold.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Custom, Tensor
 
 
 def lower_custom(low: Lowering, node: OnnxNode) -> None:

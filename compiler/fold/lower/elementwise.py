@@ -6,17 +6,16 @@ from dataclasses import replace
 
 import numpy as np
 
-from hw.spec.arith import Affine, Match
-
-from ...ir import Add, Mul, Tensor
-from ..bytewise import Int8s, clamp_table, is_elementwise, tabulate, tensor_leaves
-from ..correction import correct
-from ..either import emit_frame, fit_frame
-from ..law import Points, Wanted, closest, fit_with_table
-from ..lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers, unit_name
-from ..oracle import every_byte
-from ..spatial import Mover
-from ..units import Unit
+from intloom.compiler.fold.bytewise import Int8s, clamp_table, is_elementwise, tabulate, tensor_leaves
+from intloom.compiler.fold.correction import correct
+from intloom.compiler.fold.either import emit_frame, fit_frame
+from intloom.compiler.fold.law import Points, Wanted, closest, fit_with_table
+from intloom.compiler.fold.lowering import ByteFunction, Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.oracle import every_byte
+from intloom.compiler.fold.spatial import Mover
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.ir import Add, Mul, Tensor
+from intloom.hw.spec.arith import Affine, Match
 
 _OTHER_MATCH = {Match.ORT: Match.EXACT, Match.EXACT: Match.ORT}
 _SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}

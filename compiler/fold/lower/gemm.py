@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ...importer import OnnxNode
-from ..lowering import Lowering, Operand, Refusal, lowers
-from ..padding import Window
-from ..products import finish_product
-from ..units import Unit
-from ..weights import Weights, read_weights
+from intloom.compiler.fold.lowering import Lowering, Operand, Refusal, lowers
+from intloom.compiler.fold.padding import Window
+from intloom.compiler.fold.products import finish_product
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.fold.weights import Weights, read_weights
+from intloom.compiler.importer import OnnxNode
 
 _LARGEST_KERNEL = 15
 _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))

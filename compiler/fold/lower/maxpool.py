@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from ...ir import MaxPool
-from ..lowering import Lowering, Refusal, Verdict, lowers, unit_name
-from ..moves import finish_move
-from ..padding import window
-from ..units import Unit
+from intloom.compiler.fold.lowering import Lowering, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.moves import finish_move
+from intloom.compiler.fold.padding import window
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.ir import MaxPool
 
 
 @lowers("MaxPool", "GlobalMaxPool")

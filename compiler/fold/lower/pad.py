@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...importer import Model, OnnxNode
-from ..bytewise import clamp_table, requant_table
-from ..lowering import Lowering, Refusal, Verdict, lowers, unit_name
-from ..movement import pad_value
-from ..qparams import quantize
-from ..spatial import Mover, Steps
-from ..units import Unit
+from intloom.compiler.fold.bytewise import clamp_table, requant_table
+from intloom.compiler.fold.lowering import Lowering, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.movement import pad_value
+from intloom.compiler.fold.qparams import quantize
+from intloom.compiler.fold.spatial import Mover, Steps
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import Model, OnnxNode
 
 
 @lowers("Pad")

@@ -8,18 +8,17 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import Affine
-
-from ...importer import Model, OnnxNode, ValueType
-from ...ir import AvgPool, Tensor
-from ..bytewise import Int8s, clamp_table, vector_part
-from ..either import emit_frame, fit_frame
-from ..law import Wanted, fit_with_table
-from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
-from ..oracle import evaluate, internal, stored
-from ..padding import Window, window
-from ..spatial import Mover, Steps
-from ..units import Unit
+from intloom.compiler.fold.bytewise import Int8s, clamp_table, vector_part
+from intloom.compiler.fold.either import emit_frame, fit_frame
+from intloom.compiler.fold.law import Wanted, fit_with_table
+from intloom.compiler.fold.lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.oracle import evaluate, internal, stored
+from intloom.compiler.fold.padding import Window, window
+from intloom.compiler.fold.spatial import Mover, Steps
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import Model, OnnxNode, ValueType
+from intloom.compiler.ir import AvgPool, Tensor
+from intloom.hw.spec.arith import Affine
 
 _LARGEST_SUM = 1 << 17
 _TIE = 2.0**-18

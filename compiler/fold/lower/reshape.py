@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ...ir import Tensor
-from ..bytewise import requant_table
-from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
-from ..units import Unit
+from intloom.compiler.fold.bytewise import requant_table
+from intloom.compiler.fold.lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.ir import Tensor
 
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout")

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from ...importer import Model, OnnxNode
-from ...ir import Resize
-from ..lowering import Lowering, Refusal, Verdict, lowers, unit_name
-from ..moves import finish_move
-from ..units import Unit
+from intloom.compiler.fold.lowering import Lowering, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.moves import finish_move
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.ir import Resize
 
 
 @lowers("Resize", "Upsample")

@@ -6,13 +6,13 @@ from dataclasses import replace
 
 import numpy as np
 
-from ...importer import OnnxNode
-from ...ir import Slice, Tensor
-from ..bytewise import requant_table
-from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
-from ..moves import finish_move
-from ..spatial import Mover, Steps
-from ..units import Unit
+from intloom.compiler.fold.bytewise import requant_table
+from intloom.compiler.fold.lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.moves import finish_move
+from intloom.compiler.fold.spatial import Mover, Steps
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Slice, Tensor
 
 
 @lowers("Split")

@@ -10,14 +10,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from hw.spec.arith import INT8_MAX, INT8_MIN, Affine, scale_from_float
-
-from ...importer import OnnxNode
-from ...ir import Add, Conv, Tensor
-from ..bytewise import unit_on
-from ..lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
-from ..oracle import every_byte
-from ..units import Unit
+from intloom.compiler.fold.bytewise import unit_on
+from intloom.compiler.fold.lowering import Lowering, Operand, Refusal, Verdict, lowers, unit_name
+from intloom.compiler.fold.oracle import every_byte
+from intloom.compiler.fold.units import Unit
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Add, Conv, Tensor
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine, scale_from_float
 
 _OVER_WHOLE_REST = 12
 """Up to this opset, Softmax works over all axes from its own on."""

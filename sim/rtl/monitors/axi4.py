@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections import deque
 from typing import Any
 
-from .channels import watch_channels
-from .rule import RuleBroken
+from intloom.sim.rtl.monitors.channels import watch_channels
+from intloom.sim.rtl.monitors.rule import RuleBroken
 
 _PAYLOADS = {
     "aw": ("id", "addr", "len", "size", "burst"),

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .channels import watch_channels
-from .rule import RuleBroken
+from intloom.sim.rtl.monitors.channels import watch_channels
+from intloom.sim.rtl.monitors.rule import RuleBroken
 
 _PAYLOADS = {"aw": ("addr",), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr",), "r": ("data", "resp")}
 

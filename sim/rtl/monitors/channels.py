@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from .handshake import HandshakeMonitor
+from intloom.sim.rtl.monitors.handshake import HandshakeMonitor
 
 
 def watch_channels(dut: Any, prefix: str, payloads: Mapping[str, Sequence[str]]) -> dict[str, HandshakeMonitor]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .rule import RuleBroken, sample
+from intloom.sim.rtl.monitors.rule import RuleBroken, sample
 
 
 class HandshakeMonitor:

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hw.spec.isa import QUEUED_UNITS
-
-from .rule import RuleBroken, sample
+from intloom.hw.spec.isa import QUEUED_UNITS
+from intloom.sim.rtl.monitors.rule import RuleBroken, sample
 
 
 class TraceMonitor:

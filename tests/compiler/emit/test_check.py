@@ -5,12 +5,12 @@ import random
 
 import pytest
 
-from compiler.emit import check_program
-from compiler.program.program import Program
-from compiler.schedule import compile_graph
-from hw.spec.errors import ProgramError
-from hw.spec.isa import Instruction, Kind, TableUse, make
-from hw.spec.params import preset
+from intloom.common.errors import ProgramError
+from intloom.compiler.emit import check_program
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
+from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
 WAITS = ("wait_load", "wait_mac", "wait_vec", "wait_store")

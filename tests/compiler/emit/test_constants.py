@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
-from hw.spec.arith import Affine
-from hw.spec.params import preset
+from intloom.compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.params import preset
 
 
 def test_equal_constants_are_stored_once_and_start_at_words():

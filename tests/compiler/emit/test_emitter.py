@@ -1,9 +1,9 @@
 """The emitter derives waits: as many as needed, none that others imply."""
 
-from compiler.emit.emitter import Emitter
-from compiler.program.program import Provenance
-from hw.spec.isa import Kind, Target
-from hw.spec.params import preset
+from intloom.compiler.emit.emitter import Emitter
+from intloom.compiler.program.program import Provenance
+from intloom.hw.spec.isa import Kind, Target
+from intloom.hw.spec.params import preset
 
 HERE = Provenance(layer=0, tile=0)
 

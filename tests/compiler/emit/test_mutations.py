@@ -12,13 +12,13 @@ import random
 
 import pytest
 
-from compiler.emit import check_program
-from compiler.program.program import Program
-from compiler.schedule import compile_graph
-from hw.spec.errors import EncodingError, ProgramError
-from hw.spec.isa import QUEUED_UNITS, Instruction, Kind
-from hw.spec.params import preset
-from sim.golden import run_graph
+from intloom.common.errors import EncodingError, ProgramError
+from intloom.compiler.emit import check_program
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind
+from intloom.hw.spec.params import preset
+from intloom.sim.golden import run_graph
 from tests.support.any_order import StuckError, at_random, first_of, run_in_order
 from tests.support.graph_maker import GraphMaker
 

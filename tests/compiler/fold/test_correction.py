@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.fold.correction import _MARK, _groups
+from intloom.compiler.fold.correction import _MARK, _groups
 
 PAIRS = st.dictionaries(st.tuples(st.integers(0, 255), st.integers(0, 255)), st.sampled_from([-1, 1]), max_size=40)
 

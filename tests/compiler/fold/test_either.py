@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.fold.either import fit_frame
-from compiler.fold.law import Wanted, apply, fit
+from intloom.compiler.fold.either import fit_frame
+from intloom.compiler.fold.law import Wanted, apply, fit
 
 RATIOS = st.sampled_from([1 / 2, 1 / 4, 3 / 8, 3 / 16, 1 / 3, 1 / 6, 2 / 7, 0.05, 0.0123])
 POINTS = np.arange(-700, 700)

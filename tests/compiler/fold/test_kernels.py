@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 
-from hw.spec.errors import UnsupportedError
+from intloom.common.errors import UnsupportedError
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import folded, run_folded, run_onnxruntime
 

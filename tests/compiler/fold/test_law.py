@@ -5,9 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from compiler.fold.correction import _codes
-from compiler.fold.law import apply, closest, fit, fit_with_table
-from hw.spec.arith import Affine
+from intloom.compiler.fold.correction import _codes
+from intloom.compiler.fold.law import apply, closest, fit, fit_with_table
+from intloom.hw.spec.arith import Affine
 
 BYTES = np.arange(-128, 128, dtype=np.int64)
 A, B = (m.ravel() for m in np.meshgrid(BYTES, BYTES, indexing="ij"))
@@ -68,7 +68,7 @@ def test_marks_tell_exactly_the_missing_pairs(pairs: set[tuple[int, int]], down:
 
 
 def test_apply_is_the_law_of_the_specification() -> None:
-    from hw.spec.arith import affine
+    from intloom.hw.spec.arith import affine
 
     for law in (Affine(3, -5, 7, 2, even=True), Affine(1, 1, 0, 0), Affine(9, 9, -4, 3)):
         one, two = A[::997], B[::997]

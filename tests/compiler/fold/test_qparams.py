@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from onnx.reference.ops.op_quantize_linear import QuantizeLinear_21
 
-from compiler.fold.qparams import dequantize, quantize, read_qparams
-from compiler.importer import Constant, Model, OnnxNode, ValueType
-from hw.spec.errors import ModelError, UnsupportedError
+from intloom.common.errors import ModelError, UnsupportedError
+from intloom.compiler.fold.qparams import dequantize, quantize, read_qparams
+from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType
 
 INT8_NUMBER, UINT8_NUMBER, INT16_NUMBER = 3, 2, 5
 

@@ -8,8 +8,8 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from compiler.importer import from_proto, load_model
-from hw.spec.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.compiler.importer import from_proto, load_model
 from tests.support.onnx_maker import OnnxMaker
 
 

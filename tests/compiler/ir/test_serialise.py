@@ -8,15 +8,15 @@ import numpy as np
 import onnx
 import pytest
 
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
-from compiler.ir import Conv, IntGraph
-from compiler.ir.onnx_export import to_onnx
-from compiler.ir.serialise import from_text, load, save, to_text
-from compiler.ir.verify import verify
-from hw.spec.arith import Match
-from hw.spec.errors import FileFormatError, ModelError
-from sim.golden import run_graph
+from intloom.common.errors import FileFormatError, ModelError
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from intloom.compiler.ir import Conv, IntGraph
+from intloom.compiler.ir.onnx_export import to_onnx
+from intloom.compiler.ir.serialise import from_text, load, save, to_text
+from intloom.compiler.ir.verify import verify
+from intloom.hw.spec.arith import Match
+from intloom.sim.golden import run_graph
 from tests.support.graph_maker import GraphMaker
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import run_onnxruntime

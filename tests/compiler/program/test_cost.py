@@ -2,9 +2,9 @@
 
 import pytest
 
-from compiler.program.cost import BLOCK_CONSTANTS, conv_busy, instruction_cost, move_bursts, window_words
-from hw.spec.isa import Kind, TableUse, make
-from hw.spec.params import preset
+from intloom.compiler.program.cost import BLOCK_CONSTANTS, conv_busy, instruction_cost, move_bursts, window_words
+from intloom.hw.spec.isa import Kind, TableUse, make
+from intloom.hw.spec.params import preset
 
 BASE = preset("base")
 

@@ -4,11 +4,11 @@ import dataclasses
 
 import pytest
 
-from compiler.program.file import load, save, to_bytes
-from compiler.program.program import Program
-from compiler.schedule import compile_graph
-from hw.spec.errors import DiskError, FileFormatError, HardwareMismatchError
-from hw.spec.params import preset
+from intloom.common.errors import DiskError, FileFormatError, HardwareMismatchError
+from intloom.compiler.program.file import load, save, to_bytes
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
 

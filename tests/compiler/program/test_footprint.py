@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
-from compiler.schedule import compile_graph
-from hw.spec.isa import Instruction, Kind, make
-from hw.spec.params import HardwareParams, preset
+from intloom.compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Instruction, Kind, make
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.support.random_graph import random_graph
 
 

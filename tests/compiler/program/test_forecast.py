@@ -2,12 +2,12 @@
 
 import pytest
 
-from compiler.program.forecast import forecast
-from compiler.program.port import IN_STEP, WAITING_BURSTS, MemoryTiming
-from compiler.program.program import Provenance
-from compiler.schedule import compile_graph
-from hw.spec.isa import Kind, TableUse, make
-from hw.spec.params import preset
+from intloom.compiler.program.forecast import forecast
+from intloom.compiler.program.port import IN_STEP, WAITING_BURSTS, MemoryTiming
+from intloom.compiler.program.program import Provenance
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind, TableUse, make
+from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
 BASE = preset("base").replace(lanes=16, vector_lanes=16)

@@ -2,11 +2,11 @@
 
 import pytest
 
-from compiler.program.footprint import Access, Memory
-from compiler.program.hazards import AccessTracker, Order
-from hw.spec.errors import ProgramError
-from hw.spec.isa import Unit
-from hw.spec.params import preset
+from intloom.common.errors import ProgramError
+from intloom.compiler.program.footprint import Access, Memory
+from intloom.compiler.program.hazards import AccessTracker, Order
+from intloom.hw.spec.isa import Unit
+from intloom.hw.spec.params import preset
 
 
 def span(memory: Memory, start: int, stop: int, *, write: bool) -> Access:

@@ -5,12 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.program.memory import initial_memory, pack_tensor, read_outputs, tensor_words, unpack_tensor
-from compiler.program.program import Layout, Place, Role
-from compiler.schedule import compile_graph
-from hw.spec.errors import UsageError
-from hw.spec.isa import decode
-from hw.spec.params import HardwareParams, preset
+from intloom.common.errors import UsageError
+from intloom.compiler.program.memory import initial_memory, pack_tensor, read_outputs, tensor_words, unpack_tensor
+from intloom.compiler.program.program import Layout, Place, Role
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import decode
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.support.graph_maker import GraphMaker
 
 

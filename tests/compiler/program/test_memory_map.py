@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from compiler.program.footprint import Memory
-from compiler.program.memory_map import memory_map, peak_words
-from compiler.program.program import Program, Role
-from compiler.schedule import compile_graph
-from hw.spec.params import preset
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.memory_map import memory_map, peak_words
+from intloom.compiler.program.program import Program, Role
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.params import preset
 from tests.support.yolo_graph import yolo_graph
 
 

@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.schedule.alloc import RingAllocator, RotatingAllocator, first_fit
+from intloom.compiler.schedule.alloc import RingAllocator, RotatingAllocator, first_fit
 
 requests = st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=60)
 

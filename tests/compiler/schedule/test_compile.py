@@ -5,16 +5,16 @@ import os
 import numpy as np
 import pytest
 
-from compiler.emit import check_program
-from compiler.ir import Custom, IntGraph, Tensor
-from compiler.program.file import to_bytes
-from compiler.program.program import Layout, Program, Role
-from compiler.schedule import compile_graph
-from hw.spec.errors import CapacityError, UnsupportedError
-from hw.spec.isa import Kind, TableUse
-from hw.spec.params import HardwareParams, preset
-from sim.golden.run import run_graph
-from sim.isa_sim import IsaSimulator
+from intloom.common.errors import CapacityError, UnsupportedError
+from intloom.compiler.emit import check_program
+from intloom.compiler.ir import Custom, IntGraph, Tensor
+from intloom.compiler.program.file import to_bytes
+from intloom.compiler.program.program import Layout, Program, Role
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind, TableUse
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.golden.run import run_graph
+from intloom.sim.isa_sim import IsaSimulator
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import random_graph, random_params
 from tests.support.yolo_graph import yolo_graph

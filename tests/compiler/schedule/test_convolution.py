@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.schedule.convolution import block_tiles, dense_tiles, input_runs, packed_kernel, transposed_passes
-from hw.spec.params import preset
+from intloom.compiler.schedule.convolution import block_tiles, dense_tiles, input_runs, packed_kernel, transposed_passes
+from intloom.hw.spec.params import preset
 
 BASE = preset("base")
 WIDE = preset("small").replace(cols=16, strip=32, lut_products=0)

@@ -1,9 +1,9 @@
 """Vector tasks move forward, never past what they need, and never into memory that is still in use."""
 
-from compiler.emit import check_program
-from compiler.schedule import compile_graph
-from hw.spec.isa import Kind, Unit
-from hw.spec.params import preset
+from intloom.compiler.emit import check_program
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind, Unit
+from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
 BASE = preset("base")

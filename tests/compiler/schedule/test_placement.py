@@ -1,8 +1,8 @@
 """Where tensors lie: parts of a concatenation in place, slices as views."""
 
-from compiler.program.program import Layout
-from compiler.schedule.placement import Placement
-from hw.spec.params import preset
+from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule.placement import Placement
+from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
 BASE = preset("base")

@@ -2,13 +2,13 @@
 
 import numpy as np
 
-from compiler.emit.check import check_program
-from compiler.program.program import Role
-from compiler.schedule import compile_graph
-from hw.spec.isa import Kind
-from hw.spec.params import preset
-from sim.golden import run_graph
-from sim.isa_sim import IsaSimulator
+from intloom.compiler.emit.check import check_program
+from intloom.compiler.program.program import Role
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import preset
+from intloom.sim.golden import run_graph
+from intloom.sim.isa_sim import IsaSimulator
 from tests.support.graph_maker import GraphMaker
 
 BASE = preset("base")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Shape
 from amaranth.lib.wiring import In, Out
 
-from hw.bus import axi4, axi4_lite
+from intloom.hw.bus import axi4, axi4_lite
 
 ADDRESS = {"id": 1, "addr": 40, "len": 8, "size": 3, "burst": 2, "lock": 1, "cache": 4, "prot": 3, "qos": 4}
 MASTER = {

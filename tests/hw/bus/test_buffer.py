@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hw.bus.buffer import StreamBuffer
+from intloom.hw.bus.buffer import StreamBuffer
 from tests.hw.streams import cycles_through, run, sink, source
 
 

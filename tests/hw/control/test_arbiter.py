@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hw.control.arbiter import ReadArbiter
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.control.arbiter import ReadArbiter
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run, source
 
 Beat = tuple[int, bool]

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hw.control.counters import Counters
-from hw.spec.isa import QUEUED_UNITS
-from hw.spec.regs import COUNTERS
+from intloom.hw.control.counters import Counters
+from intloom.hw.spec.isa import QUEUED_UNITS
+from intloom.hw.spec.regs import COUNTERS
 from tests.hw.streams import run
 
 CYCLES = [register.name for register in COUNTERS].index("CYCLES")

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hw.control.dispatch import Dispatch
-from hw.control.fetch import beats_per_instruction
-from hw.control.queue import WAIT_WORD_LAYOUT, EntryPlaces
-from hw.control.waits import UNITS
-from hw.spec import isa
-from hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
-from hw.spec.params import HardwareParams, preset
-from hw.spec.regs import Cause
+from intloom.hw.control.dispatch import Dispatch
+from intloom.hw.control.fetch import beats_per_instruction
+from intloom.hw.control.queue import WAIT_WORD_LAYOUT, EntryPlaces
+from intloom.hw.control.waits import UNITS
+from intloom.hw.spec import isa
+from intloom.hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.regs import Cause
 from tests.hw.streams import run, source
 
 WORK = [s.kind for s in INSTRUCTIONS if s.unit in QUEUED_UNITS]

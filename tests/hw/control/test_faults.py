@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hw.control.faults import SOURCES, FaultLatch
+from intloom.hw.control.faults import SOURCES, FaultLatch
 from tests.hw.streams import run
 
 

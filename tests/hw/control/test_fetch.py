@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hw.control.fetch import Fetch, beats_per_instruction
-from hw.spec.params import preset
+from intloom.hw.control.fetch import Fetch, beats_per_instruction
+from intloom.hw.spec.params import preset
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.streams import run
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hw.control.legality import Legality
-from hw.spec import isa
-from hw.spec.isa import INSTRUCTIONS, Kind, Unit
-from hw.spec.params import preset
-from hw.spec.regs import Cause
+from intloom.hw.control.legality import Legality
+from intloom.hw.spec import isa
+from intloom.hw.spec.isa import INSTRUCTIONS, Kind, Unit
+from intloom.hw.spec.params import preset
+from intloom.hw.spec.regs import Cause
 from tests.hw.streams import run
 
 PARAMS = preset("nano")

@@ -9,12 +9,12 @@ import pytest
 from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 
-from hw.control.dispatch import Dispatch
-from hw.control.queue import InstructionQueues, kept_bits, used_bits
-from hw.control.waits import UNITS, WaitBoard
-from hw.spec import isa
-from hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Unit
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.control.dispatch import Dispatch
+from intloom.hw.control.queue import InstructionQueues, kept_bits, used_bits
+from intloom.hw.control.waits import UNITS, WaitBoard
+from intloom.hw.spec import isa
+from intloom.hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Unit
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 LENGTH = 25

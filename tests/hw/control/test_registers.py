@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from hw.control.counters import TURN_BITS
-from hw.control.registers import Registers, constants, writable_mask
-from hw.spec.params import preset
-from hw.spec.regs import COUNTERS, REGISTERS, Access
+from intloom.hw.control.counters import TURN_BITS
+from intloom.hw.control.registers import Registers, constants, writable_mask
+from intloom.hw.spec.params import preset
+from intloom.hw.spec.regs import COUNTERS, REGISTERS, Access
 from tests.hw.streams import run
 
 PARAMS = preset("base")

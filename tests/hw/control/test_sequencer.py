@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hw.control.sequencer import HALT_CYCLES, Sequencer
+from intloom.hw.control.sequencer import HALT_CYCLES, Sequencer
 from tests.hw.streams import run
 
 

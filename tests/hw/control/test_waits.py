@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hw.control.waits import ROWS, UNITS, WaitBoard
+from intloom.hw.control.waits import ROWS, UNITS, WaitBoard
 from tests.hw.streams import run
 
 NEEDED = WaitBoard.LATENCY + ROWS

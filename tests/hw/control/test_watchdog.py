@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hw.control.watchdog import CANDIDATES, Watchdog
-from hw.spec.isa import COUNT_BITS, Unit
-from hw.spec.regs import Cause
+from intloom.hw.control.watchdog import CANDIDATES, Watchdog
+from intloom.hw.spec.isa import COUNT_BITS, Unit
+from intloom.hw.spec.regs import Cause
 from tests.hw.streams import run
 
 

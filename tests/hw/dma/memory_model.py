@@ -7,7 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.params import HardwareParams
 
 
 def content(word: int, params: HardwareParams) -> int:

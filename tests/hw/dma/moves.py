@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import random
 
-from hw.dma.runs import move_layout, offset_bits
-from hw.spec.params import HardwareParams
+from intloom.hw.dma.runs import move_layout, offset_bits
+from intloom.hw.spec.params import HardwareParams
 
 
 def random_fields(rng: random.Random, params: HardwareParams, longest: int) -> dict[str, int]:

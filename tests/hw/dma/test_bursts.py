@@ -8,12 +8,11 @@ from typing import Any
 
 import pytest
 
-from hw.dma.bursts import BurstSplitter
-from hw.dma.runs import RunWalker, word_address_bits
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.dma.bursts import BurstSplitter
+from intloom.hw.dma.runs import RunWalker, word_address_bits
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, run
-
-from .moves import random_fields
 
 Burst = tuple[int, int, bool]
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hw.dma.front import MoveFront
-from hw.dma.places import PLACE_LAYOUT
-from hw.spec import isa
-from hw.spec.isa import Instruction, Kind
-from hw.spec.params import preset
+from intloom.hw.dma.front import MoveFront
+from intloom.hw.dma.places import PLACE_LAYOUT
+from intloom.hw.spec import isa
+from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.params import preset
 from tests.hw.dma.test_load import BASE, random_move
 from tests.hw.streams import Process, run, sink
 

@@ -7,13 +7,12 @@ from typing import Any
 
 import pytest
 
-from hw.dma.front import MoveFront
-from hw.dma.load import LoadUnit
-from hw.spec import isa
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.dma.front import MoveFront
+from intloom.hw.dma.load import LoadUnit
+from intloom.hw.spec import isa
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.streams import run
-
-from .memory_model import content, read_memory
 
 BASE = 0x12345
 

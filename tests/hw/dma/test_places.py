@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from hw.dma.places import PLACE_LAYOUT, PlaceWalker
-from hw.dma.runs import RunWalker
-from hw.spec.params import preset
+from intloom.hw.dma.places import PLACE_LAYOUT, PlaceWalker
+from intloom.hw.dma.runs import RunWalker
+from intloom.hw.spec.params import preset
+from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, run, sink, source
-
-from .moves import random_fields
 
 PARAMS = preset("small")
 

@@ -6,11 +6,10 @@ import random
 
 import pytest
 
-from hw.dma.runs import RunWalker, run_layout
-from hw.spec.params import preset
+from intloom.hw.dma.runs import RunWalker, run_layout
+from intloom.hw.spec.params import preset
+from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, run, sink, source
-
-from .moves import random_fields
 
 PARAMS = preset("small")
 

@@ -7,15 +7,14 @@ from typing import Any
 
 import pytest
 
-from hw.dma.front import MoveFront
-from hw.dma.store import StoreUnit
-from hw.ports import READ_LATENCY
-from hw.spec import isa
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.dma.front import MoveFront
+from intloom.hw.dma.store import StoreUnit
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec import isa
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.dma.memory_model import content
+from tests.hw.dma.test_load import BASE, random_move
 from tests.hw.streams import run
-
-from .memory_model import content
-from .test_load import BASE, random_move
 
 
 class StoreBench:

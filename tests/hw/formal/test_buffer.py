@@ -8,7 +8,7 @@ import pytest
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Elaboratable, Module
 
-from hw.bus.buffer import StreamBuffer
+from intloom.hw.bus.buffer import StreamBuffer
 from tests.hw.formal.order import OrderCheck, assert_stream_holds
 from tests.hw.formal.prover import prove
 

@@ -8,7 +8,7 @@ import pytest
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Elaboratable, Module, Signal
 
-from hw.landing import LandingQueue
+from intloom.hw.landing import LandingQueue
 from tests.hw.formal.order import OrderCheck, assert_stream_holds
 from tests.hw.formal.prover import prove
 

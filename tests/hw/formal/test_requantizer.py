@@ -1,4 +1,4 @@
-"""The requantiser, for all inputs at a reduced width, against the law as `hw.spec.arith` states it.
+"""The requantiser, for all inputs at a reduced width, against the law as `intloom.hw.spec.arith` states it.
 
 The lane normalises, multiplies normal numbers and rounds at fixed places. The statement here does none of that: it
 multiplies the plain numbers, splits the product at the binary point, and looks how close the fraction is to a half.
@@ -14,9 +14,9 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Const, Module, Mux, ResetSignal, Signal, Value, signed
 from amaranth.lib import wiring
 
-import hw.mac.requantizer
-from hw.mac.requantizer import RequantizerLane
-from hw.spec.arith import Match
+from intloom.hw.mac import requantizer
+from intloom.hw.mac.requantizer import RequantizerLane
+from intloom.hw.spec.arith import Match
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -111,10 +111,10 @@ class Contract(wiring.Component):
 @pytest.fixture
 def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
     """The same description at widths that a solver can go through."""
-    monkeypatch.setattr(hw.mac.requantizer, "_SUM_BITS", LANE_BITS)
-    monkeypatch.setattr(hw.mac.requantizer, "_STEPS", STEPS)
-    monkeypatch.setattr(hw.mac.requantizer, "_TOP", SIGNIFICAND_BITS)
-    monkeypatch.setattr(hw.mac.requantizer, "FP32_SIGNIFICAND_BITS", SIGNIFICAND_BITS)
+    monkeypatch.setattr(requantizer, "_SUM_BITS", LANE_BITS)
+    monkeypatch.setattr(requantizer, "_STEPS", STEPS)
+    monkeypatch.setattr(requantizer, "_TOP", SIGNIFICAND_BITS)
+    monkeypatch.setattr(requantizer, "FP32_SIGNIFICAND_BITS", SIGNIFICAND_BITS)
 
 
 def holds(contract: Contract, folder: Path) -> bool:

@@ -17,12 +17,11 @@ import pytest
 from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Module, Mux, Signal, Value
 
-import hw.control.fetch
-from hw.control.fetch import Fetch, beats_per_instruction
-from hw.control.queue import EntryPlaces, InstructionQueues, kept_bits
-from hw.control.waits import UNITS
-from hw.spec.isa import Unit
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.control.fetch import Fetch, beats_per_instruction
+from intloom.hw.control.queue import EntryPlaces, InstructionQueues, kept_bits
+from intloom.hw.control.waits import UNITS
+from intloom.hw.spec.isa import Unit
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.formal.order import OrderCheck, assert_stream_holds, assume_stream_holds, free_inputs
 from tests.hw.formal.prover import prove
 from tests.hw.streams import run
@@ -194,7 +193,7 @@ RING = 4
 @pytest.fixture(autouse=True)
 def short_ring(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fetch with a ring of two short blocks."""
-    monkeypatch.setattr(hw.control.fetch, "AHEAD_INSTRUCTIONS", RING // beats_per_instruction(SHORT))
+    monkeypatch.setattr("intloom.hw.control.fetch.AHEAD_INSTRUCTIONS", RING // beats_per_instruction(SHORT))
 
 
 CYCLES = 18

@@ -8,8 +8,8 @@ import pytest
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable, Module, ResetSignal, Signal
 
-from hw.control.waits import ROWS, UNIT_SELECT_BITS, WaitBoard
-from hw.spec.isa import COUNT_BITS
+from intloom.hw.control.waits import ROWS, UNIT_SELECT_BITS, WaitBoard
+from intloom.hw.spec.isa import COUNT_BITS
 from tests.hw.formal.order import free_inputs
 from tests.hw.formal.prover import prove
 

@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.fpga.blocks import absorb
-from hw.resources import run_yosys
+from intloom.hw.fpga.blocks import absorb
+from intloom.hw.resources import run_yosys
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
 Cell = dict[str, Any]

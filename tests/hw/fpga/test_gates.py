@@ -9,17 +9,17 @@ from typing import Any
 import numpy as np
 import pytest
 
-from compiler.schedule import compile_graph
-from hw.fpga.flow import Flow, synthesise
-from hw.fpga.netlist import change_modules
-from hw.npu import TOP_NAME
-from hw.resources import run_yosys
-from hw.spec.params import preset
-from sim.backend import GoldenBackend, RtlBackend
-from sim.regress.graphs import make_graph
-from sim.regress.suites import suite
-from sim.rtl.build import Build, BuildWatch, build
-from sim.rtl.fast import FastBench, fast_plan
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.fpga.flow import Flow, synthesise
+from intloom.hw.fpga.netlist import change_modules
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.resources import run_yosys
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import GoldenBackend, RtlBackend
+from intloom.sim.regress.graphs import make_graph
+from intloom.sim.regress.suites import suite
+from intloom.sim.rtl.build import Build, BuildWatch, build
+from intloom.sim.rtl.fast import FastBench, fast_plan
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
 PARAMS = preset("nano").replace(weight_kib=32)

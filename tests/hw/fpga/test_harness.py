@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from hw.fpga.harness import HARNESS_NAME, generate_harness
-from hw.npu import TOP_NAME, npu_members
-from hw.resources import run_yosys
-from hw.spec.params import preset
-from hw.verilog import generate_verilog
+from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
+from intloom.hw.npu import TOP_NAME, npu_members
+from intloom.hw.resources import run_yosys
+from intloom.hw.spec.params import preset
+from intloom.hw.verilog import generate_verilog
 
 PINS = {"clk", "rst", "serial_in", "serial_out"}
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from hw.fpga import flow
-from hw.fpga.steps import merge_steps
-from hw.resources import run_yosys
+from intloom.hw.fpga import flow
+from intloom.hw.fpga.steps import merge_steps
+from intloom.hw.resources import run_yosys
 
 MAPPINGS = Path(flow.__file__).with_name("ecp5.v")
 

@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.fpga.netlist import trim
+from intloom.hw.fpga.netlist import trim
 
 
 def _cell(init: int, cin: int | str, cout: int) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hw.fpga.flow import step_of
-from hw.fpga.report import CriticalPath, Resource, TooLargeError, check_fit, read_reports, read_utilisation
+from intloom.hw.fpga.flow import step_of
+from intloom.hw.fpga.report import CriticalPath, Resource, TooLargeError, check_fit, read_reports, read_utilisation
 
 LOG = """\
 Info: Device utilisation:

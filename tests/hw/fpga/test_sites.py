@@ -13,9 +13,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.fpga.blocks import MEMORY, MULTIPLIER
-from hw.fpga.sites import Placement, point_of, rearrange
-from hw.spec.errors import EnvironmentFault
+from intloom.common.errors import EnvironmentFault
+from intloom.hw.fpga.blocks import MEMORY, MULTIPLIER
+from intloom.hw.fpga.sites import Placement, point_of, rearrange
 
 
 def _cell(kind: str, site: str | None, *bits: int | str) -> dict[str, Any]:

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
-from hw.fpga.flow import DEVICES, PRESET_DEVICES
-from hw.fpga.report import CriticalPath, Resource, Result
-from hw.fpga.table import path_row, row, size_row, update, update_size
-from hw.spec.params import PRESETS
+from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES
+from intloom.hw.fpga.report import CriticalPath, Resource, Result
+from intloom.hw.fpga.table import path_row, row, size_row, update, update_size
+from intloom.hw.spec.params import PRESETS
 
 USED = {"LUT": Resource(1, 24288), "FF": Resource(2, 24288), "DSP": Resource(3, 28), "RAM": Resource(4, 56)}
 PATH = CriticalPath("npu.a", "npu.b", 9.876, 6.0, 5)

@@ -8,12 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from hw.generate import WAIVERS, generate_verilog, render_core, write_package
-from hw.npu import TOP_NAME
-from hw.resources import CHECKS, resource_summary, run_yosys
-from hw.spec.errors import DiskError, EnvironmentFault
-from hw.spec.params import PRESETS, HardwareParams, preset
-from sim.rtl.toolchain import toolchain
+from intloom.common.errors import DiskError, EnvironmentFault
+from intloom.hw.generate import WAIVERS, generate_verilog, render_core, write_package
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.resources import CHECKS, resource_summary, run_yosys
+from intloom.hw.spec.params import PRESETS, HardwareParams, preset
+from intloom.sim.rtl.toolchain import toolchain
 from tests.hw.npu.test_npu import ODD
 
 SHAPES = {**PRESETS, "odd": ODD}
@@ -125,6 +125,6 @@ def test_core_file_names_what_is_written() -> None:
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
-    monkeypatch.setattr("hw.generate.package_files", lambda *a, **k: {"npu.v": ""})
+    monkeypatch.setattr("intloom.hw.generate.package_files", lambda *a, **k: {"npu.v": ""})
     with pytest.raises(DiskError, match=str(blocked)):
         write_package(preset("nano"), blocked / "below")

@@ -16,10 +16,10 @@ import numpy as np
 from amaranth.back import verilog
 from amaranth.hdl import Elaboratable
 
-from hw.mac.unit import MacUnit
-from hw.ports import READ_LATENCY, WEIGHT_LATENCY
-from hw.spec.isa import Instruction, encode
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.unit import MacUnit
+from intloom.hw.ports import READ_LATENCY, WEIGHT_LATENCY
+from intloom.hw.spec.isa import Instruction, encode
+from intloom.hw.spec.params import HardwareParams
 
 _SETTINGS = "<8I"
 

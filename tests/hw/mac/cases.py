@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hw.spec.isa import Instruction, Kind, TableUse, make
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
+from intloom.hw.spec.params import HardwareParams
 
 SCRATCH_WORDS = 4096
 _INPUT_WORDS = SCRATCH_WORDS // 2

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from hw.mac.constants import Piece
-from hw.spec.arith import Affine
+from intloom.hw.mac.constants import Piece
+from intloom.hw.spec.arith import Affine
 
 
 async def write_piece(ctx: Any, part: Any, piece: Piece, index: int, value: int) -> None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import random
 
-from hw.mac.prepare import foreseen
-from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.prepare import foreseen
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 
 _ADDRESSES = 1 << SCRATCH_BITS
 

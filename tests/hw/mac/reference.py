@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from hw.spec.arith import Affine, Scale, affine, requantize, wrap
-from hw.spec.isa import SCRATCH_BITS, Instruction, TableUse
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.arith import Affine, Scale, affine, requantize, wrap
+from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, TableUse
+from intloom.hw.spec.params import HardwareParams
 
 _ADDRESSES = 1 << SCRATCH_BITS
 

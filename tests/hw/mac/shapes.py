@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from hw.spec.params import preset
+from intloom.hw.spec.params import preset
 
 NANO = preset("nano")
 _WIDE = NANO.replace(rows=4, cols=8, weight_kib=64)

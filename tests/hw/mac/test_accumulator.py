@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from hw.mac.accumulator import Accumulators
-from hw.mac.array import dot_bits
-from hw.mac.sums import ColumnSums
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.accumulator import Accumulators
+from intloom.hw.mac.array import dot_bits
+from intloom.hw.mac.sums import ColumnSums
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 NANO = preset("nano")

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from hw.mac.array import MacArray
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.array import MacArray
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 _NANO = preset("nano")

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hw.mac.channels import ChannelStore
-from hw.mac.constants import Piece
-from hw.spec.params import preset
+from intloom.hw.mac.channels import ChannelStore
+from intloom.hw.mac.constants import Piece
+from intloom.hw.spec.params import preset
 from tests.hw.mac.pieces import write_piece
 from tests.hw.streams import run
 

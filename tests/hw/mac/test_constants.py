@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hw.mac.constants import ConstantsLoader, Piece
-from hw.ports import WEIGHT_LATENCY
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.mac.constants import ConstantsLoader, Piece
+from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 from tests.hw.mac.shapes import NANO, RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, source
 

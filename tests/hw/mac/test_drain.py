@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from hw.mac.drain import Drain
-from hw.ports import READ_LATENCY
-from hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.drain import Drain
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
+from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES
 from tests.hw.streams import run, source
 

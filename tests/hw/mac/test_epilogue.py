@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from hw.mac.accumulator import Accumulators
-from hw.mac.constants import Piece
-from hw.mac.epilogue import Epilogue
-from hw.ports import READ_LATENCY
-from hw.spec.arith import Affine, Match, Scale
-from hw.spec.params import TABLE_BYTES, HardwareParams, preset
+from intloom.hw.mac.accumulator import Accumulators
+from intloom.hw.mac.constants import Piece
+from intloom.hw.mac.epilogue import Epilogue
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.arith import Affine, Match, Scale
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams, preset
 from tests.hw.mac.pieces import write_law, write_piece
 from tests.hw.streams import run
 

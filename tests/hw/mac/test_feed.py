@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hw.mac.feed import InputFeed
-from hw.ports import READ_LATENCY
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.feed import InputFeed
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 WORDS = 64

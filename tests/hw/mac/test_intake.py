@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from amaranth.lib import data
 
-from hw.mac.intake import Intake
-from hw.mac.jobs import DRAIN_JOB, FETCH_JOB, PIXEL_JOB, WRITE_JOB
-from hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.intake import Intake
+from intloom.hw.mac.jobs import DRAIN_JOB, FETCH_JOB, PIXEL_JOB, WRITE_JOB
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run, sink
 
 NANO = preset("nano")

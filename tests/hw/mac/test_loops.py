@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hw.mac.loops import Tap, TileLoops, last_rounds, taps
+from intloom.hw.mac.loops import Tap, TileLoops, last_rounds, taps
 from tests.hw.streams import run
 
 

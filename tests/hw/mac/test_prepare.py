@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from amaranth.hdl import Shape
 
-from hw.mac.jobs import PIXEL_JOB, PIXELS_BITS
-from hw.mac.prepare import Preparer
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.jobs import PIXEL_JOB, PIXELS_BITS
+from intloom.hw.mac.prepare import Preparer
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 _NANO = preset("nano")

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from hw.mac.requantizer import RequantizerLane
-from hw.mac.scale import ScaleNormalizer
-from hw.spec.arith import Match, Scale
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.requantizer import RequantizerLane
+from intloom.hw.mac.scale import ScaleNormalizer
+from intloom.hw.spec.arith import Match, Scale
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.bench import build
 from tests.hw.streams import run
 

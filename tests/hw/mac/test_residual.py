@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hw.mac.residual import ResidualAdder
-from hw.spec.arith import Affine
-from hw.spec.params import preset
+from intloom.hw.mac.residual import ResidualAdder
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.params import preset
 from tests.hw.mac.pieces import write_law
 from tests.hw.streams import run
 

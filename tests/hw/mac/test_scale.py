@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from hw.mac.scale import ScaleNormalizer
+from intloom.hw.mac.scale import ScaleNormalizer
 from tests.hw.streams import run
 
 

@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
-from hw.mac.feed import FEED
-from hw.mac.prepare import plan_layout
-from hw.mac.sequencer import Sequencer
-from hw.mac.tiles import TilePlanner
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.feed import FEED
+from intloom.hw.mac.prepare import plan_layout
+from intloom.hw.mac.sequencer import Sequencer
+from intloom.hw.mac.tiles import TilePlanner
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run, source
 

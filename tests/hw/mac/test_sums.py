@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from hw.mac.sums import ColumnSums
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.mac.sums import ColumnSums
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 _NANO = preset("nano")

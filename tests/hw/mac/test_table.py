@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hw.mac.constants import Piece
-from hw.mac.table import TableLookup
-from hw.spec.params import TABLE_BYTES, preset
+from intloom.hw.mac.constants import Piece
+from intloom.hw.mac.table import TableLookup
+from intloom.hw.spec.params import TABLE_BYTES, preset
 from tests.hw.mac.pieces import write_piece
 from tests.hw.streams import run
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hw.mac.loops import Tap
-from hw.mac.tiles import TilePlanner, position, tiles
-from hw.spec.params import preset
+from intloom.hw.mac.loops import Tap
+from intloom.hw.mac.tiles import TilePlanner, position, tiles
+from intloom.hw.spec.params import preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run
 

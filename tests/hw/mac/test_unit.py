@@ -8,9 +8,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
-from hw.spec.params import HardwareParams, preset
-from hw.spec.regs import Cause
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.regs import Cause
 from tests.hw.mac.bench import Bench, Outcome
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
 from tests.hw.mac.reference import Reference

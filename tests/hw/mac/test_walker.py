@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from hw.mac.walker import OutputWalker
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import preset
+from intloom.hw.mac.walker import OutputWalker
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import preset
 from tests.hw.streams import run
 
 _NANO = preset("nano")

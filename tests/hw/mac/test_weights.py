@@ -8,11 +8,11 @@ from typing import Any
 
 import pytest
 
-from hw.mac.loops import taps
-from hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
-from hw.ports import WEIGHT_LATENCY
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.loops import taps
+from intloom.hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
+from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, sink, source
 

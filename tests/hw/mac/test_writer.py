@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from hw.mac.writer import Writer
-from hw.spec.isa import COUNT_BITS, SCRATCH_BITS
-from hw.spec.params import HardwareParams
+from intloom.hw.mac.writer import Writer
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import OUTPUT_SHAPES, RATES
 from tests.hw.streams import run, source
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from hw.memory.bank import Bank
+from intloom.hw.memory.bank import Bank
 from tests.hw.streams import run
 
 CYCLES = 600

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 
 import pytest
 
-from hw.memory.bank import Bank
-from hw.memory.scratchpad import READERS, WRITERS, Scratchpad, shared_paths
-from hw.ports import READ_LATENCY
-from hw.spec.params import HardwareParams, preset
+from intloom.hw.memory.bank import Bank
+from intloom.hw.memory.scratchpad import READERS, WRITERS, Scratchpad, shared_paths
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
 SHAPES = {

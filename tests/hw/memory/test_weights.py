@@ -5,10 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hw.memory.weights import WeightMemory
-from hw.ports import WEIGHT_LATENCY
-from hw.spec.isa import SCRATCH_BITS
-from hw.spec.params import preset
+from intloom.hw.memory.weights import WeightMemory
+from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import preset
 from tests.hw.streams import run
 
 CYCLES = 1500

@@ -9,9 +9,9 @@ import cocotb
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
-from hw.spec import isa, regs
-from hw.spec.isa import Unit
-from hw.spec.regs import Cause
+from intloom.hw.spec import isa, regs
+from intloom.hw.spec.isa import Unit
+from intloom.hw.spec.regs import Cause
 from tests.hw.npu.host import Host
 
 SOURCE_WORD = 0x200

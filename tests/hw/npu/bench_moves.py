@@ -6,7 +6,7 @@ from typing import Any
 
 import cocotb
 
-from hw.spec import isa, regs
+from intloom.hw.spec import isa, regs
 from tests.hw.npu.host import Host
 from tests.hw.npu.programs import MoveModel, random_round_trip
 

@@ -8,9 +8,9 @@ import cocotb
 from cocotb.triggers import ClockCycles
 from cocotbext.axi import AxiResp
 
-from hw.spec import isa
-from hw.spec.isa import Instruction, Kind, Unit
-from hw.spec.regs import Cause
+from intloom.hw.spec import isa
+from intloom.hw.spec.isa import Instruction, Kind, Unit
+from intloom.hw.spec.regs import Cause
 from tests.hw.mac.cases import SCRATCH_WORDS
 from tests.hw.npu.host import Host
 from tests.hw.npu.work import IMAGE_WORD, VECTOR_KINDS, compare, drain, fill, random_work

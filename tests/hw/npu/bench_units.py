@@ -6,7 +6,7 @@ from typing import Any
 
 import cocotb
 
-from hw.spec.isa import Kind
+from intloom.hw.spec.isa import Kind
 from tests.hw.npu.host import Host
 from tests.hw.npu.work import VECTOR_KINDS, compare
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import deque
 from dataclasses import dataclass, field
 
-from hw.bus.axi4 import BOUNDARY_BYTES, Burst
-from hw.spec.params import HardwareParams
+from intloom.hw.bus.axi4 import BOUNDARY_BYTES, Burst
+from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass

@@ -14,8 +14,8 @@ from cocotb.clock import Clock
 from cocotb.triggers import ClockCycles, First, ReadOnly, RisingEdge
 from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 
-from hw.spec import isa, regs
-from hw.spec.params import HardwareParams, from_dict
+from intloom.hw.spec import isa, regs
+from intloom.hw.spec.params import HardwareParams, from_dict
 from tests.hw.npu.bursts import BurstRules
 
 PARAMS_VARIABLE = "INTLOOM_NPU_PARAMS"

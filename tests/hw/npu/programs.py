@@ -5,9 +5,9 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from hw.dma.front import MoveFront
-from hw.spec import isa
-from hw.spec.params import HardwareParams
+from intloom.hw.dma.front import MoveFront
+from intloom.hw.spec import isa
+from intloom.hw.spec.params import HardwareParams
 
 
 @dataclass

@@ -10,14 +10,13 @@ from pathlib import Path
 import cocotb_tools.config
 import pytest
 
-from hw.generate import generate_verilog
-from hw.spec.errors import SimulationError
-from hw.spec.params import HardwareParams
-from sim.rtl.build import Build, BuildPlan, build
-from sim.rtl.ports import parse_ports
-from sim.rtl.process import cocotb_environment, run_simulator
-
-from .host import PARAMS_VARIABLE, SEED_VARIABLE
+from intloom.common.errors import SimulationError
+from intloom.hw.generate import generate_verilog
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.rtl.build import Build, BuildPlan, build
+from intloom.sim.rtl.ports import parse_ports
+from intloom.sim.rtl.process import cocotb_environment, run_simulator
+from tests.hw.npu.host import PARAMS_VARIABLE, SEED_VARIABLE
 
 TOP = "npu"
 

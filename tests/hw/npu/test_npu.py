@@ -6,9 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.params import PRESETS, HardwareParams
-
-from .simulate import run_cocotb
+from intloom.hw.spec.params import PRESETS, HardwareParams
+from tests.hw.npu.simulate import run_cocotb
 
 ODD = HardwareParams(
     rows=8, cols=4, lanes=1, strip=16, scratch_kib=32, scratch_banks=2, weight_kib=4, axi_data_bits=64,

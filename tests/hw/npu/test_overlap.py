@@ -7,17 +7,16 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from hw.generate import generate_verilog
-from hw.spec import isa
-from hw.spec.isa import Instruction, Unit
-from hw.spec.params import HardwareParams, preset
-from sim.isa_sim.machine import blank_machine
-from sim.isa_sim.simulator import semantics
-from sim.rtl.bench import RawResult
-from sim.rtl.fast import FastBench
-from sim.rtl.job import Job, MemorySettings, RunFiles
-
-from .collisions import poison_collisions
+from intloom.hw.generate import generate_verilog
+from intloom.hw.spec import isa
+from intloom.hw.spec.isa import Instruction, Unit
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.isa_sim.machine import blank_machine
+from intloom.sim.isa_sim.simulator import semantics
+from intloom.sim.rtl.bench import RawResult
+from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from tests.hw.npu.collisions import poison_collisions
 
 SIDE, PADDED, BLOCKS, CONVS = 40, 42, 2, 2
 INPUT, OUTPUTS, EXTRA = 0, BLOCKS * PADDED**2, BLOCKS * (PADDED**2 + SIDE**2)

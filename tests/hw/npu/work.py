@@ -6,10 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from hw.spec import isa, regs
-from hw.spec.isa import Instruction, Kind, TableUse, Target, Unit
-from sim.isa_sim.machine import blank_machine
-from sim.isa_sim.simulator import semantics
+from intloom.hw.spec import isa, regs
+from intloom.hw.spec.isa import Instruction, Kind, TableUse, Target, Unit
+from intloom.sim.isa_sim.machine import blank_machine
+from intloom.sim.isa_sim.simulator import semantics
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
 from tests.hw.npu.host import Host
 from tests.hw.vector.cases import Maker

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from hypothesis import strategies as st
 
-from hw.spec.isa import INSTRUCTIONS, Field, Instruction, InstructionSpec, make
-from hw.spec.params import PRESETS, HardwareParams
+from intloom.hw.spec.isa import INSTRUCTIONS, Field, Instruction, InstructionSpec, make
+from intloom.hw.spec.params import PRESETS, HardwareParams
 
 
 def legal(field: Field) -> st.SearchStrategy[int]:

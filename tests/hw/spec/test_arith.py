@@ -11,7 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from hw.spec.arith import (
+from intloom.common.errors import EncodingError
+from intloom.hw.spec.arith import (
     FP32_SIGNIFICAND_BITS,
     MAX_SHIFT,
     Affine,
@@ -30,7 +31,6 @@ from hw.spec.arith import (
     to_fp32,
     wrap,
 )
-from hw.spec.errors import EncodingError
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 INT8 = st.integers(-128, 127)

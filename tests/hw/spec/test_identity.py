@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 
-from hw.spec.errors import ExitCode, HardwareMismatchError
-from hw.spec.identity import begin, check_program
-from hw.spec.isa import ISA_VERSION, Kind, make
-from hw.spec.params import PRESETS, HardwareParams
+from intloom.common.errors import ExitCode, HardwareMismatchError
+from intloom.hw.spec.identity import begin, check_program
+from intloom.hw.spec.isa import ISA_VERSION, Kind, make
+from intloom.hw.spec.params import PRESETS, HardwareParams
 from tests.hw.spec.strategies import hardware
 
 

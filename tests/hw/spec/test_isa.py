@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.spec.errors import EncodingError
-from hw.spec.isa import (
+from intloom.common.errors import EncodingError
+from intloom.hw.spec.isa import (
     BY_OPCODE,
     INSTRUCTION_BITS,
     INSTRUCTION_BYTES,

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.__main__ import derived_files
+from intloom.hw.spec.__main__ import derived_files
 
 ROOT = Path(__file__).parents[3]
 
@@ -20,7 +20,7 @@ def test_a_derived_file_is_fresh(name: str):
 
 def test_the_command_writes_all_files(tmp_path: Path):
     done = subprocess.run(
-        [sys.executable, "-m", "hw.spec", tmp_path], cwd=ROOT, capture_output=True, text=True, check=True
+        [sys.executable, "-m", "intloom.hw.spec", tmp_path], cwd=ROOT, capture_output=True, text=True, check=True
     )
     written = {str(p.relative_to(tmp_path)): p.read_text(encoding="utf-8") for p in tmp_path.rglob("*") if p.is_file()}
     assert written == derived_files()

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 
-from hw.spec.arith import Match
-from hw.spec.errors import FileFormatError, ParameterError
-from hw.spec.params import PRESETS, HardwareParams, from_dict, from_toml, preset
+from intloom.common.errors import FileFormatError, ParameterError
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.params import PRESETS, HardwareParams, from_dict, from_toml, preset
 from tests.hw.spec.strategies import hardware
 
 BASE = PRESETS["base"]

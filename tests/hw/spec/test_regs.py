@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.spec.errors import EncodingError, ParameterError
-from hw.spec.isa import QUEUED_UNITS, Unit
-from hw.spec.params import PRESETS, HardwareParams
-from hw.spec.regs import (
+from intloom.common.errors import EncodingError, ParameterError
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
+from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.hw.spec.regs import (
     ADDRESS_BITS,
     CAPABILITIES,
     REGISTER_BYTES,

@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.isa import INSTRUCTION_BYTES, INSTRUCTIONS, Field, Instruction, InstructionSpec, encode, make
-from hw.spec.params import PRESETS
-from hw.spec.regs import REGISTERS, capability_values
-from hw.spec.render_c import render_c
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, INSTRUCTIONS, Field, Instruction, InstructionSpec, encode, make
+from intloom.hw.spec.params import PRESETS
+from intloom.hw.spec.regs import REGISTERS, capability_values
+from intloom.hw.spec.render_c import render_c
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 

@@ -6,11 +6,11 @@ import re
 
 import pytest
 
-from hw.spec.bit_diagram import BITS_A_LINE, bit_diagram
-from hw.spec.isa import INSTRUCTIONS, InstructionSpec
-from hw.spec.params import HardwareParams
-from hw.spec.regs import REGISTERS, Cause, Stall
-from hw.spec.render_manual import render_isa, render_parameters, render_registers
+from intloom.hw.spec.bit_diagram import BITS_A_LINE, bit_diagram
+from intloom.hw.spec.isa import INSTRUCTIONS, InstructionSpec
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import REGISTERS, Cause, Stall
+from intloom.hw.spec.render_manual import render_isa, render_parameters, render_registers
 
 
 @pytest.mark.parametrize("spec", INSTRUCTIONS, ids=lambda s: s.kind)

@@ -9,8 +9,8 @@ from systemrdl import RDLCompiler
 from systemrdl.node import AddrmapNode, FieldNode
 from systemrdl.rdltypes import AccessType, OnWriteType
 
-from hw.spec.regs import REGISTERS, Access, BitField, Register
-from hw.spec.render_rdl import render_rdl
+from intloom.hw.spec.regs import REGISTERS, Access, BitField, Register
+from intloom.hw.spec.render_rdl import render_rdl
 
 
 @pytest.fixture(scope="module")

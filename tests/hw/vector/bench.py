@@ -6,11 +6,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from hw.ports import READ_LATENCY
-from hw.spec.isa import Instruction, encode
-from hw.spec.params import HardwareParams
-from hw.spec.regs import Stall
-from hw.vector.unit import VectorUnit
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.isa import Instruction, encode
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import Stall
+from intloom.hw.vector.unit import VectorUnit
 from tests.hw.streams import run
 
 _TIMEOUT = 20000

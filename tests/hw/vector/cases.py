@@ -5,8 +5,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from hw.spec.isa import Instruction, Kind, make
-from hw.spec.params import HardwareParams
+from intloom.hw.spec.isa import Instruction, Kind, make
+from intloom.hw.spec.params import HardwareParams
 
 _POOLS = (Kind.VMAX, Kind.VAVG)
 

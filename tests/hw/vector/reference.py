@@ -1,12 +1,12 @@
-"""The vector instructions in plain Python, written from the instruction table and `hw.spec.arith` alone."""
+"""The vector instructions in plain Python, written from the instruction table and `intloom.hw.spec.arith` alone."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from hw.spec.arith import INT8_MIN, Affine, add, average, multiply
-from hw.spec.isa import SCRATCH_BITS, Instruction, Kind
+from intloom.hw.spec.arith import INT8_MIN, Affine, add, average, multiply
+from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, Kind
 
 _WRAP = 1 << SCRATCH_BITS
 

@@ -8,14 +8,14 @@ from typing import Any
 
 import pytest
 
-from hw.spec.arith import Affine
-from hw.spec.params import HardwareParams, preset
-from hw.vector.assemble import WordAssembler
-from hw.vector.datapath import Datapath
-from hw.vector.operands import Operands
-from hw.vector.pool import SLIDE_TAPS, SUM_BITS, Pool
-from hw.vector.slices import Slicer
-from hw.vector.table import ByteTable
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.vector.assemble import WordAssembler
+from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.operands import Operands
+from intloom.hw.vector.pool import SLIDE_TAPS, SUM_BITS, Pool
+from intloom.hw.vector.slices import Slicer
+from intloom.hw.vector.table import ByteTable
 from tests.hw.streams import run
 
 SMALL = preset("small")

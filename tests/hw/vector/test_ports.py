@@ -9,15 +9,15 @@ from typing import Any
 
 import pytest
 
-from hw.ports import READ_LATENCY
-from hw.spec.isa import Instruction, Kind, encode, make
-from hw.spec.params import preset
-from hw.spec.regs import Cause
-from hw.vector.fetch import OperandFetch, operand_layout
-from hw.vector.job import JOB_LAYOUT, VECTOR_KINDS
-from hw.vector.raster import RasterWalker
-from hw.vector.sequencer import Sequencer
-from hw.vector.writer import ResultWriter
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.isa import Instruction, Kind, encode, make
+from intloom.hw.spec.params import preset
+from intloom.hw.spec.regs import Cause
+from intloom.hw.vector.fetch import OperandFetch, operand_layout
+from intloom.hw.vector.job import JOB_LAYOUT, VECTOR_KINDS
+from intloom.hw.vector.raster import RasterWalker
+from intloom.hw.vector.sequencer import Sequencer
+from intloom.hw.vector.writer import ResultWriter
 from tests.hw.streams import cycles_through, run, sink, source
 from tests.hw.vector.cases import Maker
 

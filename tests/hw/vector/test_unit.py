@@ -6,13 +6,13 @@ import random
 
 import pytest
 
-from hw.spec.isa import Instruction, Kind, make
-from hw.spec.params import HardwareParams, preset
-from hw.spec.regs import Cause
-from hw.vector.datapath import Datapath
-from hw.vector.fetch import OperandFetch
-from hw.vector.job import VECTOR_KINDS, kinds_of
-from hw.vector.sequencer import Sequencer
+from intloom.hw.spec.isa import Instruction, Kind, make
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.regs import Cause
+from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.fetch import OperandFetch
+from intloom.hw.vector.job import VECTOR_KINDS, kinds_of
+from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.vector.bench import Bench, Outcome
 from tests.hw.vector.cases import Maker
 from tests.hw.vector.reference import Reference

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 from amaranth.lib import data
 
-from hw.spec.isa import SCRATCH_BITS, Kind
-from hw.spec.params import preset
-from hw.vector.job import job_of
-from hw.vector.plan import Planner
-from hw.vector.raster import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
-from hw.vector.window import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
+from intloom.hw.spec.isa import SCRATCH_BITS, Kind
+from intloom.hw.spec.params import preset
+from intloom.hw.vector.job import job_of
+from intloom.hw.vector.plan import Planner
+from intloom.hw.vector.raster import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
+from intloom.hw.vector.window import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
 from tests.hw.streams import cycles_through, run, sink, source
 from tests.hw.vector.cases import Maker
 

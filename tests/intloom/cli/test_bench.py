@@ -4,8 +4,8 @@ import json
 
 import pytest
 
-from hw.spec.errors import ExitCode
 from intloom.cli import main
+from intloom.common.errors import ExitCode
 
 
 @pytest.mark.slow

@@ -6,8 +6,8 @@ import sys
 
 import pytest
 
-from hw.spec.params import PRESETS
 from intloom.cli.commands import COMMANDS
+from intloom.hw.spec.params import PRESETS
 from intloom.zoo import ZOO
 
 FAST_SECONDS = 30

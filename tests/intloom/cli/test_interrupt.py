@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.errors import ExitCode
 from intloom.cache import Cache
 from intloom.cli import main
+from intloom.common.errors import ExitCode
 from intloom.housekeeping import Kind, items
 from tests.support.signals import disturb
 

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.errors import ExitCode
 from intloom.cli import main
+from intloom.common.errors import ExitCode
 from tests.support.mutation import mutate
 from tests.support.random_model import random_model
 

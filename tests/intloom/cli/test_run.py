@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from hw.generate import generate_verilog
-from hw.spec.errors import ExitCode
-from hw.spec.params import preset
 from intloom.cli import main
+from intloom.common.errors import ExitCode
+from intloom.hw.generate import generate_verilog
+from intloom.hw.spec.params import preset
 from intloom.quantization import ActivationType
 
 KEYS = {
@@ -72,7 +72,7 @@ def test_seed_chooses_the_input(program, capsys, tmp_path):
 
 
 def test_a_difference_is_exit_code_one_and_named(program, capsys, monkeypatch):
-    from sim.backend import IsaBackend
+    from intloom.sim.backend import IsaBackend
 
     honest = IsaBackend.run
 

@@ -7,8 +7,8 @@ import sys
 
 import pytest
 
-from hw.spec.errors import ExitCode
 from intloom.cli import main
+from intloom.common.errors import ExitCode
 
 LIMITED = """
 import resource, signal, sys

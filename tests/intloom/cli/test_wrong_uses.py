@@ -7,8 +7,8 @@ import numpy as np
 import onnx
 import pytest
 
-from hw.spec.errors import ExitCode
 from intloom.cli import main
+from intloom.common.errors import ExitCode
 
 Q, LOOM = "{q}", "{loom}"
 WRONG = [

@@ -5,18 +5,18 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from compiler.frontend import fold_model
-from compiler.importer import load_model
-from compiler.ir import Conv, IntGraph
-from hw.spec.arith import Match
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
+from intloom.compiler.ir import Conv, IntGraph
 from intloom.flow.checking import check_onnxruntime
 from intloom.flow.explaining import Explanation, LayerVerdict, explain, float_nodes
 from intloom.flow.host import HostSide
 from intloom.flow.shown import visible_parts
+from intloom.hw.spec.arith import Match
 from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.quantization import ActivationType
-from sim.golden import run_graph
+from intloom.sim.golden import run_graph
 
 SEEDS = 60
 """Which input rounds differently in float is chance; among so many, one does."""

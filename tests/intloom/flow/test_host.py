@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
-from compiler.frontend import Quant
-from hw.spec.errors import ModelError
+from intloom.common.errors import ModelError
+from intloom.compiler.frontend import Quant
 from intloom.flow.host import dequantize_array, quantize_array, run_with_outputs, stored_array
 
 SCALES = st.one_of(st.floats(2**-13, 10.0, width=32), st.sampled_from([0.5, 0.25, 1.0, 2.0]))

@@ -4,11 +4,11 @@ import xml.etree.ElementTree as ET
 
 import pytest
 
-from compiler.program.footprint import Memory
-from compiler.program.memory_map import memory_map, peak_words
-from compiler.schedule import compile_graph
-from hw.spec.params import preset
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.memory_map import memory_map, peak_words
+from intloom.compiler.schedule import compile_graph
 from intloom.flow.memory_page import memory_page
+from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
 

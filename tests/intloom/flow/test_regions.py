@@ -6,9 +6,9 @@ import onnx
 import pytest
 
 import intloom
-from compiler.fold.lowering import Verdict
-from compiler.program.file import load, load_regions, save_regions
-from hw.spec.errors import FileFormatError, UsageError
+from intloom.common.errors import FileFormatError, UsageError
+from intloom.compiler.fold.lowering import Verdict
+from intloom.compiler.program.file import load, load_regions, save_regions
 from intloom.flow.bundle import load_bundle
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import assert_equal, folded, random_feeds

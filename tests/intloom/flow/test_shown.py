@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from compiler.ir import Add, IntGraph
-from compiler.ir.serialise import to_text
+from intloom.compiler.ir import Add, IntGraph
+from intloom.compiler.ir.serialise import to_text
 from intloom.flow.shown import parts_as_shown, visible_parts
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import compare, folded

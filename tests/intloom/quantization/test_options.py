@@ -2,7 +2,7 @@
 
 import pytest
 
-from hw.spec.errors import UsageError
+from intloom.common.errors import UsageError
 from intloom.quantization.options import Calibration, Form, Head, QuantizeOptions
 
 

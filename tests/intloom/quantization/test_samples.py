@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from hw.spec.errors import UsageError
+from intloom.common.errors import UsageError
 from intloom.quantization.samples import InputSpec, load_samples
 
 SPEC = InputSpec("images", (1, 3, 4, 4))

@@ -6,9 +6,9 @@ import numpy as np
 import onnx
 import pytest
 
-from compiler.reference import open_session
-from hw.spec.errors import FileFormatError, ModelError, UsageError
 from intloom.cache import Cache
+from intloom.common.errors import FileFormatError, ModelError, UsageError
+from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch, synthetic_image
 from intloom.quantization import ActivationType, Calibration, Form, Head, QuantizeOptions, WeightScales, quantize
 

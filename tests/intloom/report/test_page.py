@@ -5,8 +5,8 @@ import re
 
 import pytest
 
-from hw.spec.errors import FileFormatError
 from intloom.cli import main
+from intloom.common.errors import FileFormatError
 from intloom.report import write_report
 
 

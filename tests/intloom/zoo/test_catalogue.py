@@ -5,7 +5,7 @@ import onnx
 import onnxruntime as ort
 import pytest
 
-from hw.spec.errors import UsageError
+from intloom.common.errors import UsageError
 from intloom.images import synthetic_batch
 from intloom.zoo import ZOO, build
 

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from hw.spec.params import preset
-from sim.bench.workload import dense_program
-from sim.isa_sim import IsaSimulator
+from intloom.hw.spec.params import preset
+from intloom.sim.bench.workload import dense_program
+from intloom.sim.isa_sim import IsaSimulator
 
 
 @pytest.mark.parametrize("name", ["nano", "base"])

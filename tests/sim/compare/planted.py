@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass
 
-from hw.spec.isa import Unit
+from intloom.hw.spec.isa import Unit
 
 
 @dataclass(frozen=True)

@@ -3,17 +3,17 @@
 import numpy as np
 import pytest
 
-from compiler.program.footprint import Memory
-from compiler.schedule import compile_graph
-from hw.generate import generate_verilog
-from hw.spec.errors import SimulationError
-from hw.spec.isa import Kind
-from hw.spec.params import preset
-from sim.backend import GoldenBackend, RtlBackend
-from sim.compare import compare
-from sim.compare.divergence import find_divergence
-from sim.golden import run_graph
-from sim.rtl.fast import FastBench
+from intloom.common.errors import SimulationError
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.generate import generate_verilog
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import GoldenBackend, RtlBackend
+from intloom.sim.compare import compare
+from intloom.sim.compare.divergence import find_divergence
+from intloom.sim.golden import run_graph
+from intloom.sim.rtl.fast import FastBench
 from tests.sim.compare.planted import BUGS, plant
 from tests.support.graph_maker import GraphMaker
 

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.spec.errors import MismatchError
-from sim.compare import compare
+from intloom.common.errors import MismatchError
+from intloom.sim.compare import compare
 
 
 @given(st.integers(0, 3 * 4 * 5 - 1), st.integers(1, 255))

@@ -1,12 +1,12 @@
-"""The vectorised vector law equals the law of `hw.spec.arith`."""
+"""The vectorised vector law equals the law of `intloom.hw.spec.arith`."""
 
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.spec.arith import Affine
-from hw.spec.arith import affine as law
-from sim.golden.affine import affine
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.arith import affine as law
+from intloom.sim.golden.affine import affine
 
 FACTOR = st.integers(-(1 << 31), (1 << 31) - 1)
 LAWS = st.builds(Affine, FACTOR, FACTOR, st.integers(-(1 << 47), (1 << 47) - 1), st.integers(0, 47), st.booleans())

@@ -1,4 +1,4 @@
-"""Golden convolutions equal seven nested loops over `hw.spec.arith`."""
+"""Golden convolutions equal seven nested loops over `intloom.hw.spec.arith`."""
 
 import random
 from itertools import product
@@ -8,10 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir import Conv, ConvTranspose, IntGraph, Tensor
-from compiler.ir.verify import verify
-from hw.spec.arith import Match, Scale, requantize
-from sim.golden import run_graph
+from intloom.compiler.ir import Conv, ConvTranspose, IntGraph, Tensor
+from intloom.compiler.ir.verify import verify
+from intloom.hw.spec.arith import Match, Scale, requantize
+from intloom.sim.golden import run_graph
 
 
 def random_conv(rng: random.Random, kind: type[Conv]) -> tuple[IntGraph, Conv]:

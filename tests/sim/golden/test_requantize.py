@@ -4,9 +4,9 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from hw.spec.arith import Match, Scale, round_significand, scale_from_float
-from hw.spec.arith import requantize as law
-from sim.golden.requantize import requantize
+from intloom.hw.spec.arith import Match, Scale, round_significand, scale_from_float
+from intloom.hw.spec.arith import requantize as law
+from intloom.sim.golden.requantize import requantize
 
 INT32 = st.integers(-(1 << 31), (1 << 31) - 1)
 FACTORS = st.floats(2.0**-40, 4.0, width=32) | st.integers(0, 40).map(lambda e: 2.0**-e)

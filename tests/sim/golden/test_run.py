@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from compiler.ir import Concat, Custom, IntGraph, Node, Resize, Slice, Table, Tensor, ops
-from hw.spec.arith import Match
-from hw.spec.errors import UnsupportedError, UsageError
-from sim.golden import run_graph
-from sim.golden.registry import golden, registered
+from intloom.common.errors import UnsupportedError, UsageError
+from intloom.compiler.ir import Concat, Custom, IntGraph, Node, Resize, Slice, Table, Tensor, ops
+from intloom.hw.spec.arith import Match
+from intloom.sim.golden import run_graph
+from intloom.sim.golden.registry import golden, registered
 
 
 def tensor(name: str, *shape: int) -> Tensor:

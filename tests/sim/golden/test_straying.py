@@ -7,10 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from compiler.ir import AvgPool, Conv, ConvTranspose, MaxPool, Tensor
-from hw.spec.arith import Affine, Match, scale_from_float
-from sim.golden.registry import Context, operation
-from sim.golden.straying import strayed
+from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, MaxPool, Tensor
+from intloom.hw.spec.arith import Affine, Match, scale_from_float
+from intloom.sim.golden.registry import Context, operation
+from intloom.sim.golden.straying import strayed
 
 SEEDS = st.integers(0, (1 << 32) - 1)
 CHANNELS, PIXELS = 48, 400

@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from hw.spec.arith import Match
-from hw.spec.isa import Instruction, Kind, make
-from hw.spec.params import HardwareParams, preset
-from sim.isa_sim.machine import Machine, blank_machine
-from sim.isa_sim.registry import executable_kinds, semantics
+from intloom.hw.spec.arith import Match
+from intloom.hw.spec.isa import Instruction, Kind, make
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.isa_sim.machine import Machine, blank_machine
+from intloom.sim.isa_sim.registry import executable_kinds, semantics
 from tests.support.slow_machine import SlowMachine
 
 ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=Match.EXACT)

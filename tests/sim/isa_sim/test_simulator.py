@@ -5,13 +5,13 @@ import dataclasses
 import numpy as np
 import pytest
 
-from compiler.program.program import Program
-from compiler.schedule import compile_graph
-from hw.spec.errors import ProgramError, UsageError
-from hw.spec.isa import Kind
-from hw.spec.params import preset
-from sim.golden.run import run_graph
-from sim.isa_sim import IsaSimulator
+from intloom.common.errors import ProgramError, UsageError
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import preset
+from intloom.sim.golden.run import run_graph
+from intloom.sim.isa_sim import IsaSimulator
 from tests.support.graph_maker import GraphMaker
 
 

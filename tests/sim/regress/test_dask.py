@@ -7,11 +7,11 @@ import time
 import pytest
 from distributed import Client, LocalCluster
 
-from compiler.schedule import compile_graph
-from sim.regress.case import Tools
-from sim.regress.graphs import make_graph
-from sim.regress.runner import run_cases
-from sim.regress.suites import suite
+from intloom.compiler.schedule import compile_graph
+from intloom.sim.regress.case import Tools
+from intloom.sim.regress.graphs import make_graph
+from intloom.sim.regress.runner import run_cases
+from intloom.sim.regress.suites import suite
 
 pytestmark = pytest.mark.slow
 SECONDS = 0.6

@@ -8,21 +8,21 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
-from compiler.frontend import fold_model
-from compiler.importer import load_model
-from compiler.ir import Add, Conv, MaxPool, Resize
-from compiler.schedule import compile_graph
-from hw.spec.errors import CapacityError, EnvironmentFault, UsageError
+from intloom.common.errors import CapacityError, EnvironmentFault, UsageError
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
+from intloom.compiler.ir import Add, Conv, MaxPool, Resize
+from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import quantized_network
-from sim.regress import runner
-from sim.regress.case import Case, CaseResult, Outcome, Tools
-from sim.regress.execute import execute
-from sim.regress.graphs import RECIPES, make_graph
-from sim.regress.reports import html, junit, to_json, write_reports
-from sim.regress.runner import Summary, run_cases
-from sim.regress.store import RESULTS, Store
-from sim.regress.suites import SUITES, random_hardware, suite
-from sim.regress.version import project_version
+from intloom.sim.regress import runner
+from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
+from intloom.sim.regress.execute import execute
+from intloom.sim.regress.graphs import RECIPES, make_graph
+from intloom.sim.regress.reports import html, junit, to_json, write_reports
+from intloom.sim.regress.runner import Summary, run_cases
+from intloom.sim.regress.store import RESULTS, Store
+from intloom.sim.regress.suites import SUITES, random_hardware, suite
+from intloom.sim.regress.version import project_version
 
 TOOLS = Tools(compile_graph)
 

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import numpy as np
 
-from sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 
 VERILOG = Path(__file__).with_name("standin.v").read_text()
 WORD_BYTES = 4

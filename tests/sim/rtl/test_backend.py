@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from compiler.schedule import compile_graph
-from hw.spec.params import preset
-from sim.backend import GoldenBackend, IsaBackend, RtlBackend
-from sim.compare import compare
-from sim.rtl.detailed import DetailedBench, IcarusBench
-from sim.rtl.job import MemorySettings
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
+from intloom.sim.compare import compare
+from intloom.sim.rtl.detailed import DetailedBench, IcarusBench
+from intloom.sim.rtl.job import MemorySettings
 from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")

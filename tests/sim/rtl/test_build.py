@@ -4,10 +4,10 @@ import multiprocessing
 
 import pytest
 
-from hw.spec.errors import SimulationError
-from sim.rtl.bare import bare_plan
-from sim.rtl.build import BuildPlan, build, cache_folder
-from sim.rtl.toolchain import toolchain
+from intloom.common.errors import SimulationError
+from intloom.sim.rtl.bare import bare_plan
+from intloom.sim.rtl.build import BuildPlan, build, cache_folder
+from intloom.sim.rtl.toolchain import toolchain
 from tests.sim.rtl.standin import VERILOG
 
 

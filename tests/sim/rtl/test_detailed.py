@@ -2,10 +2,10 @@
 
 import pytest
 
-from sim.rtl.detailed import WAVES, DetailedBench, IcarusBench
-from sim.rtl.fast import FastBench
-from sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
-from sim.rtl.writes import read_writes
+from intloom.sim.rtl.detailed import WAVES, DetailedBench, IcarusBench
+from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
+from intloom.sim.rtl.writes import read_writes
 from tests.sim.rtl.standin import BEATS, VERILOG, WORD_BYTES, copied, copy_job, fill
 
 WORDS = 64

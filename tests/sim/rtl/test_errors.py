@@ -6,12 +6,12 @@ import tempfile
 import psutil
 import pytest
 
-from compiler.schedule import compile_graph
-from hw.spec.errors import HardwareMismatchError, SimulationError
-from hw.spec.params import preset
-from sim.backend import RtlBackend
-from sim.regress.faults import FAULTS
-from sim.rtl.verilog import verilog_of
+from intloom.common.errors import HardwareMismatchError, SimulationError
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import RtlBackend
+from intloom.sim.regress.faults import FAULTS
+from intloom.sim.rtl.verilog import verilog_of
 from tests.support.graph_maker import GraphMaker
 
 NANO = preset("nano")

@@ -5,10 +5,10 @@ import dataclasses
 import psutil
 import pytest
 
-from hw.spec.errors import SimulationError
-from sim.rtl.bare import build_bare, run_bare
-from sim.rtl.fast import FastBench
-from sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
+from intloom.common.errors import SimulationError
+from intloom.sim.rtl.bare import build_bare, run_bare
+from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
 WORDS = 256

@@ -2,12 +2,12 @@
 
 import pytest
 
-from compiler.schedule import compile_graph
-from hw.spec.params import preset
+from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import load_network
-from sim.backend import RtlBackend
-from sim.forecasts import compare_forecast, worst
-from sim.rtl.job import MemorySettings
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import RtlBackend
+from intloom.sim.forecasts import compare_forecast, worst
+from intloom.sim.rtl.job import MemorySettings
 from tests.support.graph_maker import GraphMaker
 
 WITHIN = 0.03

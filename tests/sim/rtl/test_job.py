@@ -4,8 +4,8 @@ import math
 
 import pytest
 
-from hw.spec.errors import UsageError
-from sim.rtl.job import MemorySettings
+from intloom.common.errors import UsageError
+from intloom.sim.rtl.job import MemorySettings
 
 
 @pytest.mark.parametrize("bandwidth", [-1.0, math.nan, math.inf, 1e-9])

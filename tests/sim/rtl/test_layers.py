@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 
-from compiler.schedule import compile_graph
-from hw.spec.isa import QUEUED_UNITS, Unit
-from hw.spec.params import preset
-from sim.backend import RtlBackend
-from sim.rtl.layers import boundaries, spans
-from sim.rtl.status import Pulses
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import RtlBackend
+from intloom.sim.rtl.layers import boundaries, spans
+from intloom.sim.rtl.status import Pulses
 from tests.support.graph_maker import GraphMaker
 
 

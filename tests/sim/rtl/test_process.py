@@ -8,12 +8,12 @@ import time
 import psutil
 import pytest
 
-from hw.spec.errors import SimulationError
-from sim.rtl.process import run_simulator
+from intloom.common.errors import SimulationError
+from intloom.sim.rtl.process import run_simulator
 
 OWNER = """
 from pathlib import Path
-from sim.rtl.process import run_simulator
+from intloom.sim.rtl.process import run_simulator
 run_simulator(["sleep", "600"], Path("."), Path("log"), {})
 """
 

@@ -4,11 +4,11 @@ import re
 
 import pytest
 
-from hw.generate import generate_verilog
-from hw.spec.errors import FileFormatError
-from hw.spec.params import preset
-from sim.rtl.taps import find_taps
-from sim.rtl.writes import Writer
+from intloom.common.errors import FileFormatError
+from intloom.hw.generate import generate_verilog
+from intloom.hw.spec.params import preset
+from intloom.sim.rtl.taps import find_taps
+from intloom.sim.rtl.writes import Writer
 
 
 @pytest.mark.parametrize("name", ["nano", pytest.param("base", marks=pytest.mark.slow)])

@@ -4,9 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from hw.spec.errors import EnvironmentFault
-from sim.rtl import toolchain
-from sim.rtl.toolchain import Tool, find_tools, find_verilator, require
+from intloom.common.errors import EnvironmentFault
+from intloom.sim.rtl import toolchain
+from intloom.sim.rtl.toolchain import Tool, find_tools, find_verilator, require
 
 
 @pytest.fixture

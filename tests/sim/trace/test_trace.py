@@ -7,13 +7,13 @@ import json
 import numpy as np
 import pytest
 
-from compiler.schedule import compile_graph
-from hw.spec.errors import UsageError
-from hw.spec.isa import QUEUED_UNITS, Unit
-from hw.spec.params import preset
-from sim.result import RunResult
-from sim.rtl.status import Pulses
-from sim.trace import events, to_chrome, to_csv, write_chrome
+from intloom.common.errors import UsageError
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.isa import QUEUED_UNITS, Unit
+from intloom.hw.spec.params import preset
+from intloom.sim.result import RunResult
+from intloom.sim.rtl.status import Pulses
+from intloom.sim.trace import events, to_chrome, to_csv, write_chrome
 from tests.support.graph_maker import GraphMaker
 
 ORIGIN = 100

@@ -4,9 +4,9 @@ import itertools
 
 import pytest
 
-from compiler.fold.lowering import Verdict
-from compiler.frontend import fold_model
-from compiler.importer import from_proto
+from intloom.compiler.fold.lowering import Verdict
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
 from tests.support.lowered import judged
 from tests.support.onnx_maker import OnnxMaker
 

@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 
-from hw.spec.signals import stay_at
+from intloom.common.signals import stay_at
 
 
 def test_children_heed_what_their_parent_stays_at():

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from hw.spec.errors import DiskError, UsageError
-from hw.spec.temporary import remembered
+from intloom.common.errors import DiskError, UsageError
+from intloom.common.temporary_files import remembered
 
 _MODE = 0o644
 """Rights of a finished file: temporary ones are their maker's alone."""

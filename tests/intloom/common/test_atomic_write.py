@@ -5,8 +5,8 @@ import stat
 
 import pytest
 
-from compiler.program.writing import atomic_path, check_target, write_bytes, write_text
-from hw.spec.errors import DiskError, UsageError
+from intloom.common.atomic_write import atomic_path, check_target, write_bytes, write_text
+from intloom.common.errors import DiskError, UsageError
 
 
 def test_a_file_appears_whole_and_readable_for_all(tmp_path):

@@ -6,13 +6,13 @@ import subprocess
 import sys
 import time
 
-from hw.spec.errors import ExitCode
-from hw.spec.temporary import remembered, remove_remembered, temporary_folder
+from intloom.common.errors import ExitCode
+from intloom.common.temporary_files import remembered, remove_remembered, temporary_folder
 
 _DEAF = """
 import signal, sys, time
 from pathlib import Path
-from hw.spec.temporary import remembered, temporary_folder
+from intloom.common.temporary_files import remembered, temporary_folder
 from intloom.cli.interrupt import prompt_interrupt
 
 here = Path(sys.argv[1])
