@@ -112,11 +112,11 @@ def pass_names() -> tuple[str, ...]:
 
 
 def fold_model(
-    model: Model, *, match: Match = Match.ORT, dump_after: str | None = None, shown: Collection[str] = ()
+    model: Model, *, match: Match = Match.ORT, dump_after: str | None = None, extra_outputs: Collection[str] = ()
 ) -> FoldedModel:
     """Fold a model into integers; the log (level info) shows the folding as it is after pass `dump_after`.
 
-    Integers equal onnxruntime's that gives out the values `shown` besides the outputs, which may change its kernels.
+    Integers equal onnxruntime's that gives out `extra_outputs` besides the outputs, which may change its kernels.
 
     Raises
     ------
@@ -128,7 +128,7 @@ def fold_model(
     if dump_after is not None:
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     prepared = run_passes(model, MODEL_PASSES, check_model)
-    low = lower_units(prepared, match, shown)
+    low = lower_units(prepared, match, extra_outputs)
     return_thin_regions(low)
     graph, leaving = graph_of(low, model)
     verify(graph)

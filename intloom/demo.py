@@ -10,7 +10,7 @@ from typing import Any
 from intloom.files import check_folder, write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
-from intloom.flow.feeding import read_inputs
+from intloom.flow.inputs import read_inputs
 from intloom.flow.running import BackendName, execute, input_shapes, open_backend, open_host
 from intloom.hw.spec.params import preset
 from intloom.quantization import QuantizeOptions, quantize

@@ -24,9 +24,9 @@ _DIVIDING = frozenset({"LayerNormalization", "InstanceNormalization", "LpNormali
 _ADVICE = "let it run on the host, or replace it by supported operators"
 
 
-def lower_units(model: Model, match: Match, shown: Collection[str] = ()) -> Lowering:
+def lower_units(model: Model, match: Match, extra_outputs: Collection[str] = ()) -> Lowering:
     """Lower what can be lowered; the rest gets a verdict with the reason and what to change."""
-    low = Lowering(model, match, frozenset(shown))
+    low = Lowering(model, match, frozenset(extra_outputs))
     units = {u.quantize.name: u for u in find_units(model)}
     for source in _entries(model, units):
         _enter(low, source)

@@ -68,7 +68,7 @@ def _stands_alone(low: Lowering, value: str) -> bool:
     if maker is None or maker.op != QUANTIZE or model.dtype(value) != "int8":
         return False
     readers = model.users(value)
-    if value in model.outputs or value in low.shown or len(readers) != 1 or readers[0].op != DEQUANTIZE:
+    if value in model.outputs or value in low.extra_outputs or len(readers) != 1 or readers[0].op != DEQUANTIZE:
         return False
     real = readers[0].outputs[0]
     if model.dtype(real) != "float":

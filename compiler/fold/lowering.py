@@ -91,7 +91,7 @@ class Lowering:
 
     model: Model
     match: Match
-    shown: frozenset[str] = frozenset()
+    extra_outputs: frozenset[str] = frozenset()
     """Values that onnxruntime gives out besides the outputs."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)

@@ -1,4 +1,4 @@
-"""`intloom doctor`: what is installed, what it is for, and how to mend what is missing."""
+"""`intloom doctor`: what is installed, what it is for, and how to fix what is missing."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def _run(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         terminal.json({"ok": not missing, "tools": [asdict(t) for t in tools]})
     else:
-        table = new_table("", "tool", "version", "for", "to mend")
+        table = new_table("", "tool", "version", "for", "to fix")
         for t in tools:
             mark = Text("ok", "green") if t.ok else Text("missing", "red") if t.required else Text("absent", "yellow")
             remedy = "" if t.ok else t.remedy if t.required else f"{t.remedy} (not needed for simulation)"

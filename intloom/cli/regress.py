@@ -86,7 +86,7 @@ def _say(terminal: Terminal, result: CaseResult) -> None:
             cost = f"{result.cycles:,} cycles, {result.seconds:.1f} s"
             terminal.say(f"{result.name}: {cost}", label="pass", colour="green")
         if result.remark:
-            terminal.say(f"{result.name}: {result.remark}", label="explained", colour="yellow")
+            terminal.say(f"{result.name}: {result.remark}", label="attributed", colour="yellow")
         return
     terminal.say(f"{result.name} (seed {result.seed}): {result.message}", label=str(result.outcome), colour="red")
     terminal.say(f"  run it alone: {result.reproduce}")

@@ -17,8 +17,8 @@ from intloom.cli.options import AsJson, check_least, terminal_of
 from intloom.common.errors import ExitCode, UsageError
 from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
-from intloom.flow.feeding import read_inputs
 from intloom.flow.host import HostSide
+from intloom.flow.inputs import read_inputs
 from intloom.flow.regions import all_inputs
 from intloom.flow.running import (
     USUAL_MEMORY,
@@ -246,9 +246,9 @@ def _finish(
 
 def _explain(terminal: Terminal, bundle: Bundle, done: Execution) -> None:
     """Only onnxruntime differs, and not for its float kernels alone: say all that is known about the model."""
-    if done.explanation is None or bundle.folded is None:
+    if done.attribution is None or bundle.folded is None:
         return
-    terminal.say(f"golden model and accelerator agree; {done.explanation.text}")
+    terminal.say(f"golden model and accelerator agree; {done.attribution.text}")
     for warning in bundle.folded.warnings:
         terminal.say(warning, label="warning", colour="yellow")
 
@@ -271,13 +271,13 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
         terminal.say(f"{record['backend']}: {record['wall_s']:.2f} s")
     against = {c["against"]: 0 for c in record["checks"]}
     for check in record["checks"]:
-        against[check["against"]] += check["bytes"] - check["explained"]
+        against[check["against"]] += check["bytes"] - check["attributed"]
         if check["mismatches"]:
             what = f"{check['tensor']} from {check['against']}"
             terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", colour="red")
-    if record["explained"]:
-        why = f"{record['explained']:,} bytes differ: {record['explanation']}"
-        terminal.say(why, label="explained", colour="yellow")
+    if record["attributed"]:
+        why = f"{record['attributed']:,} bytes differ: {record['attribution']}"
+        terminal.say(why, label="attributed", colour="yellow")
     if record["checks"] and not record["mismatches"]:
         equal = ", ".join(f"{n:,} bytes against {name}" for name, n in against.items())
         terminal.say(equal, label="equal", colour="green")

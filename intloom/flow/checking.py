@@ -34,11 +34,11 @@ class Check:
     against: str
     bytes: int
     mismatches: int
-    """Bytes that differ, but for those with an explanation."""
+    """Bytes that differ, but for those with an attribution."""
     first: str = ""
     """Where the first difference is, and the two values."""
-    explained: int = 0
-    """Bytes that differ for a proved reason; see `intloom.flow.explaining`."""
+    attributed: int = 0
+    """Bytes that differ for a proved reason; see `intloom.flow.float_kernels`."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -83,12 +83,12 @@ def check_onnxruntime(
     return checks
 
 
-def excused(checks: Sequence[Check]) -> list[Check]:
-    """The checks with every difference from onnxruntime as one that is explained."""
-    return [replace(c, mismatches=0, explained=c.mismatches) if c.against == ONNXRUNTIME else c for c in checks]
+def mark_attributed(checks: Sequence[Check]) -> list[Check]:
+    """The checks with every difference from onnxruntime as one that is attributed."""
+    return [replace(c, mismatches=0, attributed=c.mismatches) if c.against == ONNXRUNTIME else c for c in checks]
 
 
-def seen_through(graph: IntGraph, checks: Sequence[Check]) -> dict[str, str]:
+def covering_layers(graph: IntGraph, checks: Sequence[Check]) -> dict[str, str]:
     """For each layer whose result is compared nowhere by itself: the layer behind it where it is, fused or moved."""
     compared = {c.layer for c in checks if c.against == GOLDEN}
     found: dict[str, str] = {}

@@ -13,7 +13,7 @@ from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.files import write_bytes
 from intloom.flow.checking import check_onnxruntime
-from intloom.flow.explaining import explain
+from intloom.flow.float_kernels import attribute_differences
 from intloom.flow.host import HostSide
 from intloom.flow.regions import all_inputs
 from intloom.hw.spec.arith import Match
@@ -42,8 +42,8 @@ def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
         wrong = [f"{c.tensor} differs from onnxruntime in {c.mismatches} bytes" for c in checks if c.mismatches]
         if not wrong:
             return Judgement(compared)
-        found = explain(folded, path, feeds, inputs)
-        if found.holds:
+        found = attribute_differences(folded, path, feeds, inputs)
+        if found.accepted:
             return Judgement(compared, remark=f"{'; '.join(wrong)}: {found.text}")
         return Judgement(compared, (*wrong, found.text))
 

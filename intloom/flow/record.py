@@ -56,7 +56,7 @@ def make_record(
         "macs": macs,
         "mac_use": macs / (result.cycles * program.params.macs) if result.cycles else 0.0,
         "mismatches": sum(c.mismatches for c in checks),
-        "explained": sum(c.explained for c in checks),
+        "attributed": sum(c.attributed for c in checks),
         "compared_bytes": sum(c.bytes for c in checks),
         "sim_hz": result.sim_hz,
         "wall_s": result.wall_s,

@@ -13,10 +13,10 @@ from intloom.common.errors import UsageError
 from intloom.compiler.program.program import Program
 from intloom.files import read_bytes
 from intloom.flow.bundle import Bundle
-from intloom.flow.checking import GOLDEN, Check, check_golden, check_onnxruntime, excused, seen_through
-from intloom.flow.explaining import Explanation, explain
-from intloom.flow.feeding import as_input
+from intloom.flow.checking import GOLDEN, Check, check_golden, check_onnxruntime, covering_layers, mark_attributed
+from intloom.flow.float_kernels import FloatKernelAttribution, attribute_differences
 from intloom.flow.host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
+from intloom.flow.inputs import as_input
 from intloom.flow.record import make_record, make_timeline, trace_events, write_run
 from intloom.flow.regions import Runner, run_regions
 from intloom.sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
@@ -71,7 +71,7 @@ class RtlOptions:
 
 
 @dataclass(frozen=True, eq=False)
-class Turn:
+class RegionRun:
     """One region's run."""
 
     program: Program
@@ -93,14 +93,14 @@ class Execution:
     """What the accelerator was given."""
     within: Mapping[str, str] = field(default_factory=dict)
     """For layers that are fused into another: the layer in whose comparison theirs is contained."""
-    turns: tuple[Turn, ...] = ()
+    region_runs: tuple[RegionRun, ...] = ()
     """The runs of the regions."""
-    explanation: Explanation | None = None
+    attribution: FloatKernelAttribution | None = None
     """Why onnxruntime alone differs, where it does."""
 
     @property
     def mismatches(self) -> int:
-        """Bytes that differ in all comparisons without an explanation."""
+        """Bytes that differ in all comparisons without an attribution."""
         return sum(c.mismatches for c in self.checks)
 
     @property
@@ -111,7 +111,7 @@ class Execution:
     def record(self) -> dict[str, Any]:
         """The run as plain values; see `intloom.flow.record`."""
         record = make_record(self.program, self.result, self.checks, self.within)
-        return {**record, "explanation": self.explanation.text if self.explanation else ""}
+        return {**record, "attribution": self.attribution.text if self.attribution else ""}
 
     def timeline(self) -> dict[str, Any]:
         """All instructions with their cycles."""
@@ -182,17 +182,17 @@ def execute(
     if len(bundle.programs) > 1:
         bundle.need_model("a program of several regions")
     feeds = _as_inputs(feeds, input_shapes(bundle, host))
-    turns: list[Turn] = []
+    region_runs: list[RegionRun] = []
 
     def run(index: int, values: Mapping[str, Int8]) -> Mapping[str, Int8]:
         program = bundle.programs[index]
-        turns.append(Turn(program, values, backend.run(program, values, progress=progress)))
-        return turns[-1].result.outputs
+        region_runs.append(RegionRun(program, values, backend.run(program, values, progress=progress)))
+        return region_runs[-1].result.outputs
 
     inputs = _run_all(bundle, host, feeds, run)
-    result = joined_results([t.result for t in turns])
+    result = joined_results([t.result for t in region_runs])
     outputs = _model_outputs(bundle, host, feeds, result)
-    done = Execution(bundle.program, result, outputs, (), inputs, turns=tuple(turns))
+    done = Execution(bundle.program, result, outputs, (), inputs, region_runs=tuple(region_runs))
     return _checked(done, bundle, backend.name, feeds) if check else done
 
 
@@ -203,15 +203,15 @@ def _checked(done: Execution, bundle: Bundle, backend: str, feeds: Mapping[str, 
     checks: list[Check] = []
     if backend != BackendName.GOLDEN:
         checks += check_golden(bundle.program, folded, done.inputs, result)
-    within = seen_through(folded.graph, checks) if checks else {}
+    within = covering_layers(folded.graph, checks) if checks else {}
     wrong = any(c.mismatches for c in checks)
-    explanation = None
+    attribution = None
     if bundle.model is not None:
         theirs = check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
         if not wrong and any(c.mismatches for c in theirs):
-            explanation = explain(folded, bundle.model, feeds, done.inputs)
-        checks += excused(theirs) if explanation is not None and explanation.holds else theirs
-    return replace(done, checks=tuple(checks), within=within, explanation=explanation)
+            attribution = attribute_differences(folded, bundle.model, feeds, done.inputs)
+        checks += mark_attributed(theirs) if attribution is not None and attribution.accepted else theirs
+    return replace(done, checks=tuple(checks), within=within, attribution=attribution)
 
 
 def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
@@ -245,8 +245,8 @@ def _model_outputs(
 def locate(execution: Execution, rtl: RtlOptions, waves_in: Path | None = None) -> Divergence | None:
     """The first instruction of an RTL run that wrote anything wrong; with `waves_in` the waves around it go there."""
     text = None if rtl.verilog is None else read_bytes(rtl.verilog, "Verilog").decode("utf-8", "replace")
-    for turn in execution.turns:
-        found = find_divergence(turn.program, turn.inputs, verilog=text, memory=rtl.memory, waves_in=waves_in)
+    for run in execution.region_runs:
+        found = find_divergence(run.program, run.inputs, verilog=text, memory=rtl.memory, waves_in=waves_in)
         if found is not None:
             return found
     return None

@@ -26,7 +26,7 @@ _MEANINGS = {
     ExitCode.BAD_FILE: "a file is missing, truncated, altered or of another kind",
     ExitCode.UNSUPPORTED: "a valid model asks for something that Intloom does not do",
     ExitCode.BAD_PARAMETERS: "hardware parameters contradict themselves, or something does not fit them",
-    ExitCode.ENVIRONMENT: "a tool is missing or too old; `intloom doctor` says how to mend it",
+    ExitCode.ENVIRONMENT: "a tool is missing or too old; `intloom doctor` says how to fix it",
     ExitCode.WRONG_HARDWARE: "a program made for other hardware or another instruction set version",
     ExitCode.SIMULATION: "the simulated hardware stopped with an error, hung, or its simulator died",
     ExitCode.DISK: "a file could not be written",

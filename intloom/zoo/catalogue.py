@@ -9,9 +9,9 @@ from functools import partial
 import onnx
 
 from intloom.common.errors import UsageError
-from intloom.zoo import classifiers, teaching, yolov8
+from intloom.zoo import classifiers, small_networks, yolov8
 from intloom.zoo.builder import Builder
-from intloom.zoo.lively import enliven
+from intloom.zoo.weight_normalization import normalize_weights
 
 _LARGEST = 2048
 _MEASURED_SIZE = 128
@@ -45,11 +45,11 @@ _ENTRIES = (
     _yolo("n", "cls", "YOLOv8 nano, classification"),
     Entry("resnet18", "ResNet-18, classification", 224, 32, classifiers.resnet18),
     Entry("mobilenet_v2", "MobileNetV2, classification", 224, 32, classifiers.mobilenet_v2),
-    Entry("tiny", "one convolution with SiLU", 16, 1, teaching.tiny),
-    Entry("c2f", "a stem and one C2f block", 32, 2, teaching.c2f),
-    Entry("sppf", "a stem and one SPPF block", 32, 2, teaching.sppf),
-    Entry("residual", "a stem and two residual blocks", 32, 4, teaching.residual),
-    Entry("mini_yolo", "a detector in miniature", 64, 16, teaching.mini_yolo),
+    Entry("tiny", "one convolution with SiLU", 16, 1, small_networks.tiny),
+    Entry("c2f", "a stem and one C2f block", 32, 2, small_networks.c2f),
+    Entry("sppf", "a stem and one SPPF block", 32, 2, small_networks.sppf),
+    Entry("residual", "a stem and two residual blocks", 32, 4, small_networks.residual),
+    Entry("mini_yolo", "a detector in miniature", 64, 16, small_networks.mini_yolo),
 )
 ZOO: Mapping[str, Entry] = {e.name: e for e in _ENTRIES}
 
@@ -87,5 +87,5 @@ def build(name: str, imgsz: int | None = None, seed: int = 0) -> onnx.ModelProto
     wanted, measured = Builder(name, seed), Builder(name, seed)
     chosen.make(wanted, size)
     chosen.make(measured, _MEASURED_SIZE)
-    enliven(wanted, measured)
+    normalize_weights(wanted, measured)
     return wanted.finish()

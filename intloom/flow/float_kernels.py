@@ -26,7 +26,7 @@ from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.ir import IntGraph, Node
 from intloom.flow.host import HostSide, Int8, open_session, run_session, with_outputs
 from intloom.flow.regions import all_inputs
-from intloom.flow.shown import parts_as_shown
+from intloom.flow.subgraphs import subgraphs_with_extra_outputs
 from intloom.hw.spec.arith import Match
 from intloom.images import seeded_input
 from intloom.models import load_onnx
@@ -52,7 +52,7 @@ Run = tuple[Mapping[str, Array], Mapping[str, Int8]]
 
 
 @dataclass(frozen=True, kw_only=True)
-class LayerVerdict:
+class LayerComparison:
     """One layer, run by the golden model on onnxruntime's inputs, against onnxruntime's output."""
 
     layer: str
@@ -63,20 +63,20 @@ class LayerVerdict:
     """Whether onnxruntime computes it in float."""
     ties: bool
     """Whether every difference is at a tie that float32 may fall to either side of."""
-    further: LayerVerdict | None = None
+    further: LayerComparison | None = None
     """Over further inputs, where the values of one are too few to tell how often the layer differs."""
 
     @property
-    def excusable(self) -> bool:
+    def attributable(self) -> bool:
         """Whether onnxruntime's float kernel explains each difference by itself, however many there are."""
         return not self.different or (self.in_float and self.ties)
 
     @property
-    def holds(self) -> bool:
+    def accepted(self) -> bool:
         """Whether onnxruntime's float kernel explains what differs."""
         if self.further is not None:
-            return self.excusable and self.further.holds
-        return self.excusable and self.different <= max(1, self.values // ONE_IN)
+            return self.attributable and self.further.accepted
+        return self.attributable and self.different <= max(1, self.values // ONE_IN)
 
     @property
     def counts(self) -> str:
@@ -84,32 +84,32 @@ class LayerVerdict:
         here = f"{self.different} of {self.values} values"
         return here if self.further is None else f"{here}, and {self.further.counts} over further inputs"
 
-    def together(self, other: LayerVerdict) -> LayerVerdict:
+    def merged_with(self, other: LayerComparison) -> LayerComparison:
         """The verdict over the values of both runs."""
         values, different = self.values + other.values, self.different + other.different
         return replace(self, values=values, different=different, ties=self.ties and other.ties)
 
 
 @dataclass(frozen=True)
-class Explanation:
+class FloatKernelAttribution:
     """Every layer's verdict."""
 
-    layers: tuple[LayerVerdict, ...]
+    layers: tuple[LayerComparison, ...]
 
     @property
-    def holds(self) -> bool:
+    def accepted(self) -> bool:
         """Whether float kernels explain that the end results differ: some layer differs, and none without excuse."""
-        return all(v.holds for v in self.layers) and any(v.different for v in self.layers)
+        return all(v.accepted for v in self.layers) and any(v.different for v in self.layers)
 
     @property
     def text(self) -> str:
         """The reason as a sentence, or the layers that have no excuse."""
-        if real := [v for v in self.layers if not v.holds]:
+        if real := [v for v in self.layers if not v.accepted]:
             names = "; ".join(f"{v.layer} in {v.counts} of {v.tensor}" for v in real[:4])
-            return f"not explained by onnxruntime's float kernels: on its own inputs, these layers differ: {names}"
+            return f"not attributed to onnxruntime's float kernels: on its own inputs, these layers differ: {names}"
         rounded = [v for v in self.layers if v.different]
         if not rounded:
-            return f"not explained: on onnxruntime's own inputs, each of {len(self.layers)} layers gives its bytes"
+            return f"not attributed: on onnxruntime's own inputs, each of {len(self.layers)} layers gives its bytes"
         names = ", ".join(f"{v.layer} ({v.counts}, all at ties)" for v in rounded)
         return (
             f"onnxruntime computes in float: {names}; on its own inputs, each of the other "
@@ -117,9 +117,11 @@ class Explanation:
         )
 
 
-def explain(folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]) -> Explanation:
+def attribute_differences(
+    folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]
+) -> FloatKernelAttribution:
     """Judge every layer of `folded` on what onnxruntime computes for `feeds`; `inputs` are the graph's own."""
-    return LayerJudge(folded, load_onnx(model)).settled([(feeds, inputs)])
+    return LayerComparator(folded, load_onnx(model)).attribute([(feeds, inputs)])
 
 
 def further_runs(folded: FoldedModel, feeds: Mapping[str, Array], count: int) -> Iterator[Run]:
@@ -136,7 +138,7 @@ def _seeded_like(array: Array, seed: int) -> Array:
     return np.random.default_rng(seed).choice(array.ravel(), array.shape)
 
 
-class LayerJudge:
+class LayerComparator:
     """Judges the layers of a model, each on onnxruntime's own inputs."""
 
     def __init__(self, folded: FoldedModel, proto: onnx.ModelProto) -> None:
@@ -148,43 +150,43 @@ class LayerJudge:
         # What is shown decides which kernels onnxruntime finds, so all is judged by the file that gives the tensors.
         self._in_float = float_nodes(shown)
         visible = {*self._graph.inputs, *self._names}
-        self._parts = tuple(parts_as_shown(self._graph, proto, frozenset(self._shown), visible))
+        self._parts = tuple(subgraphs_with_extra_outputs(self._graph, proto, frozenset(self._shown), visible))
 
-    def settled(self, runs: Sequence[Run]) -> Explanation:
+    def attribute(self, runs: Sequence[Run]) -> FloatKernelAttribution:
         """Every layer's verdict over the values of all runs, and over further inputs where these are too few."""
-        found = self.over(runs).layers
-        frequent = [v for v in found if not v.holds]
-        if not frequent or not all(v.excusable for v in found):
-            return Explanation(found)
+        found = self.compare_all(runs).layers
+        frequent = [v for v in found if not v.accepted]
+        if not frequent or not all(v.attributable for v in found):
+            return FloatKernelAttribution(found)
         wanted = max(-(-_ENOUGH * len(runs) // v.values) for v in frequent)
-        more = self.over(further_runs(self._folded, runs[0][0], min(wanted, _MOST_RUNS))).layers
-        return Explanation(
-            tuple(v if v.holds else replace(v, further=other) for v, other in zip(found, more, strict=True))
+        more = self.compare_all(further_runs(self._folded, runs[0][0], min(wanted, _MOST_RUNS))).layers
+        return FloatKernelAttribution(
+            tuple(v if v.accepted else replace(v, further=other) for v, other in zip(found, more, strict=True))
         )
 
-    def over(self, runs: Iterable[Run]) -> Explanation:
+    def compare_all(self, runs: Iterable[Run]) -> FloatKernelAttribution:
         """Every layer's verdict over the values of all runs together."""
-        total: dict[str, LayerVerdict] = {}
+        total: dict[str, LayerComparison] = {}
         for feeds, inputs in runs:
             theirs = {**inputs, **self._their_tensors(feeds)}
             for part in self._parts:
                 verdict = self._judge(part, theirs)
                 seen = total.get(verdict.tensor)
-                total[verdict.tensor] = seen.together(verdict) if seen else verdict
-        return Explanation(tuple(total.values()))
+                total[verdict.tensor] = seen.merged_with(verdict) if seen else verdict
+        return FloatKernelAttribution(tuple(total.values()))
 
     def _their_tensors(self, feeds: Mapping[str, Array]) -> dict[str, Int8]:
         """Every tensor of the graph that onnxruntime has too, as the accelerator's int8."""
         values = run_session(self._session, self._shown, feeds)
         return {t: _as_int8(values[name], self._graph.tensors[t].shape) for t, name in self._names.items()}
 
-    def _judge(self, part: IntGraph, theirs: Mapping[str, Int8]) -> LayerVerdict:
+    def _judge(self, part: IntGraph, theirs: Mapping[str, Int8]) -> LayerComparison:
         name, inputs = part.outputs[0], {n: theirs[n] for n in part.inputs}
         different = run_graph(part, inputs, match=Match.ORT)[name] != theirs[name]
         # A layer that no tensor shows by itself (its table merged into it, then a Concat) counts with what follows.
         floats = [n for n in part.nodes if self._in_float & set(n.origin)]
         near = (_run_strayed(part, inputs, floats, way) == theirs[name] for way in (-1, 1) if different.any())
-        return LayerVerdict(
+        return LayerComparison(
             layer=part.nodes[-1].name,
             tensor=name,
             values=int(different.size),

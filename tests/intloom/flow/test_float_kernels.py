@@ -9,9 +9,9 @@ from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.ir import Conv, IntGraph
 from intloom.flow.checking import check_onnxruntime
-from intloom.flow.explaining import Explanation, LayerVerdict, explain, float_nodes
+from intloom.flow.float_kernels import FloatKernelAttribution, LayerComparison, attribute_differences, float_nodes
 from intloom.flow.host import HostSide
-from intloom.flow.shown import visible_parts
+from intloom.flow.subgraphs import subgraphs_between
 from intloom.hw.spec.arith import Match
 from intloom.images import seeded_input
 from intloom.models import load_onnx
@@ -62,8 +62,8 @@ def first_convolution(case):
 def test_float_kernels_explain_end_results_that_differ(in_float):
     runs = (in_float.feed(seed) for seed in range(SEEDS))
     feeds, inputs = next((f, i) for f, i in runs if in_float.differing(f, i))
-    found = explain(in_float.folded, in_float.path, feeds, inputs)
-    assert found.holds, found.text
+    found = attribute_differences(in_float.folded, in_float.path, feeds, inputs)
+    assert found.accepted, found.text
     assert "computes in float" in found.text
     rounded = [v for v in found.layers if v.different]
     assert all(v.in_float and v.ties for v in rounded)
@@ -73,10 +73,10 @@ def test_every_layer_is_judged(in_float, in_integers):
     for case in (in_float, in_integers):
         feeds, inputs = case.feed(0)
         graph = case.folded.graph
-        found = explain(case.folded, case.path, feeds, inputs)
+        found = attribute_differences(case.folded, case.path, feeds, inputs)
         visible = {v.tensor for v in found.layers} | set(graph.inputs)
         assert set(graph.outputs) <= visible
-        judged = {n.name for part in visible_parts(graph, visible) for n in part.nodes}
+        judged = {n.name for part in subgraphs_between(graph, visible) for n in part.nodes}
         assert judged == {n.name for n in graph.nodes}
 
 
@@ -105,8 +105,8 @@ def test_a_wrong_table_is_not_excused(in_integers):
     at = table.index(common)
     table[at] = (common + 1) & 0xFF
     wrong = in_integers.with_node(place, table=bytes(table))
-    found = explain(wrong, in_integers.path, feeds, inputs)
-    assert not found.holds
+    found = attribute_differences(wrong, in_integers.path, feeds, inputs)
+    assert not found.accepted
     assert in_integers.folded.graph.nodes[place].name in found.text
 
 
@@ -115,14 +115,14 @@ def test_a_wrong_bias_of_a_float_layer_is_not_excused(in_float):
     bias = in_float.folded.graph.nodes[place].bias.copy()
     bias[0] += 1 << 5
     feeds, inputs = in_float.feed(0)
-    found = explain(in_float.with_node(place, bias=bias), in_float.path, feeds, inputs)
-    assert not found.holds
-    assert found.text.startswith("not explained")
+    found = attribute_differences(in_float.with_node(place, bias=bias), in_float.path, feeds, inputs)
+    assert not found.accepted
+    assert found.text.startswith("not attributed")
 
 
 def verdict(**changes):
     given = {"layer": "l", "tensor": "t", "values": 30_000, "different": 3, "in_float": True, "ties": True}
-    return LayerVerdict(**{**given, **changes})
+    return LayerComparison(**{**given, **changes})
 
 
 @pytest.mark.parametrize(
@@ -141,8 +141,8 @@ def verdict(**changes):
     ],
 )
 def test_the_allowance(changes, holds):
-    assert verdict(**changes).holds is holds
+    assert verdict(**changes).accepted is holds
 
 
 def test_equal_layers_explain_nothing():
-    assert not Explanation((verdict(different=0),)).holds
+    assert not FloatKernelAttribution((verdict(different=0),)).accepted

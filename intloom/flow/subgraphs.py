@@ -17,20 +17,22 @@ from intloom.compiler.ir import IntGraph, Node
 from intloom.compiler.ir.serialise import to_text
 
 
-def parts_as_shown(graph: IntGraph, proto: onnx.ModelProto, shown: Set[str], visible: Set[str]) -> Iterator[IntGraph]:
+def subgraphs_with_extra_outputs(
+    graph: IntGraph, proto: onnx.ModelProto, extra_outputs: Set[str], visible: Set[str]
+) -> Iterator[IntGraph]:
     """Parts of `graph`, folded from `proto`, from and to its `visible` tensors, while onnxruntime shows values."""
     model = from_proto(proto, name=graph.name)
     plain, other = (
-        {p.outputs[0]: p for p in visible_parts(fold_model(model, shown=values).graph, visible)}
-        for values in (frozenset[str](), shown)
+        {p.outputs[0]: p for p in subgraphs_between(fold_model(model, extra_outputs=values).graph, visible)}
+        for values in (frozenset[str](), extra_outputs)
     )
-    for part in visible_parts(graph, visible):
+    for part in subgraphs_between(graph, visible):
         name = part.outputs[0]
         known = name in plain and name in other and to_text(part) == to_text(plain[name])
         yield other[name] if known else part
 
 
-def visible_parts(graph: IntGraph, visible: Set[str]) -> Iterator[IntGraph]:
+def subgraphs_between(graph: IntGraph, visible: Set[str]) -> Iterator[IntGraph]:
     """The graph in parts from visible tensors to the next such tensor; each ends in one node."""
     behind: dict[str, tuple[Node, ...]] = {}
     for node in graph.nodes:

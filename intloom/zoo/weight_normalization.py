@@ -22,7 +22,7 @@ _BATCH = 4
 _LEAST_VARIANCE = 1e-6
 
 
-def enliven(builder: Builder, measured: Builder) -> None:
+def normalize_weights(builder: Builder, measured: Builder) -> None:
     """Folds into `builder`'s layers the statistics of `measured`: the same network, at the size to measure at."""
     rng_seed = builder.seed
     statistics = _measure(measured)

@@ -6,7 +6,7 @@ import pytest
 
 from intloom.compiler.ir import Add, IntGraph
 from intloom.compiler.ir.serialise import to_text
-from intloom.flow.shown import parts_as_shown, visible_parts
+from intloom.flow.subgraphs import subgraphs_between, subgraphs_with_extra_outputs
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import compare, folded
 
@@ -27,20 +27,20 @@ def model():
 
 def whole(graph):
     """A graph between its borders, as the one part that it then is."""
-    (part,) = visible_parts(graph, {*graph.inputs, *graph.outputs})
+    (part,) = subgraphs_between(graph, {*graph.inputs, *graph.outputs})
     return to_text(part)
 
 
 def judged(graph, model):
     """The part as it is judged when its borders are shown."""
     borders = {*graph.inputs, *graph.outputs}
-    (part,) = parts_as_shown(graph, model, borders, borders)
+    (part,) = subgraphs_with_extra_outputs(graph, model, borders, borders)
     return to_text(part)
 
 
 def test_what_is_shown_has_other_laws(model):
     plain = folded(model).graph
-    shown = folded(model, shown={*plain.inputs, *plain.outputs}).graph
+    shown = folded(model, extra_outputs={*plain.inputs, *plain.outputs}).graph
     assert judged(plain, model) == whole(shown) != whole(plain)
 
 
