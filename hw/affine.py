@@ -9,7 +9,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import behind
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
 
 FACTOR_BITS = 32
@@ -20,11 +20,11 @@ _LOW_FACTOR_BITS = 17
 _EARLY_STEPS = (32, 16, 8)
 _LATE_STEPS = (4, 2, 1)
 
-LAW = data.StructLayout(
+AFFINE_LAYOUT = data.StructLayout(
     {"m1": signed(FACTOR_BITS), "m2": signed(FACTOR_BITS), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1}
 )
 """The constants as the law has them. `shift` is at most 47, the limit of its field."""
-PREPARED = data.StructLayout(
+PREPARED_LAYOUT = data.StructLayout(
     {
         "m1": signed(FACTOR_BITS),
         "m2": signed(FACTOR_BITS),
@@ -42,7 +42,7 @@ class AffineConstants(wiring.Component):
 
     Members
     -------
-    law:
+    operation:
         The constants.
     prepared:
         For the lanes.
@@ -51,7 +51,7 @@ class AffineConstants(wiring.Component):
     LATENCY = 2
 
     def __init__(self) -> None:
-        super().__init__({"law": In(LAW), "prepared": Out(PREPARED)})
+        super().__init__({"operation": In(AFFINE_LAYOUT), "prepared": Out(PREPARED_LAYOUT)})
 
     @staticmethod
     def model(k: Affine) -> dict[str, int]:
@@ -62,14 +62,14 @@ class AffineConstants(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A decoder, then an adder."""
         m = Module()
-        law = self.law
+        operation = self.operation
         half = Signal(CONSTANT_BITS, reset_less=True)
-        registers = Signal(PREPARED, name="registers", reset_less=True)
+        registers = Signal(PREPARED_LAYOUT, name="registers", reset_less=True)
         m.d.sync += [
-            half.eq((1 << law.shift) >> 1),
-            registers.constant.eq(law.c + half),
-            registers.to_even.eq(law.even & (law.shift != 0)),
-            *(registers[name].eq(law[name]) for name in ("m1", "m2", "shift")),
+            half.eq((1 << operation.shift) >> 1),
+            registers.constant.eq(operation.c + half),
+            registers.to_even.eq(operation.even & (operation.shift != 0)),
+            *(registers[name].eq(operation[name]) for name in ("m1", "m2", "shift")),
         ]
         m.d.comb += self.prepared.eq(registers)
         return m
@@ -103,7 +103,7 @@ class AffineLane(wiring.Component):
                 "valid": In(1),
                 "x1": In(signed(x1_bits)),
                 "x2": In(signed(x2_bits)),
-                "constants": In(PREPARED),
+                "constants": In(PREPARED_LAYOUT),
                 "result_valid": Out(1),
                 "result": Out(signed(BYTE_BITS)),
             }
@@ -175,7 +175,7 @@ class AffineLane(wiring.Component):
             clamp.eq(outside | lost.any() | (byte[-1] != negative)),
             tie.eq(self.constants.to_even & ~below & ~rest.any()),
         ]
-        result = behind(m, self.result)
+        result = output_register(m, self.result)
         with m.If(stage[6]):
             with m.If(clamp):
                 m.d.sync += result.eq(Mux(negative, INT8_MIN, INT8_MAX))

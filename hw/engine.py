@@ -13,7 +13,7 @@ from intloom.hw.control.dispatch import Dispatch
 from intloom.hw.control.faults import FaultLatch, FaultPort
 from intloom.hw.control.fetch import LENGTH_REGISTER_BITS, Fetch
 from intloom.hw.control.queue import InstructionQueues
-from intloom.hw.control.waits import END_ROW, WaitBoard
+from intloom.hw.control.waits import END_ROW, WaitChecker
 from intloom.hw.control.watchdog import LIMIT_BITS, Watchdog
 from intloom.hw.dma.load import LoadUnit
 from intloom.hw.dma.runs import word_address_bits
@@ -149,7 +149,7 @@ class Engine(wiring.Component):
         ]
 
     def _join_waits(self, m: Module, dispatch: Dispatch, queues: InstructionQueues) -> None:
-        m.submodules.waits = waits = WaitBoard()
+        m.submodules.waits = waits = WaitChecker()
         m.d.comb += [
             waits.done.eq(self.done),
             waits.write.eq(dispatch.end_write),

@@ -11,7 +11,7 @@ from amaranth.lib.wiring import Out
 from intloom.hw.bus import axi4, axi4_lite
 from intloom.hw.control.counters import Counters
 from intloom.hw.control.registers import Registers
-from intloom.hw.control.sequencer import Sequencer
+from intloom.hw.control.run_control import RunControl
 from intloom.hw.engine import Engine
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.params import HardwareParams
@@ -64,28 +64,28 @@ class Npu(wiring.Component):
         super().__init__(npu_members(params))
 
     def elaborate(self, platform: object) -> Module:
-        """The engine under the sequencer's reset; registers and counters outlive it."""
+        """The engine under the run_control's reset; registers and counters outlive it."""
         m = Module()
-        sequencer = Sequencer()
+        run_control = RunControl()
         engine = Engine(self._params)
-        m.submodules.sequencer = sequencer
+        m.submodules.run_control = run_control
         m.submodules.registers = registers = Registers(self._params)
         m.submodules.counters = counters = Counters()
         m.submodules.engine = DomainRenamer("engine")(engine)
-        self._reset_engine(m, sequencer)
+        self._reset_engine(m, run_control)
         self._join_buses(m, engine, registers)
         self._configure(m, engine, registers)
-        self._sequence(m, sequencer, engine, registers)
-        self._count(m, counters, sequencer, engine, registers)
+        self._connect_run_control(m, run_control, engine, registers)
+        self._count(m, counters, run_control, engine, registers)
         if self._params.trace:
             m.d.sync += [self.trace_started.eq(engine.started), self.trace_done.eq(engine.done)]
         return m
 
-    def _reset_engine(self, m: Module, sequencer: Sequencer) -> None:
+    def _reset_engine(self, m: Module, run_control: RunControl) -> None:
         """The engine has the accelerator's clock, and a reset that comes from a register, for it goes everywhere."""
         m.domains.engine = ClockDomain()
         reset = Signal(init=1, reset_less=True)
-        m.d.sync += reset.eq(ResetSignal() | sequencer.clear)
+        m.d.sync += reset.eq(ResetSignal() | run_control.clear)
         m.d.comb += [ClockSignal("engine").eq(ClockSignal()), ResetSignal("engine").eq(reset)]
 
     def _join_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
@@ -103,33 +103,35 @@ class Npu(wiring.Component):
             engine.limit.eq(registers.watchdog),
         ]
 
-    def _sequence(self, m: Module, sequencer: Sequencer, engine: Engine, registers: Registers) -> None:
+    def _connect_run_control(self, m: Module, run_control: RunControl, engine: Engine, registers: Registers) -> None:
         fault = engine.fault.fault
         m.d.comb += [
-            sequencer.start.eq(_field("CONTROL", "start", registers.control)),
-            sequencer.reset.eq(_field("CONTROL", "reset", registers.control)),
-            sequencer.fault.eq(engine.fault.valid),
-            sequencer.ended.eq(engine.ended),
-            sequencer.bus_idle.eq(engine.bus_idle),
-            engine.launch.eq(sequencer.launch),
-            engine.running.eq(sequencer.running),
-            engine.halt.eq(sequencer.halt),
-            _field("STATUS", "busy", registers.status).eq(sequencer.busy),
-            _field("STATUS", "done", registers.status).eq(sequencer.done),
-            _field("STATUS", "error", registers.status).eq(sequencer.error),
+            run_control.start.eq(_field("CONTROL", "start", registers.control)),
+            run_control.reset.eq(_field("CONTROL", "reset", registers.control)),
+            run_control.fault.eq(engine.fault.valid),
+            run_control.ended.eq(engine.ended),
+            run_control.bus_idle.eq(engine.bus_idle),
+            engine.launch.eq(run_control.launch),
+            engine.running.eq(run_control.running),
+            engine.halt.eq(run_control.halt),
+            _field("STATUS", "busy", registers.status).eq(run_control.busy),
+            _field("STATUS", "done", registers.status).eq(run_control.done),
+            _field("STATUS", "error", registers.status).eq(run_control.error),
             _field("STATUS", "cause", registers.status).eq(fault.cause),
             _field("STATUS", "unit", registers.status).eq(fault.unit),
             registers.error_index.eq(fault.index),
-            _field("IRQ_STATUS", "done", registers.irq_status).eq(sequencer.done_event),
-            _field("IRQ_STATUS", "error", registers.irq_status).eq(sequencer.error_event),
+            _field("IRQ_STATUS", "done", registers.irq_status).eq(run_control.done_event),
+            _field("IRQ_STATUS", "error", registers.irq_status).eq(run_control.error_event),
             self.irq.eq((registers.irq_status_value & registers.irq_enable).any()),
         ]
 
-    def _count(self, m: Module, counters: Counters, sequencer: Sequencer, engine: Engine, registers: Registers) -> None:
+    def _count(
+        self, m: Module, counters: Counters, run_control: RunControl, engine: Engine, registers: Registers
+    ) -> None:
         bus = engine.bus
         m.d.comb += [
-            counters.launch.eq(sequencer.launch),
-            counters.running.eq(sequencer.running),
+            counters.launch.eq(run_control.launch),
+            counters.running.eq(run_control.running),
             counters.read_beat.eq(bus.r.valid & bus.r.ready),
             counters.write_beat.eq(bus.w.valid & bus.w.ready),
             counters.units.eq(engine.units),

@@ -19,7 +19,7 @@ WEIGHT_LATENCY = READ_LATENCY + 1
 CAUSE_BITS = 4
 
 
-def outside(addr: Value, words: int) -> Value:
+def out_of_range(addr: Value, words: int) -> Value:
     """Whether a word address of a port lies past the end of a memory of `words` words, a power of two."""
     return addr[exact_log2(words) :].any()
 

@@ -11,9 +11,9 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.bus.axi4 import address_layout, drive_address, read_layout
-from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.dma.bursts import burst_layout
-from intloom.hw.landing import LandingQueue
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -30,7 +30,7 @@ class ReadArbiter(wiring.Component):
         The accelerator's parameters.
     """
 
-    LATENCY = StreamBuffer.LATENCY
+    LATENCY = SkidBuffer.LATENCY
 
     @staticmethod
     def model(
@@ -44,7 +44,7 @@ class ReadArbiter(wiring.Component):
         owners: deque[str] = deque()
         waiting: deque[Any] = deque()
         for fetch, load, ready, ends in steps:
-            room = len(owners) < outstanding and len(waiting) < StreamBuffer.PLACES
+            room = len(owners) < outstanding and len(waiting) < SkidBuffer.DEPTH
             takes = (room, room and fetch is None)
             yield takes, waiting[0] if waiting else None, owners[0] if owners else None
             if waiting and ready:
@@ -74,8 +74,8 @@ class ReadArbiter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A queue remembers whose burst is whose."""
         m = Module()
-        m.submodules.owners = owners = LandingQueue(1, self._params.axi_outstanding)
-        m.submodules.requests = requests = StreamBuffer(burst_layout(self._params))
+        m.submodules.owners = owners = CreditFifo(1, self._params.axi_outstanding)
+        m.submodules.requests = requests = SkidBuffer(burst_layout(self._params))
         asked = requests.o.payload
         m.d.comb += [
             *drive_address(self.ar.payload, asked.addr, asked.beats_less_one, self._params.word_bytes),
@@ -86,21 +86,21 @@ class ReadArbiter(wiring.Component):
         self._answer(m, owners)
         return m
 
-    def _request(self, m: Module, owners: LandingQueue, requests: StreamBuffer) -> None:
-        may = owners.free & requests.i.ready
+    def _request(self, m: Module, owners: CreditFifo, requests: SkidBuffer) -> None:
+        may = owners.credit_available & requests.i.ready
         m.d.comb += [
             self.fetch.ready.eq(may),
             self.load.ready.eq(may & ~self.fetch.valid),
-            requests.i.valid.eq((self.fetch.valid | self.load.valid) & owners.free),
+            requests.i.valid.eq((self.fetch.valid | self.load.valid) & owners.credit_available),
             requests.i.payload.eq(self.load.payload),
             owners.word.eq(self.fetch.valid),
             owners.push.eq(requests.i.valid & requests.i.ready),
-            owners.reserve.eq(owners.push),
+            owners.take_credit.eq(owners.push),
         ]
         with m.If(self.fetch.valid):
             m.d.comb += requests.i.payload.eq(self.fetch.payload)
 
-    def _answer(self, m: Module, owners: LandingQueue) -> None:
+    def _answer(self, m: Module, owners: CreditFifo) -> None:
         """Both masters have a place for what comes, so nothing stands between."""
         taken = Signal()
         m.d.comb += [

@@ -9,8 +9,8 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.control.fetch import program_word_layout
-from intloom.hw.control.legality import UNIT_BITS, VERDICT_LAYOUT, Legality
-from intloom.hw.control.queue import INDEX_PART_BITS, WAIT_WORD_LAYOUT, EntryPlaces, QueueWrite
+from intloom.hw.control.instruction_checks import CHECK_LAYOUT, UNIT_BITS, InstructionChecker
+from intloom.hw.control.queue import INDEX_PART_BITS, WAIT_WORD_LAYOUT, EntrySlots, QueueWrite
 from intloom.hw.control.waits import UNIT_SELECT_BITS, UNITS
 from intloom.hw.ports import CAUSE_BITS
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BITS, INSTRUCTIONS, QUEUED_UNITS, Kind, Unit, decode
@@ -57,13 +57,13 @@ class Dispatch(wiring.Component):
         The program cannot go on; they stay until reset.
     """
 
-    GAP = UNITS + 6 + Legality.LATENCY
+    GAP = UNITS + 6 + InstructionChecker.LATENCY
     """Cycles for an instruction beside those for its words: to find its unit and that unit's room, to judge it and to
     act on that, to write each wait, and to commit."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._places = EntryPlaces(params.axi_data_bits)
+        self._places = EntrySlots(params.axi_data_bits)
         super().__init__(
             {
                 "running": In(1),
@@ -105,7 +105,7 @@ class Dispatch(wiring.Component):
         for index, code in enumerate(program):
             if index in broken:
                 return entries, (Cause.FETCH_ERROR, Unit.CONTROL, index)
-            cause, unit = Legality.model(code, params)
+            cause, unit = InstructionChecker.model(code, params)
             if index == 0 and code[0] != BY_KIND[Kind.BEGIN].opcode:
                 return entries, (Cause.WRONG_PROGRAM, Unit.CONTROL, index)
             if cause is not Cause.NONE:
@@ -121,8 +121,8 @@ class Dispatch(wiring.Component):
         m = Module()
         instruction, error = Signal(INSTRUCTION_BITS, reset_less=True), Signal()
         queued, unit, place = Signal(), Signal(UNIT_SELECT_BITS), Signal(self._places.bits)
-        verdict = Signal(VERDICT_LAYOUT, reset_less=True)
-        m.submodules.legality = legality = Legality(self._params)
+        verdict = Signal(CHECK_LAYOUT, reset_less=True)
+        m.submodules.legality = legality = InstructionChecker(self._params)
         m.d.comb += legality.instruction.eq(instruction)
         come = self._take_words(m, instruction, error)
         with m.FSM() as fsm:
@@ -135,9 +135,9 @@ class Dispatch(wiring.Component):
                 self._find_room(m, queued, unit)
             with m.State("GATHER"):
                 self._gather(m, come, place)
-            for cycle in range(Legality.LATENCY):
+            for cycle in range(InstructionChecker.LATENCY):
                 with m.State(f"WHOLE{cycle}"):
-                    m.next = f"WHOLE{cycle + 1}" if cycle + 1 < Legality.LATENCY else "JUDGE"
+                    m.next = f"WHOLE{cycle + 1}" if cycle + 1 < InstructionChecker.LATENCY else "JUDGE"
             with m.State("JUDGE"):
                 self._judge(m, legality, error, verdict)
                 m.next = "ACT"
@@ -203,8 +203,10 @@ class Dispatch(wiring.Component):
             with m.If(place == UNITS + self._places.instruction_words - 2):
                 m.next = "WHOLE0"
 
-    def _judge(self, m: Module, legality: Legality, error: Signal, verdict: data.View[data.StructLayout]) -> None:
-        """The table's verdict, which has had `Legality.LATENCY` cycles since the instruction was whole."""
+    def _judge(
+        self, m: Module, legality: InstructionChecker, error: Signal, verdict: data.View[data.StructLayout]
+    ) -> None:
+        """The table's verdict, which has had `InstructionChecker.LATENCY` cycles since the instruction was whole."""
         m.d.sync += verdict.eq(legality.verdict)
         with m.If((self.index == 0) & ~legality.verdict.begin):
             m.d.sync += [verdict.cause.eq(Cause.WRONG_PROGRAM), verdict.unit.eq(Unit.CONTROL)]

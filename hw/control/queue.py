@@ -49,7 +49,7 @@ def kept_bits(unit: Unit) -> tuple[tuple[int, int], ...]:
 
 
 @dataclass(frozen=True)
-class EntryPlaces:
+class EntrySlots:
     """Where the words of an instruction stand in its entry: first the waits, then the instruction."""
 
     word_bits: int
@@ -81,7 +81,7 @@ class QueueWrite(wiring.Signature):
                 "room": In(UNITS),
                 "valid": Out(1),
                 "unit": Out(UNIT_SELECT_BITS),
-                "place": Out(EntryPlaces(params.axi_data_bits).bits),
+                "place": Out(EntrySlots(params.axi_data_bits).bits),
                 "word": Out(params.axi_data_bits),
                 "commit": Out(1),
             }
@@ -117,7 +117,7 @@ class InstructionQueues(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._places = EntryPlaces(params.axi_data_bits)
+        self._places = EntrySlots(params.axi_data_bits)
         self._arriving_layout = data.StructLayout(
             {"valid": 1, "unit": UNIT_SELECT_BITS, "place": self._places.bits, "last": 1}
         )

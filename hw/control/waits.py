@@ -19,7 +19,7 @@ ROWS = UNITS + 1
 END_ROW = UNITS
 
 
-class WaitBoard(wiring.Component):
+class WaitChecker(wiring.Component):
     """Counts finished instructions, and compares the waits of one row after the other with all counts.
 
     Rows whose waits are not met yet take turns. Counts only grow while a program runs, so waits once met stay met.

@@ -1,4 +1,4 @@
-"""The load unit: from memory to the scratchpad or the weight memory; which words go where is `MoveFront.model`."""
+"""The load unit: from memory to the scratchpad or the weight memory; which words go where is `MoveFrontEnd.model`."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
 from intloom.hw.bus.axi4 import Resp, read_layout
-from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, word_address
 from intloom.hw.dma.bursts import burst_layout
-from intloom.hw.dma.front import MoveFront, runs_ahead
-from intloom.hw.dma.places import PLACE_LAYOUT, word_address
+from intloom.hw.dma.front_end import MoveFrontEnd, runs_ahead
 from intloom.hw.dma.runs import word_address_bits
-from intloom.hw.ports import UnitPort, WeightWritePort, WritePort, outside
+from intloom.hw.ports import UnitPort, WeightWritePort, WritePort, out_of_range
 from intloom.hw.spec.isa import Kind, Target
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
@@ -23,7 +23,7 @@ def _word_layout(params: HardwareParams) -> data.StructLayout:
     """A word, and where it goes; the address is as wide as the larger memory's."""
     addr = exact_log2(max(params.scratch_words, params.weight_words))
     return data.StructLayout(
-        {"data": params.axi_data_bits, "to_weights": 1, "addr": addr, "outside": 1, "last": 1},
+        {"data": params.axi_data_bits, "to_weights": 1, "addr": addr, "out_of_range": 1, "last": 1},
     )
 
 
@@ -65,9 +65,9 @@ class LoadUnit(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Pair each beat with its place, then write it."""
         m = Module()
-        m.submodules.front = front = MoveFront(self._params, Kind.LOAD)
-        m.submodules.places = places = StreamBuffer(PLACE_LAYOUT)
-        m.submodules.words = words = StreamBuffer(_word_layout(self._params))
+        m.submodules.front = front = MoveFrontEnd(self._params, Kind.LOAD)
+        m.submodules.places = places = SkidBuffer(LOCAL_ADDRESS_LAYOUT)
+        m.submodules.words = words = SkidBuffer(_word_layout(self._params))
         wiring.connect(m, front.bursts, wiring.flipped(self.bursts))
         wiring.connect(m, front.places, places.i)
         come = Signal()
@@ -86,7 +86,7 @@ class LoadUnit(wiring.Component):
         ]
         return m
 
-    def _pair(self, m: Module, places: StreamBuffer, words: StreamBuffer, come: Signal) -> None:
+    def _pair(self, m: Module, places: SkidBuffer, words: SkidBuffer, come: Signal) -> None:
         """A buffer for data and address together: the scratchpad's grant reaches neither bus nor walker.
 
         Nor does a beat, whose owner is known late in its cycle, reach the walker: places stand in a buffer before it.
@@ -96,7 +96,7 @@ class LoadUnit(wiring.Component):
             word.data.eq(self.r.payload.data),
             word.to_weights.eq(place.target == Target.WEIGHT),
             word.addr.eq(place.addr),
-            word.outside.eq(outside(place.addr, self._params.scratch_words) & ~word.to_weights),
+            word.out_of_range.eq(out_of_range(place.addr, self._params.scratch_words) & ~word.to_weights),
             word.last.eq(place.last),
             words.i.valid.eq(self.r.valid & places.o.valid),
             come.eq(words.i.valid & words.i.ready),
@@ -104,11 +104,11 @@ class LoadUnit(wiring.Component):
             places.o.ready.eq(self.r.valid & words.i.ready),
         ]
 
-    def _write(self, m: Module, words: StreamBuffer) -> None:
+    def _write(self, m: Module, words: SkidBuffer) -> None:
         word = words.o.payload
         m.d.comb += [
             self.scratch.valid.eq(words.o.valid & ~word.to_weights),
-            self.scratch.addr.eq(word_address(word.addr, word.outside)),
+            self.scratch.addr.eq(word_address(word.addr, word.out_of_range)),
             self.scratch.data.eq(word.data),
             self.scratch.mask.eq(~0),
             self.weights.valid.eq(words.o.valid & word.to_weights),
@@ -117,7 +117,7 @@ class LoadUnit(wiring.Component):
             words.o.ready.eq(word.to_weights | self.scratch.ready),
         ]
 
-    def _account(self, m: Module, front: MoveFront, words: StreamBuffer, come: Signal) -> None:
+    def _account(self, m: Module, front: MoveFrontEnd, words: SkidBuffer, come: Signal) -> None:
         """Count what is under way: instructions for `idle`, bursts for `idle` when halted."""
         moved = words.o.valid & words.o.ready
         finished = moved & words.o.payload.last & ~self.unit.fault
@@ -142,13 +142,13 @@ class LoadUnit(wiring.Component):
             self.unit.idle.eq((bursts == 0) & (~waiting | self.unit.halt)),
         ]
 
-    def _watch_faults(self, m: Module, places: StreamBuffer, words: StreamBuffer, come: Signal) -> None:
+    def _watch_faults(self, m: Module, places: SkidBuffer, words: SkidBuffer, come: Signal) -> None:
         cause = Signal.like(self.unit.cause)
         with m.If(self.r.payload.resp == Resp.SLVERR):
             m.d.comb += cause.eq(Cause.READ_SLVERR)
         with m.Elif(self.r.payload.resp == Resp.DECERR):
             m.d.comb += cause.eq(Cause.READ_DECERR)
-        with m.Elif(words.i.payload.outside):
+        with m.Elif(words.i.payload.out_of_range):
             m.d.comb += cause.eq(Cause.SCRATCH_RANGE)
         with m.If(come & (cause != Cause.NONE) & ~self.unit.fault):
             m.d.sync += [

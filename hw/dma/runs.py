@@ -11,7 +11,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from intloom.hw.countdown import Countdown
+from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, DRAM_BITS, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
 
@@ -87,8 +87,8 @@ class RunWalker(wiring.Component):
         """Here `dram` and `local` are the addresses of the run."""
         self._plane = Signal(offset_bits(params), reset_less=True)
         self._local_plane = Signal(SCRATCH_BITS, reset_less=True)
-        self._runs = Countdown(_width("n1"), "runs")
-        self._planes = Countdown(_width("n2"), "planes")
+        self._runs = DownCounter(_width("n1"), "runs")
+        self._planes = DownCounter(_width("n2"), "planes")
 
     @staticmethod
     def model(move: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, dict[str, Any]]]:

@@ -80,7 +80,7 @@ class _Wires:
         wires = ((port, cell["connections"].get(port, ["x"])[0]) for port in ports)
         return {port: bit for port, bit in wires if isinstance(bit, int) and self.readers[bit]}
 
-    def behind(self, bits: Iterable[Bit]) -> _Registers | None:
+    def output_register(self, bits: Iterable[Bit]) -> _Registers | None:
         """The registers that the wires lead to, if each leads to one and nowhere else, and all have one clock."""
         pins = [self.readers[bit] for bit in bits]
         if not all(len(readers) == 1 and readers[0].cell and readers[0].port == "DI" for readers in pins):
@@ -164,7 +164,7 @@ def _take_products(wires: _Wires) -> None:
     """Move the registers behind products."""
     for _, cell in list(wires.of_type(MULTIPLIER)):
         product = wires.used(cell, _pins("P", _PRODUCT_BITS))
-        found = wires.behind(product.values())
+        found = wires.output_register(product.values())
         if found is None:
             continue
         names, clock = found
@@ -224,7 +224,7 @@ def _take_words(wires: _Wires) -> None:
 def _take_word(wires: _Wires, cell: Cell, sides: str) -> None:
     """Move the registers behind one word, which one side of a RAM reads, or both sides as one port."""
     word = wires.used(cell, [pin for side in sides for pin in _pins(f"DO{side}")])
-    found = wires.behind(word.values())
+    found = wires.output_register(word.values())
     if found is None or not all(_allows_register(cell, side, found[1]) for side in sides):
         return
     _move_behind(wires, cell, dict(zip(word, found[0], strict=True)))

@@ -9,9 +9,9 @@ from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import behind
 from intloom.hw.mac.array import dot_bits
 from intloom.hw.mac.sums import ColumnSums
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.params import HardwareParams
 
@@ -96,7 +96,7 @@ class Accumulators(wiring.Component):
 
     def _pick(self, m: Module, drained: list[Signal]) -> None:
         group = Signal(self._groups)
-        picked = behind(m, self.drain_sums, "picked")
+        picked = output_register(m, self.drain_sums, "picked")
         m.d.sync += group.eq(self._asked)
         for number in range(self._groups):
             with m.If(group[number]):

@@ -7,11 +7,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import delayed
 from intloom.hw.mac.accumulator import Accumulators
 from intloom.hw.mac.constants import WRITE, Piece
 from intloom.hw.mac.requantizer import RequantizerLane
 from intloom.hw.mac.scale import EXPONENT_BITS, ScaleNormalizer
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS
 from intloom.hw.spec.params import HardwareParams
 
@@ -67,15 +67,17 @@ class ChannelStore(wiring.Component):
         channel, is_bias = self.write.piece == Piece.CHANNEL, self.write.index < cols
         place = Cat(self.write.index[: (cols - 1).bit_length()], self.write_set)
         # What kind of word it is takes some time to see.
-        bias_write = delayed(m, "bias_write", Cat(channel & is_bias, place), 1, reset_less=True)
-        scale_write = delayed(
+        bias_write = pipeline_stages(m, "bias_write", Cat(channel & is_bias, place), 1, reset_less=True)
+        scale_write = pipeline_stages(
             m, "scale_write", Cat(channel & ~is_bias, place), 1 + ScaleNormalizer.LATENCY, reset_less=True
         )
-        word = delayed(m, "word", self.write.word, 1, reset_less=True)
+        word = pipeline_stages(m, "word", self.write.word, 1, reset_less=True)
         m.d.comb += normalizer.word.eq(word)
         read = Cat(self.read, self._address(self.group, self.read_set))
-        bias_read = delayed(m, "bias_read", read, self.BIAS_LATENCY - 1, reset_less=True)
-        scale_read = delayed(m, "scale_read", bias_read, self.SCALE_LATENCY - self.BIAS_LATENCY, reset_less=True)
+        bias_read = pipeline_stages(m, "bias_read", read, self.BIAS_LATENCY - 1, reset_less=True)
+        scale_read = pipeline_stages(
+            m, "scale_read", bias_read, self.SCALE_LATENCY - self.BIAS_LATENCY, reset_less=True
+        )
         scale = Cat(normalizer.mantissa, normalizer.exponent)
         for lane in range(self._params.lanes):
             bias = self._memory(m, f"bias{lane}", lane, bias_write, word, bias_read)

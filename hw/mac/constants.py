@@ -9,10 +9,10 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.bus.buffer import StreamBuffer
-from intloom.hw.delay import delayed
-from intloom.hw.landing import LandingQueue
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.mac.weights import CONSTANTS_REQUEST
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
@@ -51,7 +51,7 @@ class ConstantsLoader(wiring.Component):
         The block's last piece was handed out.
     """
 
-    LATENCY = 1 + WEIGHT_LATENCY + LandingQueue.LATENCY + StreamBuffer.LATENCY + 1
+    LATENCY = 1 + WEIGHT_LATENCY + CreditFifo.LATENCY + SkidBuffer.LATENCY + 1
     """Cycles from a request taken to its first piece, when reads are allowed and sets are free."""
 
     def __init__(self, params: HardwareParams) -> None:
@@ -92,7 +92,7 @@ class ConstantsLoader(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A reader that keeps the queue full and an unpacker that empties it."""
         m = Module()
-        m.submodules.words = words = LandingQueue(8 * self._params.word_bytes, _DEPTH)
+        m.submodules.words = words = CreditFifo(8 * self._params.word_bytes, _DEPTH)
         piece = Signal(Piece)
         remaining = Signal(
             range(self._params.table_words + self._params.residual_words + self._params.channel_words + 1)
@@ -115,17 +115,17 @@ class ConstantsLoader(wiring.Component):
                 self.read_address.eq(request.address),
             ]
         self._read(m, words, remaining, more)
-        m.submodules.head = head = StreamBuffer(8 * self._params.word_bytes)
+        m.submodules.head = head = SkidBuffer(8 * self._params.word_bytes)
         wiring.connect(m, words.o, head.i)
         self._unpack(m, head.o, piece, pending)
         return m
 
-    def _read(self, m: Module, words: LandingQueue, remaining: Signal, more: Signal) -> None:
+    def _read(self, m: Module, words: CreditFifo, remaining: Signal, more: Signal) -> None:
         """Ask for a word whenever the queue will have room for it."""
         m.d.comb += [
-            self.read_valid.eq(more & words.free & self.read_allowed),
-            words.reserve.eq(self.read_valid),
-            words.push.eq(delayed(m, "arriving", self.read_valid, WEIGHT_LATENCY, reset_less=False)),
+            self.read_valid.eq(more & words.credit_available & self.read_allowed),
+            words.take_credit.eq(self.read_valid),
+            words.push.eq(pipeline_stages(m, "arriving", self.read_valid, WEIGHT_LATENCY, reset_less=False)),
             words.word.eq(self.read_data),
         ]
         with m.If(self.read_valid):

@@ -8,10 +8,10 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import delayed
 from intloom.hw.mac.epilogue import TAG
 from intloom.hw.mac.jobs import DRAIN_JOB
 from intloom.hw.mac.walker import OutputWalker
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import READ_LATENCY, ReadPort
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
 from intloom.hw.spec.params import HardwareParams
@@ -247,7 +247,7 @@ class Drain(wiring.Component):
         m.d.comb += self.activate.eq(self.item & first & job.residual)
         taken = Signal(data.StructLayout({"valid": 1, "byte": range(self._params.rows)}))
         m.d.comb += [taken.valid.eq(self.item & job.residual), taken.byte.eq(byte)]
-        taken = delayed(m, "taken", taken, READ_LATENCY, reset_less=False)
+        taken = pipeline_stages(m, "taken", taken, READ_LATENCY, reset_less=False)
         lanes = self._params.lanes
         byte_bits = (lanes - 1).bit_length()
         word = self.residual.data.word_select(taken.byte >> byte_bits, 8 * lanes)

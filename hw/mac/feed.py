@@ -8,8 +8,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import delayed
 from intloom.hw.mac.tiles import COORDINATE
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import READ_LATENCY, ReadPort
 from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -145,7 +145,7 @@ class InputFeed(wiring.Component):
             now.inside_pixels.eq(inside_pixels),
             now.shift.eq(self._pixel.ix[: self._pixels.bit_length() - 1]),
         ]
-        return delayed(m, "late", now, self.LATENCY - 1, reset_less=False)
+        return pipeline_stages(m, "late", now, self.LATENCY - 1, reset_less=False)
 
     def _assemble(self, m: Module, late: data.View[data.StructLayout]) -> None:
         pad = Cat(*[late.zp_in] * self._params.word_bytes)

@@ -14,8 +14,8 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import behind
 from intloom.hw.mac.scale import EXPONENT_BITS
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Match, Scale, requantize, wrap
 from intloom.hw.spec.params import HardwareParams
 
@@ -248,6 +248,6 @@ class RequantizerLane(wiring.Component):
             m.d.sync += [added.eq(doubled >> 1), huge.eq(placed.huge), below_zero.eq(negative)]
         low = Mux(huge, below_zero, added[-1])
         fits = (added[7:] == 0) | added[7:].all()
-        result = behind(m, self.result)
+        result = output_register(m, self.result)
         with m.If(self.enable[11]):
             m.d.sync += result.eq(Mux(fits & ~huge, added[:8], Mux(low, INT8_MIN, INT8_MAX)))

@@ -7,7 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.affine import CONSTANT_BITS, LAW, AffineConstants, AffineLane
+from intloom.hw.affine import AFFINE_LAYOUT, CONSTANT_BITS, AffineConstants, AffineLane
 from intloom.hw.mac.constants import WRITE, Piece
 from intloom.hw.spec.arith import SHIFT_BITS, Affine
 from intloom.hw.spec.params import HardwareParams
@@ -71,7 +71,7 @@ class ResidualAdder(wiring.Component):
         m = Module()
         operands = self._queue(m)
         m.submodules.constants = constants = AffineConstants()
-        m.d.comb += constants.law.eq(self._law(m))
+        m.d.comb += constants.operation.eq(self._law(m))
         for number in range(self._lanes):
             lane = AffineLane()
             m.submodules[f"lane{number}"] = lane
@@ -88,7 +88,7 @@ class ResidualAdder(wiring.Component):
 
     def _law(self, m: Module) -> data.View[data.StructLayout]:
         stored = Signal(data.ArrayLayout(32, 4), reset_less=True)
-        active = Signal(LAW, reset_less=True)
+        active = Signal(AFFINE_LAYOUT, reset_less=True)
         with m.If(self.write.piece == Piece.RESIDUAL):
             m.d.sync += stored[self.write.index[:2]].eq(self.write.word)
         with m.If(self.activate):

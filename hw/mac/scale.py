@@ -8,7 +8,7 @@ from amaranth.hdl import C, Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import behind
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, SHIFT_BITS
 
 EXPONENT_BITS = 7
@@ -52,7 +52,10 @@ class ScaleNormalizer(wiring.Component):
             registers = [Signal(len(value), reset_less=True) for value in (mantissa, exponent, places)]
             m.d.sync += [after.eq(value) for after, value in zip(registers, (mantissa, exponent, places), strict=True)]
             mantissa, exponent, places = registers
-        m.d.sync += [behind(m, self.mantissa).eq(mantissa), behind(m, self.exponent).eq(exponent + places)]
+        m.d.sync += [
+            output_register(m, self.mantissa).eq(mantissa),
+            output_register(m, self.exponent).eq(exponent + places),
+        ]
         return m
 
     def _step(self, m: Module, mantissa: Value, step: int) -> tuple[Value, Value]:

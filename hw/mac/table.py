@@ -7,8 +7,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import behind
 from intloom.hw.mac.constants import WRITE, Piece
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 
@@ -50,7 +50,7 @@ class TableLookup(wiring.Component):
         """A memory for every lane, since each looks up its own byte."""
         m = Module()
         valid, use = Signal(), Signal()
-        results = behind(m, self.results)
+        results = output_register(m, self.results)
         m.d.sync += [valid.eq(self.valid), use.eq(self.use)]
         for lane in range(self._lanes):
             memory = Memory(shape=8, depth=2 * TABLE_BYTES, init=[])

@@ -9,9 +9,8 @@ from amaranth.hdl import Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.bus.buffer import StreamBuffer
-from intloom.hw.delay import delayed
-from intloom.hw.landing import LandingQueue
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.mac.accumulator import Accumulators
 from intloom.hw.mac.array import MacArray
 from intloom.hw.mac.constants import ConstantsLoader, Piece
@@ -23,6 +22,7 @@ from intloom.hw.mac.prepare import Preparer
 from intloom.hw.mac.sequencer import Sequencer
 from intloom.hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.mac.writer import Writer
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
 from intloom.hw.spec.isa import COUNT_BITS
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
@@ -109,7 +109,7 @@ class MacUnit(wiring.Component):
     def _connect_weights(self, m: Module, run: Signal) -> None:
         """The loader asks seldom and goes first; the fetcher knows in the same cycle."""
         fetcher, loader, array = self._fetcher, self._loader, self._array
-        m.submodules.requests = requests = StreamBuffer(CONSTANTS_REQUEST)
+        m.submodules.requests = requests = SkidBuffer(CONSTANTS_REQUEST)
         wiring.connect(m, fetcher.constants, requests.i)
         wiring.connect(m, requests.o, loader.requests)
         m.d.comb += [
@@ -194,7 +194,7 @@ class MacUnit(wiring.Component):
     def _connect_results(self, m: Module, run: Signal, run_late: Signal) -> None:
         """Items go out only when the queue behind the epilogue will have room for their results."""
         drain, epilogue, writer = self._drain, self._epilogue, self._writer
-        m.submodules.results = results = LandingQueue(self._epilogue.results.shape(), RESULTS_DEPTH)
+        m.submodules.results = results = CreditFifo(self._epilogue.results.shape(), RESULTS_DEPTH)
         owed, under_way = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
         # That an item goes out is known late in its cycle; there is time to count it in the next.
         gone = Signal()
@@ -220,7 +220,7 @@ class MacUnit(wiring.Component):
             epilogue.even.eq(drain.even),
             epilogue.residual_arrived.eq(drain.residual_arrived),
             epilogue.residual.eq(drain.residual_bytes),
-            results.reserve.eq(epilogue.result_valid),
+            results.take_credit.eq(epilogue.result_valid),
             results.push.eq(epilogue.result_valid),
             results.word.eq(epilogue.results),
             writer.run.eq(run_late),
@@ -260,4 +260,4 @@ class MacUnit(wiring.Component):
 
 def _delayed(m: Module, name: str, value: Value, cycles: int) -> Value:
     """The value, so many cycles later; single bits are events, and reset."""
-    return delayed(m, name, value, cycles, reset_less=len(value) > 1)
+    return pipeline_stages(m, name, value, cycles, reset_less=len(value) > 1)

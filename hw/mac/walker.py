@@ -9,8 +9,8 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.bus.buffer import StreamBuffer
-from intloom.hw.countdown import Countdown
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import COORDINATE_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
 
@@ -56,7 +56,7 @@ class OutputWalker(wiring.Component):
         There are places to come.
     """
 
-    LATENCY = 1 + StreamBuffer.LATENCY
+    LATENCY = 1 + SkidBuffer.LATENCY
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -94,7 +94,7 @@ class OutputWalker(wiring.Component):
         A buffer behind them: whoever takes a place reaches no further than there.
         """
         m = Module()
-        m.submodules.places = places = StreamBuffer(place_layout(self._params))
+        m.submodules.places = places = SkidBuffer(place_layout(self._params))
         wiring.connect(m, places.o, wiring.flipped(self.o))
         walk = Signal(WALK, reset_less=True)
         walking = Signal()
@@ -117,8 +117,8 @@ class OutputWalker(wiring.Component):
 
     def _count(self, m: Module, walk: data.View[data.StructLayout]) -> None:
         """Positions, each counted down; that it is the last one stands in a register."""
-        columns, rows = Countdown(COORDINATE_BITS, "columns"), Countdown(COORDINATE_BITS, "rows")
-        blocks = Countdown(12, "blocks")
+        columns, rows = DownCounter(COORDINATE_BITS, "columns"), DownCounter(COORDINATE_BITS, "rows")
+        blocks = DownCounter(12, "blocks")
         self._row_end = columns.last
         group = Signal(range(self._groups))
         m.d.comb += [

@@ -8,9 +8,9 @@ from amaranth.hdl import Module, Mux, Signal
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import delayed
 from intloom.hw.mac.jobs import FETCH_JOB, PIXELS_BITS
 from intloom.hw.mac.loops import TileLoops, last_rounds, taps
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -110,7 +110,7 @@ class WeightFetcher(wiring.Component):
             m.d.sync += column.eq(column + 1)
         asked = Signal(self._params.cols)
         m.d.comb += asked.eq(self.read_valid << column)
-        m.d.comb += self.load.eq(delayed(m, "load", asked, WEIGHT_LATENCY, reset_less=False))
+        m.d.comb += self.load.eq(pipeline_stages(m, "load", asked, WEIGHT_LATENCY, reset_less=False))
 
     def _advance(self, m: Module, job: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
         """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new job.

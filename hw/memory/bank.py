@@ -8,7 +8,7 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from intloom.hw.delay import behind
+from intloom.hw.pipeline import output_register
 
 NO_COLLISIONS = {"no_rw_check": 1}
 """Attribute of memories whose users never read a word while it is written: it takes synthesis no gates to say what
@@ -58,7 +58,7 @@ class Bank(wiring.Component):
         m.submodules.memory = memory = Memory(shape=shape, depth=self._depth, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port(granularity=8)
         read = memory.read_port(domain="sync")
-        m.d.sync += behind(m, self.read_data, "found").eq(read.data)
+        m.d.sync += output_register(m, self.read_data, "found").eq(read.data)
         read_en, write_mask = Signal(), Signal.like(self.write_mask)
         row, write_row = Signal.like(self.read_row, reset_less=True), Signal.like(self.write_row, reset_less=True)
         data = Signal.like(self.write_data, reset_less=True)

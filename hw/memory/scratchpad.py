@@ -10,9 +10,9 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
-from intloom.hw.delay import delayed
 from intloom.hw.memory.bank import Bank
-from intloom.hw.ports import ReadPort, WritePort, outside
+from intloom.hw.pipeline import pipeline_stages
+from intloom.hw.ports import ReadPort, WritePort, out_of_range
 from intloom.hw.spec.params import HardwareParams
 
 READERS = ("act0", "act1", "residual", "vec_a", "vec_b", "store")
@@ -156,7 +156,7 @@ class Scratchpad(wiring.Component):
             clashes = [self._clash(rival, name) for rival in names[:i] if name not in always]
             m.d.comb += [
                 port.ready.eq(~Cat(clashes).any()),
-                port.fault.eq(port.valid & outside(port.addr, self._params.scratch_words)),
+                port.fault.eq(port.valid & out_of_range(port.addr, self._params.scratch_words)),
             ]
 
     def _clash(self, rival: str, name: str) -> Value:
@@ -182,8 +182,8 @@ class Scratchpad(wiring.Component):
 
     def _deliver(self, m: Module, names: tuple[str, ...], request: _Request, words: Array) -> None:
         """Pick the bank's word when it comes; a register ends the long way from there."""
-        taken = delayed(m, f"{names[0]}_taken", request.banks.any(), Bank.LATENCY, reset_less=False)
-        bank = delayed(m, f"{names[0]}_bank", self._bank_of(request.payload), Bank.LATENCY, reset_less=True)
+        taken = pipeline_stages(m, f"{names[0]}_taken", request.banks.any(), Bank.LATENCY, reset_less=False)
+        bank = pipeline_stages(m, f"{names[0]}_bank", self._bank_of(request.payload), Bank.LATENCY, reset_less=True)
         word = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
         with m.If(taken):
             m.d.sync += word.eq(words[bank])

@@ -10,8 +10,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
 
-from intloom.hw.delay import behind, delayed
 from intloom.hw.memory.bank import NO_COLLISIONS
+from intloom.hw.pipeline import output_register, pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY, WeightReadPort, WeightWritePort
 from intloom.hw.spec.params import HardwareParams
 
@@ -62,13 +62,13 @@ class WeightMemory(wiring.Component):
         m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port()
         read = memory.read_port(domain="sync")
-        found, out = Signal.like(self.read.data, reset_less=True), behind(m, self.read.data, "out")
+        found, out = Signal.like(self.read.data, reset_less=True), output_register(m, self.read.data, "out")
         m.d.sync += [found.eq(read.data), out.eq(found)]
         m.d.comb += [
-            write.en.eq(delayed(m, "write_valid", self.write.valid, _WAY, reset_less=False)),
-            write.addr.eq(delayed(m, "write_address", self.write.addr[:bits], _WAY, reset_less=True)),
-            write.data.eq(delayed(m, "write_data", self.write.data, _WAY, reset_less=True)),
-            read.en.eq(delayed(m, "read_valid", self.read.valid, _WAY, reset_less=False)),
-            read.addr.eq(delayed(m, "read_address", self.read.addr[:bits], _WAY, reset_less=True)),
+            write.en.eq(pipeline_stages(m, "write_valid", self.write.valid, _WAY, reset_less=False)),
+            write.addr.eq(pipeline_stages(m, "write_address", self.write.addr[:bits], _WAY, reset_less=True)),
+            write.data.eq(pipeline_stages(m, "write_data", self.write.data, _WAY, reset_less=True)),
+            read.en.eq(pipeline_stages(m, "read_valid", self.read.valid, _WAY, reset_less=False)),
+            read.addr.eq(pipeline_stages(m, "read_address", self.read.addr[:bits], _WAY, reset_less=True)),
         ]
         return m

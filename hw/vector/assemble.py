@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from intloom.hw.delay import behind
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -64,7 +64,7 @@ class WordAssembler(wiring.Component):
         rotated: Value = self.part
         for bit in range(lane_bits):
             rotated = Mux(within[bit], rotated.rotate_left(8 << bit), rotated)
-        part, result = Signal.like(self.part, reset_less=True), behind(m, self.result)
+        part, result = Signal.like(self.part, reset_less=True), output_register(m, self.result)
         valid = Signal()
         m.d.sync += [part.eq(rotated), valid.eq(self.valid)]
         m.d.sync += self.result_valid.eq(valid & (index == self._slices - 1))

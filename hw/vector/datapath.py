@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.affine import LAW, AffineConstants, AffineLane
+from intloom.hw.affine import AFFINE_LAYOUT, AffineConstants, AffineLane
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 from intloom.hw.vector.assemble import WordAssembler
@@ -96,7 +96,7 @@ class Datapath(wiring.Component):
 
     def _scale(self, m: Module, operands: Operands) -> list[AffineLane]:
         m.submodules.constants = constants = AffineConstants()
-        m.d.comb += [constants.law[name].eq(self.job[name]) for name in LAW.members]
+        m.d.comb += [constants.operation[name].eq(self.job[name]) for name in AFFINE_LAYOUT.members]
         lanes = [AffineLane(x1_bits=WIDE_BITS) for _ in range(self._params.vector_lanes)]
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane

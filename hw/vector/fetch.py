@@ -9,8 +9,8 @@ from amaranth.hdl import Cat, Module, Signal, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.bus.buffer import StreamBuffer
-from intloom.hw.landing import LandingQueue
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.ports import READ_LATENCY, ReadPort
 from intloom.hw.vector.window import FETCH_LAYOUT, TAP_LAYOUT
 
@@ -47,7 +47,7 @@ class OperandFetch(wiring.Component):
         The buffer is empty.
     """
 
-    LATENCY = StreamBuffer.LATENCY + READ_LATENCY + LandingQueue.LATENCY + StreamBuffer.LATENCY
+    LATENCY = SkidBuffer.LATENCY + READ_LATENCY + CreditFifo.LATENCY + SkidBuffer.LATENCY
 
     def __init__(self, word_bytes: int) -> None:
         self._word_bytes = word_bytes
@@ -75,19 +75,19 @@ class OperandFetch(wiring.Component):
         that are read.
         """
         m = Module()
-        m.submodules.queue = queue = LandingQueue(operand_layout(self._word_bytes), QUEUE_WORDS)
-        m.submodules.requests = requests = StreamBuffer(FETCH_LAYOUT)
-        m.submodules.words = words = StreamBuffer(operand_layout(self._word_bytes))
+        m.submodules.queue = queue = CreditFifo(operand_layout(self._word_bytes), QUEUE_WORDS)
+        m.submodules.requests = requests = SkidBuffer(FETCH_LAYOUT)
+        m.submodules.words = words = SkidBuffer(operand_layout(self._word_bytes))
         wiring.connect(m, queue.o, words.i)
         wiring.connect(m, words.o, wiring.flipped(self.o))
         may = Signal()
         asked = requests.o.payload
         m.d.comb += [
-            may.eq(queue.free & ~self.halt),
+            may.eq(queue.credit_available & ~self.halt),
             requests.i.payload.eq(self.i.payload),
             requests.i.valid.eq(self.i.valid & may),
             self.i.ready.eq(requests.i.ready & may),
-            queue.reserve.eq(self.i.valid & self.i.ready),
+            queue.take_credit.eq(self.i.valid & self.i.ready),
             self.port.valid.eq(requests.o.valid & asked.inside),
             self.port.addr.eq(asked.addr),
             requests.o.ready.eq(~asked.inside | self.port.ready),
@@ -96,7 +96,7 @@ class OperandFetch(wiring.Component):
         self._land(m, queue, requests)
         return m
 
-    def _land(self, m: Module, queue: LandingQueue, requests: StreamBuffer) -> None:
+    def _land(self, m: Module, queue: CreditFifo, requests: SkidBuffer) -> None:
         under_way = Signal(READ_LATENCY)
         taken, item = requests.o.valid & requests.o.ready, requests.o.payload
         marks = [

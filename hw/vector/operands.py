@@ -6,7 +6,7 @@ from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import delayed
+from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.pool import SUM_BITS
 
@@ -77,7 +77,7 @@ class Operands(wiring.Component):
         with m.If(self.valid):
             m.d.sync += [self._a.eq(self.a), self._b.eq(self.b), self._total.eq(self.total)]
         self._zp_a, self._zp_b, self._multiply, self._average = (
-            delayed(m, f"near_{name}", port, 1, reset_less=True)
+            pipeline_stages(m, f"near_{name}", port, 1, reset_less=True)
             for name, port in (
                 ("zp_a", self.zp_a),
                 ("zp_b", self.zp_b),

@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.countdown import Countdown
+from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 
 COUNT_BITS = COORDINATE_BITS + 1
@@ -79,11 +79,11 @@ class RasterWalker(wiring.Component):
                 "active": Out(1),
             }
         )
-        self._blocks = Countdown(RASTER_LAYOUT["blocks"].width, "blocks")
-        self._lines = Countdown(COUNT_BITS, "lines")
-        self._pixels = Countdown(COUNT_BITS, "pixels")
-        self._line_repeats = Countdown(REPEAT_BITS, "line_repeats")
-        self._pixel_repeats = Countdown(REPEAT_BITS, "pixel_repeats")
+        self._blocks = DownCounter(RASTER_LAYOUT["blocks"].width, "blocks")
+        self._lines = DownCounter(COUNT_BITS, "lines")
+        self._pixels = DownCounter(COUNT_BITS, "pixels")
+        self._line_repeats = DownCounter(REPEAT_BITS, "line_repeats")
+        self._pixel_repeats = DownCounter(REPEAT_BITS, "pixel_repeats")
         self._word = Signal(PIXEL_LAYOUT, reset_less=True)
         self._plane_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._line_addr = Signal(SCRATCH_BITS, reset_less=True)

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from intloom.hw.delay import behind
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.window import TAP_LAYOUT
 
@@ -75,7 +75,7 @@ class Slicer(wiring.Component):
             self.step.eq(self.go & after[-1]),
             self.byte.eq(self.slice_a.word_select(place, 8)),
         ]
-        slice_a, slice_b = behind(m, self.slice_a), behind(m, self.slice_b)
+        slice_a, slice_b = output_register(m, self.slice_a), output_register(m, self.slice_b)
         m.d.sync += [self.valid.eq(self.go & ~self.bytewise), self.byte_valid.eq(self.go & self.bytewise)]
         with m.If(self.go):
             m.d.sync += [

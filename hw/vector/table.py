@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.delay import behind
+from intloom.hw.pipeline import output_register
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 
@@ -60,7 +60,7 @@ class ByteTable(wiring.Component):
         m = Module()
         middle = Signal()
         plain = Signal(8 * self._lanes, reset_less=True)
-        found, result = Signal(8 * self._lanes), behind(m, self.result)
+        found, result = Signal(8 * self._lanes), output_register(m, self.result)
         m.d.sync += [middle.eq(self.valid), self.result_valid.eq(middle)]
         with m.If(self.valid):
             m.d.sync += plain.eq(self.part)

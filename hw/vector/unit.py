@@ -7,8 +7,8 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from intloom.hw.bus.buffer import StreamBuffer
-from intloom.hw.landing import LandingQueue
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.datapath import Datapath
@@ -21,7 +21,7 @@ from intloom.hw.vector.slices import Slicer
 from intloom.hw.vector.window import WindowWalker
 from intloom.hw.vector.writer import ResultWriter
 
-_RESULT_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + LandingQueue.TURNAROUND
+_RESULT_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
 """From a place reserved for a result to the next that can take it."""
 
 
@@ -73,7 +73,7 @@ class VectorUnit(wiring.Component):
         m.d.comb += [plan.job.eq(sequencer.job), datapath.job.eq(sequencer.job)]
         fetch_a = self._fetch_a(m, sequencer, plan)
         fetch_b = self._fetch_b(m, sequencer, plan)
-        self._join(m, sequencer, fetch_a, fetch_b, slicer, writer.free)
+        self._join(m, sequencer, fetch_a, fetch_b, slicer, writer.credit_available)
         self._compute(m, slicer, sequencer, plan, pool, datapath)
         self._load_table(m, slicer, sequencer, datapath, writer.active)
         self._write(m, slicer, sequencer, plan, datapath, writer)
@@ -90,7 +90,7 @@ class VectorUnit(wiring.Component):
     def _fetch_a(self, m: Module, sequencer: Sequencer, plan: Planner) -> OperandFetch:
         """Operand A: a raster of windows; between them a buffer, so that neither's step waits for the other's."""
         m.submodules.raster_a = raster = RasterWalker()
-        m.submodules.rastered = rastered = StreamBuffer(PIXEL_LAYOUT)
+        m.submodules.rastered = rastered = SkidBuffer(PIXEL_LAYOUT)
         m.submodules.window = window = WindowWalker()
         m.submodules.fetch_a = fetch = OperandFetch(self._params.word_bytes)
         wiring.connect(m, raster.o, rastered.i)
@@ -193,7 +193,7 @@ class VectorUnit(wiring.Component):
             writer.config.eq(plan.out),
             writer.start.eq(sequencer.start & ~loading),
             writer.halt.eq(sequencer.stop),
-            writer.reserve.eq(slicer.step & ~loading & slicer.tap.last),
+            writer.take_credit.eq(slicer.step & ~loading & slicer.tap.last),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),
         ]

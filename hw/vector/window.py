@@ -8,7 +8,7 @@ from amaranth.hdl import Module, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.countdown import Countdown
+from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 from intloom.hw.vector.raster import PIXEL_LAYOUT, POSITION_BITS
 
@@ -65,8 +65,8 @@ class WindowWalker(wiring.Component):
         self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._line_at = Signal(signed(POSITION_BITS), reset_less=True)
         self._pixel_at = Signal(signed(POSITION_BITS), reset_less=True)
-        self._lines = Countdown(KERNEL_BITS, "lines")
-        self._pixels = Countdown(KERNEL_BITS, "pixels")
+        self._lines = DownCounter(KERNEL_BITS, "lines")
+        self._pixels = DownCounter(KERNEL_BITS, "pixels")
         self._first = Signal()
 
     @staticmethod

@@ -8,8 +8,8 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.bus.buffer import StreamBuffer
-from intloom.hw.landing import LandingQueue
+from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.ports import WritePort
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.raster import RASTER_LAYOUT, RasterWalker
@@ -36,7 +36,7 @@ class ResultWriter(wiring.Component):
     halt
         Make no new request; one that waits for its grant stays.
     free, reserve, push, word
-        Where results land; see `LandingQueue`.
+        Where results land; see `CreditFifo`.
     port
         The scratchpad.
     quiet
@@ -53,8 +53,8 @@ class ResultWriter(wiring.Component):
                 "start": In(1),
                 "active": Out(1),
                 "halt": In(1),
-                "free": Out(1),
-                "reserve": In(1),
+                "credit_available": Out(1),
+                "take_credit": In(1),
                 "push": In(1),
                 "word": In(8 * word_bytes),
                 "port": Out(WritePort(word_bytes)),
@@ -70,14 +70,14 @@ class ResultWriter(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Join queue and raster; a buffer between raster and port lets no grant reach into the raster's loops."""
         m = Module()
-        m.submodules.queue = queue = LandingQueue(8 * self._word_bytes, self._depth)
+        m.submodules.queue = queue = CreditFifo(8 * self._word_bytes, self._depth)
         m.submodules.raster = raster = RasterWalker()
-        m.submodules.places = places = StreamBuffer(SCRATCH_BITS)
+        m.submodules.places = places = SkidBuffer(SCRATCH_BITS)
         waits = Signal()
         taken = Signal()
         m.d.comb += [
-            self.free.eq(queue.free),
-            queue.reserve.eq(self.reserve),
+            self.credit_available.eq(queue.credit_available),
+            queue.take_credit.eq(self.take_credit),
             queue.push.eq(self.push),
             queue.word.eq(self.word),
             raster.config.eq(self.config),

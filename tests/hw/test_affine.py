@@ -10,7 +10,7 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.affine import LAW, PREPARED, AffineConstants, AffineLane
+from intloom.hw.affine import AFFINE_LAYOUT, PREPARED_LAYOUT, AffineConstants, AffineLane
 from intloom.hw.spec.arith import Affine
 from tests.hw.streams import run
 
@@ -22,7 +22,7 @@ class Lane(wiring.Component):
 
     def __init__(self, bits: int) -> None:
         self._lane = AffineLane(bits, bits)
-        members = {"law": In(LAW), "valid": In(1), "x1": In(signed(bits)), "x2": In(signed(bits))}
+        members = {"operation": In(AFFINE_LAYOUT), "valid": In(1), "x1": In(signed(bits)), "x2": In(signed(bits))}
         super().__init__({**members, "result_valid": Out(1), "result": Out(signed(8))})
 
     def elaborate(self, platform: object) -> Module:
@@ -31,7 +31,7 @@ class Lane(wiring.Component):
         m.submodules.constants = constants = AffineConstants()
         m.d.comb += [
             *(getattr(lane, name).eq(getattr(self, name)) for name in ("valid", "x1", "x2")),
-            constants.law.eq(self.law),
+            constants.operation.eq(self.operation),
             lane.constants.eq(constants.prepared),
             self.result_valid.eq(lane.result_valid),
             self.result.eq(lane.result),
@@ -45,7 +45,7 @@ def _run(constants: Affine, operands: list[tuple[int, int] | None], bits: int = 
     results: list[int] = []
 
     async def bench(ctx: Any) -> None:
-        ctx.set(lane.law, {name: getattr(constants, name) for name in LAW.members})
+        ctx.set(lane.operation, {name: getattr(constants, name) for name in AFFINE_LAYOUT.members})
         for cycle, pair in enumerate([*operands, *[None] * AffineLane.LATENCY]):
             expected = cycle >= AffineLane.LATENCY and operands[cycle - AffineLane.LATENCY] is not None
             assert ctx.get(lane.result_valid) == expected
@@ -87,10 +87,10 @@ def test_constants_are_prepared_in_time(rng: random.Random) -> None:
     async def bench(ctx: Any) -> None:
         for _ in range(60):
             law = _constants(rng)
-            ctx.set(prepared.law, {name: getattr(law, name) for name in LAW.members})
+            ctx.set(prepared.operation, {name: getattr(law, name) for name in AFFINE_LAYOUT.members})
             await ctx.tick().repeat(AffineConstants.LATENCY)
             found = ctx.get(prepared.prepared)
-            assert {name: found[name] for name in PREPARED.members} == AffineConstants.model(law)
+            assert {name: found[name] for name in PREPARED_LAYOUT.members} == AffineConstants.model(law)
 
     run(prepared, bench)
 

@@ -28,7 +28,7 @@ TARGETS = {
     "scale": Target("intloom.hw.mac.scale:ScaleNormalizer", "tests/hw/mac/test_scale.py"),
     "bursts": Target("intloom.hw.dma.bursts:BurstSplitter", "tests/hw/dma/test_bursts.py"),
     "runs": Target("intloom.hw.dma.runs:RunWalker", "tests/hw/dma/test_runs.py"),
-    "places": Target("intloom.hw.dma.places:PlaceWalker", "tests/hw/dma/test_places.py"),
+    "addresses": Target("intloom.hw.dma.address_walker:AddressWalker", "tests/hw/dma/test_address_walker.py"),
     "load": Target("intloom.hw.dma.load:LoadUnit", "tests/hw/dma/test_load.py"),
     "store": Target("intloom.hw.dma.store:StoreUnit", "tests/hw/dma/test_store.py"),
     "scratchpad": Target("intloom.hw.memory.scratchpad:Scratchpad", "tests/hw/memory/test_scratchpad.py"),

@@ -10,7 +10,7 @@ import pytest
 
 from intloom.hw.control.dispatch import Dispatch
 from intloom.hw.control.fetch import beats_per_instruction
-from intloom.hw.control.queue import WAIT_WORD_LAYOUT, EntryPlaces
+from intloom.hw.control.queue import WAIT_WORD_LAYOUT, EntrySlots
 from intloom.hw.control.waits import UNITS
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
@@ -67,7 +67,7 @@ class Queues:
 
     def _entry(self, unit: int) -> list[int]:
         """The words that were written, of waits what counts of them."""
-        places = UNITS + EntryPlaces(self.params.axi_data_bits).instruction_words
+        places = UNITS + EntrySlots(self.params.axi_data_bits).instruction_words
         words = [self.memory.pop((unit, place)) for place in range(places)]
         return [word % (1 << WAIT_WORD_LAYOUT.size) for word in words[:UNITS]] + words[UNITS:]
 

@@ -11,7 +11,7 @@ from amaranth.lib import wiring
 
 from intloom.hw.control.dispatch import Dispatch
 from intloom.hw.control.queue import InstructionQueues, kept_bits, used_bits
-from intloom.hw.control.waits import UNITS, WaitBoard
+from intloom.hw.control.waits import UNITS, WaitChecker
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams, preset
@@ -24,7 +24,7 @@ class Bench(wiring.Component):
     """The queues and the board, joined as in the engine."""
 
     def __init__(self, params: HardwareParams) -> None:
-        self.queues, self.board = InstructionQueues(params), WaitBoard()
+        self.queues, self.board = InstructionQueues(params), WaitChecker()
         super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
@@ -117,7 +117,7 @@ class World:
         if ctx.get(offer.valid):
             instruction, index = self.expected[unit][self.taken[unit]]
             waits = [instruction[f"wait_{u.name.lower()}"] for u in QUEUED_UNITS]
-            assert WaitBoard.model(self.finished, waits), "offered before its waits held"
+            assert WaitChecker.model(self.finished, waits), "offered before its waits held"
             found = (ctx.get(offer.payload.instruction), ctx.get(offer.payload.index))
             assert found == InstructionQueues.model(unit, self._entry(instruction, index), self.params.axi_data_bits)
             assert found[1] == index

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.control.waits import ROWS, UNITS, WaitBoard
+from intloom.hw.control.waits import ROWS, UNITS, WaitChecker
 from tests.hw.streams import run
 
-NEEDED = WaitBoard.LATENCY + ROWS
+NEEDED = WaitChecker.LATENCY + ROWS
 """Cycles in which every row has had its turn."""
 
 
@@ -29,7 +29,7 @@ class World:
 
     def __init__(self, rng: random.Random, pace: float) -> None:
         self.rng, self.pace = rng, pace
-        self.board = WaitBoard()
+        self.board = WaitChecker()
         self.rows = [Row() for _ in range(ROWS)]
         self.counts = [0] * UNITS
 
@@ -77,7 +77,7 @@ class World:
                     self._check_row(number, row, bool(met >> number & 1))
 
     def _check_row(self, number: int, row: Row, met: bool) -> None:
-        holds = WaitBoard.model(self.counts, row.waits)
+        holds = WaitChecker.model(self.counts, row.waits)
         assert holds or not met, f"row {number} opened too early"
         row.patience = row.patience + 1 if holds and not met else 0
         assert row.patience <= NEEDED, f"row {number} must open"
@@ -93,7 +93,7 @@ def test_rows_open_when_and_only_when_their_waits_are_met(pace: float, seed: int
 @pytest.mark.parametrize("others", range(ROWS))
 def test_a_row_opens_after_the_latency(others: int, rng: random.Random) -> None:
     """A cycle more at most for every other row that waits, and that for something that does not come."""
-    board = WaitBoard()
+    board = WaitChecker()
     unit, number = rng.randrange(UNITS), rng.randrange(ROWS)
     rivals = rng.sample([row for row in range(ROWS) if row != number], others)
 
@@ -115,6 +115,6 @@ def test_a_row_opens_after_the_latency(others: int, rng: random.Random) -> None:
             ctx.set(board.done, 0)
             cycles += 1
         assert ctx.get(board.met) == 1 << number
-        assert WaitBoard.LATENCY <= cycles <= WaitBoard.LATENCY + others
+        assert WaitChecker.LATENCY <= cycles <= WaitChecker.LATENCY + others
 
     run(board, bench)

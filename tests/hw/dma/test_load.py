@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.dma.front import MoveFront
+from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.load import LoadUnit
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams, preset
@@ -92,7 +92,9 @@ def test_every_word_lands_at_its_place_in_order(name: str, seed: int) -> None:
     params = preset(name).replace(axi_burst=rng.choice([4, 16, 64]), axi_outstanding=rng.choice([1, 2, 8]))
     moves = [random_move(rng, "LOAD", params) for _ in range(10)]
     bench = simulate(params, moves, seed, rate=0.7, latency=rng.choice([1, 7, 40]))
-    expected = [(m["target"], local, content(BASE + dram, params)) for m in moves for dram, local in MoveFront.model(m)]
+    expected = [
+        (m["target"], local, content(BASE + dram, params)) for m in moves for dram, local in MoveFrontEnd.model(m)
+    ]
     assert bench.written == expected
     ends = [0]
     for move in moves:

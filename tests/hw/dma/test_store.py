@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.dma.front import MoveFront
+from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.store import StoreUnit
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec import isa
@@ -103,7 +103,7 @@ def test_every_word_reaches_memory_in_legal_bursts(name: str, seed: int) -> None
     bench = _simulate(params, moves, seed, rate=0.7)
     page = 4096 // params.word_bytes
     assert all(at // page == (at + beats - 1) // page and beats <= params.axi_burst for at, beats in bench.bursts)
-    moved = [list(MoveFront.model(m)) for m in moves]
+    moved = [list(MoveFrontEnd.model(m)) for m in moves]
     assert bench.words == [(BASE + dram, content(local, params)) for words in moved for dram, local in words]
     ends, bursts = [], iter(bench.bursts)
     count = 0

@@ -18,7 +18,7 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Module, Mux, Signal, Value
 
 from intloom.hw.control.fetch import Fetch, beats_per_instruction
-from intloom.hw.control.queue import EntryPlaces, InstructionQueues, kept_bits
+from intloom.hw.control.queue import EntrySlots, InstructionQueues, kept_bits
 from intloom.hw.control.waits import UNITS
 from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.params import HardwareParams, preset
@@ -40,7 +40,7 @@ class EntriesBench(Elaboratable):
 
     def __init__(self, params: HardwareParams, unit: Unit, place: int, greedy: bool = False) -> None:
         self.params, self.unit, self.place, self.greedy = params, unit, place, greedy
-        self.places = EntryPlaces(params.axi_data_bits)
+        self.places = EntrySlots(params.axi_data_bits)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()

@@ -8,7 +8,7 @@ import pytest
 from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Elaboratable, Module, ResetSignal, Signal
 
-from intloom.hw.control.waits import ROWS, UNIT_SELECT_BITS, WaitBoard
+from intloom.hw.control.waits import ROWS, UNIT_SELECT_BITS, WaitChecker
 from intloom.hw.spec.isa import COUNT_BITS
 from tests.hw.formal.order import free_inputs
 from tests.hw.formal.prover import prove
@@ -28,7 +28,7 @@ class BoardBench(Elaboratable):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.board = board = WaitBoard()
+        m.submodules.board = board = WaitChecker()
         m.d.comb += list(free_inputs(board))
         row, unit = AnyConst(len(board.write_row)), AnyConst(UNIT_SELECT_BITS)
         count, wait, written = Signal(COUNT_BITS), Signal(COUNT_BITS), Signal()

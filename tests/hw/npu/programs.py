@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from dataclasses import dataclass, field
 
-from intloom.hw.dma.front import MoveFront
+from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams
 
@@ -19,7 +19,7 @@ class MoveModel:
 
     def run(self, move: isa.Instruction) -> None:
         """Do what `move` does."""
-        for dram, local in MoveFront.model(move):
+        for dram, local in MoveFrontEnd.model(move):
             if move.kind is isa.Kind.LOAD:
                 self.scratch[local] = self.memory[dram]
             else:

@@ -147,8 +147,8 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
         flying: list[int | None] = [None] * 5
         left = list(words)
         while left or any(word is not None for word in flying):
-            reserve = bool(left) and ctx.get(writer.free) and rng.random() < push
-            ctx.set(writer.reserve, reserve)
+            reserve = bool(left) and ctx.get(writer.credit_available) and rng.random() < push
+            ctx.set(writer.take_credit, reserve)
             flying.append(left.pop(0) if reserve else None)
             word = flying.pop(0)
             ctx.set(writer.push, word is not None)

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.landing import LandingQueue
+from intloom.hw.credit_fifo import CreditFifo
 from tests.hw.streams import run, sink
 
 
@@ -16,7 +16,7 @@ from tests.hw.streams import run, sink
 @pytest.mark.parametrize(("offer", "take"), [(1.0, 1.0), (0.4, 1.0), (1.0, 0.4), (0.6, 0.6)])
 @pytest.mark.parametrize("travel", [0, 1, 5])
 def test_words_land_in_order(depth: int, offer: float, take: float, travel: int, rng: random.Random) -> None:
-    queue = LandingQueue(8, depth)
+    queue = CreditFifo(8, depth)
     words = [rng.getrandbits(8) for _ in range(200)]
     taken: list[int] = []
     refused = 0
@@ -29,34 +29,42 @@ def test_words_land_in_order(depth: int, offer: float, take: float, travel: int,
         flying: deque[int | None] = deque([None] * travel)
         left = list(words)
         while left or any(word is not None for word in flying):
-            free = ctx.get(queue.free)
+            free = ctx.get(queue.credit_available)
             reserves = bool(left) and free and rng.random() < offer
             refused += not free
             flying.append(left.pop(0) if reserves else None)
             word = flying.popleft()
-            ctx.set(queue.reserve, reserves)
+            ctx.set(queue.take_credit, reserves)
             ctx.set(queue.push, word is not None)
             ctx.set(queue.word, rng.getrandbits(8) if word is None else word)
             await ctx.tick()
-        ctx.set(queue.reserve, 0)
+        ctx.set(queue.take_credit, 0)
         ctx.set(queue.push, 0)
 
     async def look(ctx: Any) -> None:
         port = queue.o
-        watched = (queue.free, queue.reserve, queue.push, queue.word, port.valid, port.ready, port.payload)
+        watched = (
+            queue.credit_available,
+            queue.take_credit,
+            queue.push,
+            queue.word,
+            port.valid,
+            port.ready,
+            port.payload,
+        )
         async for *_, free, reserve, push, word, valid, ready, head in ctx.tick().sample(*watched):
             steps.append((bool(reserve), word if push else None, bool(ready)))
             shown.append((bool(free), head if valid else None))
 
     run(queue, pipeline, sink(queue.o, taken, len(words), rng, take), background=[look])
     assert taken == words
-    assert shown == list(LandingQueue.model(depth, steps))
-    assert refused > 0 or depth >= travel + LandingQueue.TURNAROUND
+    assert shown == list(CreditFifo.model(depth, steps))
+    assert refused > 0 or depth >= travel + CreditFifo.TURNAROUND
 
 
 @pytest.mark.parametrize("travel", [1, 6])
 def test_a_deep_queue_passes_a_word_a_cycle(travel: int, rng: random.Random) -> None:
-    queue = LandingQueue(8, 8)
+    queue = CreditFifo(8, 8)
     taken: list[int] = []
     cycles = 0
 
@@ -64,13 +72,13 @@ def test_a_deep_queue_passes_a_word_a_cycle(travel: int, rng: random.Random) -> 
         nonlocal cycles
         flying: deque[bool] = deque([False] * travel)
         while len(taken) < 100:
-            assert ctx.get(queue.free)
+            assert ctx.get(queue.credit_available)
             flying.append(True)
-            ctx.set(queue.reserve, 1)
+            ctx.set(queue.take_credit, 1)
             ctx.set(queue.push, flying.popleft())
             ctx.set(queue.word, cycles % 256)
             await ctx.tick()
             cycles += 1
 
     run(queue, pipeline, sink(queue.o, taken, 100, rng))
-    assert cycles <= 100 + travel + LandingQueue.TURNAROUND
+    assert cycles <= 100 + travel + CreditFifo.TURNAROUND

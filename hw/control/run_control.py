@@ -8,11 +8,11 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-HALT_CYCLES = 4
+HALT_LATENCY = 4
 """From a halt's beginning until what units say of the bus is what they say when halted."""
 
 
-class Sequencer(wiring.Component):
+class RunControl(wiring.Component):
     """Decides when the engine runs, halts and is reset.
 
     After a program's end and after a reset command alike, the engine is halted until the bus has nothing under way,
@@ -65,7 +65,7 @@ class Sequencer(wiring.Component):
     def model(steps: Iterable[Mapping[str, int]]) -> Iterator[dict[str, int]]:
         """All outputs in every cycle, from the inputs of every cycle.
 
-        The bus counts as idle a cycle after it says so, once units have been told to halt for `HALT_CYCLES`.
+        The bus counts as idle a cycle after it says so, once units have been told to halt for `HALT_LATENCY`.
         """
         phase, done, error, completes, idle = "rest", 0, 0, False, False
         running = halt = clear = halted_for = 0
@@ -80,7 +80,7 @@ class Sequencer(wiring.Component):
             yield {name: int(value) for name, value in outputs.items()}
             running, halt, clear = phase == "run", halting, phase == "clear"
             was_idle, halted_for = idle, halted_for + 1 if halting else 0
-            idle = halted_for > HALT_CYCLES and bool(step["bus_idle"])
+            idle = halted_for > HALT_LATENCY and bool(step["bus_idle"])
             if phase == "cleared":
                 phase, done, completes = "rest", outputs["done_event"], False
                 continue
@@ -137,7 +137,7 @@ class Sequencer(wiring.Component):
 
     def _halt(self, m: Module, halting: Signal, idle: Signal) -> None:
         """Halt in a register, and that the bus is idle: not believed before every unit has had time to halt."""
-        halted = Signal(HALT_CYCLES)
+        halted = Signal(HALT_LATENCY)
         m.d.sync += [
             self.halt.eq(halting),
             halted.eq(Cat(halting, halted)),

@@ -8,11 +8,11 @@ from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.countdown import Countdown
 from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT
+from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 
-PLACE_LAYOUT = data.StructLayout({"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1})
+LOCAL_ADDRESS_LAYOUT = data.StructLayout({"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1})
 """One word's place; `last` marks the final word of its instruction."""
 
 
@@ -21,7 +21,7 @@ def word_address(addr: Value, outside: Value) -> Value:
     return Cat(addr, outside.replicate(SCRATCH_BITS - len(addr)))
 
 
-class PlaceWalker(wiring.Component):
+class AddressWalker(wiring.Component):
     """Turns each run into the local addresses of its words, in order, a word a cycle without gaps between runs.
 
     The first address comes `LATENCY` cycles after its run. Addresses are modulo 2**20.
@@ -33,7 +33,7 @@ class PlaceWalker(wiring.Component):
         super().__init__(
             {
                 "i": In(stream.Signature(LOCAL_RUN_LAYOUT)),
-                "o": Out(stream.Signature(PLACE_LAYOUT)),
+                "o": Out(stream.Signature(LOCAL_ADDRESS_LAYOUT)),
             }
         )
 
@@ -49,7 +49,7 @@ class PlaceWalker(wiring.Component):
         """Count through a run: `run.addr` is the word's address."""
         m = Module()
         run = Signal(LOCAL_RUN_LAYOUT, reset_less=True)
-        words = Countdown(len(run.words), "words")
+        words = DownCounter(len(run.words), "words")
         m.d.comb += [
             self.o.payload.target.eq(run.target),
             self.o.payload.addr.eq(run.addr),

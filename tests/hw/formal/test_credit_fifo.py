@@ -8,7 +8,7 @@ import pytest
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Assume, Elaboratable, Module, Signal
 
-from intloom.hw.landing import LandingQueue
+from intloom.hw.credit_fifo import CreditFifo
 from tests.hw.formal.order import OrderCheck, assert_stream_holds
 from tests.hw.formal.prover import prove
 
@@ -25,12 +25,12 @@ class QueueBench(Elaboratable):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.queue = queue = LandingQueue(WIDTH, self.depth)
+        m.submodules.queue = queue = CreditFifo(WIDTH, self.depth)
         m.submodules.order = order_module = Module()
         order = OrderCheck(WIDTH, self.depth)
         under_way = Signal(range(2 * self.depth))
         m.d.comb += [
-            queue.reserve.eq(AnySeq(1)),
+            queue.take_credit.eq(AnySeq(1)),
             queue.push.eq(AnySeq(1)),
             queue.word.eq(AnySeq(WIDTH)),
             queue.o.ready.eq(AnySeq(1)),
@@ -39,8 +39,8 @@ class QueueBench(Elaboratable):
         if self.greedy:
             m.d.comb += Assume(under_way < self.depth + 1)
         else:
-            m.d.comb += Assume(~queue.reserve | queue.free)
-        m.d.sync += under_way.eq(under_way + queue.reserve - queue.push)
+            m.d.comb += Assume(~queue.take_credit | queue.credit_available)
+        m.d.sync += under_way.eq(under_way + queue.take_credit - queue.push)
         leave = queue.o.valid & queue.o.ready
         order.attach(order_module, queue.push, queue.word, leave, queue.o.payload)
         assert_stream_holds(m, queue.o.valid, queue.o.ready, queue.o.payload)
@@ -49,13 +49,13 @@ class QueueBench(Elaboratable):
             held.eq(order.inside + under_way),
             # No overflow, and every place comes back.
             Assert(held <= self.depth),
-            Assert(queue.free == (held < self.depth)),
+            Assert(queue.credit_available == (held < self.depth)),
             Assert(queue.o.valid == (order.inside != 0)),
         ]
         self._invariants(m, queue, order, held)
         return m
 
-    def _invariants(self, m: Module, queue: LandingQueue, order: OrderCheck, held: Signal) -> None:
+    def _invariants(self, m: Module, queue: CreditFifo, order: OrderCheck, held: Signal) -> None:
         """What induction has to know: where words lie."""
         port = queue.memory.read_port(domain="comb")
         m.d.comb += [

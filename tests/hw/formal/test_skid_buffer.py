@@ -8,7 +8,7 @@ import pytest
 from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Elaboratable, Module
 
-from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.bus.skid_buffer import SkidBuffer
 from tests.hw.formal.order import OrderCheck, assert_stream_holds
 from tests.hw.formal.prover import prove
 
@@ -26,7 +26,7 @@ class BufferBench(Elaboratable):
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.submodules.buffer = buffer = StreamBuffer(WIDTH)
+        m.submodules.buffer = buffer = SkidBuffer(WIDTH)
         m.d.comb += [buffer.i.valid.eq(AnySeq(1)), buffer.i.payload.eq(AnySeq(WIDTH)), buffer.o.ready.eq(AnySeq(1))]
         enter, leave = buffer.i.valid & buffer.i.ready, buffer.o.valid & buffer.o.ready
         order = OrderCheck(WIDTH, self.capacity)

@@ -1,11 +1,11 @@
-"""Legality: the hardware refuses exactly what the table's decoder refuses."""
+"""InstructionChecker: the hardware refuses exactly what the table's decoder refuses."""
 
 from __future__ import annotations
 
 import random
 from typing import Any
 
-from intloom.hw.control.legality import Legality
+from intloom.hw.control.instruction_checks import InstructionChecker
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import INSTRUCTIONS, Kind, Unit
 from intloom.hw.spec.params import preset
@@ -31,15 +31,15 @@ def _mutants(rng: random.Random) -> list[int]:
 
 
 def test_it_agrees_with_the_decoder(seed: int) -> None:
-    legality = Legality(PARAMS)
+    legality = InstructionChecker(PARAMS)
     causes = set()
 
     async def compare(ctx: Any) -> None:
         for word in _mutants(random.Random(seed)):
             ctx.set(legality.instruction, word)
-            await ctx.tick().repeat(Legality.LATENCY)
+            await ctx.tick().repeat(InstructionChecker.LATENCY)
             verdict = ctx.get(legality.verdict)
-            expected = Legality.model(word.to_bytes(isa.INSTRUCTION_BYTES, "little"), PARAMS)
+            expected = InstructionChecker.model(word.to_bytes(isa.INSTRUCTION_BYTES, "little"), PARAMS)
             causes.add(expected[0])
             assert (Cause(verdict.cause), Unit(verdict.unit)) == expected, f"instruction {word:#x}"
             kind = isa.BY_OPCODE[word & 0xFF].kind if word & 0xFF in isa.BY_OPCODE else None

@@ -9,11 +9,11 @@ from amaranth.hdl import Module
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.decode import instruction_layout
+from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, AddressWalker
 from intloom.hw.dma.bursts import BurstSplitter, burst_layout
-from intloom.hw.dma.places import PLACE_LAYOUT, PlaceWalker
 from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT, RunWalker, word_address_bits
-from intloom.hw.landing import LandingQueue
 from intloom.hw.ports import UnitPort
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import HardwareParams
@@ -24,7 +24,7 @@ def runs_ahead(params: HardwareParams) -> int:
     return max(params.axi_outstanding, 4)
 
 
-class MoveFront(wiring.Component):
+class MoveFrontEnd(wiring.Component):
     """Takes moves and runs ahead of their data: bursts and places come out independently of each other.
 
     The bursts of the next move follow those of the last without a gap, so short moves hide each other's latency.
@@ -61,7 +61,7 @@ class MoveFront(wiring.Component):
                 "issued": Out(1),
                 "issued_last": Out(1),
                 "bursts": Out(stream.Signature(burst_layout(params))),
-                "places": Out(stream.Signature(PLACE_LAYOUT)),
+                "places": Out(stream.Signature(LOCAL_ADDRESS_LAYOUT)),
             }
         )
 
@@ -79,8 +79,8 @@ class MoveFront(wiring.Component):
         m = Module()
         m.submodules.runs = runs = RunWalker(self._params)
         m.submodules.splitter = splitter = BurstSplitter(self._params)
-        m.submodules.ahead = ahead = LandingQueue(LOCAL_RUN_LAYOUT, runs_ahead(self._params))
-        m.submodules.places = places = PlaceWalker()
+        m.submodules.ahead = ahead = CreditFifo(LOCAL_RUN_LAYOUT, runs_ahead(self._params))
+        m.submodules.places = places = AddressWalker()
         self._take(m, runs)
         wiring.connect(m, splitter.o, wiring.flipped(self.bursts))
         wiring.connect(m, ahead.o, places.i)
@@ -88,12 +88,12 @@ class MoveFront(wiring.Component):
         m.d.comb += [
             splitter.base.eq(self.base),
             splitter.i.payload.eq(runs.o.payload.memory),
-            splitter.i.valid.eq(runs.o.valid & ahead.free),
-            splitter.held_back.eq(~ahead.free),
+            splitter.i.valid.eq(runs.o.valid & ahead.credit_available),
+            splitter.held_back.eq(~ahead.credit_available),
             ahead.word.eq(runs.o.payload.local),
             ahead.push.eq(runs.o.valid & runs.o.ready),
-            ahead.reserve.eq(ahead.push),
-            runs.o.ready.eq(ahead.free & splitter.i.ready),
+            ahead.take_credit.eq(ahead.push),
+            runs.o.ready.eq(ahead.credit_available & splitter.i.ready),
             splitter.may_issue.eq(self.may_issue & ~self.halt),
             self.issued.eq(splitter.issued),
             self.issued_last.eq(splitter.issued_last),

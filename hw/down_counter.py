@@ -5,7 +5,7 @@ from __future__ import annotations
 from amaranth.hdl import Module, Signal, Value
 
 
-class Countdown:
+class DownCounter:
     """Counts from a number down to one; that it has come to its last round stands in a register of its own.
 
     So nobody who looks at `last` waits for a comparison. Driven by the module that owns it.

@@ -15,11 +15,11 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause
 
 UNIT_BITS = 3
-VERDICT_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "end": 1})
+CHECK_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "end": 1})
 """The fault that the instruction is by itself, or NONE; its unit; whether it is BEGIN or END."""
 
 
-class Legality(wiring.Component):
+class InstructionChecker(wiring.Component):
     """Judges an instruction by the table alone; the verdict is right when the instruction has stood for `LATENCY`.
 
     Parameters
@@ -32,7 +32,7 @@ class Legality(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        super().__init__({"instruction": In(INSTRUCTION_BITS), "verdict": Out(VERDICT_LAYOUT)})
+        super().__init__({"instruction": In(INSTRUCTION_BITS), "verdict": Out(CHECK_LAYOUT)})
 
     @staticmethod
     def model(code: bytes, params: HardwareParams) -> tuple[Cause, Unit]:

@@ -11,7 +11,7 @@ from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
 
-class StreamBuffer(wiring.Component):
+class SkidBuffer(wiring.Component):
     """A stream register in both directions: what goes in comes out `LATENCY` cycles later, or when it is taken.
 
     Parameters
@@ -21,7 +21,7 @@ class StreamBuffer(wiring.Component):
     """
 
     LATENCY = 1
-    PLACES = 2
+    DEPTH = 2
 
     def __init__(self, shape: ShapeLike) -> None:
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
@@ -36,7 +36,7 @@ class StreamBuffer(wiring.Component):
         """
         held: deque[Any] = deque()
         for offer, ready in steps:
-            room = len(held) < StreamBuffer.PLACES
+            room = len(held) < SkidBuffer.DEPTH
             yield room, held[0] if held else None
             if held and ready:
                 held.popleft()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, ResetInserter, Signal
 
-from intloom.hw.delay import behind, delayed
+from intloom.hw.pipeline import output_register, pipeline_stages
 from tests.hw.streams import run
 
 
@@ -16,7 +16,7 @@ from tests.hw.streams import run
 def test_values_come_out_in_order(cycles: int, reset_less: bool) -> None:
     m = Module()
     value = Signal(8)
-    after = delayed(m, "late", value, cycles, reset_less=reset_less)
+    after = pipeline_stages(m, "late", value, cycles, reset_less=reset_less)
     seen: list[int] = []
 
     async def bench(ctx: Any) -> None:
@@ -35,7 +35,7 @@ def test_what_stands_behind_a_port_outlives_a_reset() -> None:
     reset, value = Signal(), Signal(8)
     ports = [Signal(8, name=name) for name in ("kept", "cleared")]
     m.submodules.part = part = ResetInserter(reset)(Module())
-    part.d.sync += [behind(part, ports[0]).eq(value), ports[1].eq(value)]
+    part.d.sync += [output_register(part, ports[0]).eq(value), ports[1].eq(value)]
 
     async def bench(ctx: Any) -> None:
         ctx.set(value, 7)

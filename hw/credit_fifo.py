@@ -13,7 +13,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 
-class LandingQueue(wiring.Component):
+class CreditFifo(wiring.Component):
     """Words arrive with `push` at any time after a place was reserved, and leave in order from `o`.
 
     Whoever sends a word first reserves its place, which it may only do while `free` is high. Then the pipeline that
@@ -47,8 +47,8 @@ class LandingQueue(wiring.Component):
     def __init__(self, shape: ShapeLike, depth: int) -> None:
         super().__init__(
             {
-                "free": Out(1),
-                "reserve": In(1),
+                "credit_available": Out(1),
+                "take_credit": In(1),
                 "push": In(1),
                 "word": In(shape),
                 "o": Out(stream.Signature(shape)),
@@ -105,12 +105,12 @@ class LandingQueue(wiring.Component):
         """Words that are here, and places that nobody has reserved; the flags are registers of their own."""
         free = Signal(init=1)
         valid = Signal()
-        m.d.comb += [self.free.eq(free), self.o.valid.eq(valid)]
+        m.d.comb += [self.credit_available.eq(free), self.o.valid.eq(valid)]
         # Up or down is told by the side that is known early; that a word is taken comes from far.
         with m.If(self.push ^ taken):
             m.d.sync += [self.here.eq(self.here + Mux(self.push, 1, -1)), valid.eq(self.push | (self.here != 1))]
-        with m.If(self.reserve ^ taken):
+        with m.If(self.take_credit ^ taken):
             m.d.sync += [
-                self.places.eq(self.places + Mux(self.reserve, -1, 1)),
-                free.eq(~self.reserve | (self.places != 1)),
+                self.places.eq(self.places + Mux(self.take_credit, -1, 1)),
+                free.eq(~self.take_credit | (self.places != 1)),
             ]

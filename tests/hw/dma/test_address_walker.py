@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.dma.places import PLACE_LAYOUT, PlaceWalker
+from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, AddressWalker
 from intloom.hw.dma.runs import RunWalker
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
@@ -22,14 +22,14 @@ def _runs(rng: random.Random, moves: int) -> list[dict[str, Any]]:
 
 
 def _bits(place: dict[str, int]) -> int:
-    return int(PLACE_LAYOUT.const(place).as_value().value)
+    return int(LOCAL_ADDRESS_LAYOUT.const(place).as_value().value)
 
 
 @pytest.mark.parametrize(("offer", "take"), [(0.7, 0.7), (1.0, 0.4), (0.4, 1.0)])
 def test_places_of_random_runs(offer: float, take: float, rng: random.Random) -> None:
     runs = _runs(rng, 12)
-    expected = [_bits(place) for item in runs for place in PlaceWalker.model(item)]
-    walker = PlaceWalker()
+    expected = [_bits(place) for item in runs for place in AddressWalker.model(item)]
+    walker = AddressWalker()
     taken: list[int] = []
     run(walker, source(walker.i, runs, rng, offer), sink(walker.o, taken, len(expected), rng, take))
     assert taken == expected
@@ -38,7 +38,7 @@ def test_places_of_random_runs(offer: float, take: float, rng: random.Random) ->
 def test_a_place_comes_every_cycle(rng: random.Random) -> None:
     runs = _runs(rng, 4)
     words = sum(item["words"] for item in runs)
-    walker = PlaceWalker()
+    walker = AddressWalker()
     taken: list[int] = []
     cycles = 0
 
@@ -49,8 +49,8 @@ def test_a_place_comes_every_cycle(rng: random.Random) -> None:
             cycles += 1
 
     run(walker, source(walker.i, runs, rng), sink(walker.o, taken, words, rng), count)
-    assert cycles == words + PlaceWalker.LATENCY
+    assert cycles == words + AddressWalker.LATENCY
 
 
 def test_the_first_place_comes_after_the_latency(rng: random.Random) -> None:
-    assert cycles_through(PlaceWalker(), _runs(rng, 1)[0]) == PlaceWalker.LATENCY
+    assert cycles_through(AddressWalker(), _runs(rng, 1)[0]) == AddressWalker.LATENCY

@@ -1,4 +1,4 @@
-"""The sequencer: no start while busy or in error, no clearing before the bus is idle, in every cycle as its model."""
+"""The run_control: no start while busy or in error, no clearing before the bus is idle, in every cycle as its model."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.control.sequencer import HALT_CYCLES, Sequencer
+from intloom.hw.control.run_control import HALT_LATENCY, RunControl
 from tests.hw.streams import run
 
 
@@ -18,22 +18,22 @@ async def _pulse(ctx: Any, signal: Any) -> None:
 
 
 def _simulate(body: Any) -> None:
-    sequencer = Sequencer()
+    run_control = RunControl()
 
     async def testbench(ctx: Any) -> None:
-        await body(ctx, sequencer)
+        await body(ctx, run_control)
 
-    run(sequencer, testbench)
+    run(run_control, testbench)
 
 
-async def _launch(ctx: Any, s: Sequencer) -> None:
+async def _launch(ctx: Any, s: RunControl) -> None:
     await _pulse(ctx, s.start)
     assert ctx.get(s.launch)
     await ctx.tick()
     assert not ctx.get(s.launch)
 
 
-async def _drain(ctx: Any, s: Sequencer) -> None:
+async def _drain(ctx: Any, s: RunControl) -> None:
     """The bus stays busy for a while: halt holds, clear does not come; then it comes for one cycle."""
     await ctx.tick()
     for _ in range(10):
@@ -49,7 +49,7 @@ async def _drain(ctx: Any, s: Sequencer) -> None:
 
 
 def test_a_program_that_ends_is_done_once_the_bus_is_idle() -> None:
-    async def body(ctx: Any, s: Sequencer) -> None:
+    async def body(ctx: Any, s: RunControl) -> None:
         await _launch(ctx, s)
         await ctx.tick()
         assert ctx.get(s.running)
@@ -67,7 +67,7 @@ def test_a_program_that_ends_is_done_once_the_bus_is_idle() -> None:
 
 
 def test_a_fault_holds_until_reset() -> None:
-    async def body(ctx: Any, s: Sequencer) -> None:
+    async def body(ctx: Any, s: RunControl) -> None:
         await _launch(ctx, s)
         ctx.set(s.fault, 1)
         assert ctx.get(s.error_event)
@@ -87,7 +87,7 @@ def test_a_fault_holds_until_reset() -> None:
 
 
 def test_a_reset_while_a_program_ends_takes_its_done_away() -> None:
-    async def body(ctx: Any, s: Sequencer) -> None:
+    async def body(ctx: Any, s: RunControl) -> None:
         await _launch(ctx, s)
         await _pulse(ctx, s.ended)
         await _pulse(ctx, s.reset)
@@ -100,11 +100,11 @@ def test_a_reset_while_a_program_ends_takes_its_done_away() -> None:
 def test_units_get_time_to_halt_before_the_bus_counts_as_idle() -> None:
     """A burst that went out while the halt was on its way shows a cycle late."""
 
-    async def body(ctx: Any, s: Sequencer) -> None:
+    async def body(ctx: Any, s: RunControl) -> None:
         ctx.set(s.bus_idle, 1)
         await _launch(ctx, s)
         await _pulse(ctx, s.ended)
-        for _ in range(HALT_CYCLES):
+        for _ in range(HALT_LATENCY):
             assert not ctx.get(s.clear)
             await ctx.tick()
         ctx.set(s.bus_idle, 0)
@@ -119,7 +119,7 @@ OUTPUTS = ("launch", "running", "halt", "clear", "busy", "done", "error", "done_
 @pytest.mark.parametrize("often", [0.02, 0.1, 0.4])
 def test_every_cycle_follows_the_model(often: float, rng: random.Random) -> None:
     """Commands, ends and faults at any moment, together and in any order, on a bus that is busy in spells."""
-    s = Sequencer()
+    s = RunControl()
     steps: list[dict[str, int]] = []
     shown: list[dict[str, int]] = []
 
@@ -136,6 +136,6 @@ def test_every_cycle_follows_the_model(often: float, rng: random.Random) -> None
             await ctx.tick()
 
     run(s, body)
-    for cycle, (found, wanted) in enumerate(zip(shown, Sequencer.model(steps), strict=True)):
+    for cycle, (found, wanted) in enumerate(zip(shown, RunControl.model(steps), strict=True)):
         assert found == wanted, cycle
     assert all(any(cycle[name] for cycle in shown) for name in OUTPUTS)

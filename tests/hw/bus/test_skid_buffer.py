@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.bus.buffer import StreamBuffer
+from intloom.hw.bus.skid_buffer import SkidBuffer
 from tests.hw.streams import cycles_through, run, sink, source
 
 
@@ -15,7 +15,7 @@ from tests.hw.streams import cycles_through, run, sink, source
 def test_nothing_is_lost_or_reordered(rates: tuple[float, float], seed: int) -> None:
     rng = random.Random(seed)
     items = [rng.getrandbits(8) for _ in range(300)]
-    buffer = StreamBuffer(8)
+    buffer = SkidBuffer(8)
     taken: list[int] = []
     run(
         buffer, source(buffer.i, items, rng, rates[0]), sink(buffer.o, taken, len(items), rng, rates[1]),
@@ -25,7 +25,7 @@ def test_nothing_is_lost_or_reordered(rates: tuple[float, float], seed: int) -> 
 
 @pytest.mark.parametrize("rates", [(1.0, 0.5), (0.5, 1.0), (0.6, 0.6)])
 def test_every_cycle_follows_the_model(rates: tuple[float, float], rng: random.Random) -> None:
-    buffer = StreamBuffer(8)
+    buffer = SkidBuffer(8)
     steps: list[tuple[int | None, bool]] = []
     shown: list[tuple[bool, int | None]] = []
 
@@ -43,15 +43,15 @@ def test_every_cycle_follows_the_model(rates: tuple[float, float], rng: random.R
             offer = None if room else offer
 
     run(buffer, bench)
-    assert shown == list(StreamBuffer.model(steps))
+    assert shown == list(SkidBuffer.model(steps))
 
 
 def test_an_item_comes_out_after_the_latency() -> None:
-    assert cycles_through(StreamBuffer(8), 77) == StreamBuffer.LATENCY
+    assert cycles_through(SkidBuffer(8), 77) == SkidBuffer.LATENCY
 
 
 def test_an_item_passes_every_cycle() -> None:
-    buffer = StreamBuffer(8)
+    buffer = SkidBuffer(8)
     cycles = 0
 
     async def count(ctx) -> None:
@@ -63,4 +63,4 @@ def test_an_item_passes_every_cycle() -> None:
     taken: list[int] = []
     rng = random.Random(1)
     run(buffer, source(buffer.i, range(100), rng), sink(buffer.o, taken, 100, rng), count)
-    assert cycles == 100 + StreamBuffer.LATENCY
+    assert cycles == 100 + SkidBuffer.LATENCY

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.dma.front import MoveFront
-from intloom.hw.dma.places import PLACE_LAYOUT
+from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT
+from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import preset
@@ -20,7 +20,7 @@ PAGE = 4096 // PARAMS.word_bytes
 Burst = tuple[int, int, int]
 
 
-def _offer(front: MoveFront, moves: list[Instruction], rng: random.Random, taken: list[int]) -> Process:
+def _offer(front: MoveFrontEnd, moves: list[Instruction], rng: random.Random, taken: list[int]) -> Process:
     async def offer(ctx: Any) -> None:
         ctx.set(front.base, BASE)
         for index, move in enumerate(moves):
@@ -38,7 +38,7 @@ def _offer(front: MoveFront, moves: list[Instruction], rng: random.Random, taken
     return offer
 
 
-def _take_bursts(front: MoveFront, rng: random.Random, bursts: list[Burst]) -> Process:
+def _take_bursts(front: MoveFrontEnd, rng: random.Random, bursts: list[Burst]) -> Process:
     async def take(ctx: Any) -> None:
         port = front.bursts
         while True:
@@ -50,7 +50,7 @@ def _take_bursts(front: MoveFront, rng: random.Random, bursts: list[Burst]) -> P
     return take
 
 
-def _gate(front: MoveFront, rng: random.Random, issued: list[int]) -> Process:
+def _gate(front: MoveFrontEnd, rng: random.Random, issued: list[int]) -> Process:
     """Lets bursts leave at random and counts them."""
 
     async def gate(ctx: Any) -> None:
@@ -67,9 +67,9 @@ def _gate(front: MoveFront, rng: random.Random, issued: list[int]) -> Process:
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
 def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None:
-    front = MoveFront(PARAMS, kind)
+    front = MoveFrontEnd(PARAMS, kind)
     moves = [random_move(rng, kind.name, PARAMS) for _ in range(4)]
-    words = [word for move in moves for word in MoveFront.model(move)]
+    words = [word for move in moves for word in MoveFrontEnd.model(move)]
     bursts: list[Burst] = []
     places: list[int] = []
     issued: list[int] = []
@@ -90,16 +90,16 @@ def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None
     expected = [
         {"target": move.values.get("target", 0), "addr": local, "index": index, "last": int(k == len(places_of) - 1)}
         for index, move in enumerate(moves)
-        for places_of in [list(MoveFront.model(move))]
+        for places_of in [list(MoveFrontEnd.model(move))]
         for k, (_, local) in enumerate(places_of)
     ]
-    found = [PLACE_LAYOUT.from_bits(bits) for bits in places]
-    assert [{name: place[name] for name in PLACE_LAYOUT.members} for place in found] == expected
+    found = [LOCAL_ADDRESS_LAYOUT.from_bits(bits) for bits in places]
+    assert [{name: place[name] for name in LOCAL_ADDRESS_LAYOUT.members} for place in found] == expected
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
 def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Random) -> None:
-    front = MoveFront(PARAMS, kind)
+    front = MoveFrontEnd(PARAMS, kind)
     moves = [random_move(rng, kind.name, PARAMS) for _ in range(12)]
     bursts: list[Burst] = []
     issued: list[int] = []
