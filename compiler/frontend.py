@@ -1,4 +1,4 @@
-"""The front end in one call: from an imported model to integer graph, host parts, verdicts and warnings."""
+"""The front end in one call: from an imported model to integer graph, host parts, assignments and warnings."""
 
 from __future__ import annotations
 
@@ -7,29 +7,30 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from intloom.common.errors import UnsupportedError, UsageError
-from intloom.compiler.fold import (
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.lower_model import graph_of, lower_units
+from intloom.compiler.fold.passes import (
     absorb_pads,
     constants,
     custom_shapes,
-    dead,
+    dead_code,
     integer_chains,
     merge_tables,
-    movement,
+    propagate_qdq,
     qoperator,
 )
-from intloom.compiler.fold.build import graph_of, lower_units
-from intloom.compiler.fold.lowering import Lowering, Verdict
-from intloom.compiler.fold.passes import Pass, run_passes
-from intloom.compiler.fold.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, to_bytes
 from intloom.compiler.importer.check import check_model
 from intloom.compiler.importer.text import model_text
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.serialise import to_text
 from intloom.compiler.ir.verify import verify
+from intloom.compiler.partition.assignment import Assignment, assign_nodes
 from intloom.compiler.partition.host import border_value, entry_source, part_before, tail_part
 from intloom.compiler.partition.regions import return_thin_regions, split, tensor_levels, without_unread
-from intloom.compiler.partition.verdicts import NodeVerdict, judge
 from intloom.compiler.partition.warn import find_warnings
 from intloom.hw.spec.arith import Match
 
@@ -40,9 +41,9 @@ MODEL_PASSES: tuple[Pass[Model], ...] = (
     custom_shapes.PASS,
     qoperator.PASS,
     integer_chains.PASS,
-    movement.PASS,
+    propagate_qdq.PASS,
 )
-GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead.PASS, absorb_pads.PASS, merge_tables.PASS)
+GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead_code.PASS, absorb_pads.PASS, merge_tables.PASS)
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class FoldedModel:
     """ONNX model of the part after the last region, fed by the dequantised outputs; None where nothing is left."""
     inputs: Mapping[str, tuple[int, ...]]
     """The model's inputs and their shapes."""
-    verdicts: tuple[NodeVerdict, ...]
+    assignments: tuple[Assignment, ...]
     warnings: tuple[str, ...]
     input_quant: Mapping[str, Quant]
     output_quant: Mapping[str, Quant]
@@ -94,7 +95,7 @@ class FoldedModel:
             Nothing of the model can run on the accelerator.
         """
         if not self.regions:
-            reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.verdicts if v.reason)[:400]
+            reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.assignments if v.reason)[:400]
             raise UnsupportedError(
                 f"no part of the model can run on the accelerator: {reasons or 'it is not quantised'}"
             )
@@ -128,25 +129,25 @@ def fold_model(
     if dump_after is not None:
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     prepared = run_passes(model, MODEL_PASSES, check_model)
-    low = lower_units(prepared, match, extra_outputs)
-    return_thin_regions(low)
-    graph, leaving = graph_of(low, model)
+    builder = lower_units(prepared, match, extra_outputs)
+    return_thin_regions(builder)
+    graph, leaving = graph_of(builder, model)
     verify(graph)
-    graph = without_unread(run_passes(graph, GRAPH_PASSES, verify), low.late)
-    regions = split(graph, tensor_levels(low))
-    parts = [part_before(low, r, leaving, first=r is regions[0]) for r in regions]
+    graph = without_unread(run_passes(graph, GRAPH_PASSES, verify), builder.late)
+    regions = split(graph, tensor_levels(builder))
+    parts = [part_before(builder, r, leaving, first=r is regions[0]) for r in regions]
     for region in regions:
         verify(region)
     return FoldedModel(
         whole=graph,
         regions=regions,
         host_parts=tuple(_serialised(p) for p in parts),
-        host_tail=_serialised(tail_part(low, leaving)),
+        host_tail=_serialised(tail_part(builder, leaving)),
         inputs={v: model.shape(v) or () for v in model.inputs},
-        verdicts=judge(model, low),
-        warnings=find_warnings(low),
-        input_quant={name: _quant(low, name, name) for name in graph.inputs},
-        output_quant={tensor: _quant(low, stored, tensor) for stored, tensor in leaving.items()},
+        assignments=assign_nodes(model, builder),
+        warnings=find_warnings(builder),
+        input_quant={name: _quant(builder, name, name) for name in graph.inputs},
+        output_quant={tensor: _quant(builder, stored, tensor) for stored, tensor in leaving.items()},
         source=model.source,
     )
 
@@ -164,9 +165,9 @@ def dump_pass(model: Model, name: str, *, match: Match = Match.ORT) -> str:
     seen: dict[str, str] = {}
     prepared = run_passes(model, MODEL_PASSES, check_model, lambda step, m: seen.update({step: model_text(m)}))
     if name not in seen:
-        low = lower_units(prepared, match)
-        return_thin_regions(low)
-        graph, _ = graph_of(low, model)
+        builder = lower_units(prepared, match)
+        return_thin_regions(builder)
+        graph, _ = graph_of(builder, model)
         run_passes(graph, GRAPH_PASSES, verify, lambda step, g: seen.update({step: to_text(g)}))
     return seen[name]
 
@@ -175,25 +176,25 @@ def _serialised(part: Model | None) -> bytes | None:
     return None if part is None else to_bytes(part)
 
 
-def _quant(low: Lowering, stored: str, tensor: str) -> Quant:
+def _quant(builder: GraphBuilder, stored: str, tensor: str) -> Quant:
     """How the model names and scales the stored integers behind a tensor."""
-    model = low.model
+    model = builder.model
     maker = model.producers.get(stored)
     readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
-    source = entry_source(low, stored) if stored in low.entries else border_value(model, stored)
+    source = entry_source(builder, stored) if stored in builder.entries else border_value(model, stored)
     # What enters is quantised by its QuantizeLinear; what leaves as a float, by the DequantizeLinear that makes it.
-    leaves_as_float = stored not in low.entries and source != stored
+    leaves_as_float = stored not in builder.entries and source != stored
     pattern = model.producers[source] if leaves_as_float else maker or readers[0]
     params = read_qparams(model, pattern)
     return Quant(
         name=tensor,
         stored=stored,
         source=source,
-        shape=low.views[stored][1],
+        shape=builder.views[stored][1],
         scale=float(params.scale),
         zero_point=int(params.zero_point),
         unsigned=params.unsigned,
     )
 
 
-__all__ = ["FoldedModel", "Quant", "Verdict", "dump_pass", "fold_model", "pass_names"]
+__all__ = ["FoldedModel", "Quant", "Target", "dump_pass", "fold_model", "pass_names"]

@@ -69,7 +69,7 @@ class Program:
 
     @property
     def folded(self) -> FoldedModel | None:
-        """The model as integers, with verdicts and warnings; None where the model is not at hand."""
+        """The model as integers, with assignments and warnings; None where the model is not at hand."""
         return self._bundle.folded
 
     @property

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupledict
 
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
-from intloom.compiler.fold.oracle import evaluate
+from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate
 from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
 from intloom.hw.spec.arith import Match
 from intloom.onnx_nodes import Evaluation, evaluator

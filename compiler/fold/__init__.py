@@ -1,1 +1,1 @@
-"""Folding: passes that turn a quantised model into the integer graph, one a file."""
+"""Folding: from a quantized model to the integer graph."""

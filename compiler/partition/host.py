@@ -5,20 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
-from intloom.compiler.fold.lowering import Lowering
-from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
 from intloom.compiler.importer import Model, OnnxNode, cut
 from intloom.compiler.ir import IntGraph
 
 
-def entry_source(low: Lowering, stored: str) -> str:
+def entry_source(builder: GraphBuilder, stored: str) -> str:
     """The value under which the host knows stored integers that enter the graph.
 
     A float of the model's input side, which only needs quantising; else the integers themselves, which the host makes
     with the QuantizeLinear, so that onnxruntime finds the same kernels as in the whole model.
     """
-    maker = low.model.producers.get(stored)
-    return stored if maker is None or stored in low.late else maker.inputs[0]
+    maker = builder.model.producers.get(stored)
+    return stored if maker is None or stored in builder.late else maker.inputs[0]
 
 
 def border_value(model: Model, stored: str) -> str:
@@ -33,35 +33,37 @@ def border_value(model: Model, stored: str) -> str:
     return next((v for v in floats if v in model.outputs), floats[0])
 
 
-def part_before(low: Lowering, region: IntGraph, leaving: Mapping[str, str], *, first: bool) -> Model | None:
+def part_before(builder: GraphBuilder, region: IntGraph, leaving: Mapping[str, str], *, first: bool) -> Model | None:
     """What the host runs before a region: from the model's inputs and what earlier regions gave to its inputs."""
-    sources = dict.fromkeys(entry_source(low, v) for v in region.inputs if v in low.entries)
-    wanted = [v for v in sources if v not in low.model.inputs]
+    sources = dict.fromkeys(entry_source(builder, v) for v in region.inputs if v in builder.entries)
+    wanted = [v for v in sources if v not in builder.model.inputs]
     if not first:
-        wanted = [v for v in wanted if v in low.late]
-    return _part(low, {} if first else leaving, wanted, low.model.inputs if first else ())
+        wanted = [v for v in wanted if v in builder.late]
+    return _part(builder, {} if first else leaving, wanted, builder.model.inputs if first else ())
 
 
-def tail_part(low: Lowering, leaving: Mapping[str, str]) -> Model | None:
+def tail_part(builder: GraphBuilder, leaving: Mapping[str, str]) -> Model | None:
     """Everything that the model's outputs still need once the graph's results are there, under their border values."""
-    borders = {border_value(low.model, stored) for stored in leaving}
-    return _part(low, leaving, [v for v in low.model.outputs if v not in borders], ())
+    borders = {border_value(builder.model, stored) for stored in leaving}
+    return _part(builder, leaving, [v for v in builder.model.outputs if v not in borders], ())
 
 
-def _part(low: Lowering, leaving: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str]) -> Model | None:
+def _part(
+    builder: GraphBuilder, leaving: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str]
+) -> Model | None:
     """The nodes that `outputs` need, fed by the graph's results and, at least, by `inputs`.
 
     A dequantised result is quantised again before all else, which changes nothing but lets onnxruntime find the same
     integer kernels as in the whole model.
     """
-    model = _with_kernels(low.model)
+    model = _with_kernels(builder.model)
     nodes = before(model, outputs, leaving)
     if not nodes:
         return None
     made = {out for n in nodes for out in n.outputs}
     read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
-    by_stored = {stored: border_value(low.model, stored) for stored in leaving}
-    again = [_requantise(low.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
+    by_stored = {stored: border_value(builder.model, stored) for stored in leaving}
+    again = [_requantise(builder.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
     renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
     fed = dict.fromkeys((*inputs, *(by_stored.get(v, v) for v in read)))
     return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), fed, outputs)

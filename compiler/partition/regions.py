@@ -11,7 +11,8 @@ from collections.abc import Collection, Mapping
 from dataclasses import replace
 from math import prod
 
-from intloom.compiler.fold.lowering import Lowering, Verdict
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.graph import macs
 from intloom.compiler.partition.host import before
@@ -22,73 +23,75 @@ PRODUCTS_A_BYTE = 16
 _REMEDY = "make the nodes before it integer"
 
 
-def tensor_levels(low: Lowering) -> dict[str, int]:
+def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
     """The level of every tensor of the graph."""
     found: dict[str, int] = {}
-    given = {stored: tensor for stored, (tensor, _) in low.views.items() if tensor not in low.entries}
-    for stored in low.entries:
-        if stored not in low.late:
+    given = {stored: tensor for stored, (tensor, _) in builder.views.items() if tensor not in builder.entries}
+    for stored in builder.entries:
+        if stored not in builder.late:
             found[stored] = 0
-    pending = list(low.late)
-    for node in (*low.nodes, None):
+    pending = list(builder.late)
+    for node in (*builder.nodes, None):
         # The host makes late entries from tensors of nodes before this one, since both stand in the model's order.
         while pending and (node is None or any(v not in found for v in node.inputs)):
             entry = pending.pop(0)
-            read = {v for n in before(low.model, (entry,), given) for v in n.inputs if v in given}
+            read = {v for n in before(builder.model, (entry,), given) for v in n.inputs if v in given}
             found[entry] = max((found[given[v]] + 1 for v in read), default=0)
         if node is not None:
             found[node.output] = max(found[v] for v in node.inputs)
     return found
 
 
-def return_thin_regions(low: Lowering) -> None:
+def return_thin_regions(builder: GraphBuilder) -> None:
     """Give back to the host what would be a region of little work, and forget entries that nothing reads."""
     while True:
-        read = {v for n in low.nodes for v in n.inputs}
-        unread = [e for e in low.late if e not in read]
+        read = {v for n in builder.nodes for v in n.inputs}
+        unread = [e for e in builder.late if e not in read]
         for entry in unread:
-            _return(low, {entry}, "its integers are made on the host, and nothing that multiplies reads them", _REMEDY)
-        levels = tensor_levels(low)
-        thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_thin(low, levels, k)), None)
+            _return(
+                builder, {entry}, "its integers are made on the host, and nothing that multiplies reads them", _REMEDY
+            )
+        levels = tensor_levels(builder)
+        thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_thin(builder, levels, k)), None)
         if thin is None:
             return
         _return(
-            low,
-            {e for e in low.late if levels[e] == thin},
+            builder,
+            {e for e in builder.late if levels[e] == thin},
             f"behind the host it would multiply less than {PRODUCTS_A_BYTE} times for each byte that comes or goes",
             _REMEDY,
         )
 
 
-def _is_thin(low: Lowering, levels: Mapping[str, int], level: int) -> bool:
-    nodes = [n for n in low.nodes if levels[n.output] == level]
+def _is_thin(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> bool:
+    nodes = [n for n in builder.nodes if levels[n.output] == level]
     made = {n.output for n in nodes}
     read = {v for n in nodes for v in n.inputs} - made
     inner = {v for n in nodes for v in n.inputs} & made
-    crossing = sum(prod(low.tensors[v].shape) for v in read | (made - inner))
-    return sum(macs(n, low.tensors) for n in nodes) < PRODUCTS_A_BYTE * crossing
+    crossing = sum(prod(builder.tensors[v].shape) for v in read | (made - inner))
+    return sum(macs(n, builder.tensors) for n in nodes) < PRODUCTS_A_BYTE * crossing
 
 
-def _return(low: Lowering, entries: set[str], reason: str, remedy: str) -> None:
+def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) -> None:
     """Take entries, and all that follows from them, out of the graph."""
     gone = set(entries)
     kept = []
-    for node in low.nodes:
+    for node in builder.nodes:
         if gone & set(node.inputs):
             gone.add(node.output)
         else:
             kept.append(node)
-    low.nodes[:] = kept
-    low.entries[:] = [e for e in low.entries if e not in gone]
-    low.late[:] = [e for e in low.late if e not in gone]
-    for stored in [s for s, (tensor, _) in low.views.items() if tensor in gone]:
-        del low.views[stored]
-        for name in low.made_by.get(stored, ()):
-            if low.verdicts.get(name, (Verdict.HOST,))[0] is not Verdict.HOST:
-                low.verdicts[name] = (Verdict.HOST, reason)
-                low.remedies[name] = remedy
+    builder.nodes[:] = kept
+    builder.entries[:] = [e for e in builder.entries if e not in gone]
+    builder.late[:] = [e for e in builder.late if e not in gone]
+    for stored in [s for s, (tensor, _) in builder.views.items() if tensor in gone]:
+        del builder.views[stored]
+        for name in builder.producing_nodes.get(stored, ()):
+            if builder.targets.get(name, (Target.HOST,))[0] is not Target.HOST:
+                builder.targets[name] = (Target.HOST, reason)
+                builder.remedies[name] = remedy
     for name in gone:
-        low.tensors.pop(name, None)
+        builder.tensors.pop(name, None)
 
 
 def without_unread(graph: IntGraph, late: Collection[str]) -> IntGraph:

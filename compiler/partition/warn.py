@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from intloom.compiler.fold.lowering import Lowering
-from intloom.compiler.fold.qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Conv
 
@@ -16,12 +16,12 @@ _ROUND_MANTISSA_BITS = 4
 _MOST_NAMES = 4
 
 
-def find_warnings(low: Lowering) -> tuple[str, ...]:
+def find_warnings(builder: GraphBuilder) -> tuple[str, ...]:
     """All warnings on a model, in the order of the checks below."""
     checks = (_mixed_concats, _one_sided_outputs, _missing_zero_points, _tie_prone, _mode_dependent, _float_kernels)
     return (
-        *(text for name, text in low.notes.items() if low.runs(name)),
-        *(text for check in checks for text in check(low)),
+        *(text for name, text in builder.notes.items() if builder.runs(name)),
+        *(text for check in checks for text in check(builder)),
     )
 
 
@@ -39,9 +39,9 @@ def _params(model: Model, value: str) -> QParams | None:
     return params if params.per_tensor and params.dtype in ("int8", "uint8") else None
 
 
-def _mixed_concats(low: Lowering) -> Iterator[str]:
+def _mixed_concats(builder: GraphBuilder) -> Iterator[str]:
     """A Concat with one scale for values of very different sizes, such as pixels and scores."""
-    model = low.model
+    model = builder.model
     for node in model.nodes:
         quantize = [n for n in model.users(node.outputs[0]) if n.op == QUANTIZE] if node.op == "Concat" else []
         if not quantize:
@@ -57,11 +57,11 @@ def _mixed_concats(low: Lowering) -> Iterator[str]:
                 )
 
 
-def _one_sided_outputs(low: Lowering) -> Iterator[str]:
+def _one_sided_outputs(builder: GraphBuilder) -> Iterator[str]:
     """Class logits whose zero point lies at the end of the range: every positive value becomes zero."""
-    for unit_output, (name, _) in low.views.items():
-        node = next((n for n in low.nodes if n.output == name), None)
-        tensor = low.tensors[name]
+    for unit_output, (name, _) in builder.views.items():
+        node = next((n for n in builder.nodes if n.output == name), None)
+        tensor = builder.tensors[name]
         if isinstance(node, Conv) and tensor.zero_point == 127 and unit_output == name:
             yield (
                 f"{name!r} has its zero point at the top of its range, so it stores no positive value: "
@@ -69,17 +69,17 @@ def _one_sided_outputs(low: Lowering) -> Iterator[str]:
             )
 
 
-def _missing_zero_points(low: Lowering) -> Iterator[str]:
-    every = [n for n in low.model.nodes if n.op == QUANTIZE and not n.domain]
+def _missing_zero_points(builder: GraphBuilder) -> Iterator[str]:
+    every = [n for n in builder.model.nodes if n.op == QUANTIZE and not n.domain]
     bare = [n.name for n in every if not n.input(2) and not n.integer("output_dtype", 0)]
     if bare:
         yield f"{_names(bare)}: without a zero point the type is uint8 and the zero point 0: give one to be sure"
 
 
-def _tie_prone(low: Lowering) -> Iterator[str]:
+def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
     """Requantisation scales that are nearly powers of two make many results exact ties."""
     found = []
-    for node in low.nodes:
+    for node in builder.nodes:
         if isinstance(node, Conv):
             low_bits = node.mantissa & -node.mantissa.astype(np.int64)
             bits = [int(m // lowest).bit_length() for m, lowest in zip(node.mantissa, low_bits, strict=True) if m]
@@ -92,8 +92,8 @@ def _tie_prone(low: Lowering) -> Iterator[str]:
         )
 
 
-def _mode_dependent(low: Lowering) -> Iterator[str]:
-    found = [name for name in low.mode_dependent if low.runs(name)]
+def _mode_dependent(builder: GraphBuilder) -> Iterator[str]:
+    found = [name for name in builder.mode_dependent if builder.runs(name)]
     if found:
         yield (
             f"{_names(found)}: onnxruntime adds the zero point before it rounds if it optimises, else "
@@ -101,9 +101,9 @@ def _mode_dependent(low: Lowering) -> Iterator[str]:
         )
 
 
-def _float_kernels(low: Lowering) -> Iterator[str]:
+def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
     """Convolutions of int8 in QDQ form, which onnxruntime on x86 computes in float."""
-    found = [n.name for n in low.model.nodes if _runs_in_float(low, n)]
+    found = [n.name for n in builder.model.nodes if _runs_in_float(builder, n)]
     if found:
         yield (
             f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no kernel there), "
@@ -111,13 +111,13 @@ def _float_kernels(low: Lowering) -> Iterator[str]:
         )
 
 
-def _runs_in_float(low: Lowering, node: OnnxNode) -> bool:
+def _runs_in_float(builder: GraphBuilder, node: OnnxNode) -> bool:
     if node.kernel is not None or node.op not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
         return False
-    params = _params(low.model, node.input(0))
-    if params is None or node.name not in low.verdicts:
+    params = _params(builder.model, node.input(0))
+    if params is None or node.name not in builder.targets:
         return False
     # onnxruntime finds no integer kernel where a Resize without a pair of its own stands before the convolution.
-    behind = set(low.model.producers[node.input(0)].origin)
-    resized = any(n.op in ("Resize", "Upsample") and n.name in behind for n in low.model.nodes)
+    behind = set(builder.model.producers[node.input(0)].origin)
+    resized = any(n.op in ("Resize", "Upsample") and n.name in behind for n in builder.model.nodes)
     return not params.unsigned or node.op == "ConvTranspose" or resized

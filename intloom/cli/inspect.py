@@ -77,7 +77,7 @@ def parse_dims(words: list[str]) -> dict[str, int]:
 
 def _as_dict(folded: FoldedModel) -> dict[str, Any]:
     return {
-        "verdicts": [asdict(v) for v in folded.verdicts],
+        "assignments": [asdict(v) for v in folded.assignments],
         "warnings": list(folded.warnings),
         "regions": [
             {"nodes": len(g.nodes), "inputs": g.inputs, "outputs": g.outputs, "host_before": part is not None}
@@ -90,15 +90,15 @@ def _as_dict(folded: FoldedModel) -> dict[str, Any]:
 def _show(terminal: Terminal, folded: FoldedModel) -> None:
     table = new_table("node", "operator", "runs on", "because", "to change it")
     hidden = 0
-    for v in folded.verdicts:
-        if v.verdict == "placement" and terminal.verbosity < 1:
+    for v in folded.assignments:
+        if v.target == "placement" and terminal.verbosity < 1:
             hidden += 1
             continue
-        colour = _COLOURS.get(str(v.verdict), "")
-        verdict = Text(str(v.verdict), colour)
-        table.add_row(v.name, v.op, verdict, v.reason, v.remedy)
+        colour = _COLOURS.get(str(v.target), "")
+        target = Text(str(v.target), colour)
+        table.add_row(v.name, v.op, target, v.reason, v.remedy)
     terminal.table(table)
-    counts = Counter(str(v.verdict) for v in folded.verdicts)
+    counts = Counter(str(v.target) for v in folded.assignments)
     regions = f"; {len(folded.regions)} regions with the host between them" if len(folded.regions) > 1 else ""
     terminal.say(", ".join(f"{n} {kind}" for kind, n in counts.most_common()) + regions)
     if hidden:

@@ -71,7 +71,7 @@ def compile_model(
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
     folded = fold_model(model, match=params.match)
-    if not folded.regions and not is_quantized(v.op for v in folded.verdicts):
+    if not folded.regions and not is_quantized(v.op for v in folded.assignments):
         raise UnsupportedError(f"{source} is not quantised: first run intloom quantize {source} -o QUANTISED.onnx")
     tell("fold", 1, 1)
     _ = folded.graph  # refuses a model of which nothing can be accelerated

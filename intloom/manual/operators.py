@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import importlib
 import inspect
 from collections import defaultdict
 
-from intloom.compiler.fold.bytewise import ELEMENTWISE
-from intloom.compiler.fold.lowering import Rule, Verdict, rules
+from intloom.compiler.fold.lowering.registry import OperatorLowering, registered_lowerings
+from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
+from intloom.compiler.fold.target import Target
 from intloom.compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
 
 _HEAD = f"""# Supported operators
@@ -18,18 +18,20 @@ Opsets {OLDEST_OPSET} to {NEWEST_OPSET} are read. An operator runs on the accele
 quantised to 8 bits per tensor; `intloom inspect MODEL.onnx` says of every node of a model where it would run, why, and
 what to change.
 
-## Verdicts
+## Targets
 
-| verdict | meaning |
+A node's target is where it runs.
+
+| target | meaning |
 |---|---|
 """
 _MEANINGS = {
     "array": "computed by the MAC array",
     "vector": "computed by the vector unit",
     "table": "part of a 256-byte table, mostly merged into the layer before",
-    "placement": "costs nothing: a matter of where bytes lie",
+    "placement": "no instruction: the bytes are used where they are in memory",
     "host": "runs on the host through onnxruntime",
-    "unsupported": "cannot be run at all",
+    "unsupported": "neither the accelerator nor onnxruntime can run it",
 }
 _LOWERED = """
 ## Operators with a lowering
@@ -52,18 +54,16 @@ the other's size. The operators:
 
 def operator_page() -> str:
     """The page's text."""
-    importlib.import_module("intloom.compiler.fold.lower")  # registers every lowering
-    verdicts = "".join(f"| `{v}` | {_MEANINGS[str(v)]} |\n" for v in Verdict)
-    by_rule: dict[Rule, list[str]] = defaultdict(list)
-    for op, rule in rules().items():
-        if op[0].isupper():  # the elementwise family is registered under a name of its own
-            by_rule[rule].append(op)
+    targets = "".join(f"| `{v}` | {_MEANINGS[str(v)]} |\n" for v in Target)
+    by_rule: dict[OperatorLowering, list[str]] = defaultdict(list)
+    for op, rule in registered_lowerings().items():
+        by_rule[rule].append(op)
     rows = [(", ".join(f"`{op}`" for op in sorted(ops)), _summary(rule)) for rule, ops in by_rule.items()]
     lowered = "".join(f"| {ops} | {text} |\n" for ops, text in sorted(rows))
     elementwise = ", ".join(f"`{op}`" for op in sorted(ELEMENTWISE))
-    return f"{_HEAD}{verdicts}{_LOWERED}{lowered}{_ELEMENTWISE}{elementwise}.\n"
+    return f"{_HEAD}{targets}{_LOWERED}{lowered}{_ELEMENTWISE}{elementwise}.\n"
 
 
-def _summary(rule: Rule) -> str:
+def _summary(rule: OperatorLowering) -> str:
     text = (inspect.getdoc(rule) or "").split("\n\n")[0].replace("\n", " ").replace("|", "\\|")
     return text.removeprefix("Lower ").rstrip(".")

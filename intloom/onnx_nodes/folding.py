@@ -36,7 +36,7 @@ def run_folded(
     folded = fold_model(part, match=Match.ORT)
     graph = folded.graph
     if any(folded.host_parts) or folded.host_tail is not None or set(graph.inputs) != set(data):
-        reasons = "; ".join(v.reason for v in folded.verdicts if v.reason)
+        reasons = "; ".join(v.reason for v in folded.assignments if v.reason)
         raise UnsupportedError(f"node {nodes[-1].name!r} does not run in integers: {reasons}")
     inputs = {n: _internal(data[n].array, q).reshape(graph.tensors[n].shape) for n, q in folded.input_quant.items()}
     made = run_graph(graph, inputs, match=Match.ORT)

@@ -8,7 +8,7 @@ from typing import Any
 import ml_dtypes
 import numpy as np
 
-from intloom.compiler.fold.qparams import dequantize, quantize, read_qparams, read_scale
+from intloom.compiler.fold.patterns.qparams import dequantize, quantize, read_qparams, read_scale
 from intloom.compiler.importer import Constant
 from intloom.compiler.importer.model import INTEGER_RANGES
 from intloom.onnx_nodes.registry import Evaluation, evaluates
@@ -28,7 +28,7 @@ _UINT8_STEPS = np.float32(255)
 
 @evaluates("QuantizeLinear")
 def quantize_linear(e: Evaluation) -> tuple[Constant, ...]:
-    """Integers by the rules of `intloom.compiler.fold.qparams`; small floats by a saturating cast of the quotient."""
+    """Integers by the rules of `fold.patterns.qparams`; small floats by a saturating cast of the quotient."""
     model, x = e.bound, e.operand(0).array
     scale = read_scale(model, e.node)
     if scale.dtype in _FLOATS:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.padding import window
-from intloom.compiler.fold.weights import split_planes
+from intloom.compiler.fold.arithmetic.weights import split_planes
+from intloom.compiler.fold.patterns.window import window
 from intloom.compiler.importer import Constant, ValueType
 from intloom.compiler.ir import Conv, Tensor
 from intloom.onnx_nodes.folding import run_folded

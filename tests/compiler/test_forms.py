@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from intloom.common.errors import ModelError
-from intloom.compiler.fold.lowering import Verdict
+from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from tests.support.onnx_maker import OnnxMaker
@@ -121,9 +121,9 @@ def test_integer_operators(name: str, rng: random.Random, seed: int) -> None:
 
 def test_softmax_divides_and_stays_with_the_host(rng: random.Random, seed: int) -> None:
     model = unary("QLinearSoftmax", 1 / 256, 0, axis=1, opset=13)(OnnxMaker(rng))
-    verdict = next(v for v in fold_model(from_proto(model, name="m")).verdicts if v.op == "QLinearSoftmax")
-    assert verdict.verdict is Verdict.HOST
-    assert "no division" in verdict.reason
+    assignment = next(v for v in fold_model(from_proto(model, name="m")).assignments if v.op == "QLinearSoftmax")
+    assert assignment.target is Target.HOST
+    assert "no division" in assignment.reason
 
 
 def test_a_gemm_without_a_result_scale_gives_floats(rng: random.Random, seed: int) -> None:
@@ -151,7 +151,7 @@ def test_chains_of_matmul_integer(bias: bool, rng: random.Random, seed: int) -> 
     (stored,) = m.node("QuantizeLinear", [value, *out])
     found = compare(finish(m, stored, out), seed)
     assert found.folded.host_tail is None
-    assert [v.verdict for v in found.folded.verdicts if v.op == "MatMulInteger"] == [Verdict.ARRAY]
+    assert [v.target for v in found.folded.assignments if v.op == "MatMulInteger"] == [Target.ARRAY]
     assert found.largest <= 1  # onnxruntime rounds these chains in float
     assert sum(found.different.values()) <= 1
 
@@ -167,8 +167,8 @@ def test_a_dynamic_chain_stays_with_the_host(rng: random.Random) -> None:
     m.outputs.append(value)
     found = fold_model(from_proto(m.model(), name="m"))
     assert not found.regions
-    assert {v.verdict for v in found.verdicts} == {Verdict.HOST}
-    assert all(v.remedy for v in found.verdicts)
+    assert {v.target for v in found.assignments} == {Target.HOST}
+    assert all(v.remedy for v in found.assignments)
 
 
 def conv_of_weights(m: OnnxMaker, weight: str) -> onnx.ModelProto:
@@ -203,10 +203,12 @@ def test_blocked_weights_are_refused_with_the_remedy(rng: random.Random) -> None
     blocks = np.full((4, 2, 1, 1), 0.01, np.float32)
     names = [m.constant(values), m.constant(blocks), m.constant(np.zeros((4, 2, 1, 1), np.int8))]
     (weight,) = m.node("DequantizeLinear", names, axis=1, block_size=4)
-    verdict = next(v for v in fold_model(from_proto(conv_of_weights(m, weight), name="m")).verdicts if v.op == "Conv")
-    assert verdict.verdict is Verdict.HOST
-    assert "blocked" in verdict.reason
-    assert "per output channel" in verdict.remedy
+    assignment = next(
+        v for v in fold_model(from_proto(conv_of_weights(m, weight), name="m")).assignments if v.op == "Conv"
+    )
+    assert assignment.target is Target.HOST
+    assert "blocked" in assignment.reason
+    assert "per output channel" in assignment.remedy
 
 
 @pytest.mark.parametrize(
@@ -229,11 +231,11 @@ def test_other_activations_are_refused_by_name(zero: object, named: str, remedy:
     (sigmoid,) = m.node("Sigmoid", [x.name])
     (stored,) = m.node("QuantizeLinear", [sigmoid, scale, name])
     m.outputs += m.node("DequantizeLinear", [stored, scale, name])
-    verdicts = fold_model(from_proto(m.model(), name="m")).verdicts
-    verdict = next(v for v in verdicts if v.op == "Sigmoid")
-    assert verdict.verdict is Verdict.HOST
-    assert named in verdict.reason
-    assert remedy in f"{verdict.reason} {verdict.remedy}"
+    assignments = fold_model(from_proto(m.model(), name="m")).assignments
+    assignment = next(v for v in assignments if v.op == "Sigmoid")
+    assert assignment.target is Target.HOST
+    assert named in assignment.reason
+    assert remedy in f"{assignment.reason} {assignment.remedy}"
 
 
 def test_blocked_activations_are_refused_by_name(rng: random.Random) -> None:
@@ -243,10 +245,10 @@ def test_blocked_activations_are_refused_by_name(rng: random.Random) -> None:
     (sigmoid,) = m.node("Sigmoid", [x.name])
     (stored,) = m.node("QuantizeLinear", [sigmoid, *names], axis=1, block_size=4)
     m.outputs += m.node("DequantizeLinear", [stored, *names], axis=1, block_size=4)
-    verdict = next(v for v in fold_model(from_proto(m.model(), name="m")).verdicts if v.op == "Sigmoid")
-    assert verdict.verdict is Verdict.HOST
-    assert "several scales" in verdict.reason
-    assert "per tensor" in verdict.remedy
+    assignment = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "Sigmoid")
+    assert assignment.target is Target.HOST
+    assert "several scales" in assignment.reason
+    assert "per tensor" in assignment.remedy
 
 
 @pytest.mark.parametrize("agrees", [True, False])
@@ -273,7 +275,7 @@ def test_what_nobody_knows_is_unsupported(rng: random.Random) -> None:
     graph = helper.make_graph(m.nodes, "foreign", m.inputs, outputs, m.stored)
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("acme", 1)]
     model = helper.make_model(graph, opset_imports=opsets, ir_version=8)
-    verdict = next(v for v in fold_model(from_proto(model, name="m")).verdicts if v.op == "Mystery")
-    assert verdict.verdict is Verdict.UNSUPPORTED
-    assert "acme::Mystery" in verdict.reason
-    assert "register" in verdict.remedy
+    assignment = next(v for v in fold_model(from_proto(model, name="m")).assignments if v.op == "Mystery")
+    assert assignment.target is Target.UNSUPPORTED
+    assert "acme::Mystery" in assignment.reason
+    assert "register" in assignment.remedy

@@ -8,7 +8,7 @@ import pytest
 from onnx import TensorProto, helper
 
 from intloom.common.errors import UnsupportedError, UsageError
-from intloom.compiler.fold.lowering import Verdict
+from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import dump_pass, fold_model, pass_names
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Add, AvgPool, Concat, Conv, MaxPool, Resize, Slice, Table
@@ -121,8 +121,8 @@ def test_a_float_tail_runs_on_the_host(rng: random.Random) -> None:
     m.outputs.append(soft)
     found = folded(m)
     assert found.folded.host_tail is not None
-    verdict = next(v for v in found.folded.verdicts if v.op == "Softmax")
-    assert (verdict.verdict, bool(verdict.remedy)) == (Verdict.HOST, True)
+    assignment = next(v for v in found.folded.assignments if v.op == "Softmax")
+    assert (assignment.target, bool(assignment.remedy)) == (Target.HOST, True)
 
 
 def test_a_float_head_runs_on_the_host(rng: random.Random) -> None:
@@ -140,7 +140,7 @@ def test_an_unquantised_model_is_refused_by_the_graph(rng: random.Random) -> Non
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name="relu")], "g", [x], [y])
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
     found = fold_model(from_proto(model, name="float"))
-    assert [v.verdict for v in found.verdicts] == [Verdict.HOST]
+    assert [v.target for v in found.assignments] == [Target.HOST]
     with pytest.raises(UnsupportedError, match="relu"):
         _ = found.graph
 

@@ -32,7 +32,7 @@ def outcome(data: bytes, path: Path, seed: int) -> str:
         return type(error).__name__ if str(error) else "silent error"
     finally:
         assert time.monotonic() - started < LONGEST_SECONDS
-    if not folded.regions or any(word in v.reason for v in folded.verdicts for word in NO_ANSWER):
+    if not folded.regions or any(word in v.reason for v in folded.assignments for word in NO_ANSWER):
         return "nothing to compare"
     model = onnx.ModelProto.FromString(data)
     feeds, names = random_feeds(model, seed), [o.name for o in model.graph.output]

@@ -7,7 +7,7 @@ import pytest
 
 import intloom
 from intloom.common.errors import FileFormatError, UsageError
-from intloom.compiler.fold.lowering import Verdict
+from intloom.compiler.fold.target import Target
 from intloom.compiler.program.file import load, load_regions, save_regions
 from intloom.flow.bundle import load_bundle
 from tests.support.onnx_maker import OnnxMaker
@@ -39,10 +39,10 @@ def test_what_follows_the_host_is_a_region_of_its_own(model, seed):
     assert found.folded.host_parts[1] is not None
     assert found.folded.host_tail is None
     assert len(first.nodes) + len(second.nodes) == len(found.folded.graph.nodes)
-    verdicts = {v.name: v for v in found.folded.verdicts}
+    verdicts = {v.name: v for v in found.folded.assignments}
     soft = next(v for v in verdicts.values() if v.op == "Softmax")
-    assert soft.verdict is Verdict.HOST
-    assert [v.verdict for v in verdicts.values() if v.op == "Conv"] == [Verdict.ARRAY] * 4
+    assert soft.target is Target.HOST
+    assert [v.target for v in verdicts.values() if v.op == "Conv"] == [Target.ARRAY] * 4
 
 
 def test_three_regions(rng, seed):
@@ -64,8 +64,8 @@ def test_a_region_of_little_work_stays_with_the_host(rng, seed):
     m.output(m.conv(m.pair(soft, x.shape, 1 / 255, 0), 1, 1))
     found = assert_equal(m.model(), seed)
     assert len(found.folded.regions) == 1
-    (_, last) = (v for v in found.folded.verdicts if v.op == "Conv")
-    assert last.verdict is Verdict.HOST
+    (_, last) = (v for v in found.folded.assignments if v.op == "Conv")
+    assert last.target is Target.HOST
     assert "for each byte" in last.reason
 
 

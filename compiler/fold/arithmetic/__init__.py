@@ -1,0 +1,1 @@
+"""Integer arithmetic that reproduces onnxruntime's results: tables, affine fits, corrections, weights."""

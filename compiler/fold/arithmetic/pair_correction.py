@@ -1,0 +1,126 @@
+"""Makes a function of two bytes exact where no constants of the vector law are.
+
+onnxruntime adds in fp32, whose own rounding turns a few sums that lie next to a tie into ties, and no integer
+constants follow all of them. Then a handful of the 65,536 pairs come out one too low or high. Each such pair is told
+by two tables, one per operand, whose results add up to a mark for just these pairs; the marks then add one or take
+one away:
+
+    mark = T(mark_a(a) + mark_b(b)), result = law(a, b) + mark
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.target import Target
+from intloom.compiler.ir import Add, Mul, Tensor
+from intloom.hw.spec.arith import Affine
+
+_MARK = 100
+_MOST_PAIRS = 90
+_MOST_GROUPS = 4
+Codes = tuple[NDArray[np.int8], NDArray[np.int8]]
+_SUM = Affine(1, 1, 0, 0)
+
+
+def correct(
+    builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, missing: NDArray[np.int64]
+) -> None:
+    """Emit `node` and the correction of what it misses; `missing[a, b]` is indexed by the operands' own bytes."""
+    groups = _groups(missing)
+    if groups is None:
+        raise UnsupportedPattern(
+            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs lie next to a tie, which "
+            "onnxruntime's float arithmetic breaks by no rule",
+            "change one of the three scales a little (by recalibrating), or use scales that are powers of two",
+        )
+    rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
+    builder.emit(rough, replace(result, name=rough.output))
+    so_far = rough.output
+    for number, codes in enumerate(groups):
+        mark = _mark(builder, unit, node, result, codes, str(number or ""))
+        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, law=_SUM)
+        if number == len(groups) - 1:
+            note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
+            builder.finish(unit, last, result, Target.VECTOR, note)
+            return
+        so_far = f"{result.name}/exact{number}"
+        builder.emit(replace(last, output=so_far, origin=unit.origins), replace(result, name=so_far))
+
+
+def _mark(
+    builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, codes: Codes, number: str
+) -> str:
+    """Emit what is 1 or -1 at the pairs that `codes` tell, and 0 elsewhere; gives its name."""
+    marks = []
+    for side, source, code in zip("ab", node.inputs, codes, strict=True):
+        name = f"{result.name}/mark{number}_{side}"
+        table = builder.table_node(f"{node.name}/mark{number}_{side}", source, code, name)
+        builder.emit(replace(table, origin=unit.origins), _plain(name, result))
+        marks.append(name)
+    seen = np.zeros(256, dtype=np.int8)
+    seen[_MARK], seen[-_MARK & 0xFF] = 1, -1
+    mark = f"{result.name}/mark{number}"
+    joined = Add(
+        name=f"{node.name}/mark{number}",
+        inputs=(marks[0], marks[1]),
+        output=mark,
+        law=_SUM,
+        table=seen.tobytes(),
+        origin=unit.origins,
+    )
+    builder.emit(joined, _plain(mark, result))
+    return mark
+
+
+def _plain(name: str, result: Tensor) -> Tensor:
+    return Tensor(name, result.shape, 1.0, 0, False)
+
+
+def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
+    """As few groups of the missing pairs as can be told by codes; None where it takes too many."""
+    pairs = np.argwhere(missing)
+    if not 0 < len(pairs) <= _MOST_PAIRS or np.abs(missing).max() > 1:
+        return None
+    whole = _codes(missing)
+    if whole is not None:
+        return [whole]
+    parts: list[NDArray[np.int64]] = []
+    found: list[Codes] = []
+    for a, b in pairs:
+        for number in range(len(parts) + 1):
+            if number == _MOST_GROUPS:
+                return None
+            part = parts[number].copy() if number < len(parts) else np.zeros_like(missing)
+            part[a, b] = missing[a, b]
+            codes = _codes(part)
+            if codes is not None:
+                parts[number:], found[number:] = [part, *parts[number + 1 :]], [codes, *found[number + 1 :]]
+                break
+    return found
+
+
+def _codes(missing: NDArray[np.int64]) -> Codes | None:
+    """Tables of codes that add up to plus or minus `_MARK` for the missing pairs alone; None where there are no such.
+
+    Pairs that share a byte of an operand share its code i, and codes of the two sides that belong together add up to
+    the mark.
+    """
+    pairs = np.argwhere(missing)
+    left, right = np.zeros(256, dtype=np.int64), np.zeros(256, dtype=np.int64)
+    for number, (a, b) in enumerate(pairs, start=1):
+        sign = int(missing[a, b])
+        code = left[a] or (sign * _MARK - right[b] if right[b] else sign * number)
+        left[a] = code
+        right[b] = right[b] or sign * _MARK - code
+    total = np.clip(left[:, None] + right[None, :], -128, 127)
+    marked = (total == _MARK).astype(np.int64) - (total == -_MARK)
+    if not np.array_equal(marked, missing) or max(np.abs(left).max(), np.abs(right).max()) > 127:
+        return None
+    return left.astype(np.int8), right.astype(np.int8)

@@ -1,0 +1,154 @@
+"""Constant weights and biases as the array wants them: int8 planes, int32 bias, mantissa and shift per channel."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.common.errors import EncodingError, ModelError
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QParams, read_qparams
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.importer import Model
+from intloom.compiler.ir import Tensor
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
+
+INT32_MAX = (1 << 31) - 1
+_FAR = 1 << 40
+"""Beyond what 32 bits hold, and still a number that sums with it are."""
+MOST_ABOVE = 2 * INT8_MAX
+"""The largest weight above its zero point that two int8 planes hold."""
+
+
+@dataclass(frozen=True, eq=False)
+class Weights:
+    """Weights minus their zero points, and their scale: one, or one for each output channel."""
+
+    values: NDArray[np.int32]
+    scale: NDArray[np.float32]
+
+
+@dataclass(frozen=True, eq=False)
+class ArrayConstants:
+    """What a Conv node stores."""
+
+    planes: NDArray[np.int8]
+    bias: NDArray[np.int32]
+    mantissa: NDArray[np.uint32]
+    shift: NDArray[np.uint8]
+
+
+def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
+    """The quantised weights behind a float value, whose scales must lie along `channel_axis`."""
+    node = model.producers.get(value)
+    array = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
+    if node is not None and node.op == DEQUANTIZE and array is None:
+        raise UnsupportedPattern(
+            "both its operands are computed, and the array multiplies by constants", "leave it to the host"
+        )
+    if node is None or array is None:
+        raise UnsupportedPattern(f"the weights {value!r} are not quantised constants", "quantise the weights to int8")
+    params = read_qparams(model, node)
+    if params.dtype not in ("int8", "uint8", "int4", "uint4", "int2", "uint2"):
+        raise UnsupportedPattern(f"the weights {value!r} are stored as {params.dtype}", "quantise the weights to int8")
+    if params.block:
+        raise UnsupportedPattern(
+            f"the weights {value!r} have blocked scales", "quantise the weights per output channel"
+        )
+    if not params.per_tensor and params.axis != channel_axis:
+        raise UnsupportedPattern(
+            f"the scales of weights {value!r} lie along axis {params.axis}",
+            f"quantise along axis {channel_axis}, per output channel",
+        )
+    _, zero = params.spread(array.shape)
+    return Weights(array.astype(np.int32) - zero, params.scale)
+
+
+def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.float32]) -> NDArray[np.int64] | None:
+    """The int32 bias behind a value; a float one is quantised at the accumulator's own scale."""
+    if not value:
+        return None
+    unit = (x.scale * weight_scale).astype(np.float32)
+    node = model.producers.get(value)
+    stored = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
+    if node is not None and stored is not None:
+        params = read_qparams(model, node)
+        if params.zero_point.any():
+            raise UnsupportedPattern(
+                f"the bias {value!r} has a zero point", "give the bias the zero point 0, as the standard says"
+            )
+        fits = 1 in (params.scale.size, unit.size) or params.scale.size == unit.size
+        if fits and params.dtype == "int32" and np.allclose(params.scale, unit, rtol=1e-4, atol=0):
+            return stored.astype(np.int64).ravel()
+        raise UnsupportedPattern(
+            f"the bias {value!r} is {params.dtype} with scales that are not the product of input and weight scale",
+            "quantise the bias to int32 at input scale times weight scale, or leave it float",
+        )
+    values = model.constant(value)
+    if values is None:
+        raise UnsupportedPattern(f"the bias {value!r} is not a constant", "use a constant bias")
+    if 1 not in (values.size, unit.size) and values.size != unit.size:
+        raise UnsupportedPattern(
+            f"the bias {value!r} has {values.size} values for {unit.size} channels", "correct the model"
+        )
+    if np.isnan(values).any():
+        raise UnsupportedPattern(f"the bias {value!r} holds values that are no numbers", "correct the model")
+    steps = np.rint(values.astype(np.float64).ravel() / unit)
+    return np.clip(steps, -_FAR, _FAR).astype(np.int64)
+
+
+def array_constants(
+    values: NDArray[np.int32],
+    bias: NDArray[np.int64] | None,
+    x: QParams,
+    weight_scale: NDArray[np.float32],
+    result: Tensor,
+    *,
+    name: str,
+    zero_fed: bool = True,
+) -> ArrayConstants:
+    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` folds the zero point into the bias.
+
+    Without it (ConvTranspose, whose outputs each see other taps) the sums are over `x - zero_point`.
+    """
+    out = values.shape[0]
+    if bias is not None and bias.size not in (1, out):
+        raise UnsupportedPattern(f"the bias of {name!r} has {bias.size} values for {out} channels", "correct the model")
+    total = np.zeros(out, dtype=np.int64) if bias is None else np.broadcast_to(bias, (out,)).astype(np.int64)
+    if zero_fed:
+        total = total - x.zero_int8 * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
+    largest = 128 if zero_fed else 255
+    reach = np.abs(total) + largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
+    if out and int(reach.max()) > INT32_MAX:
+        raise UnsupportedPattern(
+            f"sums of {name!r} may leave 32 bits (channel {int(reach.argmax())})", "use a smaller bias or fewer inputs"
+        )
+    # As onnxruntime computes it, in fp32: (input scale * weight scale) / output scale.
+    factor = ((x.scale * weight_scale).astype(np.float32) / np.float32(result.scale)).astype(np.float32)
+    try:
+        scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
+    except EncodingError as error:
+        raise UnsupportedPattern(f"{name!r}: {error}", "quantise the model anew") from None
+    return ArrayConstants(
+        planes=split_planes(values, name),
+        bias=total.astype(np.int32),
+        mantissa=np.array([s.mantissa for s in scales], dtype=np.uint32),
+        shift=np.array([s.shift for s in scales], dtype=np.uint8),
+    )
+
+
+def split_planes(values: NDArray[np.int32], name: str) -> NDArray[np.int8]:
+    """Weights as one int8 plane, or as two that add up to them where they need a ninth bit."""
+    if values.size == 0:
+        raise ModelError(f"node {name!r}: its weights are empty")
+    first = np.clip(values, INT8_MIN, INT8_MAX)
+    rest = values - first
+    if not rest.any():
+        return first.astype(np.int8)[None]
+    if rest.max() > INT8_MAX:
+        raise UnsupportedPattern(
+            "weights lie both 255 above and 255 below their zero points, which two int8 planes do not hold",
+            "quantise the weights to int8",
+        )
+    return np.stack([first, rest]).astype(np.int8)

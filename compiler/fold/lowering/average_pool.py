@@ -1,0 +1,204 @@
+"""Averages: GlobalAveragePool, AveragePool and ReduceMean over height and width, as a scaled sum of the window."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import product
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.fold.arithmetic.affine_fit import Wanted, fit_with_table
+from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
+from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate, internal, stored
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_part
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
+from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.patterns.window import Window, window
+from intloom.compiler.fold.target import Target
+from intloom.compiler.importer import Model, OnnxNode, ValueType
+from intloom.compiler.ir import AvgPool, Tensor
+from intloom.hw.spec.arith import Affine
+
+_LARGEST_SUM = 1 << 17
+_TIE = 2.0**-18
+_ONE_IN = 10_000
+_MOST_AREAS = 9
+_PLAIN = Affine(1, 0, 0, 0)
+
+
+@lowers("GlobalAveragePool", "AveragePool", "ReduceMean")
+def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower an average over windows; those that reach beyond the image average what is inside, or the padding too."""
+    main = unit.main
+    assert main is not None
+    leaf = main.input(0)
+    x, result = builder.image(leaf), builder.result(unit)
+    geometry = _geometry(builder.model, main, x)
+    if any(geometry.pads) and not main.integer("count_include_pad", 0):
+        _lower_areas(builder, unit, leaf, x.tensor, result, geometry)
+        return
+    made = _average_of(builder, unit, leaf, x.tensor, result, geometry, unit_name(unit), result.name)
+    builder.bind(unit.output, made.name)
+    builder.assign(unit, Target.VECTOR, "proved at every sum of a window")
+
+
+def _lower_areas(
+    builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Tensor, result: Tensor, geometry: Window
+) -> None:
+    """Windows that reach beyond the border average fewer pixels: each area of equal windows by itself, then joined."""
+    rows, columns = (_areas(geometry, axis, (x.height, x.width)[axis], result.shape[2 + axis]) for axis in (0, 1))
+    if len(rows) * len(columns) > _MOST_AREAS:
+        raise UnsupportedPattern(
+            f"its windows at the border average fewer pixels, in {len(rows) * len(columns)} ways",
+            "pad first, or set count_include_pad",
+        )
+    mover, parts = SpatialOps(builder, unit.origins), []
+    for number, (row, column) in enumerate(product(rows, columns)):
+        name = f"{result.name}/area{number}"
+        cut = mover.pick(x, row.read, column.read, f"{name}/cut")
+        inner = Window((row.size, column.size), geometry.strides, (1, 1), (0, 0, 0, 0))
+        like = replace(result, name=name, shape=(1, x.channels, row.count, column.count))
+        made = _average_of(builder, unit, leaf, cut, like, inner, f"{unit_name(unit)}/area{number}", name)
+        parts.append((made, (row.first, column.first)))
+    whole = mover.join(parts, (result.height, result.width), result.name)
+    builder.bind(unit.output, whole.name)
+    builder.assign(unit, Target.VECTOR, "windows at the border by themselves; proved at every sum")
+
+
+@dataclass(frozen=True)
+class _Area:
+    """Neighbouring outputs along one axis whose windows see equally many pixels."""
+
+    first: int
+    count: int
+    size: int
+    read: Steps
+
+
+def _areas(geometry: Window, axis: int, length: int, outputs: int) -> list[_Area]:
+    kernel, stride, pad = geometry.kernel[axis], geometry.strides[axis], geometry.pads[axis]
+    starts = [max(0, i * stride - pad) for i in range(outputs)]
+    sizes = [min(length, i * stride - pad + kernel) - s for i, s in enumerate(starts)]
+    found = []
+    first = 0
+    for i in range(1, outputs + 1):
+        # Where a border cuts windows off, the next one of equal size does not lie a stride further on.
+        if i < outputs and sizes[i] == sizes[first] and starts[i] == starts[i - 1] + stride:
+            continue
+        read = Steps(starts[first], starts[i - 1] + sizes[first])
+        found.append(_Area(first, i - first, sizes[first], read))
+        first = i
+    return found
+
+
+def _average_of(
+    builder: GraphBuilder,
+    unit: QuantizationUnit,
+    leaf: str,
+    x: Tensor,
+    result: Tensor,
+    geometry: Window,
+    name: str,
+    output: str,
+) -> Tensor:
+    """Emit the average of all windows of `x`, with a law that gives the runtime's byte for every sum."""
+    main = unit.main
+    assert main is not None
+    size = geometry.kernel[0] * geometry.kernel[1]
+    if 256 * size >= _LARGEST_SUM:
+        raise UnsupportedPattern(
+            f"its window of {geometry.kernel} sums up more than 18 bits hold", "average in two steps"
+        )
+    sums, truth = _every_sum(builder, unit, leaf, size)
+    clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
+    goal = Wanted(sums, np.zeros_like(sums), truth, clamps)
+    node = AvgPool(
+        name=name,
+        inputs=(x.name,),
+        output=output,
+        kernel=geometry.kernel,
+        law=_PLAIN,
+        zp_in=x.zero_point,
+        strides=geometry.strides,
+        pads=geometry.pads,
+        origin=unit.origins,
+    )
+    if main.op != "GlobalAveragePool" and main.kernel is None and _many_ties(goal, x, result, size):
+        builder.notes[main.name] = (
+            f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which it "
+            "breaks by the order of the values: single results may differ by one: change its scale a little"
+        )
+    found = fit_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
+    if found is not None:
+        law, table = found
+        builder.emit(replace(node, law=law, table=None if table is None else table.tobytes()), result)
+        return result
+    frame = fit_bracket(goal, ratios[0])
+    if frame is None:
+        raise UnsupportedPattern("no integer constants reproduce it at every sum", "change its scale a little")
+    emit_bracket(builder, node, result, frame, goal.clamps)
+    return result
+
+
+def _many_ties(goal: Wanted, x: Tensor, result: Tensor, size: int) -> bool:
+    """Whether more than one sum in ten thousand gives an average on a tie, where float sums depend on their order."""
+    value = (goal.x1 - size * x.zero_point) * (x.scale / (size * result.scale)) + result.zero_point
+    least, most = goal.limits
+    tied = (np.abs(value - np.floor(value) - 0.5) < _TIE) & (value > least) & (value < most)
+    return bool(np.count_nonzero(tied) * _ONE_IN > len(value))
+
+
+def _geometry(model: Model, node: OnnxNode, x: Operand) -> Window:
+    size = (x.tensor.height, x.tensor.width)
+    if node.op == "AveragePool":
+        found = window(node, x.tensor)
+        if found.dilations != (1, 1):
+            raise UnsupportedPattern("its window is dilated", "use dilations of 1")
+        return found
+    if node.op == "ReduceMean" and _axes(model, node, len(x.shape)) != tuple(range(2, len(x.shape))):
+        raise UnsupportedPattern("it averages other axes than height and width", "average over height and width")
+    return Window(size, (1, 1), (1, 1), (0, 0, 0, 0))
+
+
+def _axes(model: Model, node: OnnxNode, rank: int) -> tuple[int, ...]:
+    axes = node.integers("axes", ())
+    given = model.constant(node.input(1)) if node.input(1) else None
+    if given is not None:
+        axes = tuple(int(a) for a in given.ravel())
+    return tuple(sorted(a % rank for a in axes)) or tuple(range(rank))
+
+
+def _every_sum(
+    builder: GraphBuilder, unit: QuantizationUnit, leaf: str, size: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """All sums that a window can have, and what the runtime makes of a window with each.
+
+    The sums are put into windows as evenly as integers allow, one window to a channel.
+    """
+    sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
+    low_part, rest = np.divmod(sums, size)
+    values = (low_part[:, None] + (np.arange(size) < rest[:, None])).astype(np.int8)
+    return sums, _average(builder, unit, leaf, values).astype(np.int64)
+
+
+def _average(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
+    """The unit on windows that each fill a channel of an image of one row."""
+    main, source = unit.main, builder.model.producers[leaf]
+    assert main is not None
+    line = replace(main, op="GlobalAveragePool", inputs=(leaf,), attributes={})
+    model = builder.model.with_nodes((source, line, *unit.clamps, unit.quantize))
+    if main.kernel is not None:
+        model = builder.model.with_nodes((replace(main.kernel, op="QLinearGlobalAveragePool", attributes={}),))
+    part = vector_part(model, model.nodes, (source.inputs[0],), unit.output, 1)
+    shape = (1, values.shape[0], 1, values.shape[1])
+    part = replace(
+        part, types={**part.types, source.inputs[0]: ValueType(builder.model.dtype(source.inputs[0]), shape)}
+    )
+    unsigned = builder.operand(leaf).tensor.unsigned
+    return internal(
+        evaluate(part, {source.inputs[0]: stored(values.reshape(shape), unsigned)}, builder.match)[0]
+    ).ravel()

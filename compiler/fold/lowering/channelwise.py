@@ -1,0 +1,185 @@
+"""Elementwise cones with a constant for each channel: depthwise 1x1 convolutions, proved at all bytes of each channel.
+
+Each channel is a function of one byte. Where it is a straight line, rounded and clamped, a weight, a bias and a scale
+of the channel's own give it; they are found by the room that all 256 points leave, and kept only if the convolution's
+law gives the wanted byte at every point.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.common.errors import EncodingError
+from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, unit_on
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.target import Target
+from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.ir import Conv
+from intloom.hw.spec.arith import Match, Scale, requantize, scale_from_float
+
+_OPS = ELEMENTWISE | {"BatchNormalization"}
+_WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
+"""Weights to try: large ones leave the bias fine steps, each other ones; small ones make ties exact."""
+_MOST_TIES = 16
+_ROUNDS = 50
+_LARGEST_BIAS = 1 << 30
+Reals = NDArray[np.float64]
+
+
+def is_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+    """Every operator of the cone works place by place, with constants that differ by channel, and no further."""
+    shape = builder.model.shape(unit.output)
+    if shape is None or len(_tensor_leaves(builder.model, unit)) != 1 or not all(n.op in _OPS for n in unit.operators):
+        return False
+    forms = [form for n in unit.operators for form in _wide_constants(builder.model, n, len(shape))]
+    return bool(forms) and all(form == (1, shape[1], *(1,) * (len(shape) - 2)) for form in forms)
+
+
+def _tensor_leaves(model: Model, unit: QuantizationUnit) -> list[str]:
+    found = []
+    for leaf in unit.leaves:
+        node = model.producers.get(leaf)
+        if node is None or node.op != DEQUANTIZE or node.inputs[0] not in model.constants:
+            found.append(leaf)
+    return found
+
+
+def _wide_constants(model: Model, node: OnnxNode, rank: int) -> Iterator[tuple[int, ...]]:
+    """Shapes, as they are broadcast to `rank`, of the node's constants of several values, quantised or not."""
+    for value in node.inputs:
+        maker = model.producers.get(value)
+        array = model.constant(maker.inputs[0] if maker is not None and maker.op == DEQUANTIZE else value)
+        if array is None or array.size == 1:
+            continue
+        if node.op == "BatchNormalization":
+            yield (1, *array.shape, *(1,) * (rank - 2))
+        else:
+            yield (*(1,) * (rank - array.ndim), *array.shape)
+
+
+def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower a unit that is a function of one byte in each channel."""
+    (leaf,) = _tensor_leaves(builder.model, unit)
+    x, result = builder.image(leaf), builder.result(unit)
+    if x.shape != builder.model.shape(unit.output):
+        raise UnsupportedPattern(f"{leaf!r} of shape {x.shape} is broadcast", "expand it in the model")
+    wanted = _every_byte_of_each_channel(builder, unit, leaf, x)
+    clamps = clamp_table(builder, unit)
+    fitted = [_fit(row, result.zero_point, clamps, builder.match) for row in wanted]
+    if None in fitted:
+        raise UnsupportedPattern(
+            f"channel {fitted.index(None)} is no straight line, or has ties that no integer constants follow",
+            "use one constant for all channels, or change the scales a little",
+        )
+    laws = [f for f in fitted if f is not None]
+    node = Conv(
+        name=unit_name(unit),
+        inputs=(x.tensor.name,),
+        output=result.name,
+        weights=np.array([w for w, _, _ in laws], dtype=np.int8).reshape(1, -1, 1, 1, 1),
+        bias=np.array([b for _, b, _ in laws], dtype=np.int32),
+        mantissa=np.array([s.mantissa for _, _, s in laws], dtype=np.uint32),
+        shift=np.array([s.shift for _, _, s in laws], dtype=np.uint8),
+        zp_in=x.tensor.zero_point,
+        zp_out=result.zero_point,
+        group=x.tensor.channels,
+        table=None if clamps is None else clamps.tobytes(),
+    )
+    builder.finish(unit, node, result, Target.ARRAY, "proved over 256 bytes of every channel")
+
+
+def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Operand) -> Int8s:
+    """What the runtime makes of all 256 bytes in each channel: [channel, byte]."""
+    channels = x.tensor.channels
+    grid = np.broadcast_to(all_bytes(), (channels, 256))
+    forms = {2: (256, channels), 3: (1, channels, 256), 4: (1, channels, 16, 16)}
+    shape = forms[len(x.shape)]
+    fed = np.ascontiguousarray(grid.T if len(shape) == 2 else grid).reshape(shape)
+    made = unit_on(builder, unit, leaf, fed)
+    return made.T if len(shape) == 2 else made.reshape(channels, 256)
+
+
+def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: Match) -> tuple[int, int, Scale] | None:
+    """Weight, bias and scale with which a convolution gives a channel's bytes, or None where there are none."""
+    x, goal = all_bytes().astype(np.int64), wanted.astype(np.int64)
+    least, most = (-128, 127) if clamps is None else (int(clamps.min()), int(clamps.max()))
+    laws: Iterator[tuple[int, int, Scale]]
+    if ((goal > least) & (goal < most)).any():
+        laws = _laws(Bounds(x, goal - zero, goal > least, goal < most))
+    else:
+        laws = iter(((0, int(goal[0]) - zero, scale_from_float(1.0)),))
+    for weight, bias, scale in laws:
+        sums = bias + weight * x
+        rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, least, most)
+        if np.count_nonzero(rough != goal) > _MOST_TIES:
+            continue
+        made = np.array([requantize(int(s), scale, zero, match) for s in sums], dtype=np.int64)
+        if np.array_equal(made if clamps is None else clamps[made & 0xFF].astype(np.int64), goal):
+            return weight, bias, scale
+    return None
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What all points ask of a line: at `x` within half a step of `goal`, but where it is cut off on one side only."""
+
+    x: NDArray[np.int64]
+    goal: NDArray[np.int64]
+    above: NDArray[np.bool_]
+    below: NDArray[np.bool_]
+
+    def room(self, slope: float) -> tuple[float, float]:
+        """How much the constant of a line of this slope may vary, and the middle."""
+        least = (self.goal - 0.5 - slope * self.x)[self.above].max(initial=-1e9)
+        most = (self.goal + 0.5 - slope * self.x)[self.below].min(initial=1e9)
+        return float(most - least), float(most + least) / 2
+
+    def widest(self) -> tuple[float, float]:
+        """The slope that leaves the constant most room, and the middle of that room."""
+        low, high = -256.0, 256.0
+        for _ in range(_ROUNDS * 2):  # the room is concave in the slope
+            one, two = low + (high - low) / 3, high - (high - low) / 3
+            if self.room(one)[0] < self.room(two)[0]:
+                low = one
+            else:
+                high = two
+        slope = (low + high) / 2
+        return slope, self.room(slope)[1]
+
+    def slope_through(self, zero: float) -> float | None:
+        """The middle one of the slopes that lines through nothing at `zero` may have; None where there is none."""
+        run = self.x - zero
+        ahead, behind = run > 0, run < 0
+        with np.errstate(divide="ignore"):
+            low, high = (self.goal - 0.5) / run, (self.goal + 0.5) / run
+        least = max(low[self.above & ahead].max(initial=-256.0), high[self.below & behind].max(initial=-256.0))
+        most = min(high[self.below & ahead].min(initial=256.0), low[self.above & behind].min(initial=256.0))
+        return float(least + most) / 2 if least <= most else None
+
+
+def _laws(bounds: Bounds) -> Iterator[tuple[int, int, Scale]]:
+    """Weights, biases and scales that come near a line; first that of a constant."""
+    slope, offset = bounds.widest()
+    yield 0, round(max(-256.0, min(256.0, offset))), scale_from_float(1.0)
+    for weight in _WEIGHTS:
+        sign = weight if slope > 0 else -weight
+        middle = sign * offset / slope if slope else np.inf
+        if abs(middle) > _LARGEST_BIAS:
+            continue
+        for step in (0, 1, -1):
+            bias = round(middle) + step
+            found = bounds.slope_through(-bias / sign)
+            try:
+                scale = scale_from_float(abs(found or slope) / weight)
+            except EncodingError:
+                continue
+            yield sign, bias, scale

@@ -1,0 +1,1 @@
+"""What several operator lowerings share: convolutions, data movement, spatial operations."""

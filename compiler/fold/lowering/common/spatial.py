@@ -1,0 +1,132 @@
+"""Moves along height and width, made of operations that the accelerator has: each keeps scale and zero point.
+
+Padding is an average of single pixels, whose padding may be any byte; cropping and picking every n-th pixel is a
+depthwise convolution whose kernel is 1 at one place; repeating one pixel is an enlargement, or a maximum over windows
+that hold just that pixel.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.ir import Add, AvgPool, Conv, MaxPool, Node, Resize, Tensor
+from intloom.compiler.ir.ops import Pads
+from intloom.hw.spec.arith import Affine, scale_from_float
+
+IDENTITY = Affine(1, 0, 0, 0)
+SUM = Affine(1, 1, 0, 0)
+_LARGEST_KERNEL = 15
+_LARGEST_STEP = 4
+_LARGEST_FACTOR = 15
+_LARGEST_WINDOW = 255
+_MOST_CROPS = 4
+
+
+@dataclass(frozen=True)
+class Steps:
+    """Which pixels of an axis are kept: `start`, `start + step`, … up to but not including `stop`."""
+
+    start: int
+    stop: int
+    step: int = 1
+
+    @property
+    def count(self) -> int:
+        """How many are kept."""
+        return len(range(self.start, self.stop, self.step))
+
+
+@dataclass(frozen=True)
+class SpatialOps:
+    """Emits such nodes for one unit."""
+
+    builder: GraphBuilder
+    origin: tuple[str, ...]
+
+    def emit(self, node: Node, like: Tensor, size: tuple[int, int]) -> Tensor:
+        """Add a node whose result has the scale of `like` and another height and width; gives the result."""
+        result = replace(like, name=node.output, shape=(1, like.channels, *size))
+        self.builder.emit(replace(node, origin=self.origin), result)
+        return result
+
+    def pad(self, x: Tensor, pads: Pads, value: int, name: str) -> Tensor:
+        """`x` with a border of a byte."""
+        top, left, bottom, right = pads
+        node = AvgPool(name=name, inputs=(x.name,), output=name, kernel=(1, 1), law=IDENTITY, zp_in=value, pads=pads)
+        return self.emit(node, x, (x.height + top + bottom, x.width + left + right))
+
+    def pick(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
+        """Some rows and columns of `x`, by as many convolutions as kernels are too small for what is cut off."""
+        for number in range(_MOST_CROPS):
+            if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
+                return x
+            first, rows = _first_cut(rows, x.height)
+            second, columns = _first_cut(columns, x.width)
+            x = self._pick_once(x, first, second, f"{name}{number or ''}")
+        if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
+            return x
+        raise UnsupportedPattern(
+            f"it cuts off more than {_MOST_CROPS * (_LARGEST_KERNEL - 1)} rows or columns",
+            "cut off less, or on the host",
+        )
+
+    def _pick_once(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
+        kernel = (x.height - (rows.count - 1) * rows.step, x.width - (columns.count - 1) * columns.step)
+        weights = np.zeros((1, x.channels, 1, *kernel), dtype=np.int8)
+        weights[..., rows.start, columns.start] = 1
+        one = scale_from_float(1.0)
+        node = Conv(
+            name=name,
+            inputs=(x.name,),
+            output=name,
+            weights=weights,
+            bias=np.full(x.channels, -x.zero_point, dtype=np.int32),
+            mantissa=np.full(x.channels, one.mantissa, dtype=np.uint32),
+            shift=np.full(x.channels, one.shift, dtype=np.uint8),
+            zp_in=x.zero_point,
+            zp_out=x.zero_point,
+            strides=(rows.step, columns.step),
+            group=x.channels,
+        )
+        return self.emit(node, x, (rows.count, columns.count))
+
+    def repeat(self, x: Tensor, size: tuple[int, int], name: str) -> Tensor:
+        """The only pixel of `x` everywhere in an image of `size`."""
+        if max(size) <= _LARGEST_FACTOR:
+            return self.emit(Resize(name=name, inputs=(x.name,), output=name, factors=size), x, size)
+        if max(size) > _LARGEST_WINDOW:
+            raise UnsupportedPattern(f"it repeats a pixel over {size[0]} by {size[1]}", "expand it in steps")
+        pads = (size[0] - 1, size[1] - 1, size[0] - 1, size[1] - 1)
+        return self.emit(MaxPool(name=name, inputs=(x.name,), output=name, kernel=size, pads=pads), x, size)
+
+    def add(self, a: Tensor, b: Tensor, name: str) -> Tensor:
+        """Bytes added to bytes: joins images that are zero where the other is not."""
+        return self.emit(Add(name=name, inputs=(a.name, b.name), output=name, law=SUM), a, (a.height, a.width))
+
+    def join(self, parts: list[tuple[Tensor, tuple[int, int]]], size: tuple[int, int], name: str) -> Tensor:
+        """Images at their places (top, left) in one of `size`, which they cover without overlap."""
+        whole: Tensor | None = None
+        for number, (part, (top, left)) in enumerate(parts):
+            pads = (top, left, size[0] - top - part.height, size[1] - left - part.width)
+            placed = self.pad(part, pads, 0, f"{name}/placed{number}") if any(pads) else part
+            whole = placed if whole is None else self.add(whole, placed, f"{name}/joined{number}")
+        if whole is None:
+            raise UnsupportedPattern("it joins nothing", "remove the node")
+        return whole
+
+
+def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:
+    """What one convolution can cut off an axis, and what is left to do after it."""
+    if wanted.step > _LARGEST_STEP:
+        raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use steps up to {_LARGEST_STEP}")
+    last = wanted.start + (wanted.count - 1) * wanted.step
+    cut = size - (last - wanted.start + 1)
+    if cut < _LARGEST_KERNEL:
+        return wanted, Steps(0, wanted.count)
+    start = min(wanted.start, _LARGEST_KERNEL - 1)
+    stop = size - min(size - 1 - last, _LARGEST_KERNEL - 1 - start)
+    return Steps(start, stop), Steps(wanted.start - start, wanted.stop - start, wanted.step)

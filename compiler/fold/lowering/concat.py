@@ -1,0 +1,87 @@
+"""Concat: a table per input brings all to one scale, then it is, along channels, only a matter of places.
+
+Along height and width each part is padded to the whole size with zeros, and the parts are added.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, internal, stored
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_part
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps
+from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.target import Target
+from intloom.compiler.ir import Concat, Tensor
+
+
+@lowers("Concat")
+def lower_concat(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower a Concat of images."""
+    main = unit.main
+    assert main is not None
+    operands = [builder.image(v) for v in main.inputs]
+    axis, result = main.integer("axis", 1) % len(operands[0].shape), builder.result(unit)
+    tables = _rescaling(builder, unit)
+    clamps = clamp_table(builder, unit)
+    parts = []
+    for index, (operand, table) in enumerate(zip(operands, tables, strict=True)):
+        if clamps is not None:
+            table = clamps[table.view(np.uint8)]
+        parts.append(_rescaled(builder, unit, operand, table, result, index))
+    if axis != 1:
+        _join(builder, unit, parts, result, down=axis == 2 and len(operands[0].shape) == 4)
+        return
+    node = Concat(name=unit_name(unit), inputs=tuple(parts), output=result.name)
+    builder.finish(unit, node, result, Target.PLACEMENT)
+
+
+def _join(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], result: Tensor, *, down: bool) -> None:
+    """Bind the result to the sum of the padded parts."""
+    mover, at = SpatialOps(builder, unit.origins), 0
+    placed = []
+    for name in parts:
+        # Views share one tensor's values, but each part is of the result's scale now.
+        part = builder.tensors[name]
+        placed.append((part, (at, 0) if down else (0, at)))
+        at += part.height if down else part.width
+    whole = mover.join(placed, (result.height, result.width), result.name)
+    builder.bind(unit.output, whole.name)
+    builder.assign(unit, Target.VECTOR, "padded parts, added")
+
+
+def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
+    """What the runtime's own Concat does to every byte of each input."""
+    main = unit.main
+    assert main is not None
+    line = replace(main, attributes={**main.attributes, "axis": 0}, inputs=tuple(main.inputs))
+    sources = {v: builder.model.producers[v] for v in main.inputs}
+    model = builder.model.with_nodes((*sources.values(), line, unit.quantize))
+    if unit.clamps:
+        model = model.with_nodes(
+            (*sources.values(), line, replace(unit.quantize, inputs=(unit.unclamped, *unit.quantize.inputs[1:])))
+        )
+    if main.kernel is not None:
+        model = builder.model.with_nodes((replace(main.kernel, attributes={**main.kernel.attributes, "axis": 0}),))
+    names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
+    part = vector_part(model, model.nodes, names, unit.output, 256)
+    feeds = {n.inputs[0]: stored(all_bytes(), builder.operand(v).tensor.unsigned) for v, n in sources.items()}
+    return list(np.split(internal(evaluate(part, feeds, builder.match)[0]), len(main.inputs)))
+
+
+def _rescaled(
+    builder: GraphBuilder, unit: QuantizationUnit, operand: Operand, table: Int8s, result: Tensor, index: int
+) -> str:
+    """The operand's tensor, passed through `table` if that changes anything."""
+    same = (operand.tensor.scale, operand.tensor.zero_point) == (result.scale, result.zero_point)
+    if same and np.array_equal(table, all_bytes()):
+        return operand.tensor.name
+    name = f"{result.name}/in{index}"
+    part = Tensor(name, operand.tensor.shape, result.scale, result.zero_point, result.unsigned)
+    node = builder.table_node(f"{unit_name(unit)}/rescale{index}", operand.tensor.name, table, name)
+    builder.emit(replace(node, origin=unit.origins), part)
+    return name

@@ -1,0 +1,34 @@
+"""Conv with constant weights: int32 bias with the zero point folded in, int8 weight planes, a scale per channel."""
+
+from __future__ import annotations
+
+from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.lowering.common.convolution import finish_convolution
+from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.patterns.window import window
+
+
+@lowers("Conv")
+def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower one convolution over images or, with one spatial dimension, over sequences."""
+    main = unit.main
+    assert main is not None
+    x = builder.image(main.input(0))
+    weights = read_weights(builder.model, main.input(1))
+    values = weights.values
+    if values.ndim == 3:
+        values = values[:, :, None, :]
+    if values.ndim != 4:
+        raise UnsupportedPattern(
+            f"a convolution over {values.ndim - 2} dimensions", "use convolutions over one or two dimensions"
+        )
+    geometry = window(main, x.tensor, (values.shape[2], values.shape[3]))
+    group = main.integer("group", 1)
+    if group < 1 or values.shape[1] * group != x.tensor.channels:
+        raise UnsupportedPattern(
+            f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model"
+        )
+    finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group)

@@ -1,0 +1,160 @@
+"""Elementwise cones: a table where all operands are functions of one byte, else an Add or Mul proved over all pairs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from intloom.compiler.fold.arithmetic.affine_fit import Points, Wanted, closest, fit_with_table
+from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
+from intloom.compiler.fold.arithmetic.pair_correction import correct
+from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabulate, tensor_leaves
+from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps
+from intloom.compiler.fold.patterns.elementwise import is_elementwise
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.target import Target
+from intloom.compiler.ir import Add, Mul, Tensor
+from intloom.hw.spec.arith import Affine, Match
+
+_OTHER_MATCH = {Match.ORT: Match.EXACT, Match.EXACT: Match.ORT}
+_SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
+
+
+def is_bytewise(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+    """Every operator of the cone works place by place; an empty cone (a change of scale) does so too."""
+    return all(is_elementwise(builder.model, n) for n in unit.operators)
+
+
+def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower a unit whose cone works place by place."""
+    leaves = tensor_leaves(builder, unit)
+    if not leaves:
+        raise UnsupportedPattern("it computes a constant", "fold constants in the exporter")
+    operands = {leaf: builder.operand(leaf) for leaf in leaves}
+    for leaf, operand in operands.items():
+        if operand.shape != builder.model.shape(unit.output):
+            if _is_pixel(operand, builder.model.shape(unit.output)):
+                operands[leaf] = _repeated(builder, unit, operand)
+                continue
+            raise UnsupportedPattern(
+                f"{leaf!r} of shape {operand.shape} is broadcast",
+                "expand it in the model, or use one value for all places",
+            )
+    names = {o.tensor.name for o in operands.values()}
+    roots = {builder.function(n).root for n in names}
+    if len(roots) == 1:
+        _lower_table(builder, unit, operands)
+    elif len(names) == 2 and len(leaves) == 2:
+        _lower_pair(builder, unit, operands)
+    else:
+        raise UnsupportedPattern(
+            f"it joins {len(names)} tensors without rounding between", "quantise after every operator of two tensors"
+        )
+
+
+def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
+    """One value for each channel, wanted at every place."""
+    wide = shape is not None and len(shape) == len(operand.shape) > 2 and shape[:2] == operand.shape[:2]
+    return wide and operand.natural and set(operand.shape[2:]) == {1}
+
+
+def _repeated(builder: GraphBuilder, unit: QuantizationUnit, operand: Operand) -> Operand:
+    """The operand at every place of the unit's result."""
+    shape, result = builder.model.shape(unit.output) or (), builder.result(unit)
+    mover = SpatialOps(builder, unit.origins)
+    tensor = mover.repeat(operand.tensor, (result.height, result.width), f"{operand.tensor.name}/over/{result.name}")
+    return Operand(tensor, operand.params, shape)
+
+
+def _result(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> Tensor:
+    """The result has the form of its operands, which may be a view."""
+    first = next(iter(operands.values()))
+    plain = builder.result(unit)
+    return Tensor(plain.name, first.tensor.shape, plain.scale, plain.zero_point, plain.unsigned)
+
+
+def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> None:
+    names = {o.tensor.name for o in operands.values()}
+    functions = {leaf: builder.function(o.tensor.name) for leaf, o in operands.items()}
+    root = next(iter(functions.values())).root
+    result = _result(builder, unit, operands)
+    if len(names) == 1:
+        # One operand: tabulate over it directly, and compose for those who ask for the root.
+        source = next(iter(names))
+        table = tabulate(builder, unit, dict.fromkeys(operands, all_bytes()), builder.match)
+        composed = table[builder.function(source).table.view(np.uint8)]
+    else:
+        source = root
+        table = composed = tabulate(builder, unit, {leaf: f.table for leaf, f in functions.items()}, builder.match)
+    before = builder.tensors[source]
+    if np.array_equal(table, all_bytes()) and (before.scale, before.zero_point) == (result.scale, result.zero_point):
+        builder.bind(unit.output, source)
+        builder.assign(unit, Target.PLACEMENT, "changes nothing")
+        return
+    builder.functions[result.name] = ByteFunction(root, composed)
+    node = builder.table_node(unit_name(unit), source, table, result.name)
+    builder.finish(unit, node, result, Target.TABLE)
+
+
+def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> None:
+    main = unit.main
+    (leaf_a, a), (leaf_b, b) = operands.items()
+    if main is None or len(unit.operators) != 1 + len(unit.clamps) or main.op not in (*_SIGNS, "Mul"):
+        raise UnsupportedPattern(
+            "it joins two tensors by more than one operator without rounding between", "quantise after every operator"
+        )
+    if main.inputs[0] == leaf_b:
+        leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
+    if a.tensor.shape != b.tensor.shape:
+        raise UnsupportedPattern("its operands are views of different forms", "reshape both alike")
+    result = _result(builder, unit, operands)
+    one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
+    pairs = {leaf_a: one, leaf_b: two}
+    truth = tabulate(builder, unit, pairs, builder.match).astype(np.int64)
+    if not np.array_equal(truth, tabulate(builder, unit, pairs, _OTHER_MATCH[builder.match])):
+        builder.mode_dependent.append(main.name)
+    clamps = clamp_table(builder, unit)
+    x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
+    found = fit_with_table(x1, x2, truth, ratios, clamps)
+    if found is not None:
+        builder.finish(
+            unit, _pair_node(unit, (a, b), result, *found), result, Target.VECTOR, "proved over 65,536 pairs"
+        )
+        return
+    frame = fit_bracket(Wanted(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
+    if frame is not None:
+        rough = _pair_node(unit, (a, b), result, frame.low, None)
+        assert isinstance(rough, Mul)
+        emit_bracket(builder, replace(rough, origin=unit.origins), result, frame, clamps)
+        builder.bind(unit.output, result.name)
+        builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, ties by a table")
+        return
+    law, missing = closest(x1, x2, truth, ratios, clamps)
+    correct(builder, unit, _pair_node(unit, (a, b), result, law, clamps), result, missing.reshape(256, 256))
+
+
+def _linear_form(
+    op: str, operands: tuple[Operand, Operand], result: Tensor, one: Points, two: Points
+) -> tuple[Points, Points, tuple[float, float]]:
+    """What the law adds up, and the real factors of it."""
+    a, b = (o.tensor for o in operands)
+    if op == "Mul":
+        product = (one - a.zero_point) * (two - b.zero_point)
+        return product, np.zeros_like(product), (a.scale * b.scale / result.scale, 0.0)
+    return one, two, (a.scale / result.scale, _SIGNS[op] * b.scale / result.scale)
+
+
+def _pair_node(
+    unit: QuantizationUnit, operands: tuple[Operand, Operand], result: Tensor, law: Affine, clamps: Int8s | None
+) -> Add | Mul:
+    a, b = (o.tensor for o in operands)
+    name, inputs, table = unit_name(unit), (a.name, b.name), None if clamps is None else clamps.tobytes()
+    if unit.main is not None and unit.main.op == "Mul":
+        return Mul(
+            name=name, inputs=inputs, output=result.name, law=law, zero_a=a.zero_point, zero_b=b.zero_point, table=table
+        )
+    return Add(name=name, inputs=inputs, output=result.name, law=law, table=table)

@@ -1,0 +1,43 @@
+"""Reshape, Flatten, Squeeze, Unsqueeze, Transpose: another view of the same bytes where they keep their order."""
+
+from __future__ import annotations
+
+from intloom.compiler.fold.arithmetic.tabulation import requant_table
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.target import Target
+from intloom.compiler.ir import Tensor
+
+
+@lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout")
+def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """No work at all: the values, in row-major order, stay where they are."""
+    main = unit.main
+    assert main is not None
+    leaf = main.input(0)
+    x = builder.operand(leaf)
+    if main.op == "Transpose":
+        _check_transpose(x, main.integers("perm", tuple(reversed(range(len(x.shape))))))
+    shape = builder.model.shape(unit.output)
+    if shape is None:
+        raise UnsupportedPattern(f"the shape of {unit.output!r} is not known", "export the model with fixed sizes")
+    if shape[0] != 1:
+        raise UnsupportedPattern(f"it makes a batch of {shape[0]}", "keep the batch at 1")
+    table = requant_table(builder, leaf, unit)
+    if table is None:
+        builder.bind(unit.output, x.tensor.name)
+        builder.assign(unit, Target.PLACEMENT, "another view of the same bytes")
+        return
+    plain = builder.tensor(unit.output, x.tensor.shape, builder.params(unit))
+    result = Tensor(plain.name, x.tensor.shape, plain.scale, plain.zero_point, plain.unsigned)
+    builder.finish(unit, builder.table_node(unit_name(unit), x.tensor.name, table, result.name), result, Target.TABLE)
+
+
+def _check_transpose(x: Operand, order: tuple[int, ...]) -> None:
+    """A transposition keeps the order of bytes if it moves only axes of size one."""
+    if [a for a in order if x.shape[a] > 1] != sorted(a for a in order if x.shape[a] > 1):
+        raise UnsupportedPattern(
+            "it changes the order of values", "transpose on the host, behind the last quantised operator"
+        )

@@ -1,0 +1,77 @@
+"""Resize and Upsample: nearest-neighbour enlargement by whole factors."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.lowering.common.data_movement import finish_data_movement
+from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.target import Target
+from intloom.compiler.importer import Model, OnnxNode
+from intloom.compiler.ir import Resize
+
+
+@lowers("Resize", "Upsample")
+def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower an enlargement whose every output pixel is the input pixel at its place divided by the factor."""
+    main = unit.main
+    assert main is not None
+    leaf = main.input(0)
+    x, result = builder.image(leaf), builder.result(unit)
+    size, wanted = x.tensor.shape, result.shape
+    factors = (wanted[2] // size[2], wanted[3] // size[3])
+    if wanted != (1, size[1], size[2] * factors[0], size[3] * factors[1]):
+        raise UnsupportedPattern(f"it resizes {size} to {wanted}", "enlarge height and width by whole factors")
+    if main.text("mode", "nearest") != "nearest":
+        raise UnsupportedPattern(f"it interpolates ({main.text('mode', 'nearest')})", "use mode nearest")
+    _check_scales(builder.model, main, factors)
+    for index, factor in enumerate(factors):
+        if not np.array_equal(_picked(main, size[2 + index], factor), np.arange(wanted[2 + index]) // factor):
+            raise UnsupportedPattern(
+                "its rounding of coordinates does not repeat each pixel",
+                "use coordinate_transformation_mode asymmetric and nearest_mode floor",
+            )
+    node = Resize(name=unit_name(unit), inputs=(x.tensor.name,), output="", factors=factors)
+    finish_data_movement(builder, unit, x, leaf, node, Target.VECTOR)
+
+
+def _check_scales(model: Model, node: OnnxNode, factors: tuple[int, int]) -> None:
+    """Scales that are not whole give whole sizes at times, but pick other pixels."""
+    scales = model.constant(node.input(1 if node.op == "Upsample" else 2))
+    if scales is not None and scales.size == 4 and (float(scales[2]), float(scales[3])) != factors:
+        raise UnsupportedPattern(f"its scales are {scales.tolist()}", "enlarge height and width by whole factors")
+
+
+def _picked(node: OnnxNode, size: int, factor: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+    """Input coordinate of each output coordinate along one axis, by the operator's definition."""
+    out = np.arange(size * factor, dtype=np.float64)
+    transform = node.text("coordinate_transformation_mode", "half_pixel" if node.op == "Resize" else "asymmetric")
+    if transform == "asymmetric":
+        place = out / factor
+    elif transform in ("half_pixel", "half_pixel_symmetric") or (
+        transform == "pytorch_half_pixel" and size * factor > 1
+    ):
+        place = (out + 0.5) / factor - 0.5
+    elif transform == "pytorch_half_pixel":
+        place = out * 0
+    elif transform == "align_corners":
+        place = out * (size - 1) / max(1, size * factor - 1)
+    else:
+        raise UnsupportedPattern(
+            f"its coordinate transformation is {transform}", "use coordinate_transformation_mode asymmetric"
+        )
+    return np.clip(_rounded(node, place), 0, size - 1).astype(np.int64)
+
+
+def _rounded(
+    node: OnnxNode, place: np.ndarray[tuple[int], np.dtype[np.float64]]
+) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
+    mode = node.text("nearest_mode", "round_prefer_floor" if node.op == "Resize" else "floor")
+    if mode == "floor":
+        return np.floor(place)
+    if mode == "ceil":
+        return np.ceil(place)
+    return np.ceil(place - 0.5) if mode == "round_prefer_floor" else np.floor(place + 0.5)

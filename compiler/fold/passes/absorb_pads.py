@@ -1,0 +1,55 @@
+"""Pass `absorb_pads`: a border of the zero point goes into the padding of the convolutions that read it.
+
+Requires nothing. Ensures `absorbed`: no padding node feeds only convolutions that would pad with the same byte.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+from intloom.compiler.fold.lowering.common.spatial import IDENTITY
+from intloom.compiler.fold.passes.pass_manager import Pass
+from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Tensor
+
+
+def absorb_pads(graph: IntGraph) -> IntGraph:
+    """Apply the pass."""
+    gone = {n.output: n for n in graph.nodes if _is_border(n) and _absorbable(graph, n)}
+    nodes = tuple(_absorb(n, gone, graph.tensors) for n in graph.nodes if n.output not in gone)
+    tensors = {name: t for name, t in graph.tensors.items() if name not in gone}
+    return replace(graph, nodes=nodes, tensors=tensors)
+
+
+def _is_border(node: Node) -> bool:
+    return isinstance(node, AvgPool) and (node.kernel, node.strides, node.law, node.table) == (
+        (1, 1),
+        (1, 1),
+        IDENTITY,
+        None,
+    )
+
+
+def _absorbable(graph: IntGraph, node: Node) -> bool:
+    readers = graph.consumers(node.output)
+    return (
+        bool(readers)
+        and node.output not in graph.outputs
+        and isinstance(node, AvgPool)
+        and all(type(r) is Conv and not isinstance(r, ConvTranspose) and r.zp_in == node.zp_in for r in readers)
+    )
+
+
+def _absorb(node: Node, gone: Mapping[str, Node], tensors: Mapping[str, Tensor]) -> Node:
+    border = gone.get(node.inputs[0]) if isinstance(node, Conv) else None
+    if not isinstance(border, AvgPool) or not isinstance(node, Conv):
+        return node
+    top, left, bottom, right = (a + b for a, b in zip(node.pads, border.pads, strict=True))
+    origin = tuple(dict.fromkeys((*border.origin, *node.origin)))
+    # Borders in a row: the first one's input is what the convolution reads.
+    merged = replace(node, inputs=border.inputs, pads=(top, left, bottom, right), origin=origin)
+    return _absorb(merged, gone, tensors)
+
+
+PASS = Pass("absorb_pads", absorb_pads, requires=frozenset({"live"}), ensures=frozenset({"absorbed"}))
+"""Runs before tables are merged, since a table on a border would hide it."""

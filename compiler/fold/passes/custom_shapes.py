@@ -1,0 +1,44 @@
+"""Pass `custom_shapes`: results of registered custom operations get type and shape, and so does what follows.
+
+Requires `constants`. Ensures `custom_shapes`: a registered operation's result has a shape if its operands have.
+"""
+
+from __future__ import annotations
+
+from intloom.compiler.custom import AttributeValue, find
+from intloom.compiler.fold.passes.pass_manager import Pass
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE
+from intloom.compiler.importer import Model, OnnxNode, ValueType, infer
+
+
+def plain_attributes(node: OnnxNode) -> dict[str, AttributeValue]:
+    """The attributes that a custom operation is handed: numbers, texts and lists of integers."""
+    found: dict[str, AttributeValue] = {}
+    for name, value in node.attributes.items():
+        if isinstance(value, int | float | str):
+            found[name] = value
+        elif isinstance(value, tuple):
+            found[name] = node.integers(name, ())
+    return found
+
+
+def add_custom_shapes(model: Model) -> Model:
+    """Apply the pass, one operation after the other: each may read what depends on the one before."""
+    for node in model.nodes:
+        if node.domain and find(node.domain, node.op) is not None:
+            model = _with_result(model, node)
+    return model
+
+
+def _with_result(model: Model, node: OnnxNode) -> Model:
+    operation = find(node.domain, node.op)
+    shapes = [model.shape(v) for v in node.inputs]
+    if operation is None or model.shape(node.outputs[0]) is not None or any(s is None for s in shapes):
+        return model
+    shape = operation.shape([s for s in shapes if s is not None], plain_attributes(node))
+    reader = next((n for n in model.users(node.outputs[0]) if n.op == DEQUANTIZE), None)
+    dtype = model.dtype(reader.input(2)) if reader is not None else model.dtype(node.inputs[0])
+    return infer(model.with_nodes(model.nodes, types={node.outputs[0]: ValueType(dtype, tuple(shape))}))
+
+
+PASS = Pass("custom_shapes", add_custom_shapes, requires=frozenset({"constants"}), ensures=frozenset({"custom_shapes"}))

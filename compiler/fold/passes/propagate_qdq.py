@@ -1,0 +1,118 @@
+"""Pass `movement`: operators that only move values get a quantise-dequantise pair of their own where they lack one.
+
+A MaxPool or Reshape of dequantised values gives values of the same scale, so quantising its result with the input's
+parameters changes nothing: `Q(DQ(x)) = x`. With the pair in place, every operator stands alone between stored
+integers.
+
+Where instead a QuantizeLinear follows (operator -> move -> Q), its pair is copied to before the move, since moving
+and rounding commute.
+
+Requires `constants`. Ensures `movement`: the rule above holds for every operator in `DATA_MOVEMENT`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from intloom.compiler.fold.passes.pass_manager import Pass
+from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, dequantize, quantize, read_qparams
+from intloom.compiler.importer import STANDARD, Model, OnnxNode, ValueType
+
+
+def propagate_qdq(model: Model) -> Model:
+    """Apply the pass."""
+    return _forwards(_backwards(model))
+
+
+def _forwards(model: Model) -> Model:
+    """Put a pair behind moves of dequantised values."""
+    nodes: list[OnnxNode] = []
+    types: dict[str, ValueType] = {}
+    pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if n.op == DEQUANTIZE and n.domain == STANDARD}
+    for node in model.nodes:
+        source = pairs.get(node.input(0)) if is_data_movement(node) else None
+        if source is None or not read_qparams(model, source).per_tensor or not _keeps_scale(model, node, source):
+            nodes.append(node)
+            continue
+        outputs = []
+        added: list[OnnxNode] = []
+        for value in node.outputs:
+            users = model.users(value)
+            if not value or (value not in model.outputs and all(n.op == QUANTIZE for n in users)):
+                outputs.append(value)
+                continue
+            raw, stored = f"{value}/raw", f"{value}/stored"
+            outputs.append(raw)
+            pair = _pair(source, raw, stored, value, node)
+            added += pair
+            pairs[value] = pair[1]
+            types[raw] = model.types.get(value, ValueType("float", None))
+            known = types.get(source.inputs[0])
+            dtype = model.dtype(source.inputs[0]) if known is None else known.dtype
+            types[stored] = ValueType(dtype, model.shape(value))
+        nodes += [replace(node, outputs=tuple(outputs)), *added]
+    return model.with_nodes(nodes, types=types)
+
+
+def _keeps_scale(model: Model, node: OnnxNode, source: OnnxNode) -> bool:
+    """The result's values are all values of the stored type: a Pad's constant may not be one."""
+    if node.op != "Pad":
+        return True
+    value, params = pad_value(model, node), read_qparams(model, source)
+    if value is None or params.dtype not in ("int8", "uint8"):
+        return False
+    exact = np.array(value, np.float32)
+    return bool(dequantize(quantize(exact, params), params) == exact)
+
+
+def _backwards(model: Model) -> Model:
+    """Copy a QuantizeLinear that follows a move of freshly computed values to before the move."""
+    moved = {n.name: users[0] for n in model.nodes if is_data_movement(n) and (users := _sole_quantize(model, n))}
+    nodes: list[OnnxNode] = []
+    types: dict[str, ValueType] = {}
+    for node in reversed(model.nodes):
+        quantize = moved.get(node.name)
+        value = node.input(0)
+        made = model.producers.get(value)
+        if (
+            quantize is None
+            or made is None
+            or made.op == DEQUANTIZE
+            or len(model.users(value)) != 1
+            or value in model.outputs
+        ):
+            nodes.insert(0, node)
+            continue
+        if not read_qparams(model, quantize).per_tensor:
+            nodes.insert(0, node)
+            continue
+        stored, back = f"{value}/stored", f"{value}/back"
+        first, second = _pair(quantize, value, stored, back, node)
+        types[stored] = ValueType(model.dtype(quantize.outputs[0]), model.shape(value))
+        types[back] = ValueType("float", model.shape(value))
+        nodes[:0] = [first, second, replace(node, inputs=(back, *node.inputs[1:]))]
+        if is_data_movement(made):
+            moved[made.name] = first
+    return model.with_nodes(nodes, types=types)
+
+
+def _sole_quantize(model: Model, node: OnnxNode) -> tuple[OnnxNode, ...]:
+    users = model.users(node.outputs[0])
+    alone = len(node.outputs) == 1 and len(users) == 1 and node.outputs[0] not in model.outputs
+    return users if alone and users[0].op == QUANTIZE else ()
+
+
+def _pair(pattern: OnnxNode, raw: str, stored: str, back: str, node: OnnxNode) -> tuple[OnnxNode, OnnxNode]:
+    """A Q and DQ pair with the parameters of `pattern`, from `raw` over `stored` to `back`."""
+    parameters = pattern.inputs[1:]
+    # Without a zero point a QuantizeLinear would give uint8; a DequantizeLinear takes its type from its input.
+    name = f"{node.name}/{stored}"
+    first = OnnxNode(f"{name}/Q", QUANTIZE, (raw, *parameters), (stored,), pattern.attributes, origin=node.origins)
+    second = OnnxNode(f"{name}/DQ", DEQUANTIZE, (stored, *parameters), (back,), {}, origin=node.origins)
+    return first, second
+
+
+PASS = Pass("propagate_qdq", propagate_qdq, requires=frozenset({"constants"}), ensures=frozenset({"propagated"}))

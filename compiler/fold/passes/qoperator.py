@@ -1,0 +1,199 @@
+"""Pass `qoperator`: integer operators become the float operator between DequantizeLinear and QuantizeLinear.
+
+QLinearConv, QLinearMatMul and com.microsoft's QLinear… operators say in one node what the QDQ form says in several.
+Rewritten, one set of lowerings serves both. Operators that move stored integers (MaxPool of uint8…) get the pair of
+the tensor they read.
+
+Requires `constants`. Ensures `qdq`: no operator named QLinear… or QGemm is left that has a float twin, and shapes are
+known behind them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from intloom.compiler.fold.passes.pass_manager import Pass
+from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType, infer
+
+Parameters = tuple[str, str]
+"""Names of a scale and a zero point."""
+
+
+@dataclass
+class _Rewriter:
+    """The nodes of the new model while they grow."""
+
+    model: Model
+    nodes: list[OnnxNode] = field(default_factory=list)
+    constants: dict[str, Constant] = field(default_factory=dict)
+    types: dict[str, ValueType] = field(default_factory=dict)
+    known: dict[str, Parameters] = field(default_factory=dict)
+    """Scale and zero point of stored integers, by the operators that make them."""
+
+    def dequantized(self, node: OnnxNode, stored: str, parameters: Parameters, axis: int | None = None) -> str:
+        """A DequantizeLinear of an operand; gives the float value."""
+        value = f"{node.name}/{stored}/float"
+        inputs = (stored, *parameters) if parameters[1] else (stored, parameters[0])
+        attributes = {} if axis is None else {"axis": axis}
+        # One operand may be read twice by a node: x * x.
+        if all(value not in n.outputs for n in self.nodes[-8:]):
+            self.nodes.append(OnnxNode(f"{value}/DQ", DEQUANTIZE, inputs, (value,), attributes, origin=node.origins))
+        return value
+
+    def finish(
+        self,
+        node: OnnxNode,
+        op: str,
+        inputs: tuple[str, ...],
+        result: Parameters,
+        *,
+        drop: frozenset[str] = frozenset(),
+    ) -> None:
+        """The float operator and the QuantizeLinear behind it."""
+        attributes = {k: v for k, v in node.attributes.items() if k not in drop}
+        stored = node.outputs[0]
+        value = f"{stored}/float"
+        twin = OnnxNode(node.name, op, inputs, (value,), attributes, origin=node.origins, kernel=node)
+        self.nodes.append(twin)
+        self.quantized(node, value, stored, result)
+
+    def quantized(self, node: OnnxNode, value: str, stored: str, parameters: Parameters) -> None:
+        """A QuantizeLinear."""
+        inputs = (value, *parameters) if parameters[1] else (value, parameters[0])
+        self.nodes.append(OnnxNode(f"{stored}/Q", QUANTIZE, inputs, (stored,), {}, origin=node.origins))
+        self.known[stored] = parameters
+
+
+def _pair(node: OnnxNode, index: int) -> Parameters:
+    return node.input(index), node.input(index + 1)
+
+
+def _conv(r: _Rewriter, node: OnnxNode) -> None:
+    x = r.dequantized(node, node.input(0), _pair(node, 1))
+    w = r.dequantized(node, node.input(3), _pair(node, 4), axis=0)
+    bias = _bias(r, node, node.input(8), node.input(1), node.input(4))
+    r.finish(node, "Conv", (x, w, *bias), _pair(node, 6))
+
+
+def _bias(r: _Rewriter, node: OnnxNode, stored: str, x_scale: str, w_scale: str) -> tuple[str, ...]:
+    """A DequantizeLinear of an int32 bias, whose scale is the product of the operands' scales."""
+    if not stored:
+        return ()
+    one, two = r.model.constant(x_scale), r.model.constant(w_scale)
+    if one is None or two is None:
+        return (stored,)
+    scale = f"{node.name}/bias_scale"
+    r.constants[scale] = Constant(
+        (one.astype(np.float32).reshape(()) * two.astype(np.float32)).astype(np.float32), "float"
+    )
+    return (r.dequantized(node, stored, (scale, ""), axis=0),)
+
+
+def _matmul(r: _Rewriter, node: OnnxNode) -> None:
+    a = r.dequantized(node, node.input(0), _pair(node, 1))
+    b = r.dequantized(node, node.input(3), _pair(node, 4), axis=-1)
+    r.finish(node, "MatMul", (a, b), _pair(node, 6))
+
+
+def _gemm(r: _Rewriter, node: OnnxNode) -> None:
+    a = r.dequantized(node, node.input(0), _pair(node, 1))
+    b = r.dequantized(node, node.input(3), _pair(node, 4), axis=1 - node.integer("transB", 0))
+    bias = _bias(r, node, node.input(6), node.input(1), node.input(4))
+    if node.input(7):
+        r.finish(node, "Gemm", (a, b, *bias), _pair(node, 7))
+    else:
+        r.nodes.append(OnnxNode(node.name, "Gemm", (a, b, *bias), node.outputs, node.attributes, origin=node.origins))
+
+
+def _binary(op: str) -> Callable[[_Rewriter, OnnxNode], None]:
+    def rewrite(r: _Rewriter, node: OnnxNode) -> None:
+        a = r.dequantized(node, node.input(0), _pair(node, 1))
+        b = r.dequantized(node, node.input(3), _pair(node, 4))
+        r.finish(node, op, (a, b), _pair(node, 6))
+
+    return rewrite
+
+
+def _unary(op: str, drop: frozenset[str] = frozenset()) -> Callable[[_Rewriter, OnnxNode], None]:
+    def rewrite(r: _Rewriter, node: OnnxNode) -> None:
+        r.finish(node, op, (r.dequantized(node, node.input(0), _pair(node, 1)),), _pair(node, 3), drop=drop)
+
+    return rewrite
+
+
+def _concat(r: _Rewriter, node: OnnxNode) -> None:
+    places = range(2, len(node.inputs), 3)
+    values = tuple(r.dequantized(node, node.input(i), _pair(node, i + 1)) for i in places)
+    r.finish(node, "Concat", values, _pair(node, 0))
+
+
+_LAYOUT = frozenset({"channels_last"})
+_REWRITES: Mapping[tuple[str, str], Callable[[_Rewriter, OnnxNode], None]] = {
+    (STANDARD, "QLinearConv"): _conv,
+    (STANDARD, "QLinearMatMul"): _matmul,
+    (MICROSOFT, "QGemm"): _gemm,
+    (MICROSOFT, "QLinearAdd"): _binary("Add"),
+    (MICROSOFT, "QLinearMul"): _binary("Mul"),
+    (MICROSOFT, "QLinearSigmoid"): _unary("Sigmoid"),
+    (MICROSOFT, "QLinearLeakyRelu"): _unary("LeakyRelu"),
+    (MICROSOFT, "QLinearAveragePool"): _unary("AveragePool", _LAYOUT),
+    (MICROSOFT, "QLinearGlobalAveragePool"): _unary("GlobalAveragePool", _LAYOUT),
+    (MICROSOFT, "QLinearSoftmax"): _unary("Softmax", frozenset({"opset"})),
+    (MICROSOFT, "QLinearConcat"): _concat,
+}
+
+
+def rewrite_qoperators(model: Model) -> Model:
+    """Apply the pass."""
+    r = _Rewriter(model)
+    for node in model.nodes:
+        rule = _REWRITES.get((node.domain, node.op))
+        if rule is not None and not node.integer("channels_last", 0):
+            rule(r, node)
+        elif is_data_movement(node) and node.input(0) in r.known:
+            _move(r, node)
+        else:
+            r.nodes.append(node)
+            if node.op == QUANTIZE and not node.domain:
+                r.known[node.outputs[0]] = _pair(node, 1)
+    if len(r.nodes) == len(model.nodes):
+        return model
+    return infer(model.with_nodes(r.nodes, constants=r.constants, types=r.types))
+
+
+def _move(r: _Rewriter, node: OnnxNode) -> None:
+    """A move of stored integers becomes a move between DequantizeLinear and QuantizeLinear of the same parameters."""
+    parameters = r.known[node.input(0)]
+    if node.op == "Pad":
+        found = _float_border(r, node, parameters)
+        if found is None:
+            r.nodes.append(node)
+            return
+        node = found
+    value = r.dequantized(node, node.input(0), parameters)
+    floats = tuple(f"{stored}/float" if stored else "" for stored in node.outputs)
+    r.nodes.append(replace(node, inputs=(value, *node.inputs[1:]), outputs=floats, origin=node.origins))
+    for made, stored in zip(floats, node.outputs, strict=True):
+        if stored:
+            r.quantized(node, made, stored, parameters)
+
+
+def _float_border(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxNode | None:
+    """A Pad of stored integers with its border's value as a float; without one it is the integer zero."""
+    scale, zero = r.model.constant(parameters[0]), r.model.constant(parameters[1])
+    stored = pad_value(r.model, node)
+    if scale is None or stored is None or scale.size != 1:
+        return None
+    offset = 0 if zero is None else int(zero.reshape(()))
+    name = f"{node.name}/border"
+    r.constants[name] = Constant(np.array((stored - offset) * np.float32(scale.reshape(())), np.float32), "float")
+    inputs = (*node.inputs[:2], name, *node.inputs[3:])
+    return replace(node, inputs=inputs)
+
+
+PASS = Pass("qoperator", rewrite_qoperators, requires=frozenset({"constants"}), ensures=frozenset({"qdq"}))

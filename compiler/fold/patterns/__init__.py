@@ -1,0 +1,1 @@
+"""Recognition of quantization patterns: parameters, quantization units, windows, classes of operators."""

@@ -1,0 +1,23 @@
+"""Elementwise operators."""
+
+from __future__ import annotations
+
+from intloom.compiler.importer import Model, OnnxNode
+
+# fmt: off
+ELEMENTWISE = frozenset({
+    "Abs", "Acos", "Acosh", "Add", "Asin", "Asinh", "Atan", "Atanh", "Ceil", "Celu", "Clip", "Cos", "Cosh", "Div",
+    "Elu", "Erf", "Exp", "Floor", "Gelu", "HardSigmoid", "HardSwish", "Identity", "LeakyRelu", "Log", "Max",
+    "Min", "Mish", "Mul", "Neg", "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Sigmoid", "Sign", "Sin",
+    "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "FastGelu",
+    "QuickGelu",
+})
+# fmt: on
+"""Operators whose result at a place depends on the operands at that place alone."""
+
+
+def is_elementwise(model: Model, node: OnnxNode) -> bool:
+    """The node works place by place, and its constants are the same everywhere."""
+    if node.op not in ELEMENTWISE or len(node.outputs) != 1:
+        return False
+    return all(model.constants[v].array.size == 1 for v in node.inputs if v in model.constants)

@@ -1,0 +1,100 @@
+"""Kernel, strides, dilations and padding of convolutions and pools, with automatic padding made explicit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intloom.common.errors import ModelError
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Tensor
+from intloom.compiler.ir.ops import Pads, Pair
+
+
+@dataclass(frozen=True)
+class Window:
+    """The geometry of a sliding window over (height, width)."""
+
+    kernel: Pair
+    strides: Pair
+    dilations: Pair
+    pads: Pads
+
+    def output(self, size: Pair) -> Pair:
+        """Rows and columns of windows that fit an input of this size."""
+        spans = [self.dilations[i] * (self.kernel[i] - 1) + 1 for i in (0, 1)]
+        rows = (size[0] + self.pads[0] + self.pads[2] - spans[0]) // self.strides[0] + 1
+        columns = (size[1] + self.pads[1] + self.pads[3] - spans[1]) // self.strides[1] + 1
+        return rows, columns
+
+
+def window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
+    """Read the geometry of a node over tensor `x`; `kernel` is given where the weights' shape says it."""
+    if kernel is None:
+        kernel = _pair(node, "kernel_shape", 0)
+    strides, dilations = _pair(node, "strides", 1), _pair(node, "dilations", 1)
+    if min(*kernel, *strides, *dilations) < 1:
+        raise ModelError(f"node {node.name!r}: kernel, strides and dilations must be positive")
+    sizes = (x.height, x.width)
+    found = Window(kernel, strides, dilations, _pads(node, sizes, Window(kernel, strides, dilations, (0, 0, 0, 0))))
+    if node.integer("ceil_mode", 0):
+        found = _stretch(found, sizes)
+    if min(found.output(sizes)) < 1:
+        raise ModelError(f"node {node.name!r}: its window of {kernel} does not fit an input of {sizes}")
+    return found
+
+
+def _pair(node: OnnxNode, name: str, default: int) -> Pair:
+    values = node.integers(name, (default, default))
+    if len(values) == 1:
+        neutral = 1
+        return neutral, values[0]
+    if len(values) != 2:
+        raise UnsupportedPattern(
+            f"{node.name!r} works over {len(values)} dimensions", "use one or two spatial dimensions"
+        )
+    return values[0], values[1]
+
+
+def _pads(node: OnnxNode, sizes: Pair, geometry: Window) -> Pads:
+    mode = node.text("auto_pad", "NOTSET")
+    if mode == "VALID":
+        return 0, 0, 0, 0
+    if mode in ("SAME_UPPER", "SAME_LOWER"):
+        return _same_pads(sizes, geometry, upper=mode == "SAME_UPPER")
+    if mode != "NOTSET":
+        raise ModelError(f"node {node.name!r}: auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, not {mode!r}")
+    pads = node.integers("pads", (0, 0, 0, 0))
+    if len(pads) == 2:
+        pads = (0, pads[0], 0, pads[1])
+    if len(pads) != 4:
+        raise ModelError(f"node {node.name!r}: pads must have 2 or 4 values, not {pads}")
+    if min(pads) < 0:
+        raise UnsupportedPattern(f"{node.name!r} has negative padding {pads}", "crop with a Slice")
+    return pads[0], pads[1], pads[2], pads[3]
+
+
+def _same_pads(sizes: Pair, geometry: Window, *, upper: bool) -> Pads:
+    """Padding that makes ceil(size / stride) windows; the odd pixel goes to the end, or to the start for SAME_LOWER."""
+    first, last = [], []
+    for size, kernel, stride, dilation in zip(
+        sizes, geometry.kernel, geometry.strides, geometry.dilations, strict=True
+    ):
+        total = max(0, (-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
+        first.append(total // 2 if upper else total - total // 2)
+        last.append(total - first[-1])
+    return first[0], first[1], last[0], last[1]
+
+
+def _stretch(geometry: Window, sizes: Pair) -> Window:
+    """ceil_mode: more padding at the end, so that the last, partial window counts; one that starts in it does not."""
+    ends = []
+    for i in (0, 1):
+        span = geometry.dilations[i] * (geometry.kernel[i] - 1) + 1
+        free = sizes[i] + geometry.pads[i] + geometry.pads[i + 2] - span
+        steps = -(-free // geometry.strides[i])
+        if steps * geometry.strides[i] >= sizes[i] + geometry.pads[i]:
+            steps -= 1
+        ends.append(geometry.pads[i + 2] + max(0, steps * geometry.strides[i] - free))
+    pads = (geometry.pads[0], geometry.pads[1], ends[0], ends[1])
+    return Window(geometry.kernel, geometry.strides, geometry.dilations, pads)

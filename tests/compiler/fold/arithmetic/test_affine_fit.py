@@ -1,0 +1,75 @@
+"""Constants of the vector law: what is fitted is proved, and what cannot be fitted is corrected pair by pair."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from intloom.compiler.fold.arithmetic.affine_fit import apply, closest, fit, fit_with_table
+from intloom.compiler.fold.arithmetic.pair_correction import _codes
+from intloom.hw.spec.arith import Affine
+
+BYTES = np.arange(-128, 128, dtype=np.int64)
+A, B = (m.ravel() for m in np.meshgrid(BYTES, BYTES, indexing="ij"))
+RATIO = st.floats(0.0625, 4.0, width=32)
+ZERO = st.integers(-128, 127)
+
+
+def fp32_sum(ra: float, rb: float, za: int, zb: int, zc: int) -> np.ndarray:
+    """A quantised sum as fp32 arithmetic gives it, zero point before rounding."""
+    f = np.float32
+    fix = f(zc) - (f(ra) * f(za) + f(rb) * f(zb))
+    return np.clip(np.rint((fix + A.astype(f) * f(ra)) + B.astype(f) * f(rb)), -128, 127).astype(np.int64)
+
+
+@settings(max_examples=30)
+@given(RATIO, RATIO, ZERO, ZERO, ZERO)
+def test_sums_are_exact_or_corrected(ra: float, rb: float, za: int, zb: int, zc: int) -> None:
+    wanted = fp32_sum(ra, rb, za, zb, zc)
+    law = fit(A, B, wanted, (ra, rb))
+    if law is not None:
+        np.testing.assert_array_equal(apply(A, B, law), wanted)
+        return
+    law, missing = closest(A, B, wanted, (ra, rb))
+    np.testing.assert_array_equal(apply(A, B, law) + missing, wanted)
+
+
+@pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 0.5), (0.25, 0.5), (1.0, 0.5)])
+@pytest.mark.parametrize("zero", [0, 1])
+def test_ties_of_powers_of_two_go_to_even(ratios: tuple[float, float], zero: int) -> None:
+    wanted = fp32_sum(*ratios, 0, 0, zero)
+    law = fit(A, B, wanted, ratios)
+    assert law is not None
+
+
+@pytest.mark.parametrize("zero", [0, 1, 127, -128])
+def test_rounding_before_an_odd_zero_point(zero: int) -> None:
+    """An average of four rounds ties to even and then adds the zero point."""
+    sums = np.arange(-512, 509, dtype=np.int64)
+    wanted = np.clip(np.rint(sums / 4).astype(np.int64) + zero, -128, 127)
+    found = fit_with_table(sums, np.zeros_like(sums), wanted, (0.25, 0.0))
+    assert found is not None
+    law, table = found
+    made = apply(sums, np.zeros_like(sums), law)
+    np.testing.assert_array_equal(made if table is None else table[made & 0xFF], wanted)
+
+
+@given(st.sets(st.tuples(st.integers(0, 255), st.integers(0, 255)), min_size=1, max_size=6), st.booleans())
+def test_marks_tell_exactly_the_missing_pairs(pairs: set[tuple[int, int]], down: bool) -> None:
+    missing = np.zeros((256, 256), np.int64)
+    for a, b in pairs:
+        missing[a, b] = -1 if down else 1
+    codes = _codes(missing)
+    if codes is None:  # pairs that share bytes in a square cannot be told apart
+        assert len({a for a, _ in pairs}) < len(pairs) or len({b for _, b in pairs}) < len(pairs)
+        return
+    total = codes[0].astype(int)[:, None] + codes[1].astype(int)[None, :]
+    np.testing.assert_array_equal((total == 100).astype(int) - (total == -100), missing)
+
+
+def test_apply_is_the_law_of_the_specification() -> None:
+    from intloom.hw.spec.arith import affine
+
+    for law in (Affine(3, -5, 7, 2, even=True), Affine(1, 1, 0, 0), Affine(9, 9, -4, 3)):
+        one, two = A[::997], B[::997]
+        assert apply(one, two, law).tolist() == [affine(int(a), int(b), law) for a, b in zip(one, two, strict=True)]

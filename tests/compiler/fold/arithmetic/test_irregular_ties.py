@@ -1,0 +1,45 @@
+"""Two laws and a table: exact at every point, however ties fall."""
+
+import numpy as np
+from hypothesis import given
+from hypothesis import strategies as st
+
+from intloom.compiler.fold.arithmetic.affine_fit import Wanted, apply, fit
+from intloom.compiler.fold.arithmetic.irregular_ties import fit_bracket
+
+RATIOS = st.sampled_from([1 / 2, 1 / 4, 3 / 8, 3 / 16, 1 / 3, 1 / 6, 2 / 7, 0.05, 0.0123])
+POINTS = np.arange(-700, 700)
+
+
+def tied(ratio, zero, directions):
+    """The rounded line whose ties fall up where the result below is in `directions`, else down."""
+    value = POINTS * ratio
+    floor = np.floor(value + 1e-9).astype(np.int64)
+    part = value - floor
+    up = np.where(np.abs(part - 0.5) < 1e-6, np.isin(floor + zero, list(directions)), part > 0.5)
+    return np.clip(floor + up + zero, -128, 127)
+
+
+def made(frame):
+    low, high = (apply(POINTS, np.zeros_like(POINTS), law) for law in (frame.low, frame.high))
+    return low + (high - low) * frame.up[low & 0xFF]
+
+
+@given(RATIOS, st.integers(-60, 60), st.sets(st.integers(-128, 126)))
+def test_every_choice_of_directions_is_met(ratio, zero, directions):
+    wanted = tied(ratio, zero, directions)
+    frame = fit_bracket(Wanted(POINTS, np.zeros_like(POINTS), wanted), ratio)
+    assert frame is not None
+    np.testing.assert_array_equal(made(frame), wanted)
+
+
+def test_one_law_alone_does_not_do():
+    wanted = tied(1 / 4, 0, {3, 4, 8, 11})
+    zeros = np.zeros_like(POINTS)
+    assert fit(POINTS, zeros, wanted, (1 / 4, 0.0)) is None
+    assert fit_bracket(Wanted(POINTS, zeros, wanted), 1 / 4) is not None
+
+
+def test_what_is_no_line_is_given_up():
+    bent = np.clip(np.abs(POINTS) // 8, -128, 127)
+    assert fit_bracket(Wanted(POINTS, np.zeros_like(POINTS), bent), 1 / 8) is None

@@ -1,0 +1,58 @@
+"""Biases whose number or values fit nothing are refused by name; constants that are no numbers stay as they are."""
+
+import numpy as np
+import pytest
+
+from intloom.compiler.fold.target import Target
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from tests.support.onnx_maker import OnnxMaker
+
+
+def assignment_of(m, op):
+    return next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == op)
+
+
+@pytest.mark.parametrize("count", [1, 3])
+@pytest.mark.parametrize("quantised", [True, False])
+def test_a_bias_of_another_length(count, quantised, rng):
+    m = OnnxMaker(rng)
+    x = m.image(3, 6, 6)
+    weight, scales = m.weights((4, 3, 1, 1), 0)
+    bias = m.bias(np.resize(scales, count), x.scale) if quantised else m.constant(np.ones(count, np.float32))
+    (value,) = m.node("Conv", [x.name, weight, bias])
+    m.output(m.pair(value, (1, 4, 6, 6), 0.05))
+    assignment = assignment_of(m, "Conv")
+    if count != 1:
+        assert assignment.target is Target.HOST
+        assert "bias" in assignment.reason
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("value", "reason"), [(np.nan, "no numbers"), (1e30, "leave 32 bits"), (-np.inf, "leave 32 bits")]
+)
+def test_a_float_bias_beyond_all_sums(value, reason, rng):
+    m = OnnxMaker(rng)
+    x = m.image(3, 6, 6, 0)
+    weight, _ = m.weights((4, 3, 1, 1), 0)
+    bias = m.constant(np.array([0, value, 0, 0], np.float32))
+    (made,) = m.node("Conv", [x.name, weight, bias])
+    m.output(m.pair(made, (1, 4, 6, 6), 0.05))
+    assignment = assignment_of(m, "Conv")
+    assert assignment.target is Target.HOST
+    assert reason in assignment.reason
+
+
+@pytest.mark.filterwarnings("error")
+def test_weights_that_are_no_numbers_are_the_runtimes_affair(rng):
+    m = OnnxMaker(rng)
+    x = m.image(3, 6, 6)
+    weight = np.ones((4, 3, 1, 1), np.float32)
+    weight[1, 2] = np.nan
+    parameters = [m.constant(np.float32(0.1)), m.constant(np.int8(0))]
+    (stored,) = m.node("QuantizeLinear", [m.constant(weight), *parameters])
+    (real,) = m.node("DequantizeLinear", [stored, *parameters])
+    (made,) = m.node("Conv", [x.name, real])
+    m.output(m.pair(made, (1, 4, 6, 6), 0.05))
+    assert assignment_of(m, "Conv").target is Target.HOST

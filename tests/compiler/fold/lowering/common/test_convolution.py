@@ -1,0 +1,58 @@
+"""Weights of nine bits, in Conv, ConvTranspose and Gemm; those 255 above their zero point too."""
+
+import numpy as np
+import pytest
+
+from intloom.compiler.fold.target import Target
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from tests.support.lowered import judged
+from tests.support.onnx_maker import OnnxMaker
+
+
+def stored_weights(m, values, zeros, scale=0.004, axis=0):
+    channels = values.shape[axis]
+    names = [m.constant(values), m.constant(np.full(channels, scale, np.float32)), m.constant(zeros)]
+    return m.node("DequantizeLinear", names, axis=axis)[0]
+
+
+@pytest.mark.parametrize("zero", [0, 128, 255])
+@pytest.mark.parametrize("activation", [None, "Relu"])
+def test_extreme_weights(zero, activation, rng, seed):
+    """With zero point 0 some lie 255 above it: sums of the other sign, and a table that takes the complement."""
+    m = OnnxMaker(rng)
+    x = m.image(4, 7, 7, 99)
+    values = np.random.default_rng(seed).integers(0, 256, (8, 4, 3, 3)).astype(np.uint8)
+    values[0, 0, 0, :2] = 0, 255
+    weight = stored_weights(m, values, np.full(8, zero, np.uint8))
+    (value,) = m.node("Conv", [x.name, weight], kernel_shape=[3, 3])
+    if activation:
+        (value,) = m.node(activation, [value])
+    m.output(m.pair(value, (1, 8, 5, 5), 0.03, 100))
+    found = judged(m, seed)
+    assert found.folded.graph.nodes[0].weights.shape[0] == (1 if zero == 128 else 2)
+
+
+def test_a_matrix_of_extreme_weights(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(8, 1, 1), 16, 1)
+    (flat,) = m.node("Flatten", [x.name])
+    row = m.pair(flat, (1, 16), x.scale)
+    values = np.random.default_rng(seed).integers(200, 256, (16, 10)).astype(np.uint8)
+    values[0, 0] = 255
+    (value,) = m.node("Gemm", [row.name, stored_weights(m, values, np.zeros(10, np.uint8), axis=1)])
+    m.output(m.pair(value, (1, 10), x.scale * 8, 128))
+    judged(m, seed)
+
+
+def test_both_extremes_at_once_are_refused_by_name(rng):
+    m = OnnxMaker(rng)
+    x = m.image(4, 7, 7)
+    values = np.zeros((2, 4, 1, 1), np.uint8)
+    values[0] = 255
+    weight = stored_weights(m, values, np.array([0, 255], np.uint8))
+    (value,) = m.node("Conv", [x.name, weight], kernel_shape=[1, 1])
+    m.output(m.pair(value, (1, 2, 7, 7), 0.03))
+    assignment = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "Conv")
+    assert assignment.target is Target.HOST
+    assert "255 above and 255 below" in assignment.reason
