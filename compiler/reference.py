@@ -17,7 +17,7 @@ _WHOLE_SUMS = ("session.x64quantprecision", "1")
 _PLAIN_LAYOUT = ("optimization.disable_specified_optimizers", "NhwcTransformer")
 
 
-def open_session(model: bytes, *, optimised: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
+def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
     """A session on the CPU, with onnxruntime's default optimisations or none; `threads` 0 leaves their number to it.
 
     Where the processor has VNNI neither entry changes a result. Where it has not, onnxruntime turns signed weights and
@@ -25,7 +25,7 @@ def open_session(model: bytes, *, optimised: bool = True, threads: int = 0) -> o
     own. Nor can it load what it itself makes of some convolutions of signed bytes, be it asked for whole sums or for
     its own layout. Their sums are whole anyhow.
     """
-    whole = _options(_WHOLE_SUMS, optimised, threads)
+    whole = _options(_WHOLE_SUMS, optimized, threads)
     try:
         return _session(model, whole)
     except (NoKernel, Fail):
@@ -33,7 +33,7 @@ def open_session(model: bytes, *, optimised: bool = True, threads: int = 0) -> o
     try:
         return _session(_unshared(model), whole)
     except (NoKernel, Fail):
-        return _session(model, _options(_PLAIN_LAYOUT, optimised, threads))
+        return _session(model, _options(_PLAIN_LAYOUT, optimized, threads))
 
 
 def _unshared(data: bytes) -> bytes:
@@ -62,11 +62,11 @@ def _session(model: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.I
 
 
 @cache
-def _options(entry: tuple[str, str], optimised: bool, threads: int) -> onnxruntime.SessionOptions:
+def _options(entry: tuple[str, str], optimized: bool, threads: int) -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
     options.add_session_config_entry(*entry)
     options.log_severity_level = _SILENT
     options.intra_op_num_threads = options.inter_op_num_threads = threads
-    if not optimised:
+    if not optimized:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     return options

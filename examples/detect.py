@@ -42,8 +42,8 @@ def decode(output: Floats, confidence: float, overlap: float, most: int) -> Dete
     scores = rows[np.arange(len(rows)), 4 + classes]
     likely = np.flatnonzero(scores >= confidence)
     likely = likely[np.argsort(-scores[likely], kind="stable")]
-    centre, size = rows[likely, :2], rows[likely, 2:4]
-    boxes = np.concatenate([centre - size / 2, centre + size / 2], axis=1)
+    center, size = rows[likely, :2], rows[likely, 2:4]
+    boxes = np.concatenate([center - size / 2, center + size / 2], axis=1)
     kept = suppress(boxes, classes[likely], overlap)[:most]
     return Detections(boxes[kept], scores[likely][kept], classes[likely][kept])
 

@@ -1,4 +1,4 @@
-"""Intloom: from a quantised ONNX network to a Verilog accelerator, its program and the proof that they agree.
+"""Intloom: from a quantized ONNX network to a Verilog accelerator, its program and the proof that they agree.
 
 Everything that a user needs from Python: `quantize`, `compile`, `Program`, `Session`. The command line is `intloom`.
 """

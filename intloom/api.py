@@ -1,4 +1,4 @@
-"""The Python interface: quantise, compile, run, in onnxruntime's manner.
+"""The Python interface: quantize, compile, run, in onnxruntime's manner.
 
 >>> import intloom
 >>> program = intloom.compile("yolov8n.q.onnx", preset="base")
@@ -224,7 +224,7 @@ def compile(  # noqa: A001  # the name that everyone expects, as in torch.compil
     dims: Mapping[str, int] | None = None,
     keep_intermediates: bool = False,
 ) -> Program:
-    """Compiles a quantised ONNX file for a preset, or for the hardware in a TOML file."""
+    """Compiles a quantized ONNX file for a preset, or for the hardware in a TOML file."""
     if match is not None and match not in list(Match):
         raise UsageError(f"match must be one of {', '.join(Match)}, not {match!r}")
     chosen = None if match is None else Match(match)

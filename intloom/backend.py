@@ -1,6 +1,6 @@
 """The ONNX backend: ONNX's own tests, and whoever speaks its interface, can run models in this project's arithmetic.
 
-Quantised operators, products and moves are evaluated by the front end and the golden model; other operators of a
+Quantized operators, products and moves are evaluated by the front end and the golden model; other operators of a
 model by onnxruntime, as on the host's side of a compiled model.
 """
 

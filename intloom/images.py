@@ -38,7 +38,7 @@ def synthetic_batch(count: int, height: int, width: int, seed: int, channels: in
 
 
 def _texture(rng: np.random.Generator, channels: int, height: int, width: int) -> NDArray[np.float64]:
-    """Noise whose power falls as 1/f^2, as in photographs, with colours that mostly move together."""
+    """Noise whose power falls as 1/f^2, as in photographs, with colors that mostly move together."""
     fy, fx = np.fft.fftfreq(height)[:, None], np.fft.rfftfreq(width)[None, :]
     amplitude = 1.0 / np.maximum(np.hypot(fy, fx), 1.0 / max(height, width))
     shape = (channels + 1, *amplitude.shape)
@@ -53,9 +53,9 @@ def _texture(rng: np.random.Generator, channels: int, height: int, width: int) -
 def _draw_ellipse(rng: np.random.Generator, image: NDArray[np.float64]) -> None:
     channels, height, width = image.shape
     y, x = np.mgrid[0:height, 0:width]
-    centre_y, centre_x = rng.uniform(0, height), rng.uniform(0, width)
+    center_y, center_x = rng.uniform(0, height), rng.uniform(0, width)
     radius_y, radius_x = rng.uniform(0.05, 0.3) * height + 1, rng.uniform(0.05, 0.3) * width + 1
-    inside = ((y - centre_y) / radius_y) ** 2 + ((x - centre_x) / radius_x) ** 2 < 1
-    shade = 0.7 + 0.3 * (x - centre_x) / radius_x
-    colour = rng.random((channels, 1, 1))
-    image[:, inside] = 0.2 * image[:, inside] + 0.8 * (colour * shade)[:, inside]
+    inside = ((y - center_y) / radius_y) ** 2 + ((x - center_x) / radius_x) ** 2 < 1
+    shade = 0.7 + 0.3 * (x - center_x) / radius_x
+    color = rng.random((channels, 1, 1))
+    image[:, inside] = 0.2 * image[:, inside] + 0.8 * (color * shade)[:, inside]

@@ -50,7 +50,7 @@ def operators(model: onnx.ModelProto) -> Iterator[str]:
 
 
 def is_quantized(operators: Iterable[str]) -> bool:
-    """Whether a model of these operators holds quantised ones, in QDQ or in QOperator form."""
+    """Whether a model of these operators holds quantized ones, in QDQ or in QOperator form."""
     return any("quantize" in op.lower() or "QLinear" in op or op in _INTEGER_OPERATORS for op in operators)
 
 

@@ -1,4 +1,4 @@
-"""HTML for notebooks: short tables of programs and runs, in colours that suit light and dark pages."""
+"""HTML for notebooks: short tables of programs and runs, in colors that suit light and dark pages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Pictures in and out: letterboxed and normalised as YOLOv8 asks, and boxes drawn on them."""
+"""Pictures in and out: letterboxed and normalized as YOLOv8 asks, and boxes drawn on them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from intloom.common.errors import FileFormatError, UsageError
 from intloom.files import atomic_path
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
-_GREY = (114, 114, 114)
+_GRAY = (114, 114, 114)
 """What YOLO pads with."""
 
 
@@ -38,7 +38,7 @@ class Picture:
 
 
 def read_picture(path: Path, height: int, width: int) -> Picture:
-    """A picture file, resized to fit with its proportions kept, padded with grey.
+    """A picture file, resized to fit with its proportions kept, padded with gray.
 
     Raises
     ------
@@ -59,7 +59,7 @@ def read_tensor(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32]:
     Raises
     ------
     UsageError
-        The input takes no coloured pictures.
+        The input takes no colored pictures.
     FileFormatError
         The file cannot be read as a picture.
     """
@@ -69,31 +69,31 @@ def read_tensor(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32]:
 
 
 def letterbox(original: Image.Image, height: int, width: int) -> Picture:
-    """`original` resized to fit `height` x `width`, centred on grey."""
+    """`original` resized to fit `height` x `width`, centered on gray."""
     scale = min(width / original.width, height / original.height)
     size = max(1, round(original.width * scale)), max(1, round(original.height * scale))
     left, top = (width - size[0]) // 2, (height - size[1]) // 2
-    canvas = Image.new("RGB", (width, height), _GREY)
+    canvas = Image.new("RGB", (width, height), _GRAY)
     canvas.paste(original.resize(size, Image.Resampling.BILINEAR), (left, top))
     pixels = np.asarray(canvas, dtype=np.float32) / np.float32(255.0)
     return Picture(np.ascontiguousarray(pixels.transpose(2, 0, 1)[None]), original, scale, left, top)
 
 
 def draw_boxes(picture: Image.Image, boxes: NDArray[np.float32], labels: Sequence[str], path: Path) -> None:
-    """Draws labelled corner boxes on a copy of `picture` and writes it as PNG."""
+    """Draws labeled corner boxes on a copy of `picture` and writes it as PNG."""
     drawn = picture.copy()
     pen = ImageDraw.Draw(drawn)
     for i, (box, label) in enumerate(zip(boxes, labels, strict=True)):
-        colour = _colour(i)
-        pen.rectangle([float(v) for v in box], outline=colour, width=2)
+        color = _color(i)
+        pen.rectangle([float(v) for v in box], outline=color, width=2)
         corner = (float(box[0]), max(0.0, float(box[1]) - 12.0))
-        pen.rectangle(pen.textbbox(corner, label), fill=colour)
+        pen.rectangle(pen.textbbox(corner, label), fill=color)
         pen.text(corner, label, fill="white")
     with atomic_path(path) as temporary:
         drawn.save(temporary, format="PNG")
 
 
-def _colour(index: int) -> tuple[int, int, int]:
-    # Steps of the golden angle keep neighbours apart however many boxes there are.
+def _color(index: int) -> tuple[int, int, int]:
+    # Steps of the golden angle keep neighbors apart however many boxes there are.
     red, green, blue = colorsys.hsv_to_rgb(index * 137.508 / 360 % 1.0, 0.8, 0.8)
     return int(255 * red), int(255 * green), int(255 * blue)

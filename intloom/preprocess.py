@@ -1,6 +1,6 @@
-"""Preparing a float model for quantisation, as a step of its own with its result in the cache.
+"""Preparing a float model for quantization, as a step of its own with its result in the cache.
 
-Constants are folded, batch normalisation goes into the convolutions, the graph is cleaned by onnxslim or onnxruntime,
+Constants are folded, batch normalization goes into the convolutions, the graph is cleaned by onnxslim or onnxruntime,
 and all shapes are inferred. A failure raises; the unprepared model is never passed on in its place.
 """
 
@@ -110,16 +110,16 @@ def _with_onnxslim(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _with_onnxruntime(model: onnx.ModelProto) -> onnx.ModelProto:
-    # Basic only: the extended level writes operators that no quantiser knows.
-    return optimised(model, "ORT_ENABLE_BASIC")
+    # Basic only: the extended level writes operators that no quantizer knows.
+    return optimized(model, "ORT_ENABLE_BASIC")
 
 
-def optimised(model: onnx.ModelProto, level: str) -> onnx.ModelProto:
-    """The model as onnxruntime's optimiser leaves it at `level`, a member of its `GraphOptimizationLevel`."""
+def optimized(model: onnx.ModelProto, level: str) -> onnx.ModelProto:
+    """The model as onnxruntime's optimizer leaves it at `level`, a member of its `GraphOptimizationLevel`."""
     import onnxruntime as ort
 
     with temporary_folder() as folder:
-        target = folder / "optimised.onnx"
+        target = folder / "optimized.onnx"
         options = ort.SessionOptions()
         options.log_severity_level = 3
         options.graph_optimization_level = ort.GraphOptimizationLevel.__members__[level]

@@ -11,11 +11,11 @@ import typer
 COMMANDS: Mapping[str, str] = {
     "demo": "From nothing to a bit-exact RTL run of YOLOv8n and its report.",
     "zoo": "Float models of published networks, to try everything with.",
-    "preprocess": "Fold constants and batch normalisation, clean the graph, infer shapes.",
+    "preprocess": "Fold constants and batch normalization, clean the graph, infer shapes.",
     "cache": "The cache: prepared models, Verilog, simulators, results.",
-    "quantize": "Quantise a float model to 8 bits.",
+    "quantize": "Quantize a float model to 8 bits.",
     "inspect": "Show where every node of a model would run, and why.",
-    "compile": "Compile a quantised model into a program for the accelerator.",
+    "compile": "Compile a quantized model into a program for the accelerator.",
     "disasm": "Print a program's instructions.",
     "asm": "Assemble text into instructions or into a program.",
     "run": "Run a program on the golden model, the instruction simulator or the RTL.",
@@ -53,7 +53,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
     """
     app = typer.Typer(
         name="intloom",
-        help="From a quantised ONNX network to a Verilog accelerator, its program, and the proof that they agree.",
+        help="From a quantized ONNX network to a Verilog accelerator, its program, and the proof that they agree.",
         epilog=flow(_EPILOG),
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,

@@ -1,4 +1,4 @@
-"""`intloom compile`: from a quantised model to a program."""
+"""`intloom compile`: from a quantized model to a program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from intloom.flow.memory_page import write_memory_page
 from intloom.flow.record import hardware_name
 from intloom.hw.spec.arith import Match
 
-_HELP = """Compile a quantised model into a program for the accelerator.
+_HELP = """Compile a quantized model into a program for the accelerator.
 
 The model is kept beside the program (PROGRAM.loom.onnx), so that runs can be checked and host parts executed.
 
@@ -39,7 +39,7 @@ def register(app: typer.Typer) -> None:
 
 def _run(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="The program.")],
     preset: Preset = None,
     config: Config = None,
@@ -62,16 +62,16 @@ def _run(
         store(compiled, model, output)
     if memory_map is not None:
         write_memory_page(compiled.programs, memory_map)
-    summary = summarise(compiled)
+    summary = summarize(compiled)
     if as_json:
         terminal.json({"path": str(output), **summary})
         return
     for warning in compiled.folded.warnings:
-        terminal.say(warning, label="warning", colour="yellow")
+        terminal.say(warning, label="warning", color="yellow")
     _show(terminal, output, summary)
 
 
-def summarise(compiled: Compiled) -> dict[str, Any]:
+def summarize(compiled: Compiled) -> dict[str, Any]:
     """What a compilation gave, as plain values."""
     program = compiled.program
     macs = sum(layer.macs for layer in program.layers)

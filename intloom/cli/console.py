@@ -38,10 +38,10 @@ class Terminal:
     out: Console
     err: Console
 
-    def say(self, text: str, *, label: str = "", colour: str = "") -> None:
-        """A remark for people, on stderr, behind a coloured word if there is one; silent with -q."""
+    def say(self, text: str, *, label: str = "", color: str = "") -> None:
+        """A remark for people, on stderr, behind a colored word if there is one; silent with -q."""
         if self.verbosity >= 0:
-            start = [(f"{label} ", colour)] if label else []
+            start = [(f"{label} ", color)] if label else []
             self.err.print(Text.assemble(*start, text), highlight=False, soft_wrap=True)
 
     def result(self, text: str) -> None:

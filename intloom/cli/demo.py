@@ -12,7 +12,7 @@ from intloom.cli.run import show_record, watcher
 from intloom.common.errors import ExitCode
 from intloom.demo import DemoOptions, run_demo
 
-_HELP = """Build YOLOv8n at a small size, quantise, compile, simulate in RTL, compare every byte, write the report.
+_HELP = """Build YOLOv8n at a small size, quantize, compile, simulate in RTL, compare every byte, write the report.
 
 Example: [bold]intloom demo -o out/demo[/bold]
 """
@@ -41,7 +41,7 @@ def _run(
         terminal.json({**done.record, "report": str(done.report)})
     else:
         show_record(terminal, done.record)
-        terminal.say("", label="report:", colour="bold")
+        terminal.say("", label="report:", color="bold")
         terminal.result(str(done.report))
     if done.record["mismatches"]:
         raise typer.Exit(int(ExitCode.MISMATCH))

@@ -29,7 +29,7 @@ Examples:
 
 [bold]intloom inspect yolov8n.q.onnx --dump-after merge_tables[/bold]
 """
-_COLOURS = {
+_COLORS = {
     "array": "green",
     "vector": "green",
     "table": "green",
@@ -46,7 +46,7 @@ def register(app: typer.Typer) -> None:
 
 def _run(
     context: typer.Context,
-    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantised model.")],
+    model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
     match: Annotated[Match, typer.Option(help="Rounding to fold for.")] = Match.ORT,
     dim: Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension; repeat.")] = None,
     dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the folding after this pass.")] = None,
@@ -94,8 +94,8 @@ def _show(terminal: Terminal, folded: FoldedModel) -> None:
         if v.target == "placement" and terminal.verbosity < 1:
             hidden += 1
             continue
-        colour = _COLOURS.get(str(v.target), "")
-        target = Text(str(v.target), colour)
+        color = _COLORS.get(str(v.target), "")
+        target = Text(str(v.target), color)
         table.add_row(v.name, v.op, target, v.reason, v.remedy)
     terminal.table(table)
     counts = Counter(str(v.target) for v in folded.assignments)
@@ -104,4 +104,4 @@ def _show(terminal: Terminal, folded: FoldedModel) -> None:
     if hidden:
         terminal.say(f"{hidden} nodes that cost nothing are not shown (-v shows them)")
     for warning in folded.warnings:
-        terminal.say(warning, label="warning", colour="yellow")
+        terminal.say(warning, label="warning", color="yellow")

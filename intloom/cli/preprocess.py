@@ -13,7 +13,7 @@ from intloom.cli.options import AsJson, CacheFolder, cache_at, terminal_of
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
-_HELP = """Fold constants and batch normalisation, clean the graph, infer shapes.
+_HELP = """Fold constants and batch normalization, clean the graph, infer shapes.
 
 The result is kept in the cache under the hash of everything that it depends on; the second time is free.
 

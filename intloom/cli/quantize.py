@@ -1,4 +1,4 @@
-"""`intloom quantize`: from a float model to a quantised one."""
+"""`intloom quantize`: from a float model to a quantized one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from intloom.quantization import (
     quantize,
 )
 
-_HELP = """Quantise a float model to 8 bits.
+_HELP = """Quantize a float model to 8 bits.
 
 The detection tail (softmax over distances, boxes, scores) stays float unless --head whole is given.
 
@@ -45,11 +45,11 @@ def register(app: typer.Typer) -> None:
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="The quantised model.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="The quantized model.")],
     calibration: Annotated[
         Path | None, typer.Option(metavar="DIR|FILE", help="Pictures in a folder, or .npy/.npz; else synthetic ones.")
     ] = None,
-    form: Annotated[Form, typer.Option(help="QuantizeLinear pairs, or quantised operators.")] = Form.QDQ,
+    form: Annotated[Form, typer.Option(help="QuantizeLinear pairs, or quantized operators.")] = Form.QDQ,
     activations: Annotated[ActivationType, typer.Option(help="Type of activations.")] = ActivationType.UINT8,
     weights: Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")] = WeightScales.PER_CHANNEL,
     method: Annotated[
@@ -58,7 +58,7 @@ def _run(
     percentile: Annotated[
         float | None, typer.Option(help=f"For --calibration-method percentile; else {DEFAULT_PERCENTILE}.")
     ] = None,
-    head: Annotated[Head, typer.Option(help="Leave the detection tail float, or quantise the whole.")] = Head.FLOAT,
+    head: Annotated[Head, typer.Option(help="Leave the detection tail float, or quantize the whole.")] = Head.FLOAT,
     samples: Annotated[int, typer.Option(metavar="N", help="Calibration images at most.")] = 8,
     seed: Annotated[int, typer.Option(metavar="S", help="Chooses synthetic images.")] = 0,
     exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Leave this node float; repeat.")] = None,
@@ -103,7 +103,7 @@ def _show(terminal: Terminal, done: Quantized) -> None:
     if done.excluded:
         count = len(done.excluded)
         terminal.say(
-            f"{count} nodes of the detection tail stay float, from {done.excluded[0]} on (--head whole quantises them)"
+            f"{count} nodes of the detection tail stay float, from {done.excluded[0]} on (--head whole quantizes them)"
         )
     worst = sorted(done.noise, key=lambda n: n.snr_db)
     shown = worst if terminal.verbosity > 0 else worst[:8]
@@ -114,7 +114,7 @@ def _show(terminal: Terminal, done: Quantized) -> None:
         for n in shown:
             table.add_row(n.tensor, n.op, f"{n.snr_db:.1f}", *_shares(n), str(n.distinct))
         terminal.err.print(table)
-    terminal.say(f"{done.path}: {len(worst)} tensors quantised in {done.seconds:.1f} s")
+    terminal.say(f"{done.path}: {len(worst)} tensors quantized in {done.seconds:.1f} s")
 
 
 def _shares(noise: TensorNoise) -> tuple[str, str]:

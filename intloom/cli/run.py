@@ -250,7 +250,7 @@ def _explain(terminal: Terminal, bundle: Bundle, done: Execution) -> None:
         return
     terminal.say(f"golden model and accelerator agree; {done.attribution.text}")
     for warning in bundle.folded.warnings:
-        terminal.say(warning, label="warning", colour="yellow")
+        terminal.say(warning, label="warning", color="yellow")
 
 
 def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
@@ -274,10 +274,10 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
         against[check["against"]] += check["bytes"] - check["attributed"]
         if check["mismatches"]:
             what = f"{check['tensor']} from {check['against']}"
-            terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", colour="red")
+            terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", color="red")
     if record["attributed"]:
         why = f"{record['attributed']:,} bytes differ: {record['attribution']}"
-        terminal.say(why, label="attributed", colour="yellow")
+        terminal.say(why, label="attributed", color="yellow")
     if record["checks"] and not record["mismatches"]:
         equal = ", ".join(f"{n:,} bytes against {name}" for name, n in against.items())
-        terminal.say(equal, label="equal", colour="green")
+        terminal.say(equal, label="equal", color="green")

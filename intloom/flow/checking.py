@@ -67,7 +67,7 @@ def check_golden(program: Program, folded: FoldedModel, inputs: Mapping[str, Int
 def check_onnxruntime(
     folded: FoldedModel, model: Path, feeds: Mapping[str, Array], outputs: Mapping[str, Int8], match: Match
 ) -> list[Check]:
-    """The run's integers against those inside onnxruntime, which runs the whole model with its default optimisation.
+    """The run's integers against those inside onnxruntime, which runs the whole model with its default optimization.
 
     In match mode `exact` the accelerator rounds where fp32 arithmetic would not, so there is nothing to compare.
     """

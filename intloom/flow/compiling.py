@@ -1,4 +1,4 @@
-"""From a quantised model file to a program file, with the model kept beside it."""
+"""From a quantized model file to a program file, with the model kept beside it."""
 
 from __future__ import annotations
 
@@ -65,14 +65,14 @@ def compile_model(
     keep_intermediates: bool = False,
     progress: Tell | None = None,
 ) -> Compiled:
-    """Folds and schedules the quantised model in `source` for the hardware `params`."""
+    """Folds and schedules the quantized model in `source` for the hardware `params`."""
     started = time.perf_counter()
     tell = progress or (lambda _stage, _done, _all: None)
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
     folded = fold_model(model, match=params.match)
     if not folded.regions and not is_quantized(v.op for v in folded.assignments):
-        raise UnsupportedError(f"{source} is not quantised: first run intloom quantize {source} -o QUANTISED.onnx")
+        raise UnsupportedError(f"{source} is not quantized: first run intloom quantize {source} -o QUANTIZED.onnx")
     tell("fold", 1, 1)
     _ = folded.graph  # refuses a model of which nothing can be accelerated
     programs = []

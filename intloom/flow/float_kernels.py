@@ -30,7 +30,7 @@ from intloom.flow.subgraphs import subgraphs_with_extra_outputs
 from intloom.hw.spec.arith import Match
 from intloom.images import seeded_input
 from intloom.models import load_onnx
-from intloom.preprocess import optimised
+from intloom.preprocess import optimized
 from intloom.sim.golden import run_graph
 from intloom.sim.golden.registry import Context, operation
 from intloom.sim.golden.straying import strayed
@@ -43,7 +43,7 @@ _MOST_RUNS = 20
 _FIRST_SEED = 1 << 20
 """Far from the seeds that people choose, so that a further input is another one."""
 _FLOAT_OPERATORS = {"Conv", "ConvTranspose", "Gemm", "MatMul", "FusedConv", "FusedGemm", "FusedMatMul"} | {
-    # They sum up dequantised values, so that ties fall by the order of the values.
+    # They sum up dequantized values, so that ties fall by the order of the values.
     "AveragePool", "QLinearAveragePool", "ReduceMean",
 }  # fmt: skip
 
@@ -197,9 +197,9 @@ class LayerComparator:
 
 
 def float_nodes(proto: onnx.ModelProto) -> set[str]:
-    """Names of the nodes that onnxruntime, after its default optimisation, still computes in float."""
+    """Names of the nodes that onnxruntime, after its default optimization, still computes in float."""
     # Integer kernels are chosen at this level; the next one only changes layouts, and names with them.
-    graph = optimised(proto, "ORT_ENABLE_EXTENDED").graph
+    graph = optimized(proto, "ORT_ENABLE_EXTENDED").graph
     return {n.name for n in graph.node if n.op_type in _FLOAT_OPERATORS}
 
 

@@ -32,13 +32,13 @@ def _onnxruntime(refusal: type[IntloomError], what: str) -> Iterator[None]:
 
 
 def open_session(model: bytes) -> ort.InferenceSession:
-    """An onnxruntime session on the CPU with its default optimisation, silent."""
+    """An onnxruntime session on the CPU with its default optimization, silent."""
     with _onnxruntime(ModelError, "cannot load the model"):
         return reference.open_session(model)
 
 
 def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
-    """Some values of a model by onnxruntime with its default optimisation."""
+    """Some values of a model by onnxruntime with its default optimization."""
     return run_session(open_session(with_outputs(model, names).SerializeToString()), names, feeds)
 
 

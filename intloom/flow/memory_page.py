@@ -15,7 +15,7 @@ from intloom.files import write_text
 _WIDTH, _HEIGHT = 1200, 320
 _TITLES = {Memory.SCRATCH: "Scratchpad", Memory.WEIGHT: "Weight memory", Memory.DRAM: "DRAM"}
 _GOLDEN_ANGLE = 137.508
-"""Degrees of hue from one layer to the next: neighbours look different, and no two layers nearby look alike."""
+"""Degrees of hue from one layer to the next: neighbors look different, and no two layers nearby look alike."""
 _STYLE = """
 :root { color-scheme: light dark; --ground: #fff; --ink: #1c2024; --quiet: #667; --frame: #b8bec6; --light: 62%; }
 @media (prefers-color-scheme: dark) {
@@ -48,7 +48,7 @@ def memory_page(programs: Sequence[Program]) -> str:
         region = f"Region {number} of {len(programs)}: " if len(programs) > 1 else ""
         parts.append(
             f"<p>{region}{len(program.instructions):,} instructions. A block is what one instruction wrote, from there "
-            "to its last reader; colours tell layers apart, grey stays throughout. Point at a block for its layer.</p>"
+            "to its last reader; colors tell layers apart, gray stays throughout. Point at a block for its layer.</p>"
         )
         extents = memory_map(program)
         parts += [_panel(program, memory, [e for e in extents if e.memory is memory]) for memory in _TITLES]

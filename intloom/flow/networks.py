@@ -1,4 +1,4 @@
-"""Networks of the zoo as integer graphs, quantised once and kept in the cache."""
+"""Networks of the zoo as integer graphs, quantized once and kept in the cache."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
 
 @lru_cache(maxsize=1)
 def _makers_hash() -> str:
-    """Hash of the code that builds and quantises networks: what it makes changes with it."""
+    """Hash of the code that builds and quantizes networks: what it makes changes with it."""
     digest = hashlib.sha256()
     package = Path(intloom.__file__).parent
     for source in sorted([*package.glob("zoo/*.py"), *package.glob("quantization/*.py"), package / "images.py"]):
@@ -61,7 +61,7 @@ def _makers_hash() -> str:
 
 
 def quantized_network(name: str, imgsz: int, cache: Cache | None = None) -> Path:
-    """The quantised form of a zoo network, in the cache."""
+    """The quantized form of a zoo network, in the cache."""
     cache = cache or Cache()
     options = {"imgsz": str(imgsz), "samples": str(_SAMPLES)}
     recipe = Recipe(source=f"zoo:{name}:{_makers_hash()}", step=_STEP, options=options, versions=tool_versions())

@@ -87,7 +87,7 @@ class Execution:
     """The program; of a model of several regions all together."""
     result: RunResult
     outputs: Mapping[str, Array]
-    """The model's outputs; without the model at hand the accelerator's own, dequantised."""
+    """The model's outputs; without the model at hand the accelerator's own, dequantized."""
     checks: tuple[Check, ...]
     inputs: Mapping[str, Int8]
     """What the accelerator was given."""

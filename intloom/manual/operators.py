@@ -15,7 +15,7 @@ _HEAD = f"""# Supported operators
 *This page is written by `python -m intloom.manual` from the compiler's own tables.*
 
 Opsets {OLDEST_OPSET} to {NEWEST_OPSET} are read. An operator runs on the accelerator when its inputs and outputs are
-quantised to 8 bits per tensor; `intloom inspect MODEL.onnx` says of every node of a model where it would run, why, and
+quantized to 8 bits per tensor; `intloom inspect MODEL.onnx` says of every node of a model where it would run, why, and
 what to change.
 
 ## Targets
@@ -42,7 +42,7 @@ _LOWERED = """
 _ELEMENTWISE = """
 ## Elementwise operators
 
-A chain of these between one quantised tensor and the next is a function of one byte. It is evaluated on all 256 inputs
+A chain of these between one quantized tensor and the next is a function of one byte. It is evaluated on all 256 inputs
 by onnxruntime when the model is compiled, and becomes one table, exact by construction. `Add`, `Sub` and `Mul` of two
 tensors become the vector unit's own sum and product, proved on all 65,536 pairs of bytes. With a constant for each
 channel (and in `BatchNormalization`) each channel is a function of one byte; where that is a straight line, a depthwise

@@ -54,7 +54,7 @@ def qlinear_matmul(e: Evaluation) -> tuple[Constant, ...]:
 
 @evaluates("ConvInteger")
 def conv_integer(e: Evaluation) -> tuple[Constant, ...]:
-    """The golden convolution's sums, before requantisation."""
+    """The golden convolution's sums, before requantization."""
     x, w = e.operand(0).array.astype(np.int32), e.operand(1).array.astype(np.int32)
     zero = int(e.operand(2).array.reshape(())) if e.given(2) else 0
     if e.given(3):

@@ -1,4 +1,4 @@
-"""Post-training quantisation of float models, on onnxruntime's quantiser."""
+"""Post-training quantization of float models, on onnxruntime's quantizer."""
 
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,

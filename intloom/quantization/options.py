@@ -1,4 +1,4 @@
-"""What a user chooses about quantisation."""
+"""What a user chooses about quantization."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from intloom.common.errors import UsageError
 
 
 class Form(StrEnum):
-    """How quantised operators are written into the model."""
+    """How quantized operators are written into the model."""
 
     QDQ = "qdq"
     QOPERATOR = "qoperator"

@@ -43,7 +43,7 @@ def image_input(model: onnx.ModelProto) -> InputSpec:
         shown = [d.dim_param or d.dim_value for d in inputs[0].type.tensor_type.shape.dim]
         raise UsageError(f"input {inputs[0].name!r} must have a fixed shape, not {shown}: export it with fixed sizes")
     if inputs[0].type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
-        raise UsageError(f"input {inputs[0].name!r} must be float32: quantise the float model")
+        raise UsageError(f"input {inputs[0].name!r} must be float32: quantize the float model")
     return InputSpec(inputs[0].name, tuple(dims))
 
 

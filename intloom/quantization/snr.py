@@ -1,4 +1,4 @@
-"""What quantisation costs, tensor by tensor: signal against noise on one sample, float model against quantised one."""
+"""What quantization costs, tensor by tensor: signal against noise on one sample, float model against quantized one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from intloom.quantization.samples import FloatArray
 
 @dataclass(frozen=True)
 class TensorNoise:
-    """One quantised tensor against its float original."""
+    """One quantized tensor against its float original."""
 
     tensor: str
     op: str
@@ -33,7 +33,7 @@ class TensorNoise:
 
 @dataclass(frozen=True)
 class _Codes:
-    """A quantised tensor in the model: the name of its integers, its scale and its zero point."""
+    """A quantized tensor in the model: the name of its integers, its scale and its zero point."""
 
     name: str
     scale: float
@@ -49,7 +49,7 @@ class _Codes:
 def measure_noise(
     reference: onnx.ModelProto, quantized: onnx.ModelProto, sample: FloatArray
 ) -> tuple[TensorNoise, ...]:
-    """The noise of every activation that the quantised model holds as integers, in the order of computation."""
+    """The noise of every activation that the quantized model holds as integers, in the order of computation."""
     codes = _find_codes(reference, quantized)
     makers = {output: node.op_type for node in reference.graph.node for output in node.output}
     floats = _run(reference, list(codes), sample)
@@ -73,7 +73,7 @@ def _compare(tensor: str, op: str, code: _Codes, real: NDArray[np.float32], whol
 
 
 def _find_codes(reference: onnx.ModelProto, quantized: onnx.ModelProto) -> dict[str, _Codes]:
-    """Float tensor name to its integers, by the names that onnxruntime's quantiser gives."""
+    """Float tensor name to its integers, by the names that onnxruntime's quantizer gives."""
     constants = {i.name: i for i in quantized.graph.initializer}
     made = [o for node in quantized.graph.node for o in node.output]
     result: dict[str, _Codes] = {}

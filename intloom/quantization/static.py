@@ -1,4 +1,4 @@
-"""The whole way from a float model file to a quantised one: prepare, calibrate, quantise, measure."""
+"""The whole way from a float model file to a quantized one: prepare, calibrate, quantize, measure."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ Progress = Callable[[str, int, int], None]
 
 @dataclass(frozen=True)
 class Quantized:
-    """A finished quantisation."""
+    """A finished quantization."""
 
     path: Path
     options: QuantizeOptions
@@ -60,7 +60,7 @@ def quantize(
     cache: Cache | None = None,
     progress: Progress | None = None,
 ) -> Quantized:
-    """Quantises the float model in `source` into `target`.
+    """Quantizes the float model in `source` into `target`.
 
     Parameters
     ----------
@@ -82,13 +82,13 @@ def quantize(
     ModelError
         onnxruntime refuses the model.
     UnsupportedError
-        The model is quantised already.
+        The model is quantized already.
     """
     started = time.perf_counter()
     source, target = Path(source), Path(target)
     check_output(target, source)
     if is_quantized(operators(load_onnx(source, external_data=False))):
-        raise UnsupportedError(f"{source} is quantised already: give its float original, or compile it as it is")
+        raise UnsupportedError(f"{source} is quantized already: give its float original, or compile it as it is")
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     if calibration is None:
@@ -160,7 +160,7 @@ def _run_quantizer(
         Calibration.ENTROPY: CalibrationMethod.Entropy,
         Calibration.PERCENTILE: CalibrationMethod.Percentile,
     }
-    # The quantiser checks for its own abstract class.
+    # The quantizer checks for its own abstract class.
     reader_class = type("Reader", (_Reader, CalibrationDataReader), {})
     extra = {"ForceQuantizeNoInputCheck": True}
     if options.calibration is Calibration.PERCENTILE:
@@ -183,14 +183,14 @@ def _run_quantizer(
     except (OSError, UsageError):
         raise
     except Exception as error:
-        # onnxruntime's quantiser raises anything, down to AssertionError.
+        # onnxruntime's quantizer raises anything, down to AssertionError.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
-        raise ModelError(f"onnxruntime cannot quantise the model: {reason}") from error
+        raise ModelError(f"onnxruntime cannot quantize the model: {reason}") from error
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences the quantiser's log and its prints: what matters is in the result."""
+    """Silences the quantizer's log and its prints: what matters is in the result."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     root.setLevel(logging.ERROR)

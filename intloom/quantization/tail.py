@@ -24,17 +24,17 @@ def float_tail(graph: onnx.GraphProto) -> list[str]:
     constants = {i.name: i for i in graph.initializer}
     producers = {output: i for i, node in enumerate(graph.node) for output in node.output}
     late = _after_last_weights(graph, constants, producers)
-    neighbours: dict[int, set[int]] = defaultdict(set)
+    neighbors: dict[int, set[int]] = defaultdict(set)
     for i in late:
         for name in graph.node[i].input:
             source = producers.get(name)
             if source in late and source is not None:
-                neighbours[i].add(source)
-                neighbours[source].add(i)
+                neighbors[i].add(source)
+                neighbors[source].add(i)
     tail = {i for i in late if graph.node[i].op_type == "Softmax"}
     frontier = list(tail)
     while frontier:
-        fresh = neighbours[frontier.pop()] - tail
+        fresh = neighbors[frontier.pop()] - tail
         tail |= fresh
         frontier += fresh
     return [graph.node[i].name for i in sorted(tail)]

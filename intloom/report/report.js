@@ -5,12 +5,12 @@ const number = (n) => Math.round(n).toLocaleString("en-US");
 const short = (n) => n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e6).toFixed(2) + " M" : n >= 1e4 ? (n / 1e3).toFixed(1) + " k" : number(n);
 const percent = (x) => (100 * x).toFixed(1) + " %";
 const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
-const colour = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
+const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
 const spoken = { work: "at work", partial: "array partly filled", no_instruction: "nothing to do", wait: "waits for another unit", memory: "waits for memory", weights: "waits for weights", drain: "waits for draining", other: "starting and ending" };
 const peak = run.params.rows * run.params.cols;
 let chosen = -1;
 
-// A unit's cycles as coloured parts: work, each stall cause, the rest.
+// A unit's cycles as colored parts: work, each stall cause, the rest.
 function parts(busy, stalls, total) {
   const list = [["work", busy], ...Object.entries(stalls).map(([k, v]) => [k.toLowerCase(), v])];
   const rest = total - list.reduce((sum, [, v]) => sum + v, 0);
@@ -111,7 +111,7 @@ const columns = [
   ["parity", (l) => ["unseen", "inside", "equal", "differs"].indexOf(verdict(l)[0]), (l) => ({
     equal: '<span class="goodtext">✓ equal</span>', differs: `<span class="badtext">✗ ${number(l.mismatches)} differ</span>`,
     inside: `<span class="goodtext" title="${escape(verdict(l)[1])}">✓ fused</span>`, unseen: '<span class="dim">–</span>' })[verdict(l)[0]], false],
-  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into a neighbour, or a matter of placement">free</span>', true],
+  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into a neighbor, or a matter of placement">free</span>', true],
 ];
 let order = 0, up = true;
 function drawTable() {
@@ -133,7 +133,7 @@ function choose(index, scroll) {
   const lines = run.timeline.map((t, i) => [t, i]).filter(([t]) => t[1] === index);
   $("listing").innerHTML = lines.map(([t, i]) => `<span class="i">${String(i).padStart(6)} tile ${String(t[2]).padStart(3)}${t[3] === null ? "" : ` @${String(t[3]).padStart(9)}`}</span>  <span class="${run.unit_names[t[0]] || ""}">${escape(t[5])}</span>`).join("\n");
   const count = lines.length;
-  $("listing-count").textContent = count ? `${number(count)} ${count === 1 ? "line" : "lines"}` : "none: fused into a neighbour, or only a matter of placement";
+  $("listing-count").textContent = count ? `${number(count)} ${count === 1 ? "line" : "lines"}` : "none: fused into a neighbor, or only a matter of placement";
   if (scroll) document.querySelector(`#layers tr[data-layer="${index}"]`)?.scrollIntoView({ block: "nearest" });
   drawTimeline();
 }
@@ -147,30 +147,30 @@ function drawTimeline() {
   const pen = canvas.getContext("2d");
   pen.scale(ratio, ratio);
   pen.font = "11px system-ui, sans-serif";
-  const scale = (width - left) / (view[1] - view[0]), lane = 38, names = run.unit_names.slice(0, 4), accent = colour("accent");
+  const scale = (width - left) / (view[1] - view[0]), lane = 38, names = run.unit_names.slice(0, 4), accent = color("accent");
   names.forEach((name, u) => {
-    pen.fillStyle = colour("track"); pen.fillRect(left, 6 + u * (lane + 4), width - left, lane);
-    pen.fillStyle = colour("ink"); pen.fillText(name, 4, 6 + u * (lane + 4) + lane / 2 + 4);
+    pen.fillStyle = color("track"); pen.fillRect(left, 6 + u * (lane + 4), width - left, lane);
+    pen.fillStyle = color("ink"); pen.fillText(name, 4, 6 + u * (lane + 4) + lane / 2 + 4);
   });
-  // Neighbouring instructions closer than a pixel are drawn as one, or a long run would take seconds.
+  // Neighboring instructions closer than a pixel are drawn as one, or a long run would take seconds.
   const edge = names.map(() => -1);
   for (const [unit, layer, , start, done] of run.timeline) {
     if (start === null || unit > 3 || done < view[0] || start > view[1]) continue;
     const x = Math.max(left, left + (start - view[0]) * scale), end = Math.min(width, left + (done - view[0]) * scale);
     if (end <= edge[unit] && layer !== chosen) continue;
     edge[unit] = Math.max(edge[unit], end);
-    pen.fillStyle = layer === chosen ? accent : colour2[unit];
+    pen.fillStyle = layer === chosen ? accent : color2[unit];
     pen.globalAlpha = layer % 2 ? 0.72 : 1;
     pen.fillRect(x, 6 + unit * (lane + 4), Math.max(0.6, end - x - (end - x > 4 ? 1 : 0)), lane);
   }
-  pen.globalAlpha = 1; pen.fillStyle = colour("dim");
+  pen.globalAlpha = 1; pen.fillStyle = color("dim");
   for (const f of ticks(width)) {
     pen.textAlign = f === 0 ? "left" : f === 1 ? "right" : "center";
     pen.fillText(number(view[0] + (view[1] - view[0]) * f), left + (width - left) * f, height - 6);
   }
   pen.textAlign = "left";
 }
-let colour2 = [];
+let color2 = [];
 function zoom(factor, at) {
   const span = Math.min(run.cycles, Math.max(50, (view[1] - view[0]) * factor));
   const start = Math.max(0, Math.min(run.cycles - span, at - (at - view[0]) * span / (view[1] - view[0])));
@@ -202,7 +202,7 @@ function wireTimeline() {
 }
 
 function paint() {
-  colour2 = run.unit_names.map((n) => colour(n));
+  color2 = run.unit_names.map((n) => color(n));
   drawUnits(); drawParity(); drawTable(); resize();
 }
 function resize() {

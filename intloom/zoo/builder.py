@@ -77,7 +77,7 @@ class Builder:
         return Value(output, channels)
 
     def constant(self, name: str, array: NDArray[Any]) -> str:
-        """An initialiser; gives its name back."""
+        """An initializer; gives its name back."""
         self.weights[name] = array
         return name
 
@@ -134,8 +134,8 @@ class Builder:
 
     def finish(self) -> onnx.ModelProto:
         """The model as it stands, with shapes inferred and checked."""
-        initialisers = [numpy_helper.from_array(a, n) for n, a in self.weights.items()]
-        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, initialisers)
+        initializers = [numpy_helper.from_array(a, n) for n, a in self.weights.items()]
+        graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, initializers)
         model = helper.make_model(
             graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=IR_VERSION, producer_name="intloom"
         )

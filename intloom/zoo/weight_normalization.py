@@ -1,7 +1,7 @@
-"""Scales random weights so that every layer's output is alive, as training with batch normalisation would leave it.
+"""Scales random weights so that every layer's output is alive, as training with batch normalization would leave it.
 
-The graph is run once on synthetic images with a normalisation behind every layer; the statistics measured there
-are then folded into weights and bias, as a trained batch normalisation is folded for export.
+The graph is run once on synthetic images with a normalization behind every layer; the statistics measured there
+are then folded into weights and bias, as a trained batch normalization is folded for export.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _measure(builder: Builder) -> list[tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
-    """The network on a batch, each layer's output normalised to its target; outputs are all means and variances."""
+    """The network on a batch, each layer's output normalized to its target; outputs are all means and variances."""
     by_output = {layer.output: i for i, layer in enumerate(builder.layers)}
     weights = dict(builder.weights)
     nodes: list[onnx.NodeProto] = []
@@ -73,7 +73,7 @@ def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
         if index is not None:
             copy.output[0] = f"raw_{index}"
             layer = builder.layers[index]
-            nodes += _normalisation(replace(layer, output=node.output[0]), index, builder.seed, weights)
+            nodes += _normalization(replace(layer, output=node.output[0]), index, builder.seed, weights)
     _trim(nodes, builder)
     names = [f"{kind}_{i}" for i in range(len(builder.layers)) for kind in ("mean", "variance")]
     graph = helper.make_graph(
@@ -87,7 +87,7 @@ def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
     return helper.make_model(graph, opset_imports=opsets, ir_version=IR_VERSION), names
 
 
-def _normalisation(layer: Layer, i: int, seed: int, weights: dict[str, NDArray[np.float32]]) -> list[onnx.NodeProto]:
+def _normalization(layer: Layer, i: int, seed: int, weights: dict[str, NDArray[np.float32]]) -> list[onnx.NodeProto]:
     """Nodes from `raw_i` to the layer's own output by way of `mean_i` and `variance_i`."""
     channels = weights[layer.weight].shape[layer.channel_axis]
     shape = [1, channels, 1, 1] if layer.per_channel else [1, channels]

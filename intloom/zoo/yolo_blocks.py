@@ -56,7 +56,7 @@ def sppf(b: Builder, path: str, x: Value, channels: int) -> Value:
 
 
 def upsample(b: Builder, path: str, x: Value) -> Value:
-    """Nearest-neighbour enlargement by two."""
+    """Nearest-neighbor enlargement by two."""
     scales = b.constant(f"{path}/scales", np.array([1, 1, 2, 2], np.float32))
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return b.op(f"{path}/Resize", "Resize", [x, "", scales], x.channels, **modes)

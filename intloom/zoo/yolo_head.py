@@ -113,19 +113,19 @@ def _expectation(b: Builder, head: Head, box: Value) -> Value:
 
 
 def _anchors(head: Head) -> tuple[np.ndarray, np.ndarray]:
-    """Centres of all cells in units of their own stride, [1, 2, anchors], and the strides, [1, anchors]."""
-    centres, strides = [], []
+    """Centers of all cells in units of their own stride, [1, 2, anchors], and the strides, [1, anchors]."""
+    centers, strides = [], []
     for stride in head.strides:
         side = head.imgsz // stride
         y, x = np.mgrid[0:side, 0:side] + 0.5
-        centres.append(np.stack([x.ravel(), y.ravel()]))
+        centers.append(np.stack([x.ravel(), y.ravel()]))
         strides.append(np.full((1, side * side), stride))
-    points = np.concatenate(centres, axis=1)[None].astype(np.float32)
+    points = np.concatenate(centers, axis=1)[None].astype(np.float32)
     return points, np.concatenate(strides, axis=1).astype(np.float32)
 
 
 def _decode(b: Builder, head: Head, sides: Value, concat_number: int) -> Value:
-    """Distances to the four sides become centre, width and height in pixels."""
+    """Distances to the four sides become center, width and height in pixels."""
     points, strides = _anchors(head)
     at = b.constant(f"{head.path}/anchors", points)
     step = b.constant(f"{head.path}/strides", strides)
@@ -138,8 +138,8 @@ def _decode(b: Builder, head: Head, sides: Value, concat_number: int) -> Value:
     total = b.op(f"{head.path}/Add_2", "Add", [first, last], 2)
     size = b.op(f"{head.path}/Sub_1", "Sub", [last, first], 2)
     two = b.constant(f"{head.path}/two", np.array(2.0, np.float32))
-    centre = b.op(f"{head.path}/Div_1", "Div", [total, two], 2)
-    box = concat(b, f"{head.path}/Concat{_suffix(concat_number)}", [centre, size])
+    center = b.op(f"{head.path}/Div_1", "Div", [total, two], 2)
+    box = concat(b, f"{head.path}/Concat{_suffix(concat_number)}", [center, size])
     return b.op(f"{head.path}/Mul_2", "Mul", [box, step], 4)
 
 

@@ -29,7 +29,7 @@ def float_models(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def quantized_models(float_models, tmp_path_factory):
-    """Quantised models as files, made on first use."""
+    """Quantized models as files, made on first use."""
     from intloom.cache import Cache
     from intloom.quantization import QuantizeOptions, quantize
 

@@ -43,11 +43,11 @@ def test_excluded_nodes_still_fail(name: str) -> None:
         check(name)
 
 
-def test_every_quantised_operator_is_run() -> None:
+def test_every_quantized_operator_is_run() -> None:
     words = ("quantizelinear", "qlinear", "convinteger", "matmulinteger")
-    quantised = [n for n in CASES if any(w in n for w in words)]
-    assert len(quantised) >= 42
-    assert not set(quantised) & set(EXCLUDED)
+    quantized = [n for n in CASES if any(w in n for w in words)]
+    assert len(quantized) >= 42
+    assert not set(quantized) & set(EXCLUDED)
 
 
 def test_run_node_and_devices() -> None:

@@ -30,7 +30,7 @@ def with_batch_norm(path, seed=0):
 
 
 @pytest.mark.parametrize("optimizer", [Optimizer.ONNXSLIM, Optimizer.ONNXRUNTIME])
-def test_batch_normalisation_is_folded_and_results_stay(tmp_path, optimizer):
+def test_batch_normalization_is_folded_and_results_stay(tmp_path, optimizer):
     source = with_batch_norm(tmp_path / "bn.onnx")
     done = preprocess(source, optimizer, Cache(tmp_path / "cache"))
     assert [n.op_type for n in onnx.load(done.path).graph.node] == ["Conv"]

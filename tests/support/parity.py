@@ -36,10 +36,10 @@ class Parity:
 
 
 def run_onnxruntime(
-    model: bytes, feeds: dict[str, Array], names: list[str], *, optimised: bool = True
+    model: bytes, feeds: dict[str, Array], names: list[str], *, optimized: bool = True
 ) -> dict[str, Array]:
     """Some values of a model, by onnxruntime with its default optimisations or with none."""
-    session = open_session(model, optimised=optimised, threads=1)
+    session = open_session(model, optimized=optimized, threads=1)
     wanted = {i.name for i in session.get_inputs()}
     return dict(zip(names, session.run(names, {k: v for k, v in feeds.items() if k in wanted}), strict=True))
 
@@ -89,7 +89,7 @@ def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Pari
     shown = with_outputs(model, names)
     judged, feeds = folded(model, match, names), random_feeds(model, seed)
     ours = run_graph(judged.graph, graph_inputs(judged, feeds, match), match=match, keep=True)
-    theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimised=match is Match.ORT)
+    theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimized=match is Match.ORT)
     different, largest = {}, 0
     for name in names:
         offset = 128 if theirs[name].dtype == np.uint8 else 0

@@ -28,7 +28,7 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Arra
         The runtime does not take the part.
     """
     try:
-        session = open_session(to_bytes(part), optimised=match is Match.ORT, threads=1)
+        session = open_session(to_bytes(part), optimized=match is Match.ORT, threads=1)
         return [np.asarray(a) for a in session.run(None, dict(feeds))]
     except Exception as error:  # noqa: BLE001  # the runtime's exceptions share no other base class
         text = " ".join(str(error).split())

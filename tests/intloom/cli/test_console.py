@@ -8,7 +8,7 @@ ODD = "a[red]b[/red] x[/bold] :smile: [link=x]"
 def test_names_are_printed_as_they_are(capsys):
     terminal = open_terminal(0)
     terminal.say(ODD)
-    terminal.say(ODD, label="warning", colour="yellow")
+    terminal.say(ODD, label="warning", color="yellow")
     terminal.result(ODD)
     table = new_table("name")
     table.add_row(ODD)
@@ -18,10 +18,10 @@ def test_names_are_printed_as_they_are(capsys):
     assert [line.strip() for line in said.out.splitlines()] == [ODD, "name", ODD]
 
 
-def test_labels_are_coloured_and_the_rest_is_not(capsys, monkeypatch):
+def test_labels_are_colored_and_the_rest_is_not(capsys, monkeypatch):
     monkeypatch.setenv("FORCE_COLOR", "1")
     monkeypatch.setenv("TERM", "xterm")
-    open_terminal(0).say("text", label="warning", colour="yellow")
+    open_terminal(0).say("text", label="warning", color="yellow")
     assert capsys.readouterr().err == "\x1b[33mwarning \x1b[0mtext\n"
 
 

@@ -30,7 +30,7 @@ WRONG = [
     (["quantize", "{float}", "-o", "o.onnx", "--calibration", "{dir}"], ExitCode.BAD_FILE, "pictures"),
     (["quantize", "{float}", "-o", "o.onnx", "--samples", "0"], ExitCode.USAGE, "samples"),
     (["quantize", "{float}", "-o", "o.onnx", "--exclude", "nope"], ExitCode.USAGE, "nope"),
-    (["quantize", Q, "-o", "o.onnx"], ExitCode.UNSUPPORTED, "quantised already"),
+    (["quantize", Q, "-o", "o.onnx"], ExitCode.UNSUPPORTED, "quantized already"),
     (["bench", "--within", "-3"], ExitCode.USAGE, "--within"),
     (["bench", "--within", "nan"], ExitCode.USAGE, "--within"),
     (["bench", "-o", "{dir}"], ExitCode.USAGE, "folder"),
@@ -39,7 +39,7 @@ WRONG = [
     (["quantize", "{truncated}", "-o", "o.onnx"], ExitCode.BAD_FILE, "truncated"),
     (["inspect", "{text}"], ExitCode.BAD_FILE, "ONNX"),
     (["inspect", Q, "--dim", "height"], ExitCode.USAGE, "NAME=N"),
-    (["compile", "{float}", "-o", "o.loom"], ExitCode.UNSUPPORTED, "quantised"),
+    (["compile", "{float}", "-o", "o.loom"], ExitCode.UNSUPPORTED, "quantized"),
     (["compile", Q, "-o", "o.loom", "--preset", "huge"], ExitCode.BAD_PARAMETERS, "huge"),
     (["compile", Q, "-o", "o.loom", "--preset", "base", "--config", "{toml}"], ExitCode.USAGE, "not both"),
     (["compile", Q, "-o", "o.loom", "--config", "{toml}"], ExitCode.BAD_PARAMETERS, "strip"),
@@ -165,12 +165,12 @@ def test_a_reader_that_goes_away_is_no_error(things):
 
 
 def test_errors_of_our_own_are_told_apart(monkeypatch, capsys):
-    monkeypatch.setattr("intloom.zoo.catalogue.Builder", None)
+    monkeypatch.setattr("intloom.zoo.catalog.Builder", None)
     assert main(["zoo", "build", "tiny"]) == ExitCode.INTERNAL
     assert "internal error" in capsys.readouterr().err
 
 
-def test_an_unquantised_model_is_refused_by_name(tmp_path, float_models, capsys):
+def test_an_unquantized_model_is_refused_by_name(tmp_path, float_models, capsys):
     model = onnx.load(float_models("tiny"))
     model.graph.node[0].op_type = "Frobnicate"
     onnx.save(model, tmp_path / "odd.onnx")

@@ -1,4 +1,4 @@
-"""The border between host and accelerator: quantising and dequantising exactly as the model's own operators do."""
+"""The border between host and accelerator: quantizing and dequantizing exactly as the model's own operators do."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def make_quant(scale, zero_point, unsigned, size):
 
 @settings(max_examples=40)
 @given(SCALES, st.integers(0, 255), st.booleans(), st.lists(st.floats(-500, 500, width=32), min_size=1, max_size=40))
-def test_quantising_equals_the_reference_ties_included(scale, zero_point, unsigned, values):
+def test_quantizing_equals_the_reference_ties_included(scale, zero_point, unsigned, values):
     ties = (np.arange(-20, 20, dtype=np.float32) + np.float32(0.5)) * np.float32(scale)
     array = np.concatenate([np.array(values, np.float32), ties])[None]
     quant = make_quant(scale, zero_point, unsigned, array.size)
@@ -49,7 +49,7 @@ def test_quantising_equals_the_reference_ties_included(scale, zero_point, unsign
 
 @settings(max_examples=40)
 @given(SCALES, st.integers(0, 255), st.booleans())
-def test_dequantising_equals_the_reference_on_all_bytes(scale, zero_point, unsigned):
+def test_dequantizing_equals_the_reference_on_all_bytes(scale, zero_point, unsigned):
     every = np.arange(-128, 128).astype(np.int8).reshape(1, 256, 1, 1)
     quant = make_quant(scale, zero_point, unsigned, 256)
     expected = reference("DequantizeLinear", stored_array(every, quant), quant)

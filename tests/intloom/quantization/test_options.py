@@ -1,4 +1,4 @@
-"""Choices of a quantisation: words do as well as members, and a wrong one is refused."""
+"""Choices of a quantization: words do as well as members, and a wrong one is refused."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Quantised models: what is quantised, what stays float, and how well it goes."""
+"""Quantized models: what is quantized, what stays float, and how well it goes."""
 
 import json
 
@@ -44,7 +44,7 @@ def test_detection_tail_stays_float_and_is_named(float_models, tmp_path):
     assert not softmax.input[0].endswith("DequantizeLinear_Output")
 
 
-def test_head_whole_quantises_it(float_models, tmp_path):
+def test_head_whole_quantizes_it(float_models, tmp_path):
     done, model = quantized(float_models, tmp_path, head=Head.WHOLE)
     assert done.excluded == ()
     softmax = next(n for n in model.graph.node if n.op_type == "Softmax")
@@ -56,8 +56,8 @@ def test_silu_has_a_pair_behind_sigmoid_and_product(float_models, tmp_path):
     kinds = [n.op_type for n in model.graph.node if n.op_type not in ("DequantizeLinear", "QuantizeLinear")]
     assert sorted(kinds) == ["Conv", "Mul", "Sigmoid"]
     makers = {o: n.op_type for n in model.graph.node for o in n.output}
-    quantised = [makers.get(n.input[0], "input") for n in model.graph.node if n.op_type == "QuantizeLinear"]
-    assert sorted(quantised) == ["Conv", "Mul", "Sigmoid", "input"]
+    sources = [makers.get(n.input[0], "input") for n in model.graph.node if n.op_type == "QuantizeLinear"]
+    assert sorted(sources) == ["Conv", "Mul", "Sigmoid", "input"]
 
 
 @pytest.mark.parametrize("method", list(Calibration))
@@ -76,7 +76,7 @@ def test_percentile_clips_and_reports_it(float_models, tmp_path):
     assert max(n.saturated for n in tight.noise) > 0.05
 
 
-def test_zoo_is_alive_after_quantisation(float_models, tmp_path):
+def test_zoo_is_alive_after_quantization(float_models, tmp_path):
     done, _ = quantized(float_models, tmp_path)
     for tensor in done.noise:
         assert tensor.saturated <= 0.05, tensor
@@ -125,7 +125,7 @@ def test_bad_calibration_is_refused_and_leaves_nothing(float_models, tmp_path, c
     assert not list(tmp_path.glob("*q.onnx*"))
 
 
-def test_unknown_node_and_unquantisable_model(float_models, tmp_path):
+def test_unknown_node_and_unquantizable_model(float_models, tmp_path):
     with pytest.raises(UsageError, match="nope"):
         quantized(float_models, tmp_path, "tiny", exclude=("nope",))
     model = onnx.load(float_models("tiny"))

@@ -1,4 +1,4 @@
-"""The report in a real browser: it draws, sorts, searches, links layers to instructions, and changes its colours."""
+"""The report in a real browser: it draws, sorts, searches, links layers to instructions, and changes its colors."""
 
 import json
 import re
@@ -31,7 +31,7 @@ seen.chosen = one("#listing-name").textContent;
 one("#theme").click();
 const first = getComputedStyle(document.body).backgroundColor;
 one("#theme").click();
-seen.colours = first !== getComputedStyle(document.body).backgroundColor;
+seen.colors = first !== getComputedStyle(document.body).backgroundColor;
 seen.wide = document.documentElement.scrollWidth <= window.innerWidth;
 location.hash = "#layer-1";
 setTimeout(() => {
@@ -73,5 +73,5 @@ def test_everything_on_the_page_works(run_folder, width):
     assert seen["found"] and all("oncat" in name for name in seen["found"])
     assert seen["listing"] == layers[0]["instructions"]
     assert (seen["chosen"], seen["linked"]) == (layers[0]["name"], layers[1]["name"])
-    assert seen["colours"]
+    assert seen["colors"]
     assert seen["wide"], "the page must not be wider than its window"

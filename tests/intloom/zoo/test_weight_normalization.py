@@ -1,4 +1,4 @@
-"""Quantised, no tensor of any zoo network is stuck, and hardly any lies at the ends of its range."""
+"""Quantized, no tensor of any zoo network is stuck, and hardly any lies at the ends of its range."""
 
 import onnx
 import pytest
