@@ -48,6 +48,7 @@ generated: $(READY)  ## rewrite the files derived from hw/spec: C header, System
 	$(BIN)/python -m intloom.hw.spec
 	$(BIN)/python -m intloom.manual
 	$(BIN)/python -m tools.arrows
+	$(BIN)/python -m tools.timing_diagrams
 
 docs: $(READY)  ## documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
