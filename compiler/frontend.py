@@ -26,7 +26,7 @@ from intloom.compiler.importer import Model, to_bytes
 from intloom.compiler.importer.check import check_model
 from intloom.compiler.importer.text import model_text
 from intloom.compiler.ir import IntGraph
-from intloom.compiler.ir.serialise import to_text
+from intloom.compiler.ir.serialize import to_text
 from intloom.compiler.ir.verify import verify
 from intloom.compiler.partition.assignment import Assignment, assign_nodes
 from intloom.compiler.partition.host import border_value, entry_source, part_before, tail_part

@@ -20,7 +20,7 @@ from intloom.common.errors import MismatchError, UsageError
 from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.onnx_export import to_onnx
-from intloom.compiler.ir.serialise import save as save_graph
+from intloom.compiler.ir.serialize import save as save_graph
 from intloom.compiler.program.program import Program as CompiledProgram
 from intloom.files import write_bytes
 from intloom.flow.bundle import Bundle, load_bundle

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from intloom.compiler.emit.constants import ConstantImage
@@ -12,12 +12,13 @@ from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layer, Place, Program, Role
 from intloom.compiler.schedule.alloc import first_fit
-from intloom.compiler.schedule.driver import Driver
 from intloom.compiler.schedule.geometry import Buffer
-from intloom.compiler.schedule.interleave import interleave
-from intloom.compiler.schedule.lower import Lowering
+from intloom.compiler.schedule.interleave import Interleaved, interleave
+from intloom.compiler.schedule.liveness import live_ranges
 from intloom.compiler.schedule.stage import Stage
-from intloom.compiler.schedule.tasks import Task, make_tasks
+from intloom.compiler.schedule.stage_builder import StageBuilder
+from intloom.compiler.schedule.task_emitter import TaskEmitter
+from intloom.compiler.schedule.tasks import make_tasks
 from intloom.compiler.schedule.tiling import Space, choose_tiling, require_weight_memory, too_large
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams
@@ -33,16 +34,16 @@ class _Plan:
     graph: IntGraph
     params: HardwareParams
     image: ConstantImage
-    lowering: Lowering
+    builder: StageBuilder
     keep: bool
 
     @property
     def stages(self) -> list[Stage]:
-        return self.lowering.stages
+        return self.builder.stages
 
     @property
     def buffers(self) -> list[Buffer]:
-        return [b for b in self.lowering.placement.buffers if b.stored]
+        return [b for b in self.builder.placement.buffers if b.stored]
 
 
 def compile_graph(
@@ -73,21 +74,21 @@ def compile_graph(
         A node that does not fit the scratchpad or the weight memory; the message names sizes that do.
     """
     image = ConstantImage(params)
-    lowering = Lowering(graph, params, image, keep_intermediates=keep_intermediates)
-    plan = _Plan(graph, params, image, lowering, keep_intermediates)
-    tasks = _cut(plan)
+    builder = StageBuilder(graph, params, image, keep_intermediates=keep_intermediates)
+    plan = _Plan(graph, params, image, builder, keep_intermediates)
+    order = _cut(plan)
     tensors_at = image.words
-    tensor_words = _place_tensors(plan, tensors_at)
+    tensor_words = _place_tensors(plan, tensors_at, order.first_writes)
     emitter = Emitter(params, tensors_at + tensor_words)
     layers = {n.name: k for k, n in enumerate(graph.nodes)}
-    driver = Driver(emitter, [layers[s.origin.name] for s in plan.stages], 0)
+    task_emitter = TaskEmitter(emitter, [layers[s.origin.name] for s in plan.stages], 0)
     emitter.begin()
-    driver.run(tasks, progress)
+    task_emitter.run(order.tasks, progress)
     emitter.end()
-    return _program(plan, emitter, driver, tensors_at + tensor_words)
+    return _program(plan, emitter, task_emitter, tensors_at + tensor_words)
 
 
-def _cut(plan: _Plan) -> list[Task]:
+def _cut(plan: _Plan) -> Interleaved:
     space = Space(plan.params.scratch_words, plan.params.weight_words)
     require_weight_memory(plan.stages, space)
     tilings = [(stage, choose_tiling(stage, space)) for stage in plan.stages]
@@ -96,28 +97,27 @@ def _cut(plan: _Plan) -> list[Task]:
     return interleave([t for s, tiling in tilings if tiling is not None for t in make_tasks(s, tiling, plan.image)])
 
 
-def _place_tensors(plan: _Plan, first: int) -> int:
-    """Give every stored buffer an address; buffers that are not pinned share memory when their lives do not meet."""
-    for stage in plan.stages:
-        written = [c.target.buffer for c in stage.copies] + ([stage.out.buffer] if stage.keep_result else [])
-        for buffer in [*written, *(v.buffer for v in stage.operands)]:
-            buffer.first_stage = min(buffer.first_stage, stage.index)
-            buffer.last_stage = max(buffer.last_stage, stage.index)
+def _place_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int]) -> int:
+    """Give every stored buffer an address; buffers share memory if none is pinned and their live ranges are disjoint.
+
+    Gives the words in all.
+    """
+    live = live_ranges(plan.stages, first_writes)
     buffers = plan.buffers
     end = len(plan.stages)
-    ranges = [(0, end + 1, b.words) if b.pinned else (b.first_stage, b.last_stage + 1, b.words) for b in buffers]
+    ranges = [(0, end + 1, b.words) if b.pinned else (*live[b], b.words) for b in buffers]
     starts, words = first_fit(ranges)
     for buffer, start in zip(buffers, starts, strict=True):
         buffer.address = first + start
     return words
 
 
-def _places(plan: _Plan, driver: Driver) -> tuple[Place, ...]:
-    shared = [] if plan.keep else [n for n in plan.graph.tensors if _is_stored(plan, driver, n)]
+def _places(plan: _Plan, task_emitter: TaskEmitter) -> tuple[Place, ...]:
+    shared = [] if plan.keep else [n for n in plan.graph.tensors if _is_stored(plan, task_emitter, n)]
     names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
     places = []
     for name in dict.fromkeys(names):
-        view, tensor = plan.lowering.placement.view(name), plan.graph.tensors[name]
+        view, tensor = plan.builder.placement.view(name), plan.graph.tensors[name]
         role = Role.INTERMEDIATE if plan.keep else Role.SHARED
         role = Role.OUTPUT if name in plan.graph.outputs else role
         role = Role.INPUT if name in plan.graph.inputs else role
@@ -133,20 +133,20 @@ def _places(plan: _Plan, driver: Driver) -> tuple[Place, ...]:
                 scale=tensor.scale,
                 zero_point=tensor.zero_point,
                 unsigned=tensor.unsigned,
-                first_instruction=driver.last_store.get(id(buffer)),
+                first_instruction=task_emitter.last_store.get(id(buffer)),
             )
         )
     return tuple(places)
 
 
-def _is_stored(plan: _Plan, driver: Driver, tensor: str) -> bool:
-    view = plan.lowering.placement.view(tensor)
+def _is_stored(plan: _Plan, task_emitter: TaskEmitter, tensor: str) -> bool:
+    view = plan.builder.placement.view(tensor)
     buffer = view.buffer
     # Of a tensor that is partly stored, the rest was never in memory.
     whole = buffer.needed.issuperset(
         range(view.first_block, (view.channel + view.channels - 1) // plan.params.rows + 1)
     )
-    return id(buffer) in driver.last_store and whole
+    return id(buffer) in task_emitter.last_store and whole
 
 
 def _dram_words(emitter: Emitter, count: int) -> list[int]:
@@ -164,7 +164,7 @@ def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer
             name=node.name,
             op=type(node).__name__,
             origin=node.origin,
-            macs=plan.lowering.macs(node),
+            macs=plan.builder.macs(node),
             predicted_cycles=cycles[k],
             dram_words=words[k],
         )
@@ -172,7 +172,7 @@ def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer
     )
 
 
-def _program(plan: _Plan, emitter: Emitter, driver: Driver, code_at: int) -> Program:
+def _program(plan: _Plan, emitter: Emitter, task_emitter: TaskEmitter, code_at: int) -> Program:
     params = plan.params
     expected = forecast(emitter.instructions, emitter.provenance, len(plan.graph.nodes), params)
     # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
@@ -187,7 +187,7 @@ def _program(plan: _Plan, emitter: Emitter, driver: Driver, code_at: int) -> Pro
         image_at=0,
         image=plan.image.to_bytes(),
         memory_words=code_at + instruction_words(len(emitter.instructions), params),
-        places=_places(plan, driver),
+        places=_places(plan, task_emitter),
         layers=_layers(plan, emitter, expected.layers),
         predicted_cycles=expected.cycles,
     )

@@ -14,7 +14,8 @@ from intloom.compiler.program.footprint import ADDRESS_SPACE, conv_weight_words
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.convolution import Geometry, InputRun, Weights, block_tiles, dense_tiles, input_runs
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
-from intloom.compiler.schedule.stage import Chunk, Stage, TileContext
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.isa import Kind, TableUse
 

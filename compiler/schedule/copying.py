@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from intloom.compiler.schedule.geometry import Rect, Tile, View
+from intloom.compiler.schedule.tile_context import TileContext
 from intloom.hw.spec.isa import Kind
-
-if TYPE_CHECKING:
-    from intloom.compiler.schedule.stage import TileContext
 
 
 @dataclass(frozen=True)

@@ -60,8 +60,6 @@ class Buffer:
     stored: bool = False
     pinned: bool = False
     address: int = -1
-    first_stage: int = 1 << 30
-    last_stage: int = -1
     needed: set[int] = field(default_factory=set)
 
     @property

@@ -1,42 +1,53 @@
-"""Lets the vector unit work beside the array: its tasks move forward to where their input is ready.
+"""Moves vector tasks forward in the task order, so that the vector unit works in parallel with the MAC array.
 
-Stages come in the order of the graph, so the tasks of a pool or sum would run while the array waits for the last of
-them. Each such task moves to `LAG` tasks behind the last one that writes what it reads; what it writes then lives from
-there on.
+Stages come in graph order, so the tasks of a pool or an addition would start after the last task of the convolution
+before it. Each such task moves to `LAG` tasks behind the last one that writes what it reads.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
+from dataclasses import dataclass
 
+from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.tasks import Region, Task
 from intloom.compiler.schedule.vector_stages import VectorStage
 
 LAG = 2
-"""Tasks from the one that writes a vector task's input to that task, so that the load need not wait for the store."""
+"""Distance in tasks from the producer of a vector task's input to that task: its load need not wait for the store."""
 
-_Writers = dict[int, list[tuple[Region, int]]]
+_Writers = dict[Buffer, list[tuple[Region, int]]]
+
+
+@dataclass(frozen=True)
+class Interleaved:
+    """A task order, and the stage during which each buffer is first written in that order."""
+
+    tasks: list[Task]
+    first_writes: dict[Buffer, int]
 
 
 def _ready(task: Task, writers: _Writers) -> int | None:
-    """Place of the last task that writes what `task` reads, or None if everything is there from the start."""
-    places = [at for r in task.reads for w, at in writers[id(r.buffer)] if w.overlaps(r)]
-    return max(places, default=None)
+    """Position of the last task that writes what `task` reads, or None if every input is in DRAM from the start."""
+    positions = [at for r in task.reads for w, at in writers[r.buffer] if w.overlaps(r)]
+    return max(positions, default=None)
 
 
-def interleave(tasks: Sequence[Task]) -> list[Task]:
-    """The tasks in an order that is as legal as the given one."""
+def interleave(tasks: Sequence[Task]) -> Interleaved:
+    """Reorder the tasks; every read still follows the writes that it depends on."""
     stage_at = [t.stage.index for t in tasks]
     writers: _Writers = defaultdict(list)
+    first_writes: dict[Buffer, int] = {}
     keys: list[tuple[int, bool, int]] = []
     for number, task in enumerate(tasks):
-        place, moved = number, False
+        position, moved = number, False
         ready = _ready(task, writers) if isinstance(task.stage, VectorStage) else None
         if ready is not None and ready + LAG < number:
-            place, moved = ready + LAG, True
+            position, moved = ready + LAG, True
         for region in task.writes:
-            writers[id(region.buffer)].append((region, place))
-            region.buffer.first_stage = min(region.buffer.first_stage, stage_at[place])
-        keys.append((place, moved, number))
-    return [tasks[number] for _, _, number in sorted(keys)]
+            writers[region.buffer].append((region, position))
+            stage = stage_at[position]
+            first_writes[region.buffer] = min(first_writes.get(region.buffer, stage), stage)
+        keys.append((position, moved, number))
+    return Interleaved([tasks[number] for _, _, number in sorted(keys)], first_writes)

@@ -40,9 +40,9 @@ def _check_conv(node: Conv, packed: bool, params: HardwareParams) -> None:
 def check_node(node: Node, params: HardwareParams, *, packed: bool) -> None:
     """Refuse a node that no instruction can express on this hardware."""
     if isinstance(node, Custom):
-        raise _refuse(node, f"{node.domain}::{node.op} has no lowering", "register one, or run it on the host")
+        raise _refuse(node, f"{node.domain}::{node.op} has no schedule", "register one, or run it on the host")
     if not isinstance(node, _KNOWN):
-        raise _refuse(node, "no lowering to instructions is known", "run it on the host")
+        raise _refuse(node, "it has no schedule to instructions", "run it on the host")
     if isinstance(node, Conv):
         _check_conv(node, packed, params)
     elif isinstance(node, MaxPool):

@@ -6,28 +6,10 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from intloom.compiler.emit.emitter import Emitter
-from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule.copying import Copy, emit_copy
-from intloom.compiler.schedule.geometry import Rect, Tile, View, clip
-from intloom.hw.spec.isa import Kind
+from intloom.compiler.schedule.geometry import Rect, View, clip
+from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.hw.spec.params import HardwareParams
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """A group of a stage's output blocks (in words), the input blocks that it reads, and its weights.
-
-    Input blocks count from the operand's first block. `weight_at` counts from the start of the constant image.
-    """
-
-    index: int
-    out_first: int
-    out_blocks: int
-    in_first: int
-    in_blocks: int
-    weight_at: int = 0
-    weight_words: int = 0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,46 +20,6 @@ class Origin:
     op: str
     origin: tuple[str, ...]
     macs: int = 0
-
-
-@dataclass
-class HeldTables:
-    """The tables that the array and the vector unit hold at this point of the stream."""
-
-    array: bytes | None = None
-    vector: bytes | None = None
-
-
-@dataclass
-class TileContext:
-    """Where a tile's pieces lie while it is worked on."""
-
-    emitter: Emitter
-    node: str
-    provenance: Provenance
-    rect: Rect
-    chunk: Chunk
-    operands: list[Tile]
-    result: Tile
-    copies: list[Tile | None]
-    temporary: int
-    weights: int
-    tables: dict[bytes, int]
-    held: HeldTables
-
-    def emit(self, kind: Kind, note: str = "", /, **fields: int) -> None:
-        """Add an instruction of this tile."""
-        p = self.provenance
-        self.emitter.emit(kind, Provenance(layer=p.layer, tile=p.tile, note=note or p.note), **fields)
-
-    def use_table(self, table: bytes | None) -> int:
-        """Bring `table` into the vector unit; gives the value of the instruction's table field."""
-        if table is None:
-            return 0
-        if self.held.vector != table:
-            self.emit(Kind.VTABLE, "table", a_base=self.tables[table])
-            self.held.vector = table
-        return 1
 
 
 @dataclass(eq=False)

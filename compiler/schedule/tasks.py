@@ -9,7 +9,8 @@ from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.geometry import Buffer, Rect, Tile
-from intloom.compiler.schedule.stage import Chunk, Stage
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.tile_context import Chunk
 from intloom.compiler.schedule.tiling import GUARD_WORDS, Tiling, operand_words, tile_rects, work_words
 from intloom.hw.spec.isa import Target
 
@@ -48,7 +49,7 @@ class Region:
 
 
 @dataclass(frozen=True)
-class Need:
+class BufferRequest:
     """Words of local memory under a key, shared by equal keys; `region` or `constant` (image word) is loaded there."""
 
     key: Hashable
@@ -67,10 +68,10 @@ class Task:
     number: int
     rect: Rect
     chunk: Chunk
-    operands: list[Need]
-    tables: dict[bytes, Need]
-    weights: Need | None
-    work: Need | None
+    operands: list[BufferRequest]
+    tables: dict[bytes, BufferRequest]
+    weights: BufferRequest | None
+    work: BufferRequest | None
     reads: list[Region] = field(default_factory=list)
     """Where each operand comes from."""
     kept: list[Region] = field(default_factory=list)
@@ -83,7 +84,7 @@ class Task:
         """Everything that is stored."""
         return [*self.kept, *self.copied]
 
-    def needs(self, memory: Memory) -> list[Need]:
+    def requests(self, memory: Memory) -> list[BufferRequest]:
         """Everything that the task needs in a memory; in the scratchpad tables come first."""
         if memory is Memory.WEIGHT:
             return [self.weights] if self.weights is not None else []
@@ -91,19 +92,19 @@ class Task:
         return [*found, self.work] if self.work is not None else found
 
 
-def load_fields(need: Need, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
+def load_fields(request: BufferRequest, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
     """Fields of the LOAD that brings `words` words of a need, from `first` on, to `address`; empty if there is none."""
-    if need.constant is not None:
-        target = Target.WEIGHT if need.memory is Memory.WEIGHT else Target.SCRATCH
-        return {"dram": image_at + need.constant + first, "local": address, "n0": words, "target": target}
-    if need.region is None:
+    if request.constant is not None:
+        target = Target.WEIGHT if request.memory is Memory.WEIGHT else Target.SCRATCH
+        return {"dram": image_at + request.constant + first, "local": address, "n0": words, "target": target}
+    if request.region is None:
         return {}
-    return need.region.move(address + need.guard, need.region.rect.area, need.region.rect.width) | {
+    return request.region.move(address + request.guard, request.region.rect.area, request.region.rect.width) | {
         "target": Target.SCRATCH
     }
 
 
-def _operand_need(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple[Need, Region]:
+def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple[BufferRequest, Region]:
     """What a task needs of an operand, and where it comes from."""
     view = stage.operands[operand]
     first, blocks = stage.operand_blocks(operand, chunk)
@@ -112,7 +113,7 @@ def _operand_need(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple
     packed = isinstance(stage, ConvStage) and stage.packed and operand == 0
     words = operand_words(stage, operand, rect, chunk)
     key = (stage.index, id(view.buffer), part, region.first, blocks)
-    return Need(key, Memory.SCRATCH, words, region=region, guard=GUARD_WORDS if packed else 0), region
+    return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=GUARD_WORDS if packed else 0), region
 
 
 def _kept(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
@@ -144,7 +145,7 @@ def make_tasks(stage: Stage, tiling: Tiling, image: ConstantImage) -> list[Task]
     else:
         order = [(c, b) for b in range(len(rects)) for c in range(len(chunks))]
     tables = {
-        t: Need(("table", stage.index, t), Memory.SCRATCH, stage.params.table_words, constant=image.add(t))
+        t: BufferRequest(("table", stage.index, t), Memory.SCRATCH, stage.params.table_words, constant=image.add(t))
         for t in dict.fromkeys(stage.vector_tables)
     }
     tasks = []
@@ -156,15 +157,15 @@ def make_tasks(stage: Stage, tiling: Tiling, image: ConstantImage) -> list[Task]
     return tasks
 
 
-def _task(stage: Stage, number: int, rect: Rect, chunk: Chunk, visit: int, tables: dict[bytes, Need]) -> Task:
+def _task(stage: Stage, number: int, rect: Rect, chunk: Chunk, visit: int, tables: dict[bytes, BufferRequest]) -> Task:
     weights = None
     if chunk.weight_words:
         key = ("weights", stage.index, chunk.index, visit)
-        weights = Need(key, Memory.WEIGHT, chunk.weight_words, constant=chunk.weight_at)
+        weights = BufferRequest(key, Memory.WEIGHT, chunk.weight_words, constant=chunk.weight_at)
     words = work_words(stage, rect, chunk)
-    work = Need(("work", stage.index, number), Memory.SCRATCH, words) if words else None
-    found = [_operand_need(stage, k, rect, chunk) for k in range(len(stage.operands))]
-    operands, reads = [need for need, _ in found], [region for _, region in found]
+    work = BufferRequest(("work", stage.index, number), Memory.SCRATCH, words) if words else None
+    found = [_operand_request(stage, k, rect, chunk) for k in range(len(stage.operands))]
+    operands, reads = [request for request, _ in found], [region for _, region in found]
     kept, copied = _kept(stage, rect, chunk), _copied(stage, rect, chunk)
     return Task(stage, number, rect, chunk, operands, tables, weights, work, reads, kept, copied)
 

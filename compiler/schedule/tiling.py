@@ -14,7 +14,8 @@ from math import ceil
 from intloom.common.errors import CapacityError
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.geometry import Rect
-from intloom.compiler.schedule.stage import Chunk, Stage
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.tile_context import Chunk
 from intloom.hw.spec.params import TABLE_BYTES
 
 GUARD_WORDS = 1

@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from intloom.compiler.ir import Add, AvgPool, MaxPool, Mul
 from intloom.compiler.schedule.copying import emit_move
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
-from intloom.compiler.schedule.stage import Chunk, Stage, TileContext
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.hw.spec.isa import Kind
 
 
@@ -221,7 +222,7 @@ class PoolStage(VectorStage):
 
 
 @dataclass(eq=False, kw_only=True)
-class PassStage(VectorStage):
+class CopyStage(VectorStage):
     """Nothing but copies of operand 0."""
 
     @property
@@ -234,7 +235,7 @@ class PassStage(VectorStage):
 
 
 @dataclass(eq=False, kw_only=True)
-class GatherStage(VectorStage):
+class ConcatStage(VectorStage):
     """Concatenation of tensors whose channels do not fill whole words: copied together in the scratchpad."""
 
     def chunk_sizes(self) -> Sequence[int]:

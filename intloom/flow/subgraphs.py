@@ -14,7 +14,7 @@ import onnx
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import IntGraph, Node
-from intloom.compiler.ir.serialise import to_text
+from intloom.compiler.ir.serialize import to_text
 
 
 def subgraphs_with_extra_outputs(

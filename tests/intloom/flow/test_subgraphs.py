@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from intloom.compiler.ir import Add, IntGraph
-from intloom.compiler.ir.serialise import to_text
+from intloom.compiler.ir.serialize import to_text
 from intloom.flow.subgraphs import subgraphs_between, subgraphs_with_extra_outputs
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import compare, folded

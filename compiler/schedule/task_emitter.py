@@ -15,29 +15,29 @@ from intloom.compiler.emit.emitter import Emitter
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule.geometry import Tile
-from intloom.compiler.schedule.local import LocalStore, ScratchStore, WeightStore
-from intloom.compiler.schedule.stage import HeldTables, TileContext
-from intloom.compiler.schedule.tasks import Need, Region, Task, load_fields, tile_of
+from intloom.compiler.schedule.local_memory import LocalMemory, ScratchMemory, WeightMemory
+from intloom.compiler.schedule.tasks import BufferRequest, Region, Task, load_fields, tile_of
+from intloom.compiler.schedule.tile_context import LoadedTables, TileContext
 from intloom.hw.spec.isa import Kind
 
-LOOKAHEAD = 4
+PREFETCH_DEPTH = 4
 """Tasks whose loads may be under way before the current one's work."""
 
 
-class Driver:
+class TaskEmitter:
     """Emission state: what is in local memory, and how far loads have run ahead."""
 
     def __init__(self, emitter: Emitter, layers: Sequence[int], image_at: int) -> None:
         self._emitter = emitter
         self._layers = layers
         self._image_at = image_at
-        self._scratch = ScratchStore(emitter.params.scratch_words, self._load)
-        self._weights = WeightStore(emitter.params.weight_words, self._load)
-        self._held = HeldTables()
+        self._scratch = ScratchMemory(emitter.params.scratch_words, self._load)
+        self._weights = WeightMemory(emitter.params.weight_words, self._load)
+        self._held = LoadedTables()
         self.last_store: dict[int, int] = {}
 
     @property
-    def _stores(self) -> tuple[LocalStore, ...]:
+    def _stores(self) -> tuple[LocalMemory, ...]:
         return self._weights, self._scratch
 
     def run(self, tasks: Sequence[Task], progress: Callable[[int, int], None] | None) -> None:
@@ -46,19 +46,19 @@ class Driver:
             store.expect(tasks)
         heads = dict.fromkeys(self._stores, 0)
         for index, task in enumerate(tasks):
-            self._run_ahead(tasks, index, heads)
+            self._prefetch(tasks, index, heads)
             for store, head in heads.items():
                 if head <= index:
                     self._force(task, store)
                     heads[store] = index + 1
-            self._run_ahead(tasks, index, heads)
+            self._prefetch(tasks, index, heads)
             self._work(task)
             if progress is not None:
                 progress(index + 1, len(tasks))
 
-    def _run_ahead(self, tasks: Sequence[Task], index: int, heads: dict[LocalStore, int]) -> None:
-        """Emit loads of tasks up to LOOKAHEAD ahead, the nearest task first, until memory is full."""
-        limit = min(len(tasks), index + LOOKAHEAD + 1)
+    def _prefetch(self, tasks: Sequence[Task], index: int, heads: dict[LocalMemory, int]) -> None:
+        """Emit loads of tasks up to PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
+        limit = min(len(tasks), index + PREFETCH_DEPTH + 1)
         going = list(self._stores)
         while going:
             store = min(going, key=lambda s: heads[s])
@@ -69,7 +69,7 @@ class Driver:
                 going.remove(store)
 
     @staticmethod
-    def _may_load(tasks: Sequence[Task], index: int, ahead: int, store: LocalStore) -> bool:
+    def _may_load(tasks: Sequence[Task], index: int, ahead: int, store: LocalMemory) -> bool:
         """Whether no task that is still to be emitted stores what the one at `ahead` loads."""
         if store.memory is Memory.WEIGHT or not tasks[ahead].reads:
             return True
@@ -77,7 +77,7 @@ class Driver:
         return not any(r.overlaps(w) for r in tasks[ahead].reads for w in pending)
 
     @staticmethod
-    def _force(task: Task, store: LocalStore) -> None:
+    def _force(task: Task, store: LocalMemory) -> None:
         """Make room for a task that must run now: drop what was kept for later ones, which then load it again."""
         if store.acquire(task):
             return
@@ -85,10 +85,12 @@ class Driver:
         if not store.acquire(task):
             raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
 
-    def _load(self, task: Task, need: Need, first: int, words: int, start: int) -> None:
-        fields = load_fields(need, first, words, start, self._image_at)
+    def _load(self, task: Task, request: BufferRequest, first: int, words: int, start: int) -> None:
+        fields = load_fields(request, first, words, start, self._image_at)
         if fields:
-            note = "weights" if need.memory is Memory.WEIGHT else "table" if need.constant is not None else "input"
+            note = (
+                "weights" if request.memory is Memory.WEIGHT else "table" if request.constant is not None else "input"
+            )
             self._emitter.emit(Kind.LOAD, self._provenance(task, note), **fields)
 
     def _provenance(self, task: Task, note: str = "") -> Provenance:
@@ -138,8 +140,8 @@ class Driver:
         return context, stores
 
     def _operand(self, task: Task, operand: int) -> Tile:
-        need = task.operands[operand]
-        return tile_of(task.reads[operand], self._scratch.address[need.key] + need.guard)
+        request = task.operands[operand]
+        return tile_of(task.reads[operand], self._scratch.address[request.key] + request.guard)
 
     @staticmethod
     def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:

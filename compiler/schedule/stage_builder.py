@@ -36,7 +36,7 @@ from intloom.compiler.schedule.geometry import View
 from intloom.compiler.schedule.limits import check_node, check_sizes
 from intloom.compiler.schedule.placement import Placement, node_input
 from intloom.compiler.schedule.stage import Origin, Stage
-from intloom.compiler.schedule.vector_stages import GatherStage, PairStage, PassStage, PoolStage
+from intloom.compiler.schedule.vector_stages import ConcatStage, CopyStage, PairStage, PoolStage
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
@@ -45,7 +45,7 @@ _LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
 
 
 @dataclass(frozen=True)
-class _Source:
+class _ResultView:
     """A tensor as channels from `start` on of a stage's result, seen through a table and an enlargement."""
 
     stage: Stage
@@ -61,7 +61,7 @@ def compose(first: bytes | None, second: bytes | None) -> bytes | None:
     return bytes(np.frombuffer(second, np.uint8)[np.frombuffer(first, np.uint8)])
 
 
-class Lowering:
+class StageBuilder:
     """Turns a graph into stages; `stages` and `placement` hold the result."""
 
     def __init__(
@@ -73,7 +73,7 @@ class Lowering:
         self.keep = keep_intermediates
         self.placement = Placement(graph, params)
         self.stages: list[Stage] = []
-        self._sources: dict[str, _Source] = {}
+        self._sources: dict[str, _ResultView] = {}
         self._layer = {n.name: k for k, n in enumerate(graph.nodes)}
         self._consumers = {t: graph.consumers(t) for t in graph.tensors}
         check_sizes(graph)
@@ -139,7 +139,7 @@ class Lowering:
     def _add(self, stage: Stage, output: str | None) -> None:
         self.stages.append(stage)
         if output is not None:
-            self._sources[output] = _Source(stage, 0)
+            self._sources[output] = _ResultView(stage, 0)
 
     def _conv(self, node: Conv, output: str, residual: Affine | None, other: str | None) -> ConvStage:
         source = self.placement.view(node_input(node))
@@ -183,7 +183,7 @@ class Lowering:
     def _concat(self, node: Concat) -> None:
         whole = self.placement.view(node.output)
         if not self.placement.is_regular(node):
-            self._add(GatherStage(*self._common(node)), node.output)
+            self._add(ConcatStage(*self._common(node)), node.output)
             return
         at = 0
         for tensor in node.inputs:
@@ -215,14 +215,14 @@ class Lowering:
         if source is None or not self._can_copy(_through(source, start, table, factors), target):
             view = self.placement.view(tensor)
             origin = Origin(name=node.name, op=type(node).__name__, origin=node.origin)
-            stage = PassStage(params=self.params, origin=origin, operands=(view,), out=view)
+            stage = CopyStage(params=self.params, origin=origin, operands=(view,), out=view)
             self._add(stage, None)
-            source = _Source(stage, 0)
+            source = _ResultView(stage, 0)
         made = _through(source, start, table, factors)
         copy = Copy(made.start, made.start + target.channels, target, made.table, made.factors, node.name)
         made.stage.copies.append(copy)
 
-    def _can_copy(self, source: _Source, target: View) -> bool:
+    def _can_copy(self, source: _ResultView, target: View) -> bool:
         """Whether a stage can make the copy: a convolution's chunks must fill whole words of the target."""
         shifted = (source.start - target.channel) % self.params.rows
         return max(source.factors) <= _LARGEST_FACTOR and not (shifted and isinstance(source.stage, ConvStage))
@@ -250,6 +250,6 @@ class Lowering:
             stage.index = index
 
 
-def _through(source: _Source, start: int, table: bytes | None, factors: tuple[int, int]) -> _Source:
+def _through(source: _ResultView, start: int, table: bytes | None, factors: tuple[int, int]) -> _ResultView:
     scale = (source.factors[0] * factors[0], source.factors[1] * factors[1])
-    return _Source(source.stage, source.start + start, compose(source.table, table), scale)
+    return _ResultView(source.stage, source.start + start, compose(source.table, table), scale)

@@ -8,16 +8,16 @@ from collections.abc import Callable, Hashable, Iterable
 
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.alloc import RingAllocator, RotatingAllocator
-from intloom.compiler.schedule.tasks import Need, Task
+from intloom.compiler.schedule.tasks import BufferRequest, Task
 
-Load = Callable[[Task, Need, int, int, int], None]
-"""Emits the load of a need: task, need, first word to load, words, where the first goes."""
+Load = Callable[[Task, BufferRequest, int, int, int], None]
+"""Emits the load of a request: task, request, first word to load, words, where the first goes."""
 
 LEAST_PIECE = 128
 """Smallest part of a weight chunk that is worth a load of its own."""
 
 
-class LocalStore(ABC):
+class LocalMemory(ABC):
     """One local memory: needs come in the order of the tasks, and stay until their last use."""
 
     memory: Memory
@@ -30,18 +30,18 @@ class LocalStore(ABC):
     def expect(self, tasks: Iterable[Task]) -> None:
         """Count how often each need will be used."""
         for task in tasks:
-            self._uses.update(n.key for n in task.needs(self.memory))
+            self._uses.update(n.key for n in task.requests(self.memory))
 
-    def missing(self, task: Task) -> list[Need]:
+    def missing(self, task: Task) -> list[BufferRequest]:
         """What a task needs and is not there yet."""
-        return list({n.key: n for n in task.needs(self.memory) if n.key not in self.address}.values())
+        return list({n.key: n for n in task.requests(self.memory) if n.key not in self.address}.values())
 
     def release(self, task: Task) -> None:
         """Note that a task has been emitted, and free what nothing will use again."""
-        for need in task.needs(self.memory):
-            self._uses[need.key] -= 1
-            if not self._uses[need.key] and need.key in self.address:
-                self._free(need, self.address.pop(need.key))
+        for request in task.requests(self.memory):
+            self._uses[request.key] -= 1
+            if not self._uses[request.key] and request.key in self.address:
+                self._free(request, self.address.pop(request.key))
 
     @abstractmethod
     def acquire(self, task: Task) -> bool:
@@ -52,10 +52,10 @@ class LocalStore(ABC):
         """Forget everything; what later tasks still need is loaded again."""
 
     @abstractmethod
-    def _free(self, need: Need, start: int) -> None: ...
+    def _free(self, request: BufferRequest, start: int) -> None: ...
 
 
-class ScratchStore(LocalStore):
+class ScratchMemory(LocalMemory):
     """The scratchpad: a task gets all that it needs or nothing."""
 
     memory = Memory.SCRATCH
@@ -65,30 +65,30 @@ class ScratchStore(LocalStore):
         self._allocator = RotatingAllocator(words)
 
     def acquire(self, task: Task) -> bool:
-        """See `LocalStore.acquire`."""
-        got: list[tuple[Need, int]] = []
-        for need in self.missing(task):
-            start = self._allocator.allocate(need.words)
+        """See `LocalMemory.acquire`."""
+        got: list[tuple[BufferRequest, int]] = []
+        for request in self.missing(task):
+            start = self._allocator.allocate(request.words)
             if start is None:
                 for _, taken in got:
                     self._allocator.free(taken)
                 return False
-            got.append((need, start))
-        for need, start in got:
-            self.address[need.key] = start
-            self._load(task, need, 0, need.words, start)
+            got.append((request, start))
+        for request, start in got:
+            self.address[request.key] = start
+            self._load(task, request, 0, request.words, start)
         return True
 
     def evict(self) -> None:
-        """See `LocalStore.evict`."""
+        """See `LocalMemory.evict`."""
         self.address.clear()
         self._allocator.reset()
 
-    def _free(self, need: Need, start: int) -> None:
+    def _free(self, request: BufferRequest, start: int) -> None:
         self._allocator.free(start)
 
 
-class WeightStore(LocalStore):
+class WeightMemory(LocalMemory):
     """The weight memory, a ring: a chunk that does not fit yet is loaded as far as there is room, the rest later."""
 
     memory = Memory.WEIGHT
@@ -99,30 +99,30 @@ class WeightStore(LocalStore):
         self._pieces: dict[Hashable, list[tuple[int, int]]] = {}
 
     def acquire(self, task: Task) -> bool:
-        """See `LocalStore.acquire`."""
-        for need in self.missing(task):
-            pieces = self._pieces.setdefault(need.key, [])
+        """See `LocalMemory.acquire`."""
+        for request in self.missing(task):
+            pieces = self._pieces.setdefault(request.key, [])
             loaded = sum(words for _, words in pieces)
-            words = min(need.words - loaded, self._ring.free_words)
-            if words < min(need.words - loaded, LEAST_PIECE):
+            words = min(request.words - loaded, self._ring.free_words)
+            if words < min(request.words - loaded, LEAST_PIECE):
                 return False
             start = self._ring.allocate(words)
             if start is None:
                 return False
             pieces.append((start, words))
-            self._load(task, need, loaded, words, start)
-            if loaded + words < need.words:
+            self._load(task, request, loaded, words, start)
+            if loaded + words < request.words:
                 return False
             # Pieces follow each other in the ring, so the chunk is in one piece again.
-            self.address[need.key] = pieces[0][0]
+            self.address[request.key] = pieces[0][0]
         return True
 
     def evict(self) -> None:
-        """See `LocalStore.evict`."""
+        """See `LocalMemory.evict`."""
         self.address.clear()
         self._pieces.clear()
         self._ring.reset()
 
-    def _free(self, need: Need, start: int) -> None:
-        for first, _ in self._pieces.pop(need.key):
+    def _free(self, request: BufferRequest, start: int) -> None:
+        for first, _ in self._pieces.pop(request.key):
             self._ring.free(first)

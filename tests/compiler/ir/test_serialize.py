@@ -13,7 +13,7 @@ from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Conv, IntGraph
 from intloom.compiler.ir.onnx_export import to_onnx
-from intloom.compiler.ir.serialise import from_text, load, save, to_text
+from intloom.compiler.ir.serialize import from_text, load, save, to_text
 from intloom.compiler.ir.verify import verify
 from intloom.hw.spec.arith import Match
 from intloom.sim.golden import run_graph

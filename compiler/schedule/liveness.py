@@ -1,0 +1,22 @@
+"""Liveness of DRAM buffers: from the first stage that writes a buffer to the last that reads or writes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from intloom.compiler.schedule.geometry import Buffer
+from intloom.compiler.schedule.stage import Stage
+
+
+def live_ranges(stages: Iterable[Stage], first_writes: Mapping[Buffer, int]) -> dict[Buffer, tuple[int, int]]:
+    """The half-open range of stage indices in which each buffer is live.
+
+    `first_writes` names the stage during which a buffer is first written, where reordering moved that write forward.
+    """
+    found: dict[Buffer, tuple[int, int]] = {}
+    for stage in stages:
+        written = [c.target.buffer for c in stage.copies] + ([stage.out.buffer] if stage.keep_result else [])
+        for buffer in [*written, *(v.buffer for v in stage.operands)]:
+            start, stop = found.get(buffer, (first_writes.get(buffer, stage.index), 0))
+            found[buffer] = (min(start, stage.index), max(stop, stage.index + 1))
+    return found
