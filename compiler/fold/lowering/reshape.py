@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from math import prod
+
+from intloom.common.errors import ModelError
 from intloom.compiler.fold.arithmetic.tabulation import requant_table
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.registry import lowers
@@ -25,6 +28,9 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise UnsupportedPattern(f"the shape of {unit.output!r} is not known", "export the model with fixed sizes")
     if shape[0] != 1:
         raise UnsupportedPattern(f"it makes a batch of {shape[0]}", "keep the batch at 1")
+    if prod(shape) != prod(x.shape):
+        # ONNX's shape inference does not compare the number of values with the shape that a Reshape asks for.
+        raise ModelError(f"node {main.name!r}: it reshapes {prod(x.shape)} values to {shape}, of {prod(shape)} values")
     table = requant_table(builder, leaf, unit)
     if table is None:
         builder.bind(unit.output, x.tensor.name)

@@ -15,6 +15,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from intloom.common.errors import ModelError
 from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
@@ -87,6 +88,8 @@ def _bias(r: _Rewriter, node: OnnxNode, stored: str, x_scale: str, w_scale: str)
     one, two = r.model.constant(x_scale), r.model.constant(w_scale)
     if one is None or two is None:
         return (stored,)
+    if one.size != 1:
+        raise ModelError(f"node {node.name!r}: its input must have one scale per tensor, not {one.size}")
     scale = f"{node.name}/bias_scale"
     r.constants[scale] = Constant(
         (one.astype(np.float32).reshape(()) * two.astype(np.float32)).astype(np.float32), "float"
@@ -187,7 +190,7 @@ def _float_border(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxN
     """A Pad of stored integers with its border's value as a float; without one it is the integer zero."""
     scale, zero = r.model.constant(parameters[0]), r.model.constant(parameters[1])
     stored = pad_value(r.model, node)
-    if scale is None or stored is None or scale.size != 1:
+    if scale is None or stored is None or scale.size != 1 or (zero is not None and zero.size != 1):
         return None
     offset = 0 if zero is None else int(zero.reshape(()))
     name = f"{node.name}/border"
