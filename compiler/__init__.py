@@ -1,1 +1,1 @@
-"""From a quantised ONNX model to a program for the accelerator."""
+"""From a quantized ONNX model to a program for the accelerator."""

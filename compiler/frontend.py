@@ -73,9 +73,9 @@ class FoldedModel:
     regions: tuple[IntGraph, ...]
     """The graph in parts that run one after the other, each a program; none where nothing can be accelerated."""
     host_parts: tuple[bytes | None, ...]
-    """What the host runs before each region, as ONNX models; None where the inputs only need quantising."""
+    """What the host runs before each region, as ONNX models; None where the inputs only need quantizing."""
     host_tail: bytes | None
-    """ONNX model of the part after the last region, fed by the dequantised outputs; None where nothing is left."""
+    """ONNX model of the part after the last region, fed by the dequantized outputs; None where nothing is left."""
     inputs: Mapping[str, tuple[int, ...]]
     """The model's inputs and their shapes."""
     assignments: tuple[Assignment, ...]
@@ -97,7 +97,7 @@ class FoldedModel:
         if not self.regions:
             reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.assignments if v.reason)[:400]
             raise UnsupportedError(
-                f"no part of the model can run on the accelerator: {reasons or 'it is not quantised'}"
+                f"no part of the model can run on the accelerator: {reasons or 'it is not quantized'}"
             )
         return self.whole
 
@@ -141,8 +141,8 @@ def fold_model(
     return FoldedModel(
         whole=graph,
         regions=regions,
-        host_parts=tuple(_serialised(p) for p in parts),
-        host_tail=_serialised(tail_part(builder, leaving)),
+        host_parts=tuple(_serialized(p) for p in parts),
+        host_tail=_serialized(tail_part(builder, leaving)),
         inputs={v: model.shape(v) or () for v in model.inputs},
         assignments=assign_nodes(model, builder),
         warnings=find_warnings(builder),
@@ -172,7 +172,7 @@ def dump_pass(model: Model, name: str, *, match: Match = Match.ORT) -> str:
     return seen[name]
 
 
-def _serialised(part: Model | None) -> bytes | None:
+def _serialized(part: Model | None) -> bytes | None:
     return None if part is None else to_bytes(part)
 
 
@@ -182,7 +182,7 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> Quant:
     maker = model.producers.get(stored)
     readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
     source = entry_source(builder, stored) if stored in builder.entries else border_value(model, stored)
-    # What enters is quantised by its QuantizeLinear; what leaves as a float, by the DequantizeLinear that makes it.
+    # What enters is quantized by its QuantizeLinear; what leaves as a float, by the DequantizeLinear that makes it.
     leaves_as_float = stored not in builder.entries and source != stored
     pattern = model.producers[source] if leaves_as_float else maker or readers[0]
     params = read_qparams(model, pattern)

@@ -18,7 +18,7 @@ _PLAIN_LAYOUT = ("optimization.disable_specified_optimizers", "NhwcTransformer")
 
 
 def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
-    """A session on the CPU, with onnxruntime's default optimisations or none; `threads` 0 leaves their number to it.
+    """A session on the CPU, with onnxruntime's default optimizations or none; `threads` 0 leaves their number to it.
 
     Where the processor has VNNI neither entry changes a result. Where it has not, onnxruntime turns signed weights and
     their zero points into unsigned ones for whole sums, and fails at a tensor that two nodes share: then each gets its
@@ -53,8 +53,8 @@ def _unshared(data: bytes) -> bytes:
                 copy.name = next(new for new in (f"{name}_{n}" for n in count(readers[name])) if new not in taken)
                 taken.add(copy.name)
                 node.input[place] = copy.name
-    serialised: bytes = model.SerializeToString()
-    return serialised
+    serialized: bytes = model.SerializeToString()
+    return serialized
 
 
 def _session(model: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:

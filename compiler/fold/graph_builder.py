@@ -21,7 +21,7 @@ Shape4 = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """A quantised float value: the integers behind it and their meaning."""
+    """A quantized float value: the integers behind it and their meaning."""
 
     tensor: Tensor
     params: QParams
@@ -82,7 +82,7 @@ class GraphBuilder:
     notes: dict[str, str] = field(default_factory=dict)
     """Warnings of single lowerings, by the node of the model."""
     mode_dependent: list[str] = field(default_factory=list)
-    """Nodes whose results depend on onnxruntime's optimisation level."""
+    """Nodes whose results depend on onnxruntime's optimization level."""
     entries: list[str] = field(default_factory=list)
     """Stored integers that are inputs of the graph."""
     late: list[str] = field(default_factory=list)
@@ -96,12 +96,12 @@ class GraphBuilder:
         Raises
         ------
         UnsupportedPattern
-            The value is not quantised, or its integers are made on the host.
+            The value is not quantized, or its integers are made on the host.
         """
         node = self.model.producers.get(value)
         if node is None or node.op != DEQUANTIZE:
             raise UnsupportedPattern(
-                f"{value!r} is float: it is not quantised", "quantise it (a QuantizeLinear, DequantizeLinear pair)"
+                f"{value!r} is float: it is not quantized", "quantize it (a QuantizeLinear, DequantizeLinear pair)"
             )
         source = node.inputs[0]
         if source not in self.views:
@@ -112,12 +112,12 @@ class GraphBuilder:
         tensor, params = self.tensors[name], read_qparams(self.model, node)
         if not (params.per_tensor and (params.dtype == "uint8") == tensor.unsigned):
             raise UnsupportedPattern(
-                f"{value!r} is dequantised as {params.dtype} or with several scales",
+                f"{value!r} is dequantized as {params.dtype} or with several scales",
                 "use the stored type, and one scale",
             )
         if (float(params.scale), params.zero_int8) != (tensor.scale, tensor.zero_point):
             raise UnsupportedPattern(
-                f"{value!r} is dequantised with another scale or zero point than it was quantised with",
+                f"{value!r} is dequantized with another scale or zero point than it was quantized with",
                 "give both nodes the same scale and zero point",
             )
         return Operand(tensor, params, shape)
@@ -146,9 +146,9 @@ class GraphBuilder:
     def tensor(self, name: str, shape: Shape4, params: QParams) -> Tensor:
         """A new tensor description of byte type and one scale."""
         if params.dtype not in ("int8", "uint8"):
-            raise UnsupportedPattern(f"{name!r} is stored as {params.dtype}", "quantise activations to uint8 or int8")
+            raise UnsupportedPattern(f"{name!r} is stored as {params.dtype}", "quantize activations to uint8 or int8")
         if not params.per_tensor:
-            raise UnsupportedPattern(f"{name!r} has several scales", "quantise activations per tensor")
+            raise UnsupportedPattern(f"{name!r} has several scales", "quantize activations per tensor")
         return Tensor(name, shape, float(params.scale), params.zero_int8, params.unsigned)
 
     def emit(self, node: Node, result: Tensor) -> None:

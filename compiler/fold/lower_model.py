@@ -78,7 +78,7 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if inner:
         raise UnsupportedPattern(
             f"float values pass from {inner[-1].name!r} to {main.name!r} unrounded",
-            f"quantise the output of {inner[-1].name!r}",
+            f"quantize the output of {inner[-1].name!r}",
         )
     rule(builder, unit)
 
@@ -93,7 +93,7 @@ def _why_not(op: str) -> str:
 
 
 def _entries(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[str, ...]:
-    """Stored integers that enter the graph: integer inputs, and quantised values with nothing quantised before them."""
+    """Stored integers that enter the graph: integer inputs, and quantized values with nothing quantized before them."""
     deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
     shallow: set[str] = {v for v in model.inputs if v not in deep}
     found = [v for v in model.inputs if v in shallow]

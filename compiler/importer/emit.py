@@ -15,7 +15,7 @@ NEWEST_IR = 10
 
 
 def to_bytes(model: Model) -> bytes:
-    """The model as a serialised ModelProto."""
+    """The model as a serialized ModelProto."""
     return bytes(to_proto(model).SerializeToString())
 
 

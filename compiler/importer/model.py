@@ -28,7 +28,7 @@ INTEGER_RANGES: Mapping[str, tuple[int, int]] = {
     "uint16": (0, (1 << 16) - 1),
     "int32": (-(1 << 31), (1 << 31) - 1),
 }
-"""Smallest and largest value of each integer element type that a quantised tensor may have."""
+"""Smallest and largest value of each integer element type that a quantized tensor may have."""
 
 
 NUMBERED_TYPES: Mapping[int, str] = {

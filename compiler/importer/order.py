@@ -15,7 +15,7 @@ def check_order(graph: onnx.GraphProto) -> None:
     Raises
     ------
     ModelError
-        A name is made twice, read before it is made (a cycle or a missing initialiser), or asked for and never made.
+        A name is made twice, read before it is made (a cycle or a missing initializer), or asked for and never made.
     """
     _check_text(graph)
     made = _given(graph)
@@ -36,10 +36,10 @@ def _check_text(graph: onnx.GraphProto) -> None:
 
 
 def _given(graph: onnx.GraphProto) -> set[str]:
-    """Names of inputs and initialisers; an initialiser may share its name with an input, whose default it then is."""
+    """Names of inputs and initializers; an initializer may share its name with an input, whose default it then is."""
     inputs = [v.name for v in graph.input]
     stored = [t.name for t in graph.initializer] + [t.values.name for t in graph.sparse_initializer]
-    for kind, names in (("input", inputs), ("initialiser", stored)):
+    for kind, names in (("input", inputs), ("initializer", stored)):
         for name, count in Counter(names).items():
             if not name or count > 1:
                 raise ModelError(f"every {kind} must have a name of its own, not {name!r} for {count}")
@@ -51,8 +51,8 @@ def _check_node(node: onnx.NodeProto, made: set[str]) -> None:
     for name in node.input:
         if name and name not in made:
             raise ModelError(
-                f"node {label!r} reads {name!r}, which no input, initialiser or earlier node makes: "
-                "the nodes form a cycle, are out of order, or an initialiser is missing"
+                f"node {label!r} reads {name!r}, which no input, initializer or earlier node makes: "
+                "the nodes form a cycle, are out of order, or an initializer is missing"
             )
     outputs = [name for name in node.output if name]
     for name in outputs:

@@ -14,7 +14,7 @@ from intloom.compiler.ir import IntGraph
 def entry_source(builder: GraphBuilder, stored: str) -> str:
     """The value under which the host knows stored integers that enter the graph.
 
-    A float of the model's input side, which only needs quantising; else the integers themselves, which the host makes
+    A float of the model's input side, which only needs quantizing; else the integers themselves, which the host makes
     with the QuantizeLinear, so that onnxruntime finds the same kernels as in the whole model.
     """
     maker = builder.model.producers.get(stored)
@@ -24,7 +24,7 @@ def entry_source(builder: GraphBuilder, stored: str) -> str:
 def border_value(model: Model, stored: str) -> str:
     """The value under which the host knows stored integers that leave the graph.
 
-    The integers themselves where they are an output of the model or nothing dequantises them, else a dequantised
+    The integers themselves where they are an output of the model or nothing dequantizes them, else a dequantized
     value, if possible one that is an output.
     """
     floats = [out for n in model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
@@ -53,7 +53,7 @@ def _part(
 ) -> Model | None:
     """The nodes that `outputs` need, fed by the graph's results and, at least, by `inputs`.
 
-    A dequantised result is quantised again before all else, which changes nothing but lets onnxruntime find the same
+    A dequantized result is quantized again before all else, which changes nothing but lets onnxruntime find the same
     integer kernels as in the whole model.
     """
     model = _with_kernels(builder.model)
@@ -63,7 +63,7 @@ def _part(
     made = {out for n in nodes for out in n.outputs}
     read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
     by_stored = {stored: border_value(builder.model, stored) for stored in leaving}
-    again = [_requantise(builder.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
+    again = [_requantize(builder.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
     renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
     fed = dict.fromkeys((*inputs, *(by_stored.get(v, v) for v in read)))
     return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), fed, outputs)
@@ -82,8 +82,8 @@ def _with_kernels(model: Model) -> Model:
     return model.with_nodes(nodes)
 
 
-def _requantise(model: Model, stored: str, value: str) -> OnnxNode:
-    """A QuantizeLinear that gives back the stored integers behind a dequantised value."""
+def _requantize(model: Model, stored: str, value: str) -> OnnxNode:
+    """A QuantizeLinear that gives back the stored integers behind a dequantized value."""
     source = next(n for n in model.users(stored) if value in n.outputs)
     attributes = {k: v for k, v in source.attributes.items() if k == "axis"}
     inputs = (value, *source.inputs[1:])

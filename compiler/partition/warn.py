@@ -31,7 +31,7 @@ def _names(names: list[str]) -> str:
 
 
 def _params(model: Model, value: str) -> QParams | None:
-    """Parameters of a dequantised value of bytes."""
+    """Parameters of a dequantized value of bytes."""
     node = model.producers.get(value)
     if node is None or node.op != DEQUANTIZE:
         return None
@@ -77,7 +77,7 @@ def _missing_zero_points(builder: GraphBuilder) -> Iterator[str]:
 
 
 def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
-    """Requantisation scales that are nearly powers of two make many results exact ties."""
+    """Requantization scales that are nearly powers of two make many results exact ties."""
     found = []
     for node in builder.nodes:
         if isinstance(node, Conv):
@@ -96,7 +96,7 @@ def _mode_dependent(builder: GraphBuilder) -> Iterator[str]:
     found = [name for name in builder.mode_dependent if builder.runs(name)]
     if found:
         yield (
-            f"{_names(found)}: onnxruntime adds the zero point before it rounds if it optimises, else "
+            f"{_names(found)}: onnxruntime adds the zero point before it rounds if it optimizes, else "
             "after: name the level in every comparison"
         )
 
@@ -107,7 +107,7 @@ def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
     if found:
         yield (
             f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no kernel there), "
-            "so single results may differ by one: quantise to uint8 to compare byte for byte"
+            "so single results may differ by one: quantize to uint8 to compare byte for byte"
         )
 
 

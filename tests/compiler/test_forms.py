@@ -1,4 +1,4 @@
-"""Every form in which quantised operators are written: folded, and equal to onnxruntime; what is not taken is named."""
+"""Every form in which quantized operators are written: folded, and equal to onnxruntime; what is not taken is named."""
 
 import random
 
@@ -33,7 +33,7 @@ def entry(m: OnnxMaker, shape: tuple[int, ...], scale: float, zero: int) -> list
 
 
 def finish(m: OnnxMaker, stored: str, parameters: list[str]) -> onnx.ModelProto:
-    """The model whose output dequantises `stored`; its types are inferred by nobody but the importer."""
+    """The model whose output dequantizes `stored`; its types are inferred by nobody but the importer."""
     m.outputs += m.node("DequantizeLinear", [stored, *parameters])
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in m.outputs]
     graph = helper.make_graph(m.nodes, "forms", m.inputs, outputs, m.stored)
@@ -172,7 +172,7 @@ def test_a_dynamic_chain_stays_with_the_host(rng: random.Random) -> None:
 
 
 def conv_of_weights(m: OnnxMaker, weight: str) -> onnx.ModelProto:
-    """A convolution by dequantised weights [4, 8, 1, 1]."""
+    """A convolution by dequantized weights [4, 8, 1, 1]."""
     x = m.image(8, 6, 6)
     (value,) = m.node("Conv", [x.name, weight])
     m.output(m.pair(value, (1, 4, 6, 6), 0.05))

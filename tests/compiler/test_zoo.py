@@ -1,4 +1,4 @@
-"""Networks of the zoo, quantised every way, equal onnxruntime in every integer tensor."""
+"""Networks of the zoo, quantized every way, equal onnxruntime in every integer tensor."""
 
 import random
 from pathlib import Path
@@ -12,16 +12,16 @@ from intloom.zoo import build
 from tests.support.parity import assert_equal, assert_layers_close
 
 
-def quantised(folder: Path, name: str, size: int, **options: object) -> onnx.ModelProto:
+def quantized(folder: Path, name: str, size: int, **options: object) -> onnx.ModelProto:
     """A network of the zoo, calibrated on one synthetic image."""
     onnx.save(build(name, size, 0), folder / "float.onnx")
-    quantize(folder / "float.onnx", folder / "quantised.onnx", None, QuantizeOptions(samples=1, **options))
-    return onnx.load(folder / "quantised.onnx")
+    quantize(folder / "float.onnx", folder / "quantized.onnx", None, QuantizeOptions(samples=1, **options))
+    return onnx.load(folder / "quantized.onnx")
 
 
 @pytest.mark.parametrize("name", ["tiny", "c2f", "sppf", "residual", "mini_yolo"])
 def test_teaching_networks(name: str, tmp_path: Path, rng: random.Random) -> None:
-    assert_equal(quantised(tmp_path, name, 64 if name == "mini_yolo" else 32), rng.getrandbits(32))
+    assert_equal(quantized(tmp_path, name, 64 if name == "mini_yolo" else 32), rng.getrandbits(32))
 
 
 @pytest.mark.slow
@@ -34,20 +34,20 @@ def test_teaching_networks(name: str, tmp_path: Path, rng: random.Random) -> Non
     ],
 )  # fmt: skip
 def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: Path, rng: random.Random) -> None:
-    found = assert_equal(quantised(tmp_path, name, size, form=form), rng.getrandbits(32))
+    found = assert_equal(quantized(tmp_path, name, size, form=form), rng.getrandbits(32))
     assert found.elements > 100_000
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["yolov8s", "yolov8m"])
 def test_larger_detectors_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
-    assert_equal(quantised(tmp_path, name, 160), rng.getrandbits(32))
+    assert_equal(quantized(tmp_path, name, 160), rng.getrandbits(32))
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["", "-seg", "-pose"])
 def test_whole_quantised_heads(task: str, tmp_path: Path, rng: random.Random) -> None:
-    found = assert_equal(quantised(tmp_path, f"yolov8n{task}", 160, head=Head.WHOLE), rng.getrandbits(32))
+    found = assert_equal(quantized(tmp_path, f"yolov8n{task}", 160, head=Head.WHOLE), rng.getrandbits(32))
     assert any("levels" in w for w in found.folded.warnings), "one scale for pixels and scores is worth a warning"
     if task == "-seg":
         assert any(isinstance(n, ConvTranspose) for n in found.folded.graph.nodes)
@@ -57,5 +57,5 @@ def test_whole_quantised_heads(task: str, tmp_path: Path, rng: random.Random) ->
 @pytest.mark.slow
 def test_int8_activations_layer_by_layer(tmp_path: Path, rng: random.Random) -> None:
     """onnxruntime runs int8 convolutions in float: on its own inputs, a layer differs by one, and hardly ever."""
-    model = quantised(tmp_path, "yolov8n", 160, activations=ActivationType.INT8)
+    model = quantized(tmp_path, "yolov8n", 160, activations=ActivationType.INT8)
     assert len(assert_layers_close(model, rng.getrandbits(32))) > 60

@@ -4,7 +4,7 @@ The law is linear before it rounds, so every point bounds its three constants fr
 between all bounds is a concave function of the two factors. Four searches, cheap ones first:
 
 0. ratios next to simple binary fractions, taken as these: then many points are ties, which only exact factors see;
-1. the rounded ratios and their neighbours;
+1. the rounded ratios and their neighbors;
 2. a search that zooms in on the largest room, looking only at points next to a tie, since no other can be the tightest;
 3. where the best room is exactly nothing, some points are ties that fp32 rounded to even: factors that make these
    points exact ties come from a linear Diophantine equation.

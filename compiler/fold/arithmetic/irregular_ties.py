@@ -2,7 +2,7 @@
 
 onnxruntime multiplies and averages in fp32, whose own rounding turns some results next to a tie into ties and pushes
 others off, each in its own direction. Two laws then frame the function: one rounds all that is near a tie down, the
-other up. Between any two neighbouring results there is one tie at most, so a table on the lower one tells which of the
+other up. Between any two neighboring results there is one tie at most, so a table on the lower one tells which of the
 two is right:
 
     result = low + (high - low) * up(low)

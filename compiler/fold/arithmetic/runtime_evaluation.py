@@ -20,7 +20,7 @@ Bytes = NDArray[np.int8]
 
 
 def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Array]:
-    """Outputs of `part`: in mode `ort` with the runtime's default optimisations, in mode `exact` node by node.
+    """Outputs of `part`: in mode `ort` with the runtime's default optimizations, in mode `exact` node by node.
 
     Raises
     ------

@@ -23,7 +23,7 @@ Int8s = NDArray[np.int8]
 
 
 def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, ...]:
-    """The leaves that are tensors of the graph; the others must be quantised constants of one value."""
+    """The leaves that are tensors of the graph; the others must be quantized constants of one value."""
     found = []
     for leaf in unit.leaves:
         node = builder.model.producers.get(leaf)
@@ -32,7 +32,7 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
             found.append(leaf)
         elif builder.model.constants[stored_name].array.size != 1:
             raise UnsupportedPattern(
-                f"{leaf!r} is a constant with many values", "use one value for all places, or quantise it as a tensor"
+                f"{leaf!r} is a constant with many values", "use one value for all places, or quantize it as a tensor"
             )
     return tuple(found)
 

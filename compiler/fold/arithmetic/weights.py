@@ -40,7 +40,7 @@ class ArrayConstants:
 
 
 def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
-    """The quantised weights behind a float value, whose scales must lie along `channel_axis`."""
+    """The quantized weights behind a float value, whose scales must lie along `channel_axis`."""
     node = model.producers.get(value)
     array = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
     if node is not None and node.op == DEQUANTIZE and array is None:
@@ -48,25 +48,25 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
             "both its operands are computed, and the array multiplies by constants", "leave it to the host"
         )
     if node is None or array is None:
-        raise UnsupportedPattern(f"the weights {value!r} are not quantised constants", "quantise the weights to int8")
+        raise UnsupportedPattern(f"the weights {value!r} are not quantized constants", "quantize the weights to int8")
     params = read_qparams(model, node)
     if params.dtype not in ("int8", "uint8", "int4", "uint4", "int2", "uint2"):
-        raise UnsupportedPattern(f"the weights {value!r} are stored as {params.dtype}", "quantise the weights to int8")
+        raise UnsupportedPattern(f"the weights {value!r} are stored as {params.dtype}", "quantize the weights to int8")
     if params.block:
         raise UnsupportedPattern(
-            f"the weights {value!r} have blocked scales", "quantise the weights per output channel"
+            f"the weights {value!r} have blocked scales", "quantize the weights per output channel"
         )
     if not params.per_tensor and params.axis != channel_axis:
         raise UnsupportedPattern(
             f"the scales of weights {value!r} lie along axis {params.axis}",
-            f"quantise along axis {channel_axis}, per output channel",
+            f"quantize along axis {channel_axis}, per output channel",
         )
     _, zero = params.spread(array.shape)
     return Weights(array.astype(np.int32) - zero, params.scale)
 
 
 def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.float32]) -> NDArray[np.int64] | None:
-    """The int32 bias behind a value; a float one is quantised at the accumulator's own scale."""
+    """The int32 bias behind a value; a float one is quantized at the accumulator's own scale."""
     if not value:
         return None
     unit = (x.scale * weight_scale).astype(np.float32)
@@ -83,7 +83,7 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
             return stored.astype(np.int64).ravel()
         raise UnsupportedPattern(
             f"the bias {value!r} is {params.dtype} with scales that are not the product of input and weight scale",
-            "quantise the bias to int32 at input scale times weight scale, or leave it float",
+            "quantize the bias to int32 at input scale times weight scale, or leave it float",
         )
     values = model.constant(value)
     if values is None:
@@ -129,7 +129,7 @@ def array_constants(
     try:
         scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
     except EncodingError as error:
-        raise UnsupportedPattern(f"{name!r}: {error}", "quantise the model anew") from None
+        raise UnsupportedPattern(f"{name!r}: {error}", "quantize the model anew") from None
     return ArrayConstants(
         planes=split_planes(values, name),
         bias=total.astype(np.int32),
@@ -149,6 +149,6 @@ def split_planes(values: NDArray[np.int32], name: str) -> NDArray[np.int8]:
     if rest.max() > INT8_MAX:
         raise UnsupportedPattern(
             "weights lie both 255 above and 255 below their zero points, which two int8 planes do not hold",
-            "quantise the weights to int8",
+            "quantize the weights to int8",
         )
     return np.stack([first, rest]).astype(np.int8)

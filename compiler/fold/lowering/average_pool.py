@@ -71,7 +71,7 @@ def _lower_areas(
 
 @dataclass(frozen=True)
 class _Area:
-    """Neighbouring outputs along one axis whose windows see equally many pixels."""
+    """Neighboring outputs along one axis whose windows see equally many pixels."""
 
     first: int
     count: int

@@ -54,7 +54,7 @@ def _tensor_leaves(model: Model, unit: QuantizationUnit) -> list[str]:
 
 
 def _wide_constants(model: Model, node: OnnxNode, rank: int) -> Iterator[tuple[int, ...]]:
-    """Shapes, as they are broadcast to `rank`, of the node's constants of several values, quantised or not."""
+    """Shapes, as they are broadcast to `rank`, of the node's constants of several values, quantized or not."""
     for value in node.inputs:
         maker = model.producers.get(value)
         array = model.constant(maker.inputs[0] if maker is not None and maker.op == DEQUANTIZE else value)

@@ -31,7 +31,7 @@ def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if group < 1 or weights.values.shape[0] != x.tensor.channels or x.tensor.channels % group:
         raise UnsupportedPattern(f"{group} groups do not cover {x.tensor.channels} channels", "correct the model")
     if group > 1 and weights.scale.ndim:
-        raise UnsupportedPattern("it has groups and a scale per channel", "quantise its weights per tensor")
+        raise UnsupportedPattern("it has groups and a scale per channel", "quantize its weights per tensor")
     values = _output_first(weights.values, group)
     place = _geometry(main, (values.shape[2], values.shape[3]))
     finish_convolution(builder, unit, x, Weights(values, weights.scale), place, group=group, extra=_extra(main))

@@ -21,7 +21,7 @@ def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
     Raises
     ------
     UnsupportedPattern
-        An operand is not stored integers of the graph, or nothing dequantises the result.
+        An operand is not stored integers of the graph, or nothing dequantizes the result.
     """
     operation = find(node.domain, node.op)
     if operation is None or len(node.outputs) != 1:
@@ -62,7 +62,7 @@ def _result(
     reader = next((n for n in builder.model.users(stored) if n.op == DEQUANTIZE), None)
     if reader is None:
         raise UnsupportedPattern(
-            f"nothing dequantises {stored!r}", "put a DequantizeLinear behind it, which says what its integers mean"
+            f"nothing dequantizes {stored!r}", "put a DequantizeLinear behind it, which says what its integers mean"
         )
     shapes = [builder.views[name][1] for name in node.inputs]
     shape = operation.shape(shapes, attributes)

@@ -52,7 +52,7 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         _lower_pair(builder, unit, operands)
     else:
         raise UnsupportedPattern(
-            f"it joins {len(names)} tensors without rounding between", "quantise after every operator of two tensors"
+            f"it joins {len(names)} tensors without rounding between", "quantize after every operator of two tensors"
         )
 
 
@@ -105,7 +105,7 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
     (leaf_a, a), (leaf_b, b) = operands.items()
     if main is None or len(unit.operators) != 1 + len(unit.clamps) or main.op not in (*_SIGNS, "Mul"):
         raise UnsupportedPattern(
-            "it joins two tensors by more than one operator without rounding between", "quantise after every operator"
+            "it joins two tensors by more than one operator without rounding between", "quantize after every operator"
         )
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a

@@ -46,7 +46,7 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
-    """The border's value as the unit quantises it, in int8 terms."""
+    """The border's value as the unit quantizes it, in int8 terms."""
     value = pad_value(builder.model, node)
     if value is None:
         raise UnsupportedPattern("its value is no constant number", "pad with a constant number")

@@ -45,5 +45,5 @@ def _check_transpose(x: Operand, order: tuple[int, ...]) -> None:
     """A transposition keeps the order of bytes if it moves only axes of size one."""
     if [a for a in order if x.shape[a] > 1] != sorted(a for a in order if x.shape[a] > 1):
         raise UnsupportedPattern(
-            "it changes the order of values", "transpose on the host, behind the last quantised operator"
+            "it changes the order of values", "transpose on the host, behind the last quantized operator"
         )

@@ -1,4 +1,4 @@
-"""Resize and Upsample: nearest-neighbour enlargement by whole factors."""
+"""Resize and Upsample: nearest-neighbor enlargement by whole factors."""
 
 from __future__ import annotations
 

@@ -37,7 +37,7 @@ def lower_split(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 @lowers("Slice")
 def lower_slice(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a Slice of neighbouring channels, or of rows and columns in steps."""
+    """Lower a Slice of neighboring channels, or of rows and columns in steps."""
     main = unit.main
     assert main is not None
     x = builder.image(main.input(0))
@@ -73,7 +73,7 @@ def _finish(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: dic
     if min(w.count for w in wanted) < 1:
         raise UnsupportedPattern("it keeps nothing", "remove the node")
     if wanted[0] != whole[0] or wanted[1].step != 1:
-        raise UnsupportedPattern("it steps over channels or cuts the batch", "slice neighbouring channels")
+        raise UnsupportedPattern("it steps over channels or cuts the batch", "slice neighboring channels")
     if wanted[2:] == whole[2:]:
         _finish_channels(builder, unit, x, wanted[1])
         return

@@ -1,6 +1,6 @@
-"""Pass `movement`: operators that only move values get a quantise-dequantise pair of their own where they lack one.
+"""Pass `movement`: operators that only move values get a quantize-dequantize pair of their own where they lack one.
 
-A MaxPool or Reshape of dequantised values gives values of the same scale, so quantising its result with the input's
+A MaxPool or Reshape of dequantized values gives values of the same scale, so quantizing its result with the input's
 parameters changes nothing: `Q(DQ(x)) = x`. With the pair in place, every operator stands alone between stored
 integers.
 
@@ -28,7 +28,7 @@ def propagate_qdq(model: Model) -> Model:
 
 
 def _forwards(model: Model) -> Model:
-    """Put a pair behind moves of dequantised values."""
+    """Put a pair behind moves of dequantized values."""
     nodes: list[OnnxNode] = []
     types: dict[str, ValueType] = {}
     pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if n.op == DEQUANTIZE and n.domain == STANDARD}

@@ -88,7 +88,7 @@ def read_scale(model: Model, node: OnnxNode) -> QScale:
     """The scales and stored type of a Q or DQ node, checked; see `read_qparams`."""
     scale = model.constant(node.input(1))
     if scale is None:
-        raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantise the model statically")
+        raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantize the model statically")
     scale = np.asarray(scale).astype(np.float32)
     if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
         raise ModelError(f"node {node.name!r}: every scale must be positive and finite")
@@ -122,7 +122,7 @@ def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDA
         return np.zeros(scale.shape, dtype=np.int32)
     zero = model.constant(name)
     if zero is None:
-        raise UnsupportedError(f"node {node.name!r}: its zero point must be a constant: quantise the model statically")
+        raise UnsupportedError(f"node {node.name!r}: its zero point must be a constant: quantize the model statically")
     if zero.size != scale.size:
         raise ModelError(f"node {node.name!r}: zero point must have the scale's shape {scale.shape}, not {zero.shape}")
     return np.asarray(zero).astype(np.int32).reshape(scale.shape)

@@ -13,7 +13,7 @@ from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
 from intloom.compiler.importer import Model, OnnxNode
 
 CLAMPS = frozenset({"Relu", "Clip"})
-"""Monotone operators that only cut values off: they commute with rounding, so they may follow a requantiser."""
+"""Monotone operators that only cut values off: they commute with rounding, so they may follow a requantizer."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -50,7 +50,7 @@ class QuantizationUnit:
 
     @property
     def main(self) -> OnnxNode | None:
-        """The operator before the clamps, or None where the unit only requantises."""
+        """The operator before the clamps, or None where the unit only requantizes."""
         return next((n for n in self.operators if self.unclamped in n.outputs), None)
 
     @property

@@ -20,14 +20,14 @@ def one_node(op: str = "Relu", shape: list[object] | None = None, **more: object
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
 
 
-def quantised(rng: random.Random) -> onnx.ModelProto:
+def quantized(rng: random.Random) -> onnx.ModelProto:
     m = OnnxMaker(rng)
     m.output(m.conv(m.image(3, 8, 8), 4))
     return m.model()
 
 
 def test_content_makes_the_hash_and_not_the_path(tmp_path: Path, rng: random.Random) -> None:
-    model = quantised(rng)
+    model = quantized(rng)
     for name in ("a.onnx", "b.onnx"):
         onnx.save(model, tmp_path / name)
     a, b = (load_model(tmp_path / n) for n in ("a.onnx", "b.onnx"))
@@ -36,7 +36,7 @@ def test_content_makes_the_hash_and_not_the_path(tmp_path: Path, rng: random.Ran
 
 
 def test_external_data_counts_as_content(tmp_path: Path, rng: random.Random) -> None:
-    model = quantised(rng)
+    model = quantized(rng)
     onnx.save(model, tmp_path / "in.onnx")
     onnx.save(model, tmp_path / "out.onnx", save_as_external_data=True, location="out.bin", size_threshold=0)
     inside, outside = load_model(tmp_path / "in.onnx"), load_model(tmp_path / "out.onnx")

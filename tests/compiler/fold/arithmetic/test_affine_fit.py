@@ -16,7 +16,7 @@ ZERO = st.integers(-128, 127)
 
 
 def fp32_sum(ra: float, rb: float, za: int, zb: int, zc: int) -> np.ndarray:
-    """A quantised sum as fp32 arithmetic gives it, zero point before rounding."""
+    """A quantized sum as fp32 arithmetic gives it, zero point before rounding."""
     f = np.float32
     fix = f(zc) - (f(ra) * f(za) + f(rb) * f(zb))
     return np.clip(np.rint((fix + A.astype(f) * f(ra)) + B.astype(f) * f(rb)), -128, 127).astype(np.int64)

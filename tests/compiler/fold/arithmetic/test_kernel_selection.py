@@ -17,7 +17,7 @@ quants = st.tuples(st.floats(1 / 256, 1 / 16, width=32), st.integers(-128, 127))
 
 
 def image(m, quant):
-    """An input that is quantised."""
+    """An input that is quantized."""
     scale, zero = quant
     return m.image(*SHAPE[1:], zero, scale).name
 

@@ -14,12 +14,12 @@ def assignment_of(m, op):
 
 
 @pytest.mark.parametrize("count", [1, 3])
-@pytest.mark.parametrize("quantised", [True, False])
-def test_a_bias_of_another_length(count, quantised, rng):
+@pytest.mark.parametrize("quantized", [True, False])
+def test_a_bias_of_another_length(count, quantized, rng):
     m = OnnxMaker(rng)
     x = m.image(3, 6, 6)
     weight, scales = m.weights((4, 3, 1, 1), 0)
-    bias = m.bias(np.resize(scales, count), x.scale) if quantised else m.constant(np.ones(count, np.float32))
+    bias = m.bias(np.resize(scales, count), x.scale) if quantized else m.constant(np.ones(count, np.float32))
     (value,) = m.node("Conv", [x.name, weight, bias])
     m.output(m.pair(value, (1, 4, 6, 6), 0.05))
     assignment = assignment_of(m, "Conv")

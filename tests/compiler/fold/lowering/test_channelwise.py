@@ -62,7 +62,7 @@ def test_every_one_of_many_lines_is_found(rng, seed):
     assert kinds(judged(m, seed)) == ["Conv", "Conv"]
 
 
-def test_batch_normalisation(rng, seed):
+def test_batch_normalization(rng, seed):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 8)
     noise = np.random.default_rng(seed)
