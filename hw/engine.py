@@ -113,7 +113,7 @@ class Engine(wiring.Component):
             (vec.a, scratch.vec_a),
             (vec.b, scratch.vec_b),
             (store.scratch, scratch.store),
-            (mac.drain, scratch.drain),
+            (mac.results, scratch.mac),
             (vec.out, scratch.vec),
             (load.scratch, scratch.load),
             (mac.weights, weights.read),

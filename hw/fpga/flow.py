@@ -18,7 +18,7 @@ from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, re
 from intloom.hw.fpga.sites import rearrange
 from intloom.hw.fpga.steps import merge_steps
 from intloom.hw.generate import generate_verilog
-from intloom.hw.mac.array import PARTS
+from intloom.hw.mac.array.mac_array import PARTS
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec.params import HardwareParams
 

@@ -11,17 +11,17 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
-from intloom.hw.mac.accumulator import Accumulators
-from intloom.hw.mac.array import MacArray
-from intloom.hw.mac.constants import ConstantsLoader, Piece
-from intloom.hw.mac.drain import Drain
-from intloom.hw.mac.epilogue import Epilogue
-from intloom.hw.mac.feed import InputFeed
-from intloom.hw.mac.intake import Intake
-from intloom.hw.mac.prepare import Preparer
-from intloom.hw.mac.sequencer import Sequencer
-from intloom.hw.mac.weights import CONSTANTS_REQUEST, WeightFetcher
-from intloom.hw.mac.writer import Writer
+from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.array.mac_array import MacArray
+from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
+from intloom.hw.mac.epilogue.epilogue import Epilogue
+from intloom.hw.mac.issue.decoder import InstructionDecoder
+from intloom.hw.mac.issue.loop_setup import LoopSetup
+from intloom.hw.mac.issue.sequencer import Sequencer
+from intloom.hw.mac.output.readout import AccumulatorReadout
+from intloom.hw.mac.output.result_writer import ResultWriter
+from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoader
+from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
 from intloom.hw.spec.isa import COUNT_BITS
@@ -30,7 +30,7 @@ from intloom.hw.spec.regs import Cause, Stall
 
 RESULTS_DEPTH = 32
 """Results that may wait for the write port: a few more than the epilogue is cycles long, so that it never runs dry."""
-_CHANNELS_HELD = Epilogue.LOOKUP_STAGE
+_CHANNELS_IN_USE = Epilogue.LOOKUP_STAGE
 
 
 class MacUnit(wiring.Component):
@@ -46,8 +46,8 @@ class MacUnit(wiring.Component):
         Residual operand.
     weights:
         Weight memory.
-    drain:
-        Results.
+    results:
+        Write port.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -60,7 +60,7 @@ class MacUnit(wiring.Component):
                 "act1": Out(ReadPort(word)),
                 "residual": Out(ReadPort(word)),
                 "weights": Out(WeightReadPort(word)),
-                "drain": Out(WritePort(word)),
+                "results": Out(WritePort(word)),
             }
         )
 
@@ -68,43 +68,43 @@ class MacUnit(wiring.Component):
         """Parts, then the paths between them."""
         m = Module()
         params = self._params
-        m.submodules.intake = self._intake = Intake(params)
+        m.submodules.decoder = self._decoder = InstructionDecoder(params)
         m.submodules.fetcher = self._fetcher = WeightFetcher(params)
         m.submodules.loader = self._loader = ConstantsLoader(params)
-        m.submodules.preparer = self._preparer = Preparer(params)
+        m.submodules.loop_setup = self._loop_setup = LoopSetup(params)
         m.submodules.sequencer = self._sequencer = Sequencer(params)
-        m.submodules.feed = self._feed = InputFeed(params)
+        m.submodules.pixel_fetcher = self._pixel_fetcher = PixelFetcher(params)
         m.submodules.array = self._array = MacArray(params)
         m.submodules.accumulators = self._accumulators = Accumulators(params)
-        m.submodules.drain_reader = self._drain = Drain(params)
+        m.submodules.readout = self._readout = AccumulatorReadout(params)
         m.submodules.epilogue = self._epilogue = Epilogue(params)
-        m.submodules.writer = self._writer = Writer(params)
-        # In registers: it goes to every corner of the unit, and to stop a cycle or two later is soon enough.
+        m.submodules.writer = self._writer = ResultWriter(params)
+        # In registers: it goes to every corner of the unit, and to stop a cycle or two later is result_next enough.
         run, run_late = Signal(), Signal()
         m.d.sync += [run.eq(~self.unit.halt & ~self.unit.fault), run_late.eq(run)]
-        self._connect_jobs(m, run)
+        self._connect_issue(m, run)
         self._connect_weights(m, run_late)
         self._connect_pixels(m, run)
-        self._connect_sums(m)
+        self._connect_accumulators(m)
         self._connect_constants(m)
         self._connect_results(m, run, run_late)
         self._report(m, run_late)
         return m
 
-    def _connect_jobs(self, m: Module, run: Signal) -> None:
-        intake = self._intake
+    def _connect_issue(self, m: Module, run: Signal) -> None:
+        decoder = self._decoder
         m.d.comb += [
-            intake.valid.eq(self.unit.valid),
-            intake.instruction.eq(self.unit.instruction),
-            intake.index.eq(self.unit.index),
-            intake.run.eq(run),
-            self.unit.ready.eq(intake.ready),
+            decoder.valid.eq(self.unit.valid),
+            decoder.instruction.eq(self.unit.instruction),
+            decoder.index.eq(self.unit.index),
+            decoder.run.eq(run),
+            self.unit.ready.eq(decoder.ready),
         ]
-        wiring.connect(m, intake.fetch, self._fetcher.jobs)
-        wiring.connect(m, intake.pixel, self._preparer.jobs)
-        wiring.connect(m, self._preparer.plans, self._sequencer.plans)
-        wiring.connect(m, intake.drain, self._drain.jobs)
-        wiring.connect(m, intake.write, self._writer.jobs)
+        wiring.connect(m, decoder.weight, self._fetcher.descriptors)
+        wiring.connect(m, decoder.pixel, self._loop_setup.descriptors)
+        wiring.connect(m, self._loop_setup.plans, self._sequencer.plans)
+        wiring.connect(m, decoder.readout, self._readout.descriptors)
+        wiring.connect(m, decoder.write, self._writer.descriptors)
 
     def _connect_weights(self, m: Module, run: Signal) -> None:
         """The loader asks seldom and goes first; the fetcher knows in the same cycle."""
@@ -125,101 +125,101 @@ class MacUnit(wiring.Component):
         ]
 
     def _connect_pixels(self, m: Module, run: Signal) -> None:
-        sequencer, feed, array = self._sequencer, self._feed, self._array
-        wiring.connect(m, feed.act0, wiring.flipped(self.act0))
-        wiring.connect(m, feed.act1, wiring.flipped(self.act1))
+        sequencer, pixel_fetcher, array = self._sequencer, self._pixel_fetcher, self._array
+        wiring.connect(m, pixel_fetcher.act0, wiring.flipped(self.act0))
+        wiring.connect(m, pixel_fetcher.act1, wiring.flipped(self.act1))
         m.d.comb += [
             sequencer.run.eq(run),
-            feed.valid.eq(sequencer.pixel_valid),
-            feed.pixel.eq(sequencer.pixel),
-            array.valid.eq(feed.word_valid),
-            array.pixel.eq(feed.word),
-            array.swap.eq(feed.swap),
+            pixel_fetcher.valid.eq(sequencer.pixel_valid),
+            pixel_fetcher.pixel.eq(sequencer.pixel),
+            array.valid.eq(pixel_fetcher.word_valid),
+            array.pixel.eq(pixel_fetcher.word),
+            array.swap.eq(pixel_fetcher.swap),
         ]
 
-    def _connect_sums(self, m: Module) -> None:
+    def _connect_accumulators(self, m: Module) -> None:
         """Bring pixel numbers, and the news of a finished strip, to the accumulators with their dot products."""
-        sequencer, sums, drain = self._sequencer, self._accumulators, self._drain
-        dots_after = InputFeed.LATENCY + MacArray.latency(self._params.rows)
-        ahead = dots_after - Accumulators.AHEAD
-        visible = dots_after + Accumulators.VISIBLE
+        sequencer, accumulators, readout = self._sequencer, self._accumulators, self._readout
+        dots_after = PixelFetcher.LATENCY + MacArray.latency(self._params.rows)
+        ahead = dots_after - Accumulators.ADDRESS_LEAD
+        visible = dots_after + Accumulators.WRITE_LATENCY
         m.d.comb += [
-            sums.valid.eq(_delayed(m, "sum_valid", sequencer.pixel_valid, ahead)),
-            sums.first.eq(_delayed(m, "sum_first", sequencer.first_tile, ahead)),
-            sums.address.eq(_delayed(m, "sum_address", sequencer.address, ahead)),
-            sums.dots.eq(self._array.dots),
-            drain.strip_ready.eq(_delayed(m, "strip_ready", sequencer.strip_ready, visible)),
-            drain.strip_length.eq(_delayed(m, "strip_length", sequencer.strip_length, visible)),
-            sums.drain_groups.eq(drain.groups),
-            sums.drain_address.eq(drain.address),
-            sequencer.bank_released.eq(_delayed(m, "bank_released", drain.bank_released, 1)),
+            accumulators.valid.eq(_delayed(m, "sum_valid", sequencer.pixel_valid, ahead)),
+            accumulators.first.eq(_delayed(m, "sum_first", sequencer.first_tile, ahead)),
+            accumulators.address.eq(_delayed(m, "sum_address", sequencer.address, ahead)),
+            accumulators.dots.eq(self._array.dots),
+            readout.strip_ready.eq(_delayed(m, "strip_ready", sequencer.strip_ready, visible)),
+            readout.strip_length.eq(_delayed(m, "strip_length", sequencer.strip_length, visible)),
+            accumulators.readout_groups.eq(readout.groups),
+            accumulators.readout_address.eq(readout.address),
+            sequencer.bank_released.eq(_delayed(m, "bank_released", readout.bank_released, 1)),
         ]
 
     def _connect_constants(self, m: Module) -> None:
         """Count what is loaded against what is still needed, so that the loader never overwrites anything in use."""
-        loader, drain, epilogue = self._loader, self._drain, self._epilogue
+        loader, readout, epilogue = self._loader, self._readout, self._epilogue
         # From here constants go to memories all over the epilogue. The loader begins nothing new in the next cycle.
         write = Signal.like(loader.write)
         m.d.sync += write.eq(loader.write)
         done = _delayed(m, "channels_loaded", loader.done, 1)
-        held = Signal(range(3))
+        sets_loaded = Signal(range(3))
         tables = Signal(3)
         residual_stored = Signal()
-        # The drain changes sets when it begins an instruction with a table of its own, so the first goes into set 1.
+        # The readout changes sets when it begins an instruction with a table of its own, so the first goes into set 1.
         table_set = Signal(init=1)
-        table_loaded = (write.piece == Piece.TABLE) & (write.index == TABLE_BYTES - 1)
-        released = _delayed(m, "channels_released", drain.channels_released, _CHANNELS_HELD)
-        switched = _delayed(m, "table_switched", drain.table_switched, _CHANNELS_HELD)
+        table_loaded = (write.kind == ConstantKind.TABLE) & (write.index == TABLE_BYTES - 1)
+        released = _delayed(m, "channels_released", readout.channels_released, _CHANNELS_IN_USE)
+        switched = _delayed(m, "table_switched", readout.table_switched, _CHANNELS_IN_USE)
         # The first item goes out late in its cycle, and what it activates is wide; its residual comes later still.
-        activate = _delayed(m, "activate", drain.activate, 1)
-        m.d.sync += [held.eq(held + done - released), tables.eq(tables + table_loaded - switched)]
+        activate = _delayed(m, "activate", readout.activate, 1)
+        m.d.sync += [sets_loaded.eq(sets_loaded + done - released), tables.eq(tables + table_loaded - switched)]
         with m.If(activate):
             m.d.sync += residual_stored.eq(0)
-        with m.If((write.piece == Piece.RESIDUAL) & (write.index == 3)):
+        with m.If((write.kind == ConstantKind.RESIDUAL) & (write.index == 3)):
             m.d.sync += residual_stored.eq(1)
         with m.If(done):
             m.d.sync += epilogue.write_channel_set.eq(~epilogue.write_channel_set)
         with m.If(table_loaded):
             m.d.sync += table_set.eq(~table_set)
         m.d.comb += [
-            loader.channels_free.eq(held != 2),
+            loader.channels_free.eq(sets_loaded != 2),
             loader.table_free.eq(tables.as_signed() <= 0),
             loader.residual_free.eq(~residual_stored),
-            drain.channels_loaded.eq(done),
+            readout.channels_loaded.eq(done),
             epilogue.write.eq(write),
             epilogue.activate.eq(activate),
             epilogue.write_table_set.eq(table_set),
         ]
 
     def _connect_results(self, m: Module, run: Signal, run_late: Signal) -> None:
-        """Items go out only when the queue behind the epilogue will have room for their results."""
-        drain, epilogue, writer = self._drain, self._epilogue, self._writer
+        """Items go out only when the queue behind the epilogue will have credit_available for their results."""
+        readout, epilogue, writer = self._readout, self._epilogue, self._writer
         m.submodules.results = results = CreditFifo(self._epilogue.results.shape(), RESULTS_DEPTH)
-        owed, under_way = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
+        outstanding, in_flight = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
         # That an item goes out is known late in its cycle; there is time to count it in the next.
-        gone = Signal()
+        retired = Signal()
         popped = results.o.valid & results.o.ready
         m.d.sync += [
-            gone.eq(drain.item),
-            owed.eq(owed + gone - popped),
-            under_way.eq(under_way + gone - epilogue.result_valid),
+            retired.eq(readout.item),
+            outstanding.eq(outstanding + retired - popped),
+            in_flight.eq(in_flight + retired - epilogue.result_valid),
         ]
-        wiring.connect(m, drain.residual, wiring.flipped(self.residual))
+        wiring.connect(m, readout.residual, wiring.flipped(self.residual))
         wiring.connect(m, results.o, writer.results)
-        wiring.connect(m, writer.drain, wiring.flipped(self.drain))
+        wiring.connect(m, writer.port, wiring.flipped(self.results))
         m.d.comb += [
-            drain.run.eq(run),
-            drain.room.eq(owed < RESULTS_DEPTH - 3),
-            drain.empty.eq((under_way == 0) & ~gone),
-            epilogue.valid.eq(drain.item),
-            epilogue.tag.eq(drain.tag),
-            epilogue.group.eq(drain.group),
-            epilogue.channel_set.eq(drain.channel_set),
-            epilogue.sums.eq(self._accumulators.drain_sums),
-            epilogue.shift.eq(drain.shift),
-            epilogue.even.eq(drain.even),
-            epilogue.residual_arrived.eq(drain.residual_arrived),
-            epilogue.residual.eq(drain.residual_bytes),
+            readout.run.eq(run),
+            readout.credit_available.eq(outstanding < RESULTS_DEPTH - 3),
+            readout.epilogue_idle.eq((in_flight == 0) & ~retired),
+            epilogue.valid.eq(readout.item),
+            epilogue.tag.eq(readout.tag),
+            epilogue.group.eq(readout.group),
+            epilogue.channel_set.eq(readout.channel_set),
+            epilogue.sums.eq(self._accumulators.readout_sums),
+            epilogue.shift.eq(readout.shift),
+            epilogue.even.eq(readout.even),
+            epilogue.residual_arrived.eq(readout.residual_arrived),
+            epilogue.residual.eq(readout.residual_bytes),
             results.take_credit.eq(epilogue.result_valid),
             results.push.eq(epilogue.result_valid),
             results.word.eq(epilogue.results),
@@ -229,27 +229,27 @@ class MacUnit(wiring.Component):
     def _report(self, m: Module, run: Signal) -> None:
         """What control sees."""
         sequencer, unit = self._sequencer, self.unit
-        under_way = Signal(COUNT_BITS)
+        in_flight = Signal(COUNT_BITS)
         # That an instruction was taken is known late in its cycle; there is time to count it in the next.
         taken = Signal()
-        m.d.sync += [taken.eq(unit.valid & unit.ready), under_way.eq(under_way + taken - unit.done)]
+        m.d.sync += [taken.eq(unit.valid & unit.ready), in_flight.eq(in_flight + taken - unit.done)]
         pending = self._writer.pending | self.residual.valid
         m.d.comb += [
             unit.started.eq(sequencer.started),
             unit.done.eq(self._writer.done),
             unit.busy.eq(sequencer.pixel_valid),
-            unit.idle.eq(Mux(run, (under_way == 0) & ~taken, ~pending)),
+            unit.idle.eq(Mux(run, (in_flight == 0) & ~taken, ~pending)),
             unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
             unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
         ]
-        # The drain's request, and so its fault, takes most of a cycle.
-        fault_index = _delayed(m, "residual_fault_index", self._drain.fault_index, 1)
+        # The readout's request, and so its fault, takes most of a cycle.
+        fault_index = _delayed(m, "residual_fault_index", self._readout.fault_index, 1)
         residual_fault = _delayed(m, "residual_fault", self.residual.valid & self.residual.fault, 1)
         faults = (
-            (self._feed.fault, Cause.SCRATCH_RANGE, self._feed.fault_index),
+            (self._pixel_fetcher.fault, Cause.SCRATCH_RANGE, self._pixel_fetcher.fault_index),
             (residual_fault, Cause.SCRATCH_RANGE, fault_index),
             (self._writer.fault, Cause.SCRATCH_RANGE, self._writer.fault_index),
-            (self._intake.bad, Cause.BAD_FIELD, self._intake.bad_index),
+            (self._decoder.illegal, Cause.BAD_FIELD, self._decoder.illegal_index),
         )
         cause = Signal(CAUSE_BITS)
         for strobe, reason, index in faults:

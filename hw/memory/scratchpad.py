@@ -17,7 +17,7 @@ from intloom.hw.spec.params import HardwareParams
 
 READERS = ("act0", "act1", "residual", "vec_a", "vec_b", "store")
 """Read ports, most important first."""
-WRITERS = ("drain", "vec", "load")
+WRITERS = ("mac", "vec", "load")
 """Write ports, most important first."""
 ALWAYS_GRANTED = ("act0", "act1")
 """The MAC unit never waits: it asks for neighbouring words, which lie in different banks."""
@@ -56,7 +56,7 @@ class Scratchpad(wiring.Component):
     act0, act1, residual, vec_a, vec_b, store:
         Read ports, most important first. `act0` and `act1` are never refused and must not ask for different words
         of one bank in the same cycle.
-    drain, vec, load:
+    mac, vec, load:
         Write ports, most important first.
     """
 

@@ -40,7 +40,7 @@ class _Place:
 _PORTS = (
     (Writer.LOAD_SCRATCH, "engine.scratch", "load", "load"),
     (Writer.LOAD_WEIGHT, "engine.weights", "write", "load"),
-    (Writer.MAC, "engine.scratch", "drain", "drain"),
+    (Writer.MAC, "engine.scratch", "mac", "mac"),
     (Writer.VEC, "engine.scratch", "vec", "vec"),
 )
 """Each writer's module, the name of its port there, and of the same wires in the module around it."""

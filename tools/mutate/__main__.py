@@ -24,8 +24,12 @@ class Target:
 
 
 TARGETS = {
-    "requantizer": Target("intloom.hw.mac.requantizer:RequantizerLane", "tests/hw/mac/test_requantizer.py"),
-    "scale": Target("intloom.hw.mac.scale:ScaleNormalizer", "tests/hw/mac/test_scale.py"),
+    "requantizer": Target(
+        "intloom.hw.mac.epilogue.requantizer:RequantizerLane", "tests/hw/mac/epilogue/test_requantizer.py"
+    ),
+    "scale": Target(
+        "intloom.hw.mac.epilogue.scale_normalizer:ScaleNormalizer", "tests/hw/mac/epilogue/test_scale_normalizer.py"
+    ),
     "bursts": Target("intloom.hw.dma.bursts:BurstSplitter", "tests/hw/dma/test_bursts.py"),
     "runs": Target("intloom.hw.dma.runs:RunWalker", "tests/hw/dma/test_runs.py"),
     "addresses": Target("intloom.hw.dma.address_walker:AddressWalker", "tests/hw/dma/test_address_walker.py"),

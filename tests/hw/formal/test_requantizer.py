@@ -14,8 +14,8 @@ from amaranth.asserts import AnyConst
 from amaranth.hdl import Assert, Assume, Const, Module, Mux, ResetSignal, Signal, Value, signed
 from amaranth.lib import wiring
 
-from intloom.hw.mac import requantizer
-from intloom.hw.mac.requantizer import RequantizerLane
+from intloom.hw.mac.epilogue import requantizer
+from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.spec.arith import Match
 from tests.hw.formal.prover import prove
 

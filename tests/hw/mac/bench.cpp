@@ -84,7 +84,7 @@ int main(int argc, char** argv) {
         if (offering) memcpy(&PORT(unit, instruction)[0], &program[offered * 64], 64);
         PORT(act0, ready) = PORT(act1, ready) = 1;
         PORT(residual, ready) = chance(s[4]);
-        PORT(drain, ready) = chance(s[3]);
+        PORT(results, ready) = chance(s[3]);
         put(PORT(act0, data), act0.stage[0]);
         put(PORT(act1, data), act1.stage[0]);
         put(PORT(residual, data), residual.stage[0]);
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
         PORT(act0, fault) = !address_ok(PORT(act0, addr));
         PORT(act1, fault) = !address_ok(PORT(act1, addr));
         PORT(residual, fault) = !address_ok(PORT(residual, addr));
-        PORT(drain, fault) = !address_ok(PORT(drain, addr));
+        PORT(results, fault) = !address_ok(PORT(drain, addr));
         top.eval();
         auto read = [&](bool taken, uint32_t address) { return taken && address_ok(address) ? &scratch[address * ROWS] : nullptr; };
         act0.step(read(PORT(act0, valid), PORT(act0, addr)));
@@ -101,15 +101,15 @@ int main(int argc, char** argv) {
         residual.step(read(PORT(residual, valid) && PORT(residual, ready), PORT(residual, addr)));
         weight.step(PORT(weights, valid) ? &weights[PORT(weights, addr) % weight_words * ROWS] : nullptr);
         Bytes payload(ROWS + 8);
-        get(PORT(drain, data), payload.data());
-        uint32_t address = PORT(drain, addr), mask = PORT(drain, mask);
+        get(PORT(results, data), payload.data());
+        uint32_t address = PORT(results, addr), mask = PORT(drain, mask);
         memcpy(&payload[ROWS], &address, 4);
         memcpy(&payload[ROWS + 4], &mask, 4);
-        if (write_holds.broken(PORT(drain, valid), PORT(drain, ready), payload)) { fprintf(stderr, "write changed\n"); return 3; }
+        if (write_holds.broken(PORT(results, valid), PORT(drain, ready), payload)) { fprintf(stderr, "write changed\n"); return 3; }
         uint32_t wanted = PORT(residual, addr);
         Bytes request((uint8_t*)&wanted, (uint8_t*)&wanted + 4);
         if (residual_holds.broken(PORT(residual, valid), PORT(residual, ready), request)) { fprintf(stderr, "read changed\n"); return 3; }
-        if (PORT(drain, valid) && PORT(drain, ready) && address_ok(address))
+        if (PORT(results, valid) && PORT(drain, ready) && address_ok(address))
             for (int i = 0; i < ROWS; i++)
                 if (mask >> i & 1) scratch[address * ROWS + i] = payload[i];
         if (offering && PORT(unit, ready)) {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 
-from intloom.hw.mac.prepare import foreseen
+from intloom.hw.mac.issue.loop_setup import precomputed
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
 
@@ -37,4 +37,4 @@ def random_plan(rng: random.Random, params: HardwareParams, **fixed: int) -> dic
         "index": rng.getrandbits(COUNT_BITS),
         **fixed,
     }
-    return plan | foreseen(plan)
+    return plan | precomputed(plan)

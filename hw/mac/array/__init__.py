@@ -1,0 +1,1 @@
+"""Pixel fetch, the MAC array and its accumulators."""

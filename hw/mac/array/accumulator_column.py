@@ -1,0 +1,112 @@
+"""One column's column: two banks that the array fills in turn, read by the array and by the readout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.memory.bank import NO_COLLISIONS
+from intloom.hw.spec.params import HardwareParams
+
+_SMALL_STRIP = 16
+"""Words of the smallest distributed RAM."""
+_SLOW_READOUT = 8
+"""Cycles a pixel: so slow a readout need not begin before a strip's last tile is through."""
+
+
+class AccumulatorColumn(wiring.Component):
+    """A write port, and two read ports whose data comes `LATENCY` cycles later.
+
+    Addresses are a bank bit above a pixel number.
+    Where `single_ported`, array and readout must not read one bank in the same cycle: each bank is then a memory of its
+    own with one read port. It takes half the distributed RAM of two ports into both banks.
+
+    Members
+    -------
+    read_address, read_data:
+        For the array.
+    readout_en, readout_address, readout_data:
+        For the readout.
+    write_en, write_address, write_data:
+        A sum to store; a read in the same cycle gives undefined data.
+    """
+
+    LATENCY = 1
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._strip = params.strip
+        self._sum = signed(params.acc_bits)
+        self._two_memories = self.single_ported(params)
+        address = params.strip.bit_length()
+        super().__init__(
+            {
+                "read_address": In(address),
+                "read_data": Out(self._sum),
+                "readout_en": In(1),
+                "readout_address": In(address),
+                "readout_data": Out(self._sum),
+                "write_en": In(1),
+                "write_address": In(address),
+                "write_data": In(self._sum),
+            }
+        )
+
+    @staticmethod
+    def single_ported(params: HardwareParams) -> bool:
+        """Whether a bank that is drained must not be read by the array."""
+        return params.strip <= _SMALL_STRIP and params.cols // params.lanes >= _SLOW_READOUT
+
+    @staticmethod
+    def model(writes: Iterable[tuple[int, int]], address: int) -> int:
+        """What either port reads after these writes of addresses and column."""
+        return dict(writes).get(address, 0)
+
+    def elaborate(self, platform: object) -> Module:
+        """One memory of two ports, or two memories of one."""
+        m = Module()
+        if self._two_memories:
+            self._memory_per_bank(m)
+        else:
+            self._two_read_ports(m)
+        return m
+
+    def _two_read_ports(self, m: Module) -> None:
+        memory = Memory(shape=self._sum, depth=2 * self._strip, init=[], attrs=NO_COLLISIONS)
+        m.submodules.memory = memory
+        read, readout, write = memory.read_port(), memory.read_port(), memory.write_port()
+        m.d.comb += [
+            read.addr.eq(self.read_address),
+            self.read_data.eq(read.data),
+            readout.addr.eq(self.readout_address),
+            self.readout_data.eq(readout.data),
+            write.en.eq(self.write_en),
+            write.addr.eq(self.write_address),
+            write.data.eq(self.write_data),
+        ]
+
+    def _memory_per_bank(self, m: Module) -> None:
+        """A bank is read by the readout when it asks for it, else by the array; then each picks its bank's data."""
+        read_bank, readout_bank = Signal(), Signal()
+        m.d.sync += [read_bank.eq(self.read_address[-1]), readout_bank.eq(self.readout_address[-1])]
+        read_data = []
+        for bank in range(2):
+            memory = Memory(shape=self._sum, depth=self._strip, init=[], attrs=NO_COLLISIONS)
+            m.submodules[f"bank{bank}"] = memory
+            read, write = memory.read_port(), memory.write_port()
+            readout_reads = Signal(name=f"readout_reads{bank}")
+            m.d.comb += [
+                readout_reads.eq(self.readout_en & (self.readout_address[-1] == bank)),
+                read.addr.eq(Mux(readout_reads, self.readout_address, self.read_address)[:-1]),
+                write.en.eq(self.write_en & (self.write_address[-1] == bank)),
+                write.addr.eq(self.write_address[:-1]),
+                write.data.eq(self.write_data),
+            ]
+            read_data.append(read.data)
+        m.d.comb += [
+            self.read_data.eq(Mux(read_bank, read_data[1], read_data[0])),
+            self.readout_data.eq(Mux(readout_bank, read_data[1], read_data[0])),
+        ]

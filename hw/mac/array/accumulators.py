@@ -1,0 +1,108 @@
+"""The accumulators: two banks of a strip of column_sums for every column, filled by the array and read by the drain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+
+from amaranth.hdl import Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
+from intloom.hw.mac.array.mac_array import dot_bits
+from intloom.hw.pipeline import output_register
+from intloom.hw.spec.arith import wrap
+from intloom.hw.spec.params import HardwareParams
+
+
+class Accumulators(wiring.Component):
+    """Adds a pixel's dot products to its column_sums, every cycle, while another port reads finished column_sums.
+
+    Sums wrap in `acc_bits`. An address is a bank bit above a pixel number. A pixel may come again
+    `REVISIT` cycles later at the soonest; a drain read may come `WRITE_LATENCY` cycles after the dots, and where
+    `AccumulatorColumn.single_ported` not before its bank's last tile is through.
+
+    Members
+    -------
+    valid, first, address:
+        `ADDRESS_LEAD` cycles before its dots: a pixel's address, and whether its sum starts from zero.
+    dots:
+        The dot products.
+    readout_groups, readout_address:
+        Bit g reads the column_sums of columns g*lanes and up of a pixel; at most one bit is set.
+    readout_sums:
+        One sum a lane, `READOUT_LATENCY` cycles later.
+    """
+
+    ADDRESS_LEAD = 2
+    REVISIT = 4
+    WRITE_LATENCY = 2
+    READOUT_LATENCY = 3
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._sum = signed(params.acc_bits)
+        self._groups = params.cols // params.lanes
+        address_bits = params.strip.bit_length()
+        super().__init__(
+            {
+                "valid": In(1),
+                "first": In(1),
+                "address": In(address_bits),
+                "dots": In(data.ArrayLayout(signed(dot_bits(params.rows)), params.cols)),
+                "readout_groups": In(self._groups),
+                "readout_address": In(address_bits),
+                "readout_sums": Out(data.ArrayLayout(self._sum, params.lanes)),
+            }
+        )
+
+    @staticmethod
+    def model(dots: Iterable[int], acc_bits: int) -> int:
+        """A column's sum of a pixel, of its dot products with the tiles of a strip."""
+        return wrap(sum(dots), acc_bits)
+
+    def elaborate(self, platform: object) -> Module:
+        """Read, hold, add, write: a stage each; the drain's request comes near, reads, then picks its group."""
+        m = Module()
+        valid = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, 4))]
+        first = [self.first, *(Signal(name=f"first{i}", reset_less=True) for i in range(1, 3))]
+        address = [self.address, *(Signal(len(self.address), name=f"address{i}", reset_less=True) for i in range(1, 4))]
+        for stages in (valid, first, address):
+            m.d.sync += [after.eq(before) for before, after in pairwise(stages)]
+        self._readout_groups = Signal.like(self.readout_groups, name="readout_request")
+        self._readout_address = Signal.like(self.readout_address, name="readout_request_address", reset_less=True)
+        m.d.sync += [self._readout_groups.eq(self.readout_groups), self._readout_address.eq(self.readout_address)]
+        readouts = [self._column(m, column, valid, first, address) for column in range(self._params.cols)]
+        self._select_group(m, readouts)
+        return m
+
+    def _column(
+        self, m: Module, column: int, valid: list[Signal], first: list[Signal], address: list[Signal]
+    ) -> Signal:
+        column_sums = AccumulatorColumn(self._params)
+        m.submodules[f"column{column}"] = column_sums
+        operand = Signal(self._sum, name=f"operand{column}", reset_less=True)
+        m.d.comb += [
+            column_sums.read_address.eq(address[0]),
+            column_sums.readout_en.eq(self._readout_groups[column // self._params.lanes]),
+            column_sums.readout_address.eq(self._readout_address),
+        ]
+        m.d.sync += operand.eq(Mux(first[1], 0, column_sums.read_data))
+        total = Signal(self._sum, name=f"total{column}", reset_less=True)
+        m.d.sync += total.eq(operand + self.dots[column])
+        m.d.comb += [
+            column_sums.write_en.eq(valid[3]),
+            column_sums.write_address.eq(address[3]),
+            column_sums.write_data.eq(total),
+        ]
+        return column_sums.readout_data
+
+    def _select_group(self, m: Module, readouts: list[Signal]) -> None:
+        group = Signal(self._groups)
+        selected = output_register(m, self.readout_sums, "selected")
+        m.d.sync += group.eq(self._readout_groups)
+        for number in range(self._groups):
+            with m.If(group[number]):
+                for lane in range(self._params.lanes):
+                    m.d.sync += selected[lane].eq(readouts[number * self._params.lanes + lane])

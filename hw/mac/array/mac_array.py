@@ -1,0 +1,156 @@
+"""The MAC array: one input word a cycle meets a stationary tile of weights; each column gives a dot product."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.spec.params import HardwareParams
+
+_COLUMNS_A_COPY = 2
+"""Columns that one copy of the registers of pixel and swap serves."""
+
+_PART_BITS = 2
+"""Weight bits in each partial product of a LUT product: the look-up tables of one carry chain form it."""
+
+PARTS = 8 // _PART_BITS
+"""Parts of such a product."""
+LUT_PRODUCT = "lut_product"
+"""Attribute of the registers of the first `lut_products` products, multiplied in parts, for which `hw.fpga` takes carry
+chains. With other tools, in Yosys: `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` makes adders of them.
+"""
+REGISTER_COPY = "register_copy"
+"""Attribute of registers that shall stay offset though they always hold the same."""
+
+
+def dot_bits(rows: int) -> int:
+    """Bits of a sum of `rows` products of two int8."""
+    return 16 + (rows - 1).bit_length()
+
+
+class MacArray(wiring.Component):
+    """`rows` x `cols` int8 products and their sums by column, a word a cycle.
+
+    A tile is written into shadow registers column by column and begins to work as a whole with the pixel given
+    together with `swap`; a column may be overwritten from that same cycle on.
+
+    Members
+    -------
+    load, load_word:
+        Bit c writes the word, one weight for each row, into the shadow of column c.
+    valid, pixel, swap:
+        An input word; `swap` makes the shadow the tile that this and the following pixels meet.
+    dots:
+        Dot products of the word given `latency` cycles before.
+    """
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._rows, self._cols = params.rows, params.cols
+        self._lut_products = params.lut_products
+        self._dot = signed(dot_bits(params.rows))
+        super().__init__(
+            {
+                "load": In(params.cols),
+                "load_word": In(8 * params.rows),
+                "valid": In(1),
+                "pixel": In(8 * params.rows),
+                "swap": In(1),
+                "dots": Out(data.ArrayLayout(self._dot, params.cols)),
+            }
+        )
+
+    _BEFORE_TREE = 4
+
+    @staticmethod
+    def latency(rows: int) -> int:
+        """Cycles from a pixel to its dot products: input registers, product and what comes behind it, adder tree."""
+        return MacArray._BEFORE_TREE + (rows - 1).bit_length()
+
+    @staticmethod
+    def model(pixel: Sequence[int], tile: Sequence[Sequence[int]]) -> list[int]:
+        """The dot product of each column's weights with the pixel."""
+        return [sum(p * w for p, w in zip(pixel, column, strict=True)) for column in tile]
+
+    def elaborate(self, platform: object) -> Module:
+        """Wide registers for weights and pixels; per column the products and a free-running adder tree.
+
+        Pixels and weights pass one pipeline register for routing and one at the multiplier inputs: an FPGA's
+        multipliers are spread over the device and have their own input and output registers.
+        """
+        m = Module()
+        routed = Signal(8 * self._rows, reset_less=True)
+        with m.If(self.valid):
+            m.d.sync += routed.eq(self.pixel)
+        self._load = Signal(self._cols)
+        self._load_word = Signal(8 * self._rows, reset_less=True)
+        m.d.sync += [self._load.eq(self.load), self._load_word.eq(self.load_word)]
+        columns = range(self._cols)
+        for number, first in enumerate(columns[::_COLUMNS_A_COPY]):
+            pixel, swap = self._copy(m, "pixel", routed, number), self._copy(m, "swap", self.swap, number)
+            for column in columns[first : first + _COLUMNS_A_COPY]:
+                products = self._products(m, column, pixel, self._weights(m, column, swap))
+                m.d.comb += self.dots[column].eq(self._tree(m, column, products))
+        return m
+
+    def _copy(self, m: Module, name: str, of: Signal, number: int) -> Signal:
+        """What some columns share: one register for all would have to reach from end to end of the array."""
+        copy = Signal.like(of, name=f"{name}{number}", reset_less=True, attrs={REGISTER_COPY: 1})
+        m.d.sync += copy.eq(of)
+        return copy
+
+    def _weights(self, m: Module, column: int, swap: Signal) -> Signal:
+        shadow = Signal(8 * self._rows, name=f"shadow{column}", reset_less=True)
+        active = Signal(8 * self._rows, name=f"active{column}", reset_less=True)
+        with m.If(self._load[column]):
+            m.d.sync += shadow.eq(self._load_word)
+        with m.If(swap):
+            m.d.sync += active.eq(shadow)
+        return active
+
+    def _products(self, m: Module, column: int, pixel: Signal, weights: Signal) -> list[Signal]:
+        products = []
+        for row in range(self._rows):
+            in_luts = column * self._rows + row < self._lut_products
+            product = Signal(signed(16), name=f"product{column}_{row}", reset_less=True)
+            factors = pixel.word_select(row, 8).as_signed(), weights.word_select(row, 8)
+            m.d.sync += product.eq((self._lut_product if in_luts else self._dsp_product)(m, product.name, *factors))
+            products.append(product)
+        return products
+
+    def _dsp_product(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
+        """A multiplier's product, whose own register it leaves for one beside the adders."""
+        multiplied = Signal(signed(16), name=f"{name}_made", reset_less=True)
+        m.d.sync += multiplied.eq(pixel * weight.as_signed())
+        return multiplied
+
+    def _lut_product(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
+        """A product that synthesis must not give a DSP block: of two bits of the weight each, then sums."""
+        parts = []
+        for low in range(0, len(weight), _PART_BITS):
+            part = Signal(signed(8 + _PART_BITS), name=f"{name}_{low}", reset_less=True, attrs={LUT_PRODUCT: 1})
+            digit = weight[low : low + _PART_BITS]
+            m.d.sync += part.eq(pixel * (digit.as_signed() if low + _PART_BITS == len(weight) else digit))
+            parts.append(part)
+        while len(parts) > 1:
+            parts = [_add_parts(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
+        return parts[0]
+
+    def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
+        """An adder a stage; where the terms are odd in number, the last one waits."""
+        for level in range(self.latency(self._rows) - self._BEFORE_TREE):
+            pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
+            shape = signed(len(terms[0]) + 1)
+            sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(pairs))]
+            m.d.sync += [total.eq(sum(pair[1:], pair[0])) for total, pair in zip(sums, pairs, strict=True)]
+            terms = sums
+        return terms[0]
+
+
+def _add_parts(low: Value, high: Value) -> Value:
+    """The sum of two parts of a product of 8 bits, the upper one `len(high) - 8` bits above the lower."""
+    offset = len(high) - 8
+    upper = (low[offset:].as_signed() + high)[: len(high)]
+    return Cat(low[:offset], upper).as_signed()

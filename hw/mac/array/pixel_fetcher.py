@@ -1,0 +1,165 @@
+"""The input fetcher: reads a pixel's word, or makes it of padding, and shifts packed words into place."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.issue.tile_planner import COORDINATE
+from intloom.hw.pipeline import pipeline_stages
+from intloom.hw.ports import READ_LATENCY, ReadPort
+from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
+
+PIXEL_BYTES = 4
+"""Bytes of a pixel in a packed word."""
+
+PIXEL_REQUEST = data.StructLayout(
+    {
+        "swap": 1,
+        "row_inside": 1,
+        "ix": COORDINATE,
+        "in_w": COORDINATE_BITS,
+        "address": SCRATCH_BITS,
+        "packed": 1,
+        "zp_in": signed(8),
+        "index": COUNT_BITS,
+    }
+)
+"""A pixel to fetch: `address` is that of its row's column 0; `swap` goes along with it to the array."""
+
+
+class PixelFetcher(wiring.Component):
+    """One pixel a cycle; its word is there `LATENCY` cycles later. The read ports must never refuse.
+
+    `fault` says that a read was outside the memory, for instruction `fault_index`.
+    """
+
+    LATENCY = 2 + READ_LATENCY
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._pixels = params.pixels_per_word
+        super().__init__(
+            {
+                "valid": In(1),
+                "pixel": In(PIXEL_REQUEST),
+                "act0": Out(ReadPort(params.word_bytes)),
+                "act1": Out(ReadPort(params.word_bytes)),
+                "word_valid": Out(1),
+                "word": Out(8 * params.word_bytes),
+                "swap": Out(1),
+                "fault": Out(1),
+                "fault_index": Out(COUNT_BITS),
+            }
+        )
+
+    @staticmethod
+    def model(pixel: Mapping[str, int], words: Sequence[bytes]) -> bytes | None:
+        """The word made of a memory's words; None, and a fault, when one outside the memory is needed for it."""
+        word_bytes = len(words[0])
+        pixel_bytes = PIXEL_BYTES if pixel["packed"] else word_bytes
+        pixels = word_bytes // pixel_bytes
+        parts = []
+        for x in range(pixel["ix"], pixel["ix"] + pixels):
+            at, place = divmod(x, pixels)
+            at = (pixel["address"] + at) % (1 << SCRATCH_BITS)
+            if not (pixel["row_inside"] and 0 <= x < pixel["in_w"]):
+                parts.append(bytes([pixel["zp_in"] & 0xFF]) * pixel_bytes)
+            elif at < len(words):
+                parts.append(words[at][place * pixel_bytes : (place + 1) * pixel_bytes])
+            else:
+                return None
+        return b"".join(parts)
+
+    def elaborate(self, platform: object) -> Module:
+        """Registers for pixel and requests, a delay as long as the memory's, and the choice between it and padding."""
+        m = Module()
+        self._valid, self._pixel = Signal(), Signal(PIXEL_REQUEST, reset_less=True)
+        m.d.sync += [self._valid.eq(self.valid), self._pixel.eq(self.pixel)]
+        first, second = self._request(m)
+        index = Signal(COUNT_BITS, reset_less=True)
+        with m.If(self._valid):
+            m.d.sync += index.eq(self._pixel.index)
+        m.d.comb += [self.fault.eq((self.act0.valid & self.act0.fault) | (self.act1.valid & self.act1.fault))]
+        m.d.comb += self.fault_index.eq(index)
+        delayed_request = self._delay(m, first, second)
+        self._assemble(m, delayed_request)
+        return m
+
+    def _request(self, m: Module) -> tuple[Signal, Signal]:
+        """Addresses of the word and, for pixels that lie across two words, of its neighbour."""
+        pixel, pixels = self._pixel, self._pixels
+        shift = pixels.bit_length() - 1
+        inside = Signal()
+        m.d.comb += inside.eq(pixel.row_inside & (pixel.ix >= 0) & (pixel.ix < pixel.in_w))
+        column = Mux(pixel.packed, pixel.ix >> shift, pixel.ix)
+        m.d.sync += [self.act0.valid.eq(self._valid & inside), self.act1.valid.eq(0)]
+        with m.If(self._valid):
+            m.d.sync += self.act0.addr.eq(pixel.address + column)
+        if shift:
+            neighbour = Signal(COORDINATE)
+            m.d.comb += neighbour.eq((pixel.ix | (pixels - 1)) + 1)
+            across = pixel.packed & (pixel.ix[:shift] != 0) & (neighbour >= 0) & (neighbour < pixel.in_w)
+            with m.If(self._valid & pixel.packed):
+                m.d.sync += [
+                    self.act1.valid.eq(pixel.row_inside & across),
+                    self.act1.addr.eq(pixel.address + (neighbour >> shift)),
+                ]
+        return inside, self._inside_pixels(m)
+
+    def _inside_pixels(self, m: Module) -> Signal:
+        """For each packed pixel of the word, whether it lies inside the row."""
+        inside = Signal(self._pixels, name="inside_pixels")
+        for number in range(self._pixels):
+            x = Signal(COORDINATE, name=f"x{number}")
+            m.d.comb += [
+                x.eq(self._pixel.ix + number),
+                inside[number].eq(self._pixel.row_inside & (x >= 0) & (x < self._pixel.in_w)),
+            ]
+        return inside
+
+    def _delay(self, m: Module, inside: Signal, inside_pixels: Signal) -> data.View[data.StructLayout]:
+        """What is still needed when the data comes."""
+        layout = data.StructLayout(
+            {
+                "valid": 1,
+                "swap": 1,
+                "packed": 1,
+                "inside": 1,
+                "zp_in": signed(8),
+                "inside_pixels": self._pixels,
+                "shift": max(1, self._pixels.bit_length() - 1),
+            }
+        )
+        request = Signal(layout)
+        m.d.comb += [
+            request.valid.eq(self._valid),
+            request.swap.eq(self._valid & self._pixel.swap),
+            request.packed.eq(self._pixel.packed),
+            request.inside.eq(inside),
+            request.zp_in.eq(self._pixel.zp_in),
+            request.inside_pixels.eq(inside_pixels),
+            request.shift.eq(self._pixel.ix[: self._pixels.bit_length() - 1]),
+        ]
+        return pipeline_stages(m, "delayed_request", request, self.LATENCY - 1, reset_less=False)
+
+    def _assemble(self, m: Module, delayed_request: data.View[data.StructLayout]) -> None:
+        pad = Cat(*[delayed_request.zp_in] * self._params.word_bytes)
+        m.d.comb += [self.word_valid.eq(delayed_request.valid), self.swap.eq(delayed_request.swap)]
+        with m.If(delayed_request.packed & (self._pixels > 1)):
+            bits = 8 * PIXEL_BYTES
+            both = Cat(self.act0.data, self.act1.data)
+            for number in range(self._pixels):
+                source = Cat(both.word_select(number + i, bits) for i in range(self._pixels))
+                with m.If(delayed_request.inside_pixels[number]):
+                    m.d.comb += self.word.word_select(number, bits).eq(source.word_select(delayed_request.shift, bits))
+                with m.Else():
+                    m.d.comb += self.word.word_select(number, bits).eq(pad[:bits])
+        with m.Elif(delayed_request.inside):
+            m.d.comb += self.word.eq(self.act0.data)
+        with m.Else():
+            m.d.comb += self.word.eq(pad)

@@ -1,0 +1,1 @@
+"""From accumulator to int8: requantizers, lookup table and residual adder."""

@@ -1,0 +1,105 @@
+"""The channel parameters: bias and scale of each channel of two output blocks, one loading while the other is used."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.epilogue.requantizer import RequantizerLane
+from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS, ScaleNormalizer
+from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
+from intloom.hw.pipeline import pipeline_stages
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS
+from intloom.hw.spec.params import HardwareParams
+
+
+class ChannelStore(wiring.Component):
+    """A small memory of biases and one of scales for every lane.
+
+    Members
+    -------
+    write:
+        From the constants' loader; words of piece CHANNEL are stored.
+    write_set, read_set:
+        Which of the two blocks' parameters.
+    read, group:
+        Read the parameters of a group of `lanes` channels.
+    bias:
+        `BIAS_LATENCY` cycles later, with the sums.
+    mantissa, exponent:
+        `SCALE_LATENCY` cycles later, when the requantizers want them.
+    """
+
+    BIAS_LATENCY = Accumulators.READOUT_LATENCY
+    SCALE_LATENCY = BIAS_LATENCY + RequantizerLane.SCALE_STAGE
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._groups = params.cols // params.lanes
+        lanes = params.lanes
+        super().__init__(
+            {
+                "write": In(CONSTANT_WRITE),
+                "write_set": In(1),
+                "read": In(1),
+                "read_set": In(1),
+                "group": In(range(self._groups)),
+                "bias": Out(data.ArrayLayout(signed(32), lanes)),
+                "mantissa": Out(data.ArrayLayout(params.mantissa_bits, lanes)),
+                "exponent": Out(data.ArrayLayout(EXPONENT_BITS, lanes)),
+            }
+        )
+
+    @staticmethod
+    def model(bias: int, scale: int, mantissa_bits: int) -> tuple[int, int, int]:
+        """What is read of a channel: its bias, and mantissa and exponent of its packed scale."""
+        mantissa, shift = scale & ((1 << FP32_SIGNIFICAND_BITS) - 1), scale >> FP32_SIGNIFICAND_BITS
+        return bias, *ScaleNormalizer.model(mantissa, shift, mantissa_bits)
+
+    def elaborate(self, platform: object) -> Module:
+        """Biases are stored as they come, scales after the normalizer; reads wait for their stage."""
+        m = Module()
+        cols = self._params.cols
+        m.submodules.normalizer = normalizer = ScaleNormalizer(self._params.mantissa_bits)
+        channel, is_bias = self.write.kind == ConstantKind.CHANNEL, self.write.index < cols
+        slot = Cat(self.write.index[: (cols - 1).bit_length()], self.write_set)
+        # What kind of word it is takes some time to see.
+        bias_write = pipeline_stages(m, "bias_write", Cat(channel & is_bias, slot), 1, reset_less=True)
+        scale_write = pipeline_stages(
+            m, "scale_write", Cat(channel & ~is_bias, slot), 1 + ScaleNormalizer.LATENCY, reset_less=True
+        )
+        word = pipeline_stages(m, "word", self.write.word, 1, reset_less=True)
+        m.d.comb += normalizer.word.eq(word)
+        read = Cat(self.read, self._address(self.group, self.read_set))
+        bias_read = pipeline_stages(m, "bias_read", read, self.BIAS_LATENCY - 1, reset_less=True)
+        scale_read = pipeline_stages(
+            m, "scale_read", bias_read, self.SCALE_LATENCY - self.BIAS_LATENCY, reset_less=True
+        )
+        scale = Cat(normalizer.mantissa, normalizer.exponent)
+        for lane in range(self._params.lanes):
+            bias = self._memory(m, f"bias{lane}", lane, bias_write, word, bias_read)
+            scale_data = self._memory(m, f"scale{lane}", lane, scale_write, scale, scale_read)
+            m.d.comb += [self.bias[lane].eq(bias), Cat(self.mantissa[lane], self.exponent[lane]).eq(scale_data)]
+        return m
+
+    def _address(self, group: Signal, number: Signal) -> Signal:
+        return Cat(group[: (self._groups - 1).bit_length()], number)
+
+    def _memory(self, m: Module, name: str, lane: int, write: Signal, word: Signal, read: Signal) -> Signal:
+        """One lane's memory; `write` and `read` hold an enable bit and, above it, a channel's or a group's slot."""
+        memory = Memory(shape=len(word), depth=2 * self._groups, init=[])
+        m.submodules[name] = memory
+        write_port, read_port = memory.write_port(), memory.read_port()
+        lane_bits = (self._params.lanes - 1).bit_length()
+        slot = write[1:]
+        m.d.comb += [
+            write_port.en.eq(write[0] & (slot[:lane_bits] == lane)),
+            write_port.addr.eq(slot[lane_bits:]),
+            write_port.data.eq(word),
+            read_port.en.eq(read[0]),
+            read_port.addr.eq(read[1:]),
+        ]
+        return read_port.data

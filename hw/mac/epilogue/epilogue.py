@@ -1,0 +1,153 @@
+"""The epilogue: sums to bytes, through requantizers, table and residual adder, without ever stopping."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+from amaranth.utils import ceil_log2
+
+from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.epilogue.channel_store import ChannelStore
+from intloom.hw.mac.epilogue.requantizer import RequantizerLane
+from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
+from intloom.hw.mac.epilogue.table_lookup import TableLookup
+from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.arith import SHIFT_BITS, Affine, Match, Scale, wrap
+from intloom.hw.spec.params import HardwareParams
+
+TAG = data.StructLayout({"zp_out": signed(8), "use_table": 1, "table_set": 1, "residual": 1})
+"""What goes along with an item: constants of its instruction."""
+
+
+class Epilogue(wiring.Component):
+    """One item, a group of `lanes` sums, a cycle; results in order, as long as the rule for `residual` is kept.
+
+    Items with and without residual must not be under way together, for the former take longer.
+
+    Members
+    -------
+    write, write_table_set, write_channel_set:
+        Constants to store.
+    valid, tag, group, channel_set:
+        An item; its sums come `Accumulators.READOUT_LATENCY` cycles later.
+    sums:
+        From the accumulators.
+    activate, shift, even:
+        To the residual adder.
+    residual_arrived, residual:
+        To the residual adder, `READ_LATENCY` cycles after the item.
+    result_valid, results:
+        The bytes.
+    """
+
+    LOOKUP_STAGE = Accumulators.READOUT_LATENCY + RequantizerLane.LATENCY
+    LATENCY = LOOKUP_STAGE + TableLookup.LATENCY
+    RESIDUAL_LATENCY = LATENCY + ResidualAdder.LATENCY
+    _RESIDUAL_FIFO_DEPTH = 1 << ceil_log2(LATENCY - READ_LATENCY)
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        lanes = params.lanes
+        super().__init__(
+            {
+                "write": In(CONSTANT_WRITE),
+                "write_table_set": In(1),
+                "write_channel_set": In(1),
+                "valid": In(1),
+                "tag": In(TAG),
+                "group": In(range(params.cols // lanes)),
+                "channel_set": In(1),
+                "sums": In(data.ArrayLayout(signed(params.acc_bits), lanes)),
+                "activate": In(1),
+                "shift": In(SHIFT_BITS),
+                "even": In(1),
+                "residual_arrived": In(1),
+                "residual": In(data.ArrayLayout(8, lanes)),
+                "result_valid": Out(1),
+                "results": Out(data.ArrayLayout(8, lanes)),
+            }
+        )
+
+    @staticmethod
+    def model(
+        total: int,
+        channel: tuple[int, Scale],
+        zero_point: int,
+        match: Match,
+        table: bytes | None = None,
+        residual: tuple[int, Affine] | None = None,
+    ) -> int:
+        """The byte made of a sum: by its channel's bias and scale, then a table, then a residual byte and its law."""
+        value = RequantizerLane.model(total, *channel, zero_point, match) & 0xFF
+        if table is not None:
+            value = TableLookup.model(value, table, use=True)
+        if residual is not None:
+            operand, law = residual
+            value = ResidualAdder.model(wrap(value, 8), wrap(operand, 8), law) & 0xFF
+        return value
+
+    def elaborate(self, platform: object) -> Module:
+        """A line of valid bits and tags beside the data."""
+        m = Module()
+        valid, tag = [self.valid], [self.tag]
+        for number in range(1, self.LATENCY + 1):
+            valid.append(Signal(name=f"valid{number}"))
+            tag.append(Signal(TAG, name=f"tag{number}", reset_less=True))
+            m.d.sync += [valid[-1].eq(valid[-2]), tag[-1].eq(tag[-2])]
+        values = self._requantize(m, valid, tag)
+        m.submodules.table = table = TableLookup(self._params)
+        lookup = tag[self.LOOKUP_STAGE]
+        m.d.comb += [
+            table.write.eq(self.write),
+            table.write_set.eq(self.write_table_set),
+            table.valid.eq(valid[self.LOOKUP_STAGE]),
+            table.use.eq(lookup.use_table),
+            table.read_set.eq(lookup.table_set),
+            table.values.eq(values),
+        ]
+        self._add(m, valid, tag, table.results)
+        return m
+
+    def _requantize(self, m: Module, valid: list[Signal], tag: list[Signal]) -> Signal:
+        m.submodules.channels = channels = ChannelStore(self._params)
+        m.d.comb += [
+            channels.write.eq(self.write),
+            channels.write_set.eq(self.write_channel_set),
+            channels.read.eq(self.valid),
+            channels.read_set.eq(self.channel_set),
+            channels.group.eq(self.group),
+        ]
+        first = Accumulators.READOUT_LATENCY
+        values = Signal(data.ArrayLayout(8, self._params.lanes))
+        for number in range(self._params.lanes):
+            lane = RequantizerLane(self._params)
+            m.submodules[f"requantizer{number}"] = lane
+            m.d.comb += [
+                lane.enable.eq(Cat(valid[first : first + lane.LATENCY])),
+                lane.acc.eq(self.sums[number]),
+                lane.bias.eq(channels.bias[number]),
+                lane.mantissa.eq(channels.mantissa[number]),
+                lane.exponent.eq(channels.exponent[number]),
+                lane.zero_point.eq(tag[first + lane.ZERO_POINT_STAGE].zp_out),
+                values[number].eq(lane.result),
+            ]
+        return values
+
+    def _add(self, m: Module, valid: list[Signal], tag: list[Signal], results: Signal) -> None:
+        m.submodules.residual_adder = adder = ResidualAdder(self._params, self._RESIDUAL_FIFO_DEPTH)
+        last = self.LATENCY
+        m.d.comb += [
+            adder.write.eq(self.write),
+            adder.activate.eq(self.activate),
+            adder.shift.eq(self.shift),
+            adder.even.eq(self.even),
+            adder.arrived.eq(self.residual_arrived),
+            adder.operands.eq(self.residual),
+            adder.result_next.eq(valid[last - 1] & tag[last - 1].residual),
+            adder.valid.eq(valid[last] & tag[last].residual),
+            adder.results.eq(results),
+            self.result_valid.eq((valid[last] & ~tag[last].residual) | adder.sums_valid),
+            self.results.eq(Mux(adder.sums_valid, adder.sums, results)),
+        ]

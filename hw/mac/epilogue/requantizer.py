@@ -1,0 +1,253 @@
+"""The requantizer: an accumulator to an int8, rounded as `intloom.hw.spec.arith.requantize` says.
+
+Sum and scale are brought to numbers with their top bit set, so that the product's top bit stands in one of two places.
+After the clamp only nine positions of the binary point matter; any other means 0 or a clamped result. Below the point
+it is enough to know the bit worth a half, and whether the bits below that are all zeros, or all ones: the product is
+never rounded to 24 bits, as fp32 would (`ort`), for that only makes ties of what lies next to a tie.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS
+from intloom.hw.pipeline import output_register
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Match, Scale, requantize, wrap
+from intloom.hw.spec.params import HardwareParams
+
+_SUM_BITS = 32
+_STEPS = ((16,), (8, 4), (2, 1))
+"""Places by which a sum may move in each stage of its normalization; one less than its bits in all."""
+_TOP = FP32_SIGNIFICAND_BITS
+_POINT_BITS = 9
+_MAX_POINT = 8
+"""Places of the binary point that give results from 0 to 255, less one."""
+_WINDOW_BITS = _MAX_POINT + 1
+"""A result's bits and the half below them, at the highest place of the point."""
+
+_BELOW = data.StructLayout({"zeros": 1, "ones": 1, "half": 1, "rest": 1})
+"""What lies below the window: the product's bits down to the 24th are all zeros, or all ones; the bit after them, worth
+half of the 24th, is set; so is one after that."""
+
+
+@dataclass(frozen=True)
+class _FixedPoint:
+    """Integer part of a magnitude; 256 or more; most significant fraction bit; the fraction is a tie."""
+
+    whole: Signal
+    overflow: Signal
+    half: Signal
+    tie: Signal
+
+
+_FIXED_POINT = {"whole": _MAX_POINT, "overflow": 1, "half": 1, "tie": 1}
+
+
+class RequantizerLane(wiring.Component):
+    """One accumulator a cycle; stages without a valid value keep still, but for the multipliers.
+
+    Members
+    -------
+    enable:
+        Bit i is high when stage i has a value to work on; bit i + 1 follows bit i by a cycle.
+    acc, bias:
+        The value's sum and its channel's bias, together.
+    mantissa, exponent:
+        Its channel's scale as `ScaleNormalizer` gives it, `SCALE_STAGE` cycles later.
+    zero_point:
+        The output's zero point, `ZERO_POINT_STAGE` cycles later.
+    result:
+        The byte, `LATENCY` cycles later.
+    """
+
+    SCALE_STAGE = 5
+    ZERO_POINT_STAGE = 10
+    LATENCY = 12
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._ort = params.match is Match.ORT
+        self._mantissa_bits = params.mantissa_bits
+        self._significand_bits = FP32_SIGNIFICAND_BITS if self._ort else _SUM_BITS
+        super().__init__(
+            {
+                "enable": In(self.LATENCY),
+                "acc": In(signed(params.acc_bits)),
+                "bias": In(signed(_SUM_BITS)),
+                "mantissa": In(params.mantissa_bits),
+                "exponent": In(EXPONENT_BITS),
+                "zero_point": In(signed(8)),
+                "result": Out(signed(8)),
+            }
+        )
+
+    @staticmethod
+    def model(acc: int, bias: int, scale: Scale, zero_point: int, match: Match) -> int:
+        """What `result` is: the law, on the 32-bit sum."""
+        return requantize(wrap(acc + bias, _SUM_BITS), scale, zero_point, match)
+
+    def elaborate(self, platform: object) -> Module:
+        """Twelve stages; the sign goes along."""
+        m = Module()
+        total = Signal(signed(_SUM_BITS), reset_less=True)
+        with m.If(self.enable[0]):
+            m.d.sync += total.eq(self.acc + self.bias)
+        sign_stages = Signal(self.ZERO_POINT_STAGE - 1, reset_less=True)
+        signs = Cat(total[-1], sign_stages)
+        m.d.sync += sign_stages.eq(signs)
+        normal, zeros = self._normalize(m, total, signs)
+        significand, zeros = self._round_sum(m, normal, zeros, signs[3])
+        product, point = self._multiply(m, significand, zeros)
+        window, below, point = self._align(m, product, point)
+        self._finish(m, self._fix_point(m, window, below, point), signs[-1])
+        return m
+
+    def _normalize(self, m: Module, total: Signal, signs: Value) -> tuple[Signal, Signal]:
+        """Stages 1 to 3: move the top bit up to bit 31 and count the places.
+
+        A negative sum is turned over bit by bit, ones coming in from below: what it lacks then is one at the very end.
+        """
+        value: Value = total.as_unsigned() ^ signs[0].replicate(_SUM_BITS)
+        count: list[Signal] = []
+        for stage, steps in enumerate(_STEPS, start=1):
+            fill = signs[stage - 1]
+            for step in steps:
+                up = Signal(name=f"up{step}")
+                shifted = Signal(_SUM_BITS, name=f"shifted{step}")
+                higher = Cat(fill.replicate(step), value)[:_SUM_BITS]
+                m.d.comb += [up.eq(~value[-step:].any()), shifted.eq(Mux(up, higher, value))]
+                value = shifted
+                count.insert(0, up)
+            register = Signal(_SUM_BITS, name=f"normal{stage}", reset_less=True)
+            zeros = Signal(len(count), name=f"zeros{stage}", reset_less=True)
+            with m.If(self.enable[stage]):
+                m.d.sync += [register.eq(value), zeros.eq(Cat(*count))]
+            value, count = register, list(zeros)
+        return value, zeros
+
+    def _round_sum(self, m: Module, normal: Signal, zeros: Signal, negative: Value) -> tuple[Signal, Signal]:
+        """Stage 4: add what negative sums lack, round to 24 bits, ties to even.
+
+        A carry out leaves one leading zero less, so zeros may become -1.
+        """
+        bits = self._significand_bits
+        significand = Signal(bits, reset_less=True)
+        leading_zeros = Signal(signed(len(zeros) + 1), name="leading_zeros", reset_less=True)
+        kept, dropped = normal[-bits:], normal[:-bits]
+        increment = self._rounds_up(kept[0], dropped, negative) if len(dropped) else negative
+        rounded, carry = Signal(bits), Signal()
+        # The carry is known without the sum.
+        m.d.comb += [rounded.eq(kept + increment), carry.eq(kept.all() & increment)]
+        with m.If(self.enable[4]):
+            m.d.sync += [
+                significand.eq(Cat(rounded[:-1], rounded[-1] | carry)),
+                leading_zeros.eq(zeros - carry),
+            ]
+        return significand, leading_zeros
+
+    def _rounds_up(self, last: Value, dropped: Value, negative: Value) -> Value:
+        """Whether the dropped bits, plus one if `negative`, exceed a half, or equal it while `last` is set."""
+        half, rest = dropped[-1], dropped[:-1]
+        return Mux(negative, half | (rest.all() & last), half & (rest.any() | last))
+
+    def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
+        """Stages 5 to 7: four partial products and their sum; where the binary point of the product stands."""
+        x_split, f_split = self._significand_bits // 2, self._mantissa_bits // 2
+        parts = self._parts(m, significand, x_split, f_split)
+        # Right shift that brings the top 24 bits of the largest product to their weight, less that of 255.xx.
+        offset = self._mantissa_bits + (_SUM_BITS - _TOP) + (_TOP - _MAX_POINT)
+        point5, point6, point7 = (Signal(signed(_POINT_BITS), name=f"point{i}", reset_less=True) for i in (5, 6, 7))
+        product = Signal(self._significand_bits + self._mantissa_bits, reset_less=True)
+        with m.If(self.enable[5]):
+            m.d.sync += point5.eq(zeros + self.exponent)
+        with m.If(self.enable[6]):
+            m.d.sync += point6.eq(point5 - offset)
+        # The outer parts do not overlap, and nothing is added to the lowest bits.
+        outer = Cat(parts[0], parts[3])
+        low = min(x_split, f_split)
+        middle = (parts[1] << (f_split - low)) + (parts[2] << (x_split - low))
+        with m.If(self.enable[7]):
+            m.d.sync += [product.eq(Cat(outer[:low], outer[low:] + middle)), point7.eq(point6)]
+        return product, point7
+
+    def _parts(self, m: Module, significand: Signal, x_split: int, f_split: int) -> list[Signal]:
+        """Stages 5 and 6: products of the factors' parts, each small enough for one 18 x 18 multiplier.
+
+        Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else.
+        """
+        x = Signal.like(significand, name="factor", reset_less=True)
+        f = Signal.like(self.mantissa, name="scale", reset_less=True)
+        m.d.sync += [x.eq(significand), f.eq(self.mantissa)]
+        parts = []
+        for i, x_part in enumerate((x[:x_split], x[x_split:])):
+            for j, f_part in enumerate((f[:f_split], f[f_split:])):
+                part = Signal(len(x_part) + len(f_part), name=f"part{i}{j}", reset_less=True)
+                m.d.sync += part.eq(x_part * f_part)
+                parts.append(part)
+        return parts
+
+    def _align(self, m: Module, product: Signal, point: Signal) -> tuple[Signal, data.View[data.StructLayout], Signal]:
+        """Stage 8: a window of bits from the product's top bit on, and what lies below."""
+        high = product[-1]
+        after_window = len(product) - 1 - _WINDOW_BITS
+        after_kept = len(product) - 1 - _TOP
+        # Where these places stand when the top bit is not set; else they stand one higher.
+        kept, ends = product[after_kept + 1 : after_window], (product[after_kept], product[after_window])
+        window = Signal(_WINDOW_BITS, reset_less=True)
+        below = Signal(_BELOW, reset_less=True)
+        shifted = Signal.like(point, name="point8", reset_less=True)
+        with m.If(self.enable[8]):
+            m.d.sync += [
+                shifted.eq(point + ~high),
+                window.eq(Mux(high, product[-_WINDOW_BITS:], product[after_window:-1])),
+                below.zeros.eq(~kept.any() & ~Mux(high, *reversed(ends))),
+                below.ones.eq(kept.all() & Mux(high, *reversed(ends))),
+                below.half.eq(Mux(high, product[after_kept], product[after_kept - 1])),
+                below.rest.eq(product[: after_kept - 1].any() | (high & product[after_kept - 1])),
+            ]
+        return window, below, shifted
+
+    def _fix_point(self, m: Module, window: Signal, below: data.View[data.StructLayout], point: Signal) -> _FixedPoint:
+        """Stage 9: place the binary point, and see what the fraction is."""
+        value: Value = window
+        zeros, ones = below.zeros, below.ones
+        for step in (8, 4, 2, 1):
+            shifts, out = point[step.bit_length() - 1], value[:step]
+            zeros, ones = zeros & ~(shifts & out.any()), ones & (~shifts | out.all())
+            value = Mux(shifts, value[step:], value)
+        half = value[0]
+        if self._ort:
+            # Half a last place of fp32 above or below: fp32 sees the tie itself.
+            tie = Mux(half, zeros & ~(below.half & below.rest), ones & below.half)
+        else:
+            tie = half & zeros & ~below.half & ~below.rest
+        inside = (point >= 0) & (point <= _MAX_POINT)
+        fixed = _FixedPoint(*(Signal(width, name=name, reset_less=True) for name, width in _FIXED_POINT.items()))
+        with m.If(self.enable[9]):
+            m.d.sync += [
+                fixed.overflow.eq((point < 0) & window[-1]),
+                fixed.whole.eq(Mux(inside, value[1:], 0)),
+                fixed.half.eq(inside & half),
+                fixed.tie.eq(inside & tie),
+            ]
+        return fixed
+
+    def _finish(self, m: Module, fixed: _FixedPoint, negative: Value) -> None:
+        """Stages 10 and 11: round half to even, give the sign back, add; then clamp."""
+        up = Mux(fixed.tie, fixed.whole[0], fixed.half)
+        signed_whole = fixed.whole ^ negative.replicate(_MAX_POINT)
+        added = Signal(signed(_MAX_POINT + 2), reset_less=True)
+        overflow, below_zero = Signal(reset_less=True), Signal(reset_less=True)
+        # -(whole + up) is ~whole + 1 - up; the lowest bits make the carry into one adder.
+        carry = up ^ negative
+        doubled = Cat(carry, signed_whole, negative).as_signed() + Cat(carry, self.zero_point).as_signed()
+        with m.If(self.enable[10]):
+            m.d.sync += [added.eq(doubled >> 1), overflow.eq(fixed.overflow), below_zero.eq(negative)]
+        low = Mux(overflow, below_zero, added[-1])
+        fits = (added[7:] == 0) | added[7:].all()
+        result = output_register(m, self.result)
+        with m.If(self.enable[11]):
+            m.d.sync += result.eq(Mux(fits & ~overflow, added[:8], Mux(low, INT8_MIN, INT8_MAX)))

@@ -1,0 +1,73 @@
+"""The table lookup behind the requantizers: a 256-byte function of the result byte, for every lane, in two sets."""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.memory import Memory
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
+from intloom.hw.pipeline import output_register
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+
+
+class TableLookup(wiring.Component):
+    """Passes bytes through a table, or bypass it, in `LATENCY` cycles.
+
+    Members
+    -------
+    write, write_set:
+        Bytes of piece TABLE are stored in the set, in the order of result bytes 0 to 127, -128 to -1.
+    valid, use, read_set, values:
+        Bytes to look up or, without `use`, to leave as they are.
+    results:
+        The bytes, later.
+    """
+
+    LATENCY = 2
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._lanes = params.lanes
+        super().__init__(
+            {
+                "write": In(CONSTANT_WRITE),
+                "write_set": In(1),
+                "valid": In(1),
+                "use": In(1),
+                "read_set": In(1),
+                "values": In(data.ArrayLayout(8, params.lanes)),
+                "results": Out(data.ArrayLayout(8, params.lanes)),
+            }
+        )
+
+    @staticmethod
+    def model(value: int, table: bytes, use: bool) -> int:
+        """What a byte becomes."""
+        return table[value] if use else value
+
+    def elaborate(self, platform: object) -> Module:
+        """A memory for every lane, since each looks up its own byte."""
+        m = Module()
+        valid, use = Signal(), Signal()
+        results = output_register(m, self.results)
+        m.d.sync += [valid.eq(self.valid), use.eq(self.use)]
+        for lane in range(self._lanes):
+            memory = Memory(shape=8, depth=2 * TABLE_BYTES, init=[])
+            m.submodules[f"lane{lane}"] = memory
+            write, read = memory.write_port(), memory.read_port()
+            bypass = Signal(8, name=f"bypass{lane}", reset_less=True)
+            m.d.comb += [
+                write.en.eq(self.write.kind == ConstantKind.TABLE),
+                write.addr.eq(Cat(self.write.index, self.write_set)),
+                write.data.eq(self.write.byte),
+                read.en.eq(self.valid & self.use),
+                read.addr.eq(Cat(self.values[lane], self.read_set)),
+            ]
+            with m.If(self.valid):
+                m.d.sync += bypass.eq(self.values[lane])
+            with m.If(valid & use):
+                m.d.sync += results[lane].eq(read.data)
+            with m.Elif(valid):
+                m.d.sync += results[lane].eq(bypass)
+        return m

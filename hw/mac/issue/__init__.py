@@ -1,0 +1,1 @@
+"""Instruction issue: decode, loop setup, tile planning and the pixel sequencer."""

@@ -1,0 +1,100 @@
+"""What each part of the MAC unit needs to know of an instruction, cut out of it once.
+
+Every part works its own queue of jobs, so that the weight fetcher may be an instruction ahead of the sequencer and the
+drain one behind.
+"""
+
+from __future__ import annotations
+
+from amaranth.hdl import Cat, Shape, Value
+from amaranth.lib import data
+
+from intloom.hw.decode import field_shape, instruction_layout
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind, TableUse
+from intloom.hw.spec.params import HardwareParams
+
+PIXELS_BITS = 28
+"""Bits of out_h * out_w."""
+
+CONV = instruction_layout(Kind.CONV)
+
+
+def _fields(*names: str) -> dict[str, Shape]:
+    spec = BY_KIND[Kind.CONV]
+    return {name: field_shape(spec.field(name)) for name in names}
+
+
+_LOOPS = _fields("kernel_h", "kernel_w", "in_blocks", "two_planes", "out_blocks")
+
+WEIGHT_DESCRIPTOR = data.StructLayout(
+    {
+        **_LOOPS,
+        "strips": PIXELS_BITS,
+        "address": SCRATCH_BITS,
+        "first_tile": SCRATCH_BITS,
+        "load_table": 1,
+        "load_residual": 1,
+    }
+)
+"""For the weight fetcher: `address` is where constants begin, `first_tile` where the first weight tile stands."""
+
+PIXEL_DESCRIPTOR = data.StructLayout(
+    {
+        **_LOOPS,
+        **_fields("in_base", "in_row_off", "in_ring", "in_plane", "in_row", "in_block_step", "in_h", "in_w"),
+        **_fields("iy0", "ix0", "packed", "stride_h", "stride_w", "dilation_h", "dilation_w", "zp_in", "out_w"),
+        "pixels": PIXELS_BITS,
+        "strips": PIXELS_BITS,
+        "index": COUNT_BITS,
+    }
+)
+"""For the sequencer."""
+
+READOUT_DESCRIPTOR = data.StructLayout(
+    {
+        **_fields("out_h", "out_w", "out_blocks", "zp_out", "table"),
+        **_fields("residual", "res_base", "res_plane", "res_row", "res_shift", "res_even"),
+        "index": COUNT_BITS,
+    }
+)
+"""For the drain."""
+
+WRITE_DESCRIPTOR = data.StructLayout(
+    {
+        **_fields("out_h", "out_w", "out_blocks", "out_base", "out_plane", "out_row", "out_x", "out_lane"),
+        "index": COUNT_BITS,
+    }
+)
+"""For the writer."""
+
+
+def strip_count(params: HardwareParams, pixels: Value) -> Value:
+    """Strips of an output of so many pixels."""
+    return (pixels + (params.strip - 1)) >> (params.strip.bit_length() - 1)
+
+
+def pack_descriptor(layout: data.StructLayout, conv: data.View, **extra: Value) -> Value:
+    """The bits of a descriptor: members named in `extra`, the others from the instruction's fields of the same name."""
+    bits = []
+    for name, field in layout:
+        value = extra.get(name, conv[name] if name in CONV.members else None)
+        if value is None:
+            raise KeyError(name)
+        shape = Shape.cast(field.shape)
+        bits.append(_fit(value, shape))
+    return Cat(*bits)
+
+
+def _fit(value: Value, shape: Shape) -> Value:
+    """The value, cut or extended to the shape's width."""
+    value = Value.cast(value)
+    if len(value) >= shape.width:
+        return value[: shape.width]
+    return Cat(value, (value[-1] if value.shape().signed else Value.cast(0)[:1]).replicate(shape.width - len(value)))
+
+
+def constant_words(params: HardwareParams, conv: data.View) -> Value:
+    """Words before the first block's tiles: table, residual constants, channel parameters."""
+    table = (conv.table == TableUse.LOAD).replicate(params.table_words.bit_length()) & params.table_words
+    residual = conv.residual.replicate(params.residual_words.bit_length()) & params.residual_words
+    return table + residual + params.channel_words

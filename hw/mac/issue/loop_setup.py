@@ -1,0 +1,269 @@
+"""What the sequencer needs ready-computed: strip lengths, and row steps reduced to the input ring.
+
+It works on the next instruction while the current one runs, so it takes its time: a bit or an addition a cycle.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR
+from intloom.hw.mac.issue.tile_loops import LAST_INDICES, last_tile_indices
+from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
+from intloom.hw.spec.params import HardwareParams
+
+_COPIED = (
+    "kernel_h", "kernel_w", "in_blocks", "two_planes", "out_blocks", "in_base", "in_ring", "in_plane", "in_block_step",
+    "in_h", "in_w", "iy0", "ix0", "packed", "stride_h", "stride_w", "dilation_h", "zp_in", "out_w", "strips", "index",
+)  # fmt: skip
+TAP_BITS = 8
+"""Bits of the distance in pixels between neighbouring kernel columns, which is up to 15 words' pixels when packed."""
+
+
+def plan_layout(params: HardwareParams) -> data.StructLayout:
+    """A prepared descriptor.
+
+    `length` pixels in a strip, one more in the first `longer` strips; `row_first`, `row_stride` and `row_tap`: offset
+    of the first input row, and its change from one output row and from one kernel row to the next, modulo the ring;
+    `column_tap`: input columns from one kernel column to the next. `first_length` and the difference are `precomputed`.
+    """
+    copied = {name: PIXEL_DESCRIPTOR.members[name] for name in _COPIED}
+    computed = {
+        "length": params.strip.bit_length(),
+        "longer": PIXEL_DESCRIPTOR.members["strips"],
+        "column_tap": TAP_BITS,
+    }
+    rows = dict.fromkeys(("row_first", "row_stride", "row_tap"), SCRATCH_BITS)
+    minus_ring = dict.fromkeys(("stride_minus_ring", "tap_minus_ring"), SCRATCH_BITS)
+    flags = {"first_length": computed["length"], "one_strip": 1, "one_longer": 1, "one_block": 1}
+    last_indices = {f"last_{name}": shape for name, shape in LAST_INDICES.members.items()}
+    return data.StructLayout({**copied, **computed, **rows, **minus_ring, **flags, **last_indices})
+
+
+def precomputed(plan: Mapping[str, int]) -> dict[str, int]:
+    """What is asked of a plan in its first cycle, when it is too late for sums and comparisons.
+
+    Its first strip's pixels; whether in_ring is no second strip, no second one of those with a pixel more, no second
+    block; the row steps less the ring; and the last round of each loop over a strip's tiles.
+    """
+    return {
+        "first_length": plan["length"] + (plan["longer"] != 0),
+        "one_strip": int(plan["strips"] == 1),
+        "one_longer": int(plan["longer"] <= 1),
+        "one_block": int(plan["out_blocks"] == 1),
+        "stride_minus_ring": minus_ring(plan["row_stride"], plan["in_ring"]),
+        "tap_minus_ring": minus_ring(plan["row_tap"], plan["in_ring"]),
+        **{f"last_{name}": value for name, value in last_tile_indices(plan).items()},
+    }
+
+
+def strips(plan: Mapping[str, int]) -> Iterator[range]:
+    """The pixels of each strip of a block, numbered in raster order."""
+    start = 0
+    for number in range(plan["strips"]):
+        stop = start + plan["length"] + (number < plan["longer"])
+        yield range(start, stop)
+        start = stop
+
+
+def minus_ring(offset: int, ring: int) -> int:
+    """An offset less its ring, which is below zero: the bits under its sign. With no ring, far below zero."""
+    return (offset - ring) % (1 << SCRATCH_BITS) if ring else 0
+
+
+def minus_ring_value(offset: Value, ring: Value) -> Value:
+    """`minus_ring` in hardware."""
+    in_ring: Value = ring != 0
+    return (offset - ring)[:SCRATCH_BITS] & in_ring.replicate(SCRATCH_BITS)
+
+
+def add_in_ring(a: Value, b: Value, b_minus_ring: Value) -> Value:
+    """`a + b` modulo the ring for operands inside it; modulo the address space without a ring.
+
+    `b_minus_ring` is `minus_ring(b)`: both candidate sums are computed in parallel, and the sign of the second selects.
+    """
+    wrapped = (a + Cat(b_minus_ring, 1))[: SCRATCH_BITS + 1]
+    return Mux(wrapped[-1], (a + b)[:SCRATCH_BITS], wrapped[:-1])
+
+
+class _Step(IntEnum):
+    IDLE = 0
+    LOOK = 1
+    BRANCH = 2
+    REDUCE = 3
+    SETTLE = 4
+    SUM = 5
+    READY = 6
+
+
+class LoopSetup(wiring.Component):
+    """Takes a descriptor, thinks about it for `MAX_CYCLES` at the most, and holds the plan until it is taken."""
+
+    MAX_CYCLES = 5 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
+    """Cycles from a descriptor taken to its plan: a full ring reduction, then one addition per dilated row."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {"descriptors": In(stream.Signature(PIXEL_DESCRIPTOR)), "plans": Out(stream.Signature(plan_layout(params)))}
+        )
+
+    @staticmethod
+    def model(descriptor: dict[str, int], params: HardwareParams) -> dict[str, int]:
+        """The plan of a descriptor."""
+        length, longer = divmod(descriptor["pixels"], descriptor["strips"])
+        modulus = descriptor["in_ring"] or 1 << SCRATCH_BITS
+        computed = {
+            "length": length,
+            "longer": longer,
+            "row_first": descriptor["in_row_off"] % modulus,
+            "row_stride": descriptor["in_row"] * descriptor["stride_h"] % modulus,
+            "row_tap": descriptor["in_row"] * descriptor["dilation_h"] % modulus,
+        }
+        return {
+            **{name: descriptor[name] for name in _COPIED},
+            **computed,
+            **precomputed(descriptor | computed),
+            "column_tap": descriptor["dilation_w"] * (params.pixels_per_word if descriptor["packed"] else 1),
+        }
+
+    def elaborate(self, platform: object) -> Module:
+        """The division and the ring arithmetic run side by side."""
+        m = Module()
+        descriptor = Signal(PIXEL_DESCRIPTOR, reset_less=True)
+        start = Signal()
+        busy = Signal()
+        self._plan = plan = Signal(plan_layout(self._params), reset_less=True)
+        m.d.comb += [
+            self.plans.payload.eq(plan),
+            start.eq(self.descriptors.valid & self.descriptors.ready),
+            self.descriptors.ready.eq(~busy),
+        ]
+        with m.If(start):
+            m.d.sync += [descriptor.eq(self.descriptors.payload), busy.eq(1)]
+        with m.If(self.plans.valid & self.plans.ready):
+            m.d.sync += busy.eq(0)
+        for name in _COPIED:
+            m.d.comb += plan[name].eq(descriptor[name])
+        m.d.comb += plan.column_tap.eq(
+            Mux(descriptor.packed, descriptor.dilation_w * self._params.pixels_per_word, descriptor.dilation_w)
+        )
+        divided = self._divide(m, start, descriptor)
+        reduced = self._ring(m, start, descriptor)
+        # What is precomputed of the plan is a cycle behind it.
+        m.d.sync += self.plans.valid.eq(busy & divided & reduced & ~(self.plans.valid & self.plans.ready))
+        return m
+
+    def _divide(self, m: Module, start: Signal, descriptor: data.View[data.StructLayout]) -> Value:
+        """Pixels by strips, one quotient bit a cycle; high when done."""
+        bits = self._params.strip.bit_length()
+        plan = self._plan
+        remainder = Signal.like(descriptor.pixels, reset_less=True)
+        divisor = Signal(len(remainder) + bits, reset_less=True)
+        count = Signal(range(bits + 1))
+        with m.If(start):
+            m.d.sync += [
+                remainder.eq(self.descriptors.payload.pixels),
+                divisor.eq(self.descriptors.payload.strips << (bits - 1)),
+                plan.length.eq(0),
+                count.eq(bits),
+            ]
+        with m.Elif(count != 0):
+            fits = Signal()
+            m.d.comb += fits.eq(remainder >= divisor)
+            m.d.sync += [divisor.eq(divisor >> 1), count.eq(count - 1), plan.length.eq(Cat(fits, plan.length[:-1]))]
+            with m.If(fits):
+                m.d.sync += remainder.eq(remainder - divisor)
+        m.d.comb += plan.longer.eq(remainder)
+        m.d.sync += [
+            plan.first_length.eq(plan.length + (remainder != 0)),
+            plan.one_strip.eq(descriptor.strips == 1),
+            plan.one_longer.eq(remainder <= 1),
+            plan.one_block.eq(descriptor.out_blocks == 1),
+            *(plan[f"last_{name}"].eq(value) for name, value in last_tile_indices(descriptor).items()),
+        ]
+        return count == 0
+
+    def _ring(self, m: Module, start: Signal, descriptor: data.View[data.StructLayout]) -> Value:
+        """Bring first offset and row step into the ring if they are not, then add row steps up; high when done."""
+        state = Signal(_Step)
+        plan, offered = self._plan, self.descriptors.payload
+        row = Signal(SCRATCH_BITS, reset_less=True)
+        # A cycle behind the row.
+        row_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
+        count = Signal(range(SCRATCH_BITS))
+        outside = Signal()
+        m.d.sync += [
+            row_minus_ring.eq(minus_ring_value(row, descriptor.in_ring)),
+            outside.eq(
+                (descriptor.in_ring != 0) & ((plan.row_first >= descriptor.in_ring) | (row >= descriptor.in_ring))
+            ),
+        ]
+        m.d.sync += [
+            plan.stride_minus_ring.eq(minus_ring_value(plan.row_stride, descriptor.in_ring)),
+            plan.tap_minus_ring.eq(minus_ring_value(plan.row_tap, descriptor.in_ring)),
+        ]
+        reductions = ((row, offered.in_row), (plan.row_first, offered.in_row_off))
+        with m.If(start):
+            m.d.sync += [state.eq(_Step.LOOK), count.eq(0)]
+            m.d.sync += [value.eq(initial) for value, initial in reductions]
+            m.d.sync += [plan.row_stride.eq(0), plan.row_tap.eq(0)]
+        with m.Elif(state == _Step.LOOK):
+            m.d.sync += state.eq(_Step.BRANCH)
+        with m.Elif(state == _Step.BRANCH):
+            m.d.sync += state.eq(Mux(outside, _Step.REDUCE, _Step.SUM))
+        with m.Elif(state == _Step.REDUCE):
+            m.d.sync += count.eq(count + 1)
+            with m.If(count == SCRATCH_BITS - 1):
+                m.d.sync += [state.eq(_Step.SETTLE), count.eq(0)]
+        with m.Elif(state == _Step.SETTLE):
+            m.d.sync += state.eq(_Step.SUM)
+        with m.Elif(state == _Step.SUM):
+            self._accumulate(m, descriptor, state, count, row, row_minus_ring)
+        for value, initial in reductions:
+            self._reduce(m, descriptor, state, outside, start, value, initial)
+        return state == _Step.READY
+
+    def _accumulate(
+        self,
+        m: Module,
+        descriptor: data.View[data.StructLayout],
+        state: Signal,
+        count: Signal,
+        row: Signal,
+        row_minus_ring: Signal,
+    ) -> None:
+        plan = self._plan
+        m.d.sync += count.eq(count + 1)
+        with m.If(count < descriptor.stride_h):
+            m.d.sync += plan.row_stride.eq(add_in_ring(plan.row_stride, row, row_minus_ring))
+        with m.If(count < descriptor.dilation_h):
+            m.d.sync += plan.row_tap.eq(add_in_ring(plan.row_tap, row, row_minus_ring))
+        with m.If((count + 1 >= descriptor.stride_h) & (count + 1 >= descriptor.dilation_h)):
+            m.d.sync += state.eq(_Step.READY)
+
+    def _reduce(
+        self,
+        m: Module,
+        descriptor: data.View[data.StructLayout],
+        state: Signal,
+        outside: Signal,
+        start: Signal,
+        value: Signal,
+        initial: Value,
+    ) -> None:
+        """A long division by the ring, a bit a cycle; the quotient does not matter."""
+        dividend = Signal(SCRATCH_BITS, reset_less=True)
+        doubled = Cat(dividend[-1], value)
+        with m.If(start):
+            m.d.sync += dividend.eq(initial)
+        with m.Elif((state == _Step.BRANCH) & outside):
+            m.d.sync += value.eq(0)
+        with m.Elif(state == _Step.REDUCE):
+            difference = (doubled - descriptor.in_ring)[: SCRATCH_BITS + 2]
+            m.d.sync += [dividend.eq(dividend << 1), value.eq(Mux(difference[-1], doubled, difference))]

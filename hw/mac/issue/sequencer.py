@@ -1,0 +1,281 @@
+"""The sequencer: walks the pixels of every tile of every strip and says what happens to each of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
+from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
+from intloom.hw.mac.issue.loop_setup import add_in_ring, plan_layout
+from intloom.hw.mac.issue.tile_planner import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
+
+_BANKS = 2
+
+
+class Sequencer(wiring.Component):
+    """One pixel a cycle as covers_planner as weights and a bank are there; a tile once begun never stops.
+
+    Members
+    -------
+    plans:
+        One an instruction.
+    run:
+        Low: begin no further tile from the next cycle on.
+    weights_ready, weights_taken:
+        The next tile's weights are there; its first pixel goes out.
+    bank_released:
+        The drain has read the last sum of the oldest strip.
+    pixel_valid, pixel:
+        To the input feed.
+    first_tile, address:
+        With `pixel_valid`: its sum starts from zero; bank and pixel number.
+    strip_ready, strip_length:
+        With `pixel_valid`: it is the first pixel of a strip's last tile, or the last one where drain and array take
+        turns; the strip's pixels.
+    active, waits_weights, waits_bank:
+        A tile is in hand; why its first pixel does not go out.
+    started:
+        A new instruction's first tile is in hand from the next cycle on.
+    """
+
+    LATENCY = 1
+    """Cycles from a plan taken to its first pixel, when weights and a bank are there and its strips are not the very
+    shortest, which wait for the planner."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._number_bits = (params.strip - 1).bit_length()
+        self._single_ported = AccumulatorColumn.single_ported(params)
+        super().__init__(
+            {
+                "plans": In(stream.Signature(plan_layout(params))),
+                "run": In(1),
+                "weights_ready": In(1),
+                "weights_taken": Out(1),
+                "bank_released": In(1),
+                "pixel_valid": Out(1),
+                "pixel": Out(PIXEL_REQUEST),
+                "first_tile": Out(1),
+                "address": Out(self._number_bits + 1),
+                "strip_ready": Out(1),
+                "strip_length": Out(params.strip.bit_length()),
+                "active": Out(1),
+                "waits_weights": Out(1),
+                "waits_bank": Out(1),
+                "started": Out(1),
+            }
+        )
+
+    @staticmethod
+    def model(
+        plans: Iterable[Mapping[str, int]], params: HardwareParams
+    ) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+        """Each pixel in order: what the feed is told of it, and the outputs that go along with it."""
+        bank = 0
+        for plan in plans:
+            for (_, strip, tap), (_, tile) in zip(tiles(plan), TilePlanner.model(plan), strict=True):
+                for number, output_pixel in enumerate(strip):
+                    at = position(plan, tap, output_pixel)
+                    tile_start, tile_end = number == 0, number == len(strip) - 1
+                    pixel = {
+                        "swap": tile_start,
+                        "row_inside": 0 <= at["iy"] < plan["in_h"],
+                        "ix": at["ix"],
+                        "address": (tile["base"] + at["row"]) % (1 << SCRATCH_BITS),
+                        **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
+                    }
+                    drainable = tile_end if AccumulatorColumn.single_ported(params) else tile_start
+                    yield (
+                        pixel,
+                        {
+                            "weights_taken": tile_start,
+                            "first_tile": tile["first"],
+                            "address": bank * params.strip + number,
+                            "strip_ready": tile["last"] and drainable,
+                            "strip_length": len(strip),
+                        },
+                    )
+                bank ^= tile["last"]
+
+    def elaborate(self, platform: object) -> Module:
+        """Position and tile registers; the planner prepares what they take next."""
+        m = Module()
+        m.submodules.planner = planner = TilePlanner(self._params)
+        plan = Signal(plan_layout(self._params), reset_less=True)
+        tile = Signal(tile_layout(self._params), reset_less=True)
+        position = Signal(POSITION, reset_less=True)
+        number = Signal(self._number_bits)
+        m.d.comb += planner.plan.eq(plan)
+        # The pixel on offer is its tile's first, its last.
+        tile_start, tile_end, covers_planner = Signal(init=1), Signal(), Signal()
+        self._fire(m, planner, tile, tile_start, covers_planner)
+        next_position, line_end = Signal(POSITION), Signal()
+        self._follow(m, plan, tile, position, next_position, line_end)
+        last_pixel = Signal()
+        m.d.comb += [
+            last_pixel.eq(self.pixel_valid & tile_end),
+            planner.capture.eq(last_pixel & tile.first),
+            planner.captured.eq(next_position),
+        ]
+        with m.If(self.pixel_valid):
+            m.d.sync += [
+                number.eq(Mux(tile_end, 0, number + 1)),
+                tile_start.eq(tile_end),
+                tile_end.eq(number + 2 == tile.length),
+            ]
+        self._next_pixel(m, planner, plan, position, next_position, line_end, tile_end)
+        self._next_tile(m, planner, plan, tile, tile_end, covers_planner, last_pixel)
+        self._output(m, plan, tile, position, number, tile_start, last_pixel)
+        return m
+
+    def _fire(
+        self,
+        m: Module,
+        planner: TilePlanner,
+        tile: data.View[data.StructLayout],
+        tile_start: Signal,
+        covers_planner: Signal,
+    ) -> None:
+        """Whether this cycle's pixel goes out."""
+        banks_in_use = Signal(range(_BANKS + 1))
+        run = Signal()
+        m.d.sync += run.eq(self.run)
+        bank_free = Signal()
+        # A tile shorter than the planner's latency waits for it before its first pixel, never in its middle: pixels of
+        # neighbouring tiles must stay as far apart as the accumulators demand.
+        planned = planner.ready | covers_planner
+        may_begin = run & planned & self.weights_ready & (bank_free | ~tile.first)
+        m.d.comb += [
+            bank_free.eq(~banks_in_use[-1]),
+            self.pixel_valid.eq(self.active & (~tile_start | may_begin)),
+            self.weights_taken.eq(self.pixel_valid & tile_start),
+            self.waits_weights.eq(self.active & tile_start & ~self.weights_ready),
+            self.waits_bank.eq(self.active & tile_start & self.weights_ready & tile.first & ~bank_free),
+        ]
+        m.d.sync += banks_in_use.eq(banks_in_use + (self.weights_taken & tile.first) - self.bank_released)
+
+    def _follow(
+        self,
+        m: Module,
+        plan: data.View[data.StructLayout],
+        tile: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+        next_position: data.View[data.StructLayout],
+        line_end: Signal,
+    ) -> None:
+        """The next pixel in raster order."""
+        with m.If(line_end):
+            m.d.comb += [
+                next_position.ix.eq(tile.line),
+                next_position.iy.eq(position.iy + plan.stride_h),
+                next_position.row.eq(add_in_ring(position.row, plan.row_stride, plan.stride_minus_ring)),
+                next_position.left.eq(plan.out_w - 1),
+            ]
+        with m.Else():
+            m.d.comb += [
+                next_position.ix.eq(position.ix + plan.stride_w),
+                next_position.iy.eq(position.iy),
+                next_position.row.eq(position.row),
+                next_position.left.eq(position.left - 1),
+            ]
+
+    def _next_pixel(
+        self,
+        m: Module,
+        planner: TilePlanner,
+        plan: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+        next_position: data.View[data.StructLayout],
+        line_end: Signal,
+        tile_end: Signal,
+    ) -> None:
+        """The position moves with a pixel, or to a new instruction's first one; that a pixel goes out is known late."""
+        offered, start = self.plans.payload, planner.tile.start
+        jumps = tile_end & ~planner.tile.continues
+        first = Signal(POSITION)
+        m.d.comb += [first[name].eq(value) for name, value in first_pixel(offered).items()]
+        with m.If(self.pixel_valid | self.started):
+            m.d.sync += position.eq(Mux(self.active, Mux(jumps, start, next_position), first))
+            m.d.sync += line_end.eq(position.left == 1)
+            with m.If(line_end):
+                m.d.sync += line_end.eq(plan.out_w == 1)
+            with m.If(jumps):
+                m.d.sync += line_end.eq(start.left == 0)
+            with m.If(~self.active):
+                m.d.sync += line_end.eq(offered.out_w == 1)
+
+    def _next_tile(
+        self,
+        m: Module,
+        planner: TilePlanner,
+        plan: data.View[data.StructLayout],
+        tile: data.View[data.StructLayout],
+        tile_end: Signal,
+        covers_planner: Signal,
+        last_pixel: Signal,
+    ) -> None:
+        """After a tile's last pixel: the planned tile, or a new instruction's first one, or nothing."""
+        offered = self.plans.payload
+        m.d.comb += [
+            self.plans.ready.eq(~self.active),
+            self.started.eq(self.plans.valid & self.plans.ready),
+            planner.start.eq(self.started),
+            planner.step.eq(last_pixel & ~planner.finished),
+        ]
+        with m.If(planner.step):
+            length = planner.tile.length
+            m.d.sync += [
+                tile.eq(planner.tile),
+                tile_end.eq(length == 1),
+                covers_planner.eq(length >= TilePlanner.LATENCY),
+            ]
+        with m.Elif(last_pixel):
+            m.d.sync += self.active.eq(0)
+        with m.If(self.started):
+            single = (offered.kernel_h == 1) & (offered.kernel_w == 1) & (offered.in_blocks == 1) & ~offered.two_planes
+            m.d.sync += [
+                self.active.eq(1),
+                plan.eq(offered),
+                tile.line.eq(offered.ix0),
+                tile.base.eq(offered.in_base),
+                tile.length.eq(offered.first_length),
+                tile_end.eq(offered.first_length == 1),
+                covers_planner.eq(offered.length >= TilePlanner.LATENCY),
+                tile.first.eq(1),
+                tile.last.eq(single),
+            ]
+
+    def _output(
+        self,
+        m: Module,
+        plan: data.View[data.StructLayout],
+        tile: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+        number: Signal,
+        tile_start: Signal,
+        last_pixel: Signal,
+    ) -> None:
+        bank = Signal()
+        pixel = self.pixel
+        with m.If(last_pixel & tile.last):
+            m.d.sync += bank.eq(~bank)
+        m.d.comb += [
+            pixel.swap.eq(tile_start),
+            pixel.row_inside.eq((position.iy >= 0) & (position.iy < plan.in_h)),
+            pixel.ix.eq(position.ix),
+            pixel.in_w.eq(plan.in_w),
+            pixel.address.eq(tile.base + position.row),
+            pixel.packed.eq(plan.packed),
+            pixel.zp_in.eq(plan.zp_in),
+            pixel.index.eq(plan.index),
+            self.first_tile.eq(tile.first),
+            self.address.eq(Cat(number, bank)),
+            self.strip_ready.eq(tile.last & (last_pixel if self._single_ported else self.pixel_valid & tile_start)),
+            self.strip_length.eq(tile.length),
+        ]

@@ -1,0 +1,104 @@
+"""The loops over a strip's weight tiles, stepped by the fetcher and by the sequencer alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import product
+from typing import Any, NamedTuple
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+LAST_INDICES = data.StructLayout({"plane": 1, "row": 4, "column": 4, "block": 12})
+"""The last round of each loop, counted from 0."""
+
+
+class Tap(NamedTuple):
+    """A tile's place in its strip: weight plane, kernel row and column, input block."""
+
+    plane: int
+    row: int
+    column: int
+    block: int
+
+
+def taps(bounds: Mapping[str, int]) -> Iterator[Tap]:
+    """The tiles of a strip in order."""
+    counts = (1 + bounds["two_planes"], bounds["kernel_h"], bounds["kernel_w"], bounds["in_blocks"])
+    yield from (Tap(*place) for place in product(*map(range, counts)))
+
+
+def last_tile_indices(bounds: Any) -> dict[str, Any]:
+    """The members of `LAST_INDICES`, of numbers of rounds: of a mapping's or of a view's."""
+    return {
+        "plane": bounds["two_planes"],
+        "row": bounds["kernel_h"] - 1,
+        "column": bounds["kernel_w"] - 1,
+        "block": bounds["in_blocks"] - 1,
+    }
+
+
+class TileLoops(wiring.Component):
+    """Counts plane, kernel row, kernel column and input block, the last one fastest.
+
+    Members
+    -------
+    last_indices:
+        Each loop's last round.
+    step:
+        Go to the next tile; after the last one, to the first.
+    block_end, column_end, row_end, last:
+        This tile is the last of the innermost loop; of the two innermost; of three; of all.
+    first:
+        This tile is the first of all.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(
+            {
+                "last_indices": In(LAST_INDICES),
+                "step": In(1),
+                "block_end": Out(1),
+                "column_end": Out(1),
+                "row_end": Out(1),
+                "last": Out(1),
+                "first": Out(1),
+            }
+        )
+
+    @staticmethod
+    def model(bounds: Mapping[str, int]) -> Iterator[dict[str, bool]]:
+        """What the outputs say of each tile, in order."""
+        *_, final = taps(bounds)
+        for tap in taps(bounds):
+            yield {
+                "block_end": tap[3:] == final[3:],
+                "column_end": tap[2:] == final[2:],
+                "row_end": tap[1:] == final[1:],
+                "last": tap == final,
+                "first": not any(tap),
+            }
+
+    def elaborate(self, platform: object) -> Module:
+        """Four counters, each counting when all faster ones end."""
+        m = Module()
+        block, column, row, plane = Signal(12), Signal(4), Signal(4), Signal()
+        ends = (self.block_end, self.column_end, self.row_end, self.last)
+        last_indices = (
+            block == self.last_indices.block,
+            column == self.last_indices.column,
+            row == self.last_indices.row,
+            plane == self.last_indices.plane,
+        )
+        reached = self.step
+        within = None
+        for counter, end, last in zip((block, column, row, plane), ends, last_indices, strict=True):
+            m.d.comb += end.eq(last if within is None else last & within)
+            with m.If(reached):
+                m.d.sync += counter.eq(counter + 1)
+                with m.If(last):
+                    m.d.sync += counter.eq(0)
+            reached, within = self.step & end, end
+        m.d.comb += self.first.eq(~(block.any() | column.any() | row.any() | plane))
+        return m

@@ -1,0 +1,258 @@
+"""The tile planner: where the next weight tile's pixels begin, worked out while the current tile runs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from enum import IntEnum
+
+from amaranth.hdl import Module, Mux, Signal, Value, signed
+from amaranth.lib import data, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.issue.descriptors import PIXELS_BITS
+from intloom.hw.mac.issue.loop_setup import TAP_BITS, add_in_ring, minus_ring_value, plan_layout, strips
+from intloom.hw.mac.issue.tile_loops import LAST_INDICES, Tap, TileLoops, taps
+from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
+from intloom.hw.spec.params import HardwareParams
+
+COORDINATE = signed(18)
+"""An input row or column: it starts before the padding and may run past the last pixel."""
+
+POSITION = data.StructLayout({"ix": COORDINATE, "iy": COORDINATE, "row": SCRATCH_BITS, "left": COORDINATE_BITS})
+"""An output pixel as its input sees it: input column and row, offset of that row, and pixels left in the output row."""
+
+
+def tile_layout(params: HardwareParams) -> data.StructLayout:
+    """A tile as the sequencer walks it.
+
+    `line`: input column of an output row's first pixel; `base`: address of the input block; `length`: pixels;
+    `first`, `last`: in its strip; `continues`: it starts at the pixel after the current tile's last, not at `start`.
+    """
+    return data.StructLayout(
+        {
+            "start": POSITION,
+            "line": COORDINATE,
+            "base": SCRATCH_BITS,
+            "length": params.strip.bit_length(),
+            "first": 1,
+            "last": 1,
+            "continues": 1,
+        }
+    )
+
+
+def tiles(plan: Mapping[str, int]) -> Iterator[tuple[int, range, Tap]]:
+    """The tiles of a plan in order: output block, pixels of the strip, place in the kernel."""
+    for block in range(plan["out_blocks"]):
+        for strip in strips(plan):
+            yield from ((block, strip, tap) for tap in taps(plan))
+
+
+def position(plan: Mapping[str, int], tap: Tap, pixel: int) -> dict[str, int]:
+    """Where an output pixel, numbered in raster order, has its input under a tile's part of the kernel."""
+    oy, ox = divmod(pixel, plan["out_w"])
+    row = plan["row_first"] + oy * plan["row_stride"] + tap.row * plan["row_tap"]
+    return {
+        "ix": plan["ix0"] + ox * plan["stride_w"] + tap.column * plan["column_tap"],
+        "iy": plan["iy0"] + oy * plan["stride_h"] + tap.row * plan["dilation_h"],
+        "row": row % (plan["in_ring"] or 1 << SCRATCH_BITS),
+        "left": plan["out_w"] - 1 - ox,
+    }
+
+
+def first_pixel(plan: data.View[data.StructLayout]) -> dict[str, Value]:
+    """The position of a plan's first pixel under the first tile."""
+    return {"ix": plan.ix0, "iy": plan.iy0, "row": plan.row_first, "left": plan.out_w - 1}
+
+
+_COUNTS = data.StructLayout(
+    {
+        "strips": PIXELS_BITS,
+        "longer": PIXELS_BITS,
+        "blocks": BY_KIND[Kind.CONV].field("out_blocks").width,
+        "base": SCRATCH_BITS,
+    }
+)
+"""Strips left in the block, those of them with a pixel more, blocks left, and the block's first address."""
+_LAST = data.StructLayout({"strip": 1, "longer": 1, "block": 1})
+"""There is only one left."""
+
+
+class _Phase(IntEnum):
+    READY = 0
+    STEP = 1
+    COUNT = 2
+    FORM = 3
+
+
+class TilePlanner(wiring.Component):
+    """Steps through blocks, strips, planes, taps and input blocks. `LATENCY` cycles after a strobe `tile` is `ready`.
+
+    Members
+    -------
+    plan:
+        The current instruction; changes with `start`.
+    start:
+        The current tile is current the first of the plan that stands in `plan` from the next cycle on.
+    step:
+        The current tile is current `tile`.
+    captured, capture:
+        Where the next strip begins; known when the first tile of a strip ends.
+    tile, ready:
+        The tile after the current one.
+    finished:
+        When `ready`: there is no tile after the current one.
+    """
+
+    LATENCY = 4
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {
+                "plan": In(plan_layout(params)),
+                "start": In(1),
+                "step": In(1),
+                "captured": In(POSITION),
+                "capture": In(1),
+                "tile": Out(tile_layout(params)),
+                "ready": Out(1),
+                "finished": Out(1),
+            }
+        )
+
+    @staticmethod
+    def model(plan: Mapping[str, int]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+        """Each tile in order: where it starts, and the other members of `tile`, which tell no start if it continues."""
+        *_, final = taps(plan)
+        for block, strip, tap in tiles(plan):
+            base = plan["in_base"] + block * plan["in_block_step"] + tap.block * plan["in_plane"]
+            first, last = not any(tap), tap == final
+            yield (
+                position(plan, tap, strip.start),
+                {
+                    "line": plan["ix0"] + tap.column * plan["column_tap"],
+                    "base": base % (1 << SCRATCH_BITS),
+                    "length": len(strip),
+                    "first": first,
+                    "last": last,
+                    "continues": first and last and strip.start > 0,
+                },
+            )
+
+    def elaborate(self, platform: object) -> Module:
+        """A cycle to step the loops, one to count strips and blocks, one to add tap and strip start."""
+        m = Module()
+        m.submodules.loops = loops = TileLoops()
+        for name in LAST_INDICES.members:
+            m.d.comb += loops.last_indices[name].eq(self.plan[f"last_{name}"])
+        phase = Signal(_Phase)
+        new_plan, new_block = Signal(), Signal()
+        m.d.comb += [self.ready.eq(phase == _Phase.READY), loops.step.eq(phase == _Phase.STEP)]
+        with m.If(self.start | self.step):
+            m.d.sync += [phase.eq(_Phase.STEP), new_plan.eq(self.start)]
+        with m.Elif(phase == _Phase.STEP):
+            m.d.sync += phase.eq(_Phase.COUNT)
+        with m.Elif(phase == _Phase.COUNT):
+            m.d.sync += phase.eq(_Phase.FORM)
+        with m.Elif(phase == _Phase.FORM):
+            m.d.sync += phase.eq(_Phase.READY)
+        tap = self._taps(m, loops, new_plan)
+        strip, block_base = self._strips(m, loops, phase, new_plan, new_block)
+        self._form(m, loops, phase, tap, strip, block_base, new_block)
+        return m
+
+    def _taps(self, m: Module, loops: TileLoops, new_plan: Signal) -> data.View[data.StructLayout]:
+        """Distance of the tile from the strip's first one, in columns, rows, row offset and channel blocks."""
+        tap = Signal(data.StructLayout({"x": TAP_BITS + 4, "y": 8, "row": SCRATCH_BITS, "base": SCRATCH_BITS}))
+        with m.If(loops.step):
+            m.d.sync += tap.base.eq(tap.base + self.plan.in_plane)
+            with m.If(loops.block_end):
+                m.d.sync += [tap.base.eq(0), tap.x.eq(tap.x + self.plan.column_tap)]
+            with m.If(loops.column_end):
+                m.d.sync += [
+                    tap.x.eq(0),
+                    tap.y.eq(tap.y + self.plan.dilation_h),
+                    tap.row.eq(add_in_ring(tap.row, self.plan.row_tap, self.plan.tap_minus_ring)),
+                ]
+            with m.If(loops.row_end):
+                m.d.sync += [tap.y.eq(0), tap.row.eq(0)]
+        return tap
+
+    def _strips(
+        self, m: Module, loops: TileLoops, phase: Signal, new_plan: Signal, new_block: Signal
+    ) -> tuple[data.View[data.StructLayout], Signal]:
+        """The strip that the next tile belongs to, and its block's address."""
+        strip = Signal(
+            data.StructLayout({"start": POSITION, "length": self._params.strip.bit_length()}), reset_less=True
+        )
+        captured = Signal(POSITION, reset_less=True)
+        with m.If(self.capture):
+            m.d.sync += captured.eq(self.captured)
+        counts, current, last = self._counts(m, phase, new_plan)
+        plan = self.plan
+        strip_ends = Signal()
+        with m.If(loops.step):
+            m.d.sync += strip_ends.eq(loops.last)
+        with m.If(phase == _Phase.COUNT):
+            m.d.sync += [counts.eq(current), new_block.eq(0), self.finished.eq(0)]
+            with m.If(new_plan | (strip_ends & last.strip)):
+                m.d.sync += [strip.start[name].eq(value) for name, value in first_pixel(plan).items()]
+                m.d.sync += strip.length.eq(plan.first_length)
+            with m.If(strip_ends & ~last.strip):
+                m.d.sync += [strip.start.eq(captured), strip.length.eq(plan.length + ~last.longer)]
+                m.d.sync += [
+                    counts.strips.eq(current.strips - 1),
+                    counts.longer.eq(Mux(last.longer, 0, current.longer - 1)),
+                ]
+            with m.Elif(strip_ends):
+                m.d.sync += [counts.strips.eq(plan.strips), counts.longer.eq(plan.longer)]
+                m.d.sync += [counts.blocks.eq(current.blocks - 1), counts.base.eq(current.base + plan.in_block_step)]
+                m.d.sync += [new_block.eq(1), self.finished.eq(last.block)]
+        return strip, counts.base
+
+    def _counts(self, m: Module, phase: Signal, new_plan: Signal) -> tuple[data.View[data.StructLayout], ...]:
+        """How much is left; what it is in this cycle, of a new plan if there is one; and of what there is one left."""
+        counts = Signal(_COUNTS, reset_less=True)
+        last = Signal(_LAST, reset_less=True)
+        current, last_current = Signal(_COUNTS), Signal(_LAST)
+        plan = self.plan
+        m.d.comb += [current.eq(counts), last_current.eq(last)]
+        with m.If(new_plan):
+            m.d.comb += [current.strips.eq(plan.strips), current.longer.eq(plan.longer)]
+            m.d.comb += [current.blocks.eq(plan.out_blocks), current.base.eq(plan.in_base)]
+            m.d.comb += [last_current.strip.eq(plan.one_strip), last_current.longer.eq(plan.one_longer)]
+            m.d.comb += last_current.block.eq(plan.one_block)
+        with m.If(phase == _Phase.FORM):
+            m.d.sync += [last.strip.eq(counts.strips == 1), last.longer.eq(counts.longer <= 1)]
+            m.d.sync += last.block.eq(counts.blocks == 1)
+        return counts, current, last_current
+
+    def _form(
+        self,
+        m: Module,
+        loops: TileLoops,
+        phase: Signal,
+        tap: data.View[data.StructLayout],
+        strip: data.View[data.StructLayout],
+        block_base: Signal,
+        new_block: Signal,
+    ) -> None:
+        tile = Signal(tile_layout(self._params), reset_less=True)
+        start = tile.start
+        m.d.comb += self.tile.eq(tile)
+        tap_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
+        m.d.sync += tap_minus_ring.eq(minus_ring_value(tap.row, self.plan.in_ring))
+        with m.If(phase == _Phase.FORM):
+            m.d.sync += [
+                start.ix.eq(strip.start.ix + tap.x),
+                start.iy.eq(strip.start.iy + tap.y),
+                start.row.eq(add_in_ring(strip.start.row, tap.row, tap_minus_ring)),
+                start.left.eq(strip.start.left),
+                tile.line.eq(self.plan.ix0 + tap.x),
+                tile.base.eq(block_base + tap.base),
+                tile.length.eq(strip.length),
+                tile.first.eq(loops.first),
+                tile.last.eq(loops.last),
+                tile.continues.eq(loops.first & loops.last & ~new_block),
+            ]

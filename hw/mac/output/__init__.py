@@ -1,0 +1,1 @@
+"""Accumulator readout and the write port."""

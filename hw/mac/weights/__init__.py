@@ -1,0 +1,1 @@
+"""Weight memory readers: the weight tile prefetcher and the constants loader."""

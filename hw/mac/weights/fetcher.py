@@ -1,0 +1,171 @@
+"""The weight fetcher: streams weight tiles into the array's shadow registers, one tile ahead of the pixels."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from amaranth.hdl import Module, Mux, Signal
+from amaranth.lib import data, stream, wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.mac.issue.descriptors import PIXELS_BITS, WEIGHT_DESCRIPTOR
+from intloom.hw.mac.issue.tile_loops import TileLoops, last_tile_indices, taps
+from intloom.hw.pipeline import pipeline_stages
+from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
+
+CONSTANTS_REQUEST = data.StructLayout({"address": SCRATCH_BITS, "load_table": 1, "load_residual": 1})
+"""Where a block's constants begin, and what stands there before the channel parameters."""
+
+
+class WeightFetcher(wiring.Component):
+    """Reads the tiles of each strip, for each strip again, and tells the constants' loader where each block begins.
+
+    A tile's last word is in the shadow `SWAP_LEAD` cycles after `ready` rises, and the shadow may be overwritten as
+    long after `taken`: so pixels may go out while the last words still come in.
+
+    Members
+    -------
+    descriptors:
+        One an instruction.
+    constants:
+        One request for every output block.
+    read_valid, read_address, read_allowed:
+        Read requests; not made in cycles without `read_allowed`, but for a tile's last word.
+    last_word:
+        A tile's last word is read in this cycle, whatever else wants to read; it stands in a register.
+    load:
+        Bit c: the word that the memory gives in this cycle belongs to column c.
+    ready:
+        A tile is complete, or will be `SWAP_LEAD` cycles from now.
+    taken:
+        The tile's first pixel goes out in this cycle.
+    """
+
+    SWAP_LEAD = WEIGHT_LATENCY + 1
+    REQUEST_LATENCY = 1
+    """Cycles from a descriptor taken to its constants request, and from the request taken to the first read."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        super().__init__(
+            {
+                "descriptors": In(stream.Signature(WEIGHT_DESCRIPTOR)),
+                "constants": Out(stream.Signature(CONSTANTS_REQUEST)),
+                "read_valid": Out(1),
+                "read_address": Out(SCRATCH_BITS),
+                "read_allowed": In(1),
+                "last_word": Out(1),
+                "load": Out(params.cols),
+                "ready": Out(1),
+                "taken": In(1),
+            }
+        )
+
+    @staticmethod
+    def model(descriptor: Mapping[str, int], params: HardwareParams) -> Iterator[int]:
+        """The addresses read, in order: each block's tiles once for every strip."""
+        size = sum(params.cols for _ in taps(descriptor))
+        for block in range(descriptor["out_blocks"]):
+            start = descriptor["first_tile"] + block * (size + params.channel_words)
+            for _ in range(descriptor["strips"]):
+                yield from ((start + word) % (1 << SCRATCH_BITS) for word in range(size))
+
+    @staticmethod
+    def requests(descriptor: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, int]]:
+        """Model of `constants`: the descriptor names the first block's address, the others follow a block's tiles."""
+        size = sum(params.cols for _ in taps(descriptor))
+        yield {name: descriptor[name] for name in CONSTANTS_REQUEST.members}
+        for block in range(1, descriptor["out_blocks"]):
+            at = descriptor["first_tile"] + block * size + (block - 1) * params.channel_words
+            yield {"address": at % (1 << SCRATCH_BITS), "load_table": 0, "load_residual": 0}
+
+    def elaborate(self, platform: object) -> Module:
+        """A word counter inside a tile, the tile loops, and counts of strips and blocks."""
+        m = Module()
+        m.submodules.loops = loops = TileLoops()
+        active = Signal()
+        descriptor = Signal(WEIGHT_DESCRIPTOR, reset_less=True)
+        self._words(m, active)
+        m.d.comb += loops.step.eq(self.last_word)
+        self._advance(m, descriptor, active, loops)
+        return m
+
+    def _words(self, m: Module, active: Signal) -> None:
+        """Read a tile's words while its shadow is free.
+
+        That the last one can be read is certain a cycle before, so `ready` is a register.
+        """
+        column = Signal(range(self._params.cols))
+        before_last = self.read_valid & (column == self._params.cols - 2)
+        enabled = active & ~self.constants.valid & ~self.ready
+        m.d.comb += self.read_valid.eq(self.last_word | (enabled & self.read_allowed))
+        m.d.sync += self.last_word.eq(before_last)
+        with m.If(before_last):
+            m.d.sync += self.ready.eq(1)
+        with m.Elif(self.taken):
+            m.d.sync += self.ready.eq(0)
+        with m.If(self.read_valid):
+            m.d.sync += column.eq(column + 1)
+        column_read = Signal(self._params.cols)
+        m.d.comb += column_read.eq(self.read_valid << column)
+        m.d.comb += self.load.eq(pipeline_stages(m, "load", column_read, WEIGHT_LATENCY, reset_less=False))
+
+    def _advance(self, m: Module, descriptor: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
+        """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new descriptor.
+
+        A tile has `cols` words, so there is time to count after its last word and to look at counters before its end.
+        """
+        strips = Signal(PIXELS_BITS, reset_less=True)
+        blocks = Signal.like(descriptor.out_blocks, reset_less=True)
+        last_tile, last_strip, last_block = Signal(), Signal(), Signal()
+        m.d.sync += [last_tile.eq(loops.last), last_strip.eq(strips == 1), last_block.eq(blocks == 1)]
+        block_start = Signal(SCRATCH_BITS, reset_less=True)
+        next_address = Signal(SCRATCH_BITS)
+        strip_end, block_end, job_end = Signal(), Signal(), Signal()
+        m.d.comb += [
+            next_address.eq(self.read_address + 1),
+            strip_end.eq(self.last_word & last_tile),
+            block_end.eq(strip_end & last_strip),
+            job_end.eq(block_end & last_block),
+            self.descriptors.ready.eq(~active),
+        ]
+        strip_done, block_done = Signal(), Signal()
+        m.d.sync += [strip_done.eq(strip_end), block_done.eq(block_end)]
+        with m.If(block_done):
+            m.d.sync += [strips.eq(descriptor.strips), blocks.eq(blocks - 1)]
+        with m.Elif(strip_done):
+            m.d.sync += strips.eq(strips - 1)
+        with m.If(self.constants.ready):
+            m.d.sync += self.constants.valid.eq(0)
+        with m.If(self.descriptors.valid & self.descriptors.ready):
+            offered = self.descriptors.payload
+            m.d.sync += [
+                active.eq(1),
+                descriptor.eq(offered),
+                *(loops.last_indices[name].eq(value) for name, value in last_tile_indices(offered).items()),
+                strips.eq(offered.strips),
+                blocks.eq(offered.out_blocks),
+                block_start.eq(offered.first_tile),
+                self.read_address.eq(offered.first_tile),
+            ]
+            self._request(m, offered.address, offered.load_table, offered.load_residual)
+        with m.Elif(job_end):
+            m.d.sync += active.eq(0)
+        with m.Elif(block_end):
+            tiles = next_address + self._params.channel_words
+            m.d.sync += [block_start.eq(tiles), self.read_address.eq(tiles)]
+            self._request(m, next_address)
+        with m.Elif(self.read_valid):
+            m.d.sync += self.read_address.eq(Mux(strip_end, block_start, next_address))
+
+    def _request(
+        self, m: Module, address: Signal, load_table: Signal | int = 0, load_residual: Signal | int = 0
+    ) -> None:
+        m.d.sync += [
+            self.constants.valid.eq(1),
+            self.constants.payload.address.eq(address),
+            self.constants.payload.load_table.eq(load_table),
+            self.constants.payload.load_residual.eq(load_residual),
+        ]

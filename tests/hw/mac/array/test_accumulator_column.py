@@ -1,0 +1,79 @@
+"""A column's column: what was written last is read by array and readout, in both forms of the memory."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
+
+_NANO = preset("nano")
+SHAPES = {
+    "both ports": _NANO.replace(strip=32),
+    "fast readout": _NANO.replace(cols=8, lanes=2, strip=16, rows=8, axi_data_bits=64, acc_bits=20),
+    "turns": _NANO.replace(cols=8, lanes=1, strip=16),
+}
+CYCLES = 600
+
+
+def test_only_a_short_strip_with_a_slow_drain_takes_turns() -> None:
+    assert [AccumulatorColumn.single_ported(params) for params in SHAPES.values()] == [False, False, True]
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
+    params = SHAPES[name]
+    column = AccumulatorColumn(params)
+    places = 2 * params.strip
+    writes: list[tuple[int, int]] = []
+    limit = 1 << (params.acc_bits - 1)
+    seen = {"read": 0, "readout": 0}
+
+    async def bench(ctx: Any) -> None:
+        due: deque[dict[str, int]] = deque([{}] * AccumulatorColumn.LATENCY)
+        for _ in range(CYCLES):
+            for port, value in due.popleft().items():
+                assert ctx.get(getattr(column, f"{port}_data")) == value, port
+                seen[port] += 1
+            written = rng.randrange(places)
+            read, readout = (
+                rng.choice([n for n in range(places) if n != written]),
+                _readout_address(params, rng, written),
+            )
+            if (
+                AccumulatorColumn.single_ported(params)
+                and readout is not None
+                and readout // params.strip == read // params.strip
+            ):
+                read = rng.choice([n for n in range(places) if n // params.strip != readout // params.strip])
+            asked = {} if read == written else {"read": read}
+            ctx.set(column.read_address, read)
+            ctx.set(column.readout_en, readout is not None)
+            if readout is not None:
+                ctx.set(column.readout_address, readout)
+                asked["readout"] = readout
+            due.append({port: AccumulatorColumn.model(writes, place) for port, place in asked.items()})
+            await _write(ctx, written)
+
+    async def _write(ctx: Any, place: int) -> None:
+        stores, value = rng.random() < 0.7, rng.choice((-limit, limit - 1, rng.randrange(-limit, limit)))
+        ctx.set(column.write_en, stores)
+        ctx.set(column.write_address, place)
+        ctx.set(column.write_data, value)
+        await ctx.tick()
+        if stores:
+            writes.append((place, value))
+
+    run(column, bench)
+    assert min(seen.values()) > CYCLES // 4
+
+
+def _readout_address(params: HardwareParams, rng: random.Random, written: int) -> int | None:
+    """A place to readout, or none in this cycle."""
+    place = rng.randrange(2 * params.strip)
+    return None if place == written or rng.random() < 0.3 else place

@@ -1,0 +1,61 @@
+"""The MAC array against plain sums, cycle by cycle."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.array.mac_array import MacArray
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
+
+_NANO = preset("nano")
+_ODD = _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20)
+
+
+def _word(values: list[int]) -> int:
+    return int.from_bytes(bytes(v & 255 for v in values), "little")
+
+
+@pytest.mark.parametrize("params", [_NANO, _ODD, _NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=64)])
+def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> None:
+    rng = random.Random(params.rows)
+    extremes = (-128, 127, -1, 0, 1)
+
+    def numbers() -> list[int]:
+        return [rng.choice((*extremes, rng.randint(-128, 127))) for _ in range(params.rows)]
+
+    array = MacArray(params)
+    latency = array.latency(params.rows)
+    expected: dict[int, list[int]] = {}
+
+    async def bench(ctx: Any) -> None:
+        cycle = 0
+        tile: list[list[int]] = []
+        for _ in range(6):
+            coming = [numbers() for _ in range(params.cols)]
+            # The first column is written in the cycle of the swap already.
+            for column in range(params.cols):
+                swap = column == 0 and bool(tile)
+                if tile:
+                    pixel = numbers()
+                    ctx.set(array.pixel, _word(pixel))
+                    expected[cycle + latency] = MacArray.model(pixel, tile)
+                ctx.set(array.valid, bool(tile))
+                ctx.set(array.swap, swap)
+                ctx.set(array.load, 1 << column)
+                ctx.set(array.load_word, _word(coming[column]))
+                if cycle in expected:
+                    assert [ctx.get(array.dots[c]) for c in range(params.cols)] == expected[cycle]
+                await ctx.tick()
+                cycle += 1
+            tile = coming
+
+    run(array, bench)
+    assert len(expected) == 5 * params.cols
+
+
+def test_model_is_a_dot_product() -> None:
+    assert MacArray.model([1, -2, 3], [[4, 5, 6], [-128, 127, 0]]) == [12, -382]

@@ -1,0 +1,73 @@
+"""The input fetcher: words of the scratchpad, packed pixels shifted into place, and padding."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
+
+WORDS = 64
+
+
+def _request(rng: random.Random, params: HardwareParams) -> dict[str, int]:
+    packed = rng.randrange(2)
+    in_w = rng.randint(1, 12 * (params.pixels_per_word if packed else 1))
+    return {
+        "swap": rng.randrange(2),
+        "row_inside": rng.random() < 0.9,
+        "ix": rng.randint(-2 * params.pixels_per_word, in_w + params.pixels_per_word),
+        "in_w": in_w,
+        "address": rng.randrange(WORDS - 8),
+        "packed": packed,
+        "zp_in": rng.randint(-128, 127),
+        "index": rng.getrandbits(16),
+    }
+
+
+@pytest.mark.parametrize("name", ["nano", "small", "base"])
+@pytest.mark.parametrize("rate", [1.0, 0.4])
+def test_words_are_fetched_shifted_and_padded(name: str, rate: float, rng: random.Random) -> None:
+    params = preset(name)
+    fetcher = PixelFetcher(params)
+    words = [rng.randbytes(params.word_bytes) for _ in range(WORDS)]
+    pixels = [_request(rng, params) if rng.random() < rate else None for _ in range(200)]
+    outside: set[int] = set()
+
+    async def bench(ctx: Any) -> None:
+        due = {port: deque([b""] * (READ_LATENCY - 1)) for port in ("act0", "act1")}
+        for cycle, request in enumerate([*pixels, *[None] * PixelFetcher.LATENCY]):
+            ctx.set(fetcher.valid, request is not None)
+            if request is not None:
+                ctx.set(fetcher.pixel, request)
+            for port, waiting in due.items():
+                waiting.append(_answer(ctx, getattr(fetcher, port), words, rng))
+            if ctx.get(fetcher.fault):
+                outside.add(ctx.get(fetcher.fault_index))
+            earlier = pixels[cycle - PixelFetcher.LATENCY] if cycle >= PixelFetcher.LATENCY else None
+            assert ctx.get(fetcher.word_valid) == (earlier is not None)
+            assert ctx.get(fetcher.swap) == (earlier is not None and earlier["swap"])
+            if earlier is not None and (wanted := PixelFetcher.model(earlier, words)) is not None:
+                assert ctx.get(fetcher.word) == int.from_bytes(wanted, "little"), earlier
+            await ctx.tick()
+            for port, waiting in due.items():
+                noise = rng.randbytes(params.word_bytes)
+                ctx.set(getattr(fetcher, port).data, int.from_bytes(waiting.popleft() or noise, "little"))
+
+    run(fetcher, bench)
+    missing = {pixel["index"] for pixel in pixels if pixel is not None and PixelFetcher.model(pixel, words) is None}
+    assert outside == missing
+
+
+def _answer(ctx: Any, port: Any, words: list[bytes], rng: random.Random) -> bytes:
+    """Serve a port that is never refused; nothing comes of a read outside the memory."""
+    valid, at = ctx.get(port.valid), ctx.get(port.addr)
+    ctx.set(port.ready, 1)
+    ctx.set(port.fault, valid and at >= WORDS)
+    return words[at] if valid and at < WORDS else b""

@@ -1,0 +1,23 @@
+"""Constants as the loader hands them out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from intloom.hw.mac.weights.constants_loader import ConstantKind
+from intloom.hw.spec.arith import Affine
+
+
+async def write_constant(ctx: Any, part: Any, piece: ConstantKind, index: int, value: int) -> None:
+    """A piece of the constants, for one cycle."""
+    ctx.set(part.write.kind, piece)
+    ctx.set(part.write.index, index)
+    ctx.set(part.write.byte if piece is ConstantKind.TABLE else part.write.word, value)
+    await ctx.tick()
+    ctx.set(part.write.kind, ConstantKind.NONE)
+
+
+async def write_affine(ctx: Any, part: Any, law: Affine) -> None:
+    """A residual's constants."""
+    for index, word in enumerate((law.m1, law.m2, law.c, law.c >> 32)):
+        await write_constant(ctx, part, ConstantKind.RESIDUAL, index, word & 0xFFFFFFFF)

@@ -1,0 +1,76 @@
+"""The channel parameters: a block's are read while another's are written."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.epilogue.channel_store import ChannelStore
+from intloom.hw.mac.weights.constants_loader import ConstantKind
+from intloom.hw.spec.params import preset
+from tests.hw.mac.constants import write_constant
+from tests.hw.streams import run
+
+NANO = preset("nano")
+Channels = list[tuple[int, int, int]]
+
+
+async def _write_block(ctx: Any, store: ChannelStore, words: list[int], rng: random.Random) -> None:
+    """Biases, then scales, with gaps; then wait until the last scale has been stored."""
+    for index, word in enumerate(words):
+        while rng.random() < 0.3:
+            await ctx.tick()
+        await write_constant(ctx, store, ConstantKind.CHANNEL, index, word & 0xFFFFFFFF)
+    await ctx.tick().repeat(4)
+
+
+async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: int, rng: random.Random) -> None:
+    """Groups in any order, with gaps; biases come first, scales when requantizers want them."""
+    late, count = store.SCALE_LATENCY, len(expected) // lanes
+    groups = [rng.randrange(count) if rng.random() < 0.8 else None for _ in range(40)]
+    for cycle in range(len(groups) + late):
+        for latency, names in ((store.BIAS_LATENCY, ("bias",)), (late, ("mantissa", "exponent"))):
+            group = groups[cycle - latency] if 0 <= cycle - latency < len(groups) else None
+            for lane in range(lanes) if group is not None else ():
+                found = tuple(ctx.get(getattr(store, name)[lane]) for name in names)
+                channel = expected[group * lanes + lane]
+                assert found == (channel[:1] if names == ("bias",) else channel[1:])
+        now = groups[cycle] if cycle < len(groups) else None
+        ctx.set(store.read, now is not None)
+        ctx.set(store.group, now or 0)
+        await ctx.tick()
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_channels_are_read_while_others_are_written(lanes: int, rng: random.Random) -> None:
+    params = NANO.replace(lanes=lanes)
+    store = ChannelStore(params)
+    biases = [[rng.randrange(-(1 << 31), 1 << 31) for _ in range(params.cols)] for _ in range(4)]
+    scales = [[rng.getrandbits(rng.randint(1, 24)) | rng.getrandbits(6) << 24 for _ in block] for block in biases]
+    written = done = 0
+
+    async def writer(ctx: Any) -> None:
+        nonlocal written
+        for block in range(len(biases)):
+            # A block's set is free once the block two before it has been read.
+            while done < block - 1:
+                await ctx.tick()
+            ctx.set(store.write_set, block % 2)
+            await _write_block(ctx, store, biases[block] + scales[block], rng)
+            written += 1
+
+    async def reader(ctx: Any) -> None:
+        nonlocal done
+        for block in range(len(biases)):
+            while written <= block:
+                await ctx.tick()
+            ctx.set(store.read_set, block % 2)
+            channels = zip(biases[block], scales[block], strict=True)
+            expected = [ChannelStore.model(*channel, params.mantissa_bits) for channel in channels]
+            await _read_block(ctx, store, expected, lanes, rng)
+            done += 1
+
+    run(store, writer, reader)
+    assert done == len(biases)

@@ -1,0 +1,123 @@
+"""The epilogue: every item's sums become bytes, in order and in time, with gaps between items."""
+
+from __future__ import annotations
+
+import random
+from itertools import product
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.epilogue.epilogue import Epilogue
+from intloom.hw.mac.weights.constants_loader import ConstantKind
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.arith import Affine, Match, Scale
+from intloom.hw.spec.params import TABLE_BYTES, HardwareParams, preset
+from tests.hw.mac.constants import write_affine, write_constant
+from tests.hw.streams import run
+
+NANO = preset("nano")
+
+
+class Work:
+    """What one instruction asks of an epilogue: constants, items, and the results that must come."""
+
+    def __init__(self, params: HardwareParams, use_table: int, residual: int, rng: random.Random) -> None:
+        self.lanes, self.groups = params.lanes, params.cols // params.lanes
+        self.zero_point, self.use_table, self.residual = rng.randint(-128, 127), use_table, residual
+        self.biases = [rng.randint(-3000, 3000) for _ in range(params.cols)]
+        self.scales = [Scale(rng.randrange(1 << 23, 1 << 24), rng.randint(28, 34)) for _ in range(params.cols)]
+        self.table = rng.randbytes(TABLE_BYTES)
+        shift = rng.randint(4, 20)
+        self.law = Affine(rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), shift)
+        limit = 1 << 13
+        self.items = [
+            (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(40)
+        ]
+        self.operands = [rng.randbytes(self.lanes) for _ in self.items]
+        self.expected = [
+            [self._result(params, group * self.lanes + lane, sums[lane], operands[lane]) for lane in range(self.lanes)]
+            for (group, sums), operands in zip(self.items, self.operands, strict=True)
+        ]
+
+    def _result(self, params: HardwareParams, channel: int, total: int, operand: int) -> int:
+        return Epilogue.model(
+            total,
+            (self.biases[channel], self.scales[channel]),
+            self.zero_point,
+            Match(params.match),
+            self.table if self.use_table else None,
+            (operand, self.law) if self.residual else None,
+        )
+
+    async def prepare(self, ctx: Any, epilogue: Epilogue) -> None:
+        """Write all constants; nothing is under way."""
+        for index, byte in enumerate(self.table):
+            await write_constant(ctx, epilogue, ConstantKind.TABLE, index, byte)
+        await write_affine(ctx, epilogue, self.law)
+        words = [*self.biases, *(scale.mantissa | scale.shift << 24 for scale in self.scales)]
+        for index, word in enumerate(words):
+            await write_constant(ctx, epilogue, ConstantKind.CHANNEL, index, word & 0xFFFFFFFF)
+        await ctx.tick().repeat(4)
+
+
+async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -> None:
+    """Items with gaps; sums and operands follow each of them by as many cycles as in the unit."""
+    tag = {"zp_out": work.zero_point, "use_table": work.use_table, "table_set": 0, "residual": work.residual}
+    ctx.set(epilogue.tag, tag)
+    late = max(Accumulators.READOUT_LATENCY, READ_LATENCY)
+    gone: list[int | None] = [None] * late
+    coming, first = list(range(len(work.items))), True
+    while coming or any(number is not None for number in gone[-late:]):
+        now = coming.pop(0) if coming and rng.random() < 0.7 else None
+        ctx.set(epilogue.valid, now is not None)
+        ctx.set(epilogue.activate, int(first and now is not None and bool(work.residual)))
+        ctx.set(epilogue.shift, work.law.shift)
+        ctx.set(epilogue.even, work.law.even)
+        if now is not None:
+            ctx.set(epilogue.group, work.items[now][0])
+            first = False
+        sums, arrived = gone[-Accumulators.READOUT_LATENCY], gone[-READ_LATENCY]
+        ctx.set(epilogue.residual_arrived, int(arrived is not None and bool(work.residual)))
+        for lane in range(work.lanes):
+            ctx.set(epilogue.sums[lane], rng.randint(-999, 999) if sums is None else work.items[sums][1][lane])
+            ctx.set(epilogue.residual[lane], rng.randrange(256) if arrived is None else work.operands[arrived][lane])
+        gone.append(now)
+        await ctx.tick()
+    for port in (epilogue.valid, epilogue.residual_arrived):
+        ctx.set(port, 0)
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_sums_become_bytes(lanes: int, rng: random.Random) -> None:
+    params = NANO.replace(lanes=lanes)
+    epilogue = Epilogue(params)
+    found: list[list[int]] = []
+    due: list[int] = []
+    came: list[int] = []
+    works = [Work(params, *rest, rng) for rest in product((0, 1), repeat=2)]
+    rng.shuffle(works)
+
+    async def bench(ctx: Any) -> None:
+        for work in works:
+            await work.prepare(ctx, epilogue)
+            await _items(ctx, epilogue, work, rng)
+            await ctx.tick().repeat(Epilogue.RESIDUAL_LATENCY + 1)
+
+    async def watch(ctx: Any) -> None:
+        cycle = 0
+        ports = (epilogue.valid, epilogue.tag, epilogue.result_valid, epilogue.results)
+        async for *_, item, tag, valid, results in ctx.tick().sample(*ports):
+            cycle += 1
+            if item:
+                due.append(cycle + (Epilogue.RESIDUAL_LATENCY if tag.residual else Epilogue.LATENCY))
+            if valid:
+                came.append(cycle)
+                found.append([results[lane] for lane in range(lanes)])
+
+    run(epilogue, bench, background=[watch])
+    expected = [result for work in works for result in work.expected]
+    assert found == expected
+    assert came == due
+    assert len({byte for result in expected for byte in result}) > 50

@@ -1,0 +1,151 @@
+"""The requantizer lane against the integer law."""
+
+from __future__ import annotations
+
+import random
+import struct
+import subprocess
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from intloom.hw.mac.epilogue.requantizer import RequantizerLane
+from intloom.hw.mac.epilogue.scale_normalizer import ScaleNormalizer
+from intloom.hw.spec.arith import Match, Scale
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.mac.bench import build
+from tests.hw.streams import run
+
+Vector = tuple[int, int, Scale, int]
+
+
+def _run(params: HardwareParams, vectors: list[Vector | None]) -> list[int]:
+    """Results of a lane that takes one vector, or nothing, a cycle."""
+    lane = RequantizerLane(params)
+    results: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        def earlier(cycle: int, stage: int) -> Vector | None:
+            return vectors[cycle - stage] if 0 <= cycle - stage < len(vectors) else None
+
+        for cycle in range(len(vectors) + lane.LATENCY):
+            if earlier(cycle, lane.LATENCY):
+                results.append(ctx.get(lane.result))
+            ctx.set(lane.enable, sum((earlier(cycle, i) is not None) << i for i in range(lane.LATENCY)))
+            if now := earlier(cycle, 0):
+                ctx.set(lane.acc, now[0])
+                ctx.set(lane.bias, now[1])
+            if scaled := earlier(cycle, lane.SCALE_STAGE):
+                scale = scaled[2]
+                mantissa, exponent = ScaleNormalizer.model(scale.mantissa, scale.shift, params.mantissa_bits)
+                ctx.set(lane.mantissa, mantissa)
+                ctx.set(lane.exponent, exponent)
+            if last := earlier(cycle, lane.ZERO_POINT_STAGE):
+                ctx.set(lane.zero_point, last[3])
+            await ctx.tick()
+
+    run(lane, bench)
+    return results
+
+
+def _scale(rng: random.Random, bits: int) -> Scale:
+    mantissa = rng.choice(
+        (0, 1, 1 << (bits - 1), (1 << bits) - 1, rng.getrandbits(bits), rng.getrandbits(bits) | 1 << (bits - 1))
+    )
+    return Scale(mantissa, rng.choice((0, 1, 63, rng.randrange(64), bits + 6, bits + 8)))
+
+
+def _near_tie(rng: random.Random, scale: Scale) -> int:
+    """A sum whose scaled value lies next to a half, if the scale allows one."""
+    target = (rng.randrange(-300, 300) + 0.5) * 2.0**scale.shift
+    return max(-(1 << 31), min((1 << 31) - 1, round(target / max(1, scale.mantissa)) + rng.randint(-1, 1)))
+
+
+def _vector(rng: random.Random, params: HardwareParams) -> Vector:
+    scale = _scale(rng, params.mantissa_bits)
+    acc_low, acc_high = -(1 << (params.acc_bits - 1)), (1 << (params.acc_bits - 1)) - 1
+    total = rng.choice(
+        (_near_tie(rng, scale), rng.randrange(-(1 << 31), 1 << 31), rng.randint(-300, 300), -(1 << 31), (1 << 31) - 1)
+    )
+    acc = rng.choice((max(acc_low, min(acc_high, total)), rng.randint(acc_low, acc_high)))
+    bias = max(-(1 << 31), min((1 << 31) - 1, total - acc))
+    return acc, bias, scale, rng.randint(-128, 127)
+
+
+@pytest.mark.parametrize("match", list(Match))
+@pytest.mark.parametrize("seed", range(4))
+def test_random_vectors_follow_the_law(match: Match, seed: int) -> None:
+    rng = random.Random(seed)
+    exact = match is Match.EXACT
+    params = preset("nano").replace(
+        match=str(match), mantissa_bits=(24, 8, 17, 24)[seed] if exact else 24, acc_bits=(32, 20, 24, 32)[seed]
+    )
+    vectors = [None if rng.random() < 0.15 else _vector(rng, params) for _ in range(700)]
+    present = [v for v in vectors if v]
+    expected = [RequantizerLane.model(*v, match) for v in present]
+    results = _run(params, vectors)
+    wrong = [(v, e, r) for v, e, r in zip(present, expected, results, strict=True) if e != r]
+    assert not wrong, wrong[:3]
+    assert len({e for e in expected if -128 < e < 127}) > 50
+
+
+_ITEM = struct.Struct("<iiIBb2x")
+
+
+def _full_width(rng: random.Random, count: int) -> list[Vector]:
+    """Sums, biases and scales of every size up to the widest, some next to ties, some at the ends."""
+    vectors: list[Vector] = []
+    bits = rng.getrandbits
+    while len(vectors) < count:
+        scale = Scale(bits(24) | 1 << 23, bits(6))
+        if len(vectors) % 8 == 0:
+            scale = _scale(rng, 24)
+        # Most products have up to seven bits sign_stages the point.
+        size = max(0, min(31, scale.shift - 24 + bits(3))) if bits(2) else 31
+        total = bits(size) * (1 if bits(1) else -1)
+        if len(vectors) % 4 == 1:
+            total = _near_tie(rng, scale)
+        bias = bits(size) - bits(size)
+        vectors.append((max(-(1 << 31), min((1 << 31) - 1, total - bias)), bias, scale, bits(8) - 128))
+    return vectors
+
+
+def _in_verilator(params: HardwareParams, vectors: list[Vector], seed: int, folder: Path) -> list[int]:
+    flags = {
+        "LATENCY": RequantizerLane.LATENCY,
+        "SCALE_STAGE": RequantizerLane.SCALE_STAGE,
+        "ZERO_POINT_STAGE": RequantizerLane.ZERO_POINT_STAGE,
+        "ACC_BITS": params.acc_bits,
+    }
+    source = Path(__file__).with_name("requantizer.cpp")
+    bench = build("requantizer", RequantizerLane(params), source, *(f"-D{name}={n}" for name, n in flags.items()))
+    items, results = folder / "items", folder / "results"
+    normal = (ScaleNormalizer.model(scale.mantissa, scale.shift) for _, _, scale, _ in vectors)
+    items.write_bytes(
+        b"".join(_ITEM.pack(acc, bias, *n, zero) for (acc, bias, _, zero), n in zip(vectors, normal, strict=True))
+    )
+    subprocess.run([bench, items, results, str(seed)], check=True, timeout=300)
+    return np.frombuffer(results.read_bytes(), np.int8).tolist()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("match", list(Match))
+def test_half_a_million_full_width_vectors(match: Match, seed: int, tmp_path: Path) -> None:
+    """A million in both modes together, in Verilator."""
+    vectors = _full_width(random.Random(seed), 500_000)
+    results = _in_verilator(preset("nano").replace(match=str(match)), vectors, seed, tmp_path)
+    wrong = [(v, r) for v, r in zip(vectors, results, strict=True) if RequantizerLane.model(*v, match) != r]
+    assert not wrong, (len(wrong), wrong[:3])
+    inside = sum(-128 < r < 127 and r != v[3] for v, r in zip(vectors, results, strict=True))
+    assert inside > len(vectors) // 4, "many results must be neither clamped nor zero"
+
+
+@pytest.mark.parametrize("match", list(Match))
+def test_every_small_sum_and_scale(match: Match) -> None:
+    vectors: list[Vector | None] = [
+        (acc, 0, Scale(mantissa, shift), 3) for mantissa in (1, 2, 3, 5) for shift in range(5) for acc in range(-40, 41)
+    ]
+    results = _run(preset("nano").replace(match=str(match)), vectors)
+    assert results == [RequantizerLane.model(*v, match) for v in vectors if v]

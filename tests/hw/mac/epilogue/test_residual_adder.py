@@ -1,0 +1,60 @@
+"""The residual adder: operands wait for their results, and sums follow in time."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
+from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.params import preset
+from tests.hw.mac.constants import write_affine
+from tests.hw.streams import run
+
+NANO = preset("nano")
+DEPTH = 16
+
+
+@pytest.mark.parametrize("lanes", [1, 4])
+def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
+    adder = ResidualAdder(NANO.replace(lanes=lanes), DEPTH)
+
+    async def batch(ctx: Any, law: Affine, pairs: list[tuple[bytes, bytes]]) -> None:
+        await write_affine(ctx, adder, law)
+        ctx.set(adder.activate, 1)
+        ctx.set(adder.shift, law.shift)
+        ctx.set(adder.even, law.even)
+        await ctx.tick()
+        ctx.set(adder.activate, 0)
+        arrived, met, left, result_next, due = 0, 0, 0, False, deque([False] * adder.LATENCY)
+        while left < len(pairs):
+            arrives = arrived < len(pairs) and arrived - met < DEPTH and rng.random() < 0.7
+            ctx.set(adder.valid, result_next)
+            due.append(result_next)
+            for lane in range(lanes):
+                ctx.set(adder.results[lane], pairs[met - 1][0][lane] if result_next else rng.randrange(256))
+                ctx.set(adder.operands[lane], pairs[arrived][1][lane] if arrives else rng.randrange(256))
+            result_next = met < arrived and rng.random() < 0.7
+            ctx.set(adder.arrived, arrives)
+            ctx.set(adder.result_next, result_next)
+            met, arrived = met + result_next, arrived + arrives
+            assert ctx.get(adder.sums_valid) == due.popleft()
+            if ctx.get(adder.sums_valid):
+                found = [ctx.get(adder.sums[lane]) for lane in range(lanes)]
+                values = (memoryview(data).cast("b") for data in pairs[left])
+                expected = [ResidualAdder.model(*pair, law) & 0xFF for pair in zip(*values, strict=True)]
+                assert found == expected
+                left += 1
+            await ctx.tick()
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(4):
+            shift = rng.randint(0, 30)
+            m1, m2 = (rng.randint(-(1 << shift), 1 << shift) for _ in range(2))
+            law = Affine(m1, m2, rng.randint(-(1 << shift), 1 << shift) << 5, shift, bool(rng.randrange(2)))
+            await batch(ctx, law, [(rng.randbytes(lanes), rng.randbytes(lanes)) for _ in range(60)])
+
+    run(adder, bench)

@@ -1,0 +1,46 @@
+"""The table lookup: bytes go through either set, or bypass it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.epilogue.table_lookup import TableLookup
+from intloom.hw.mac.weights.constants_loader import ConstantKind
+from intloom.hw.spec.params import TABLE_BYTES, preset
+from tests.hw.mac.constants import write_constant
+from tests.hw.streams import run
+
+NANO = preset("nano")
+
+
+@pytest.mark.parametrize("lanes", [1, 2, 4])
+def test_bytes_are_looked_up_in_either_set_or_passed(lanes: int, rng: random.Random) -> None:
+    lookup = TableLookup(NANO.replace(lanes=lanes))
+    tables = [rng.randbytes(TABLE_BYTES) for _ in range(2)]
+    items: list[tuple[bytes, bool, int] | None] = [
+        (rng.randbytes(lanes), rng.random() < 0.6, rng.randrange(2)) if rng.random() < 0.8 else None for _ in range(200)
+    ]
+
+    async def bench(ctx: Any) -> None:
+        for number, table in enumerate(tables):
+            ctx.set(lookup.write_set, number)
+            for index, byte in enumerate(table):
+                await write_constant(ctx, lookup, ConstantKind.TABLE, index, byte)
+        for cycle, item in enumerate([*items, *[None] * lookup.LATENCY]):
+            before = items[cycle - lookup.LATENCY] if cycle >= lookup.LATENCY else None
+            if before is not None:
+                values, use, number = before
+                found = [ctx.get(lookup.results[lane]) for lane in range(lanes)]
+                assert found == [TableLookup.model(value, tables[number], use) for value in values]
+            ctx.set(lookup.valid, item is not None)
+            if item is not None:
+                for lane in range(lanes):
+                    ctx.set(lookup.values[lane], item[0][lane])
+                ctx.set(lookup.use, item[1])
+                ctx.set(lookup.read_set, item[2])
+            await ctx.tick()
+
+    run(lookup, bench)

@@ -1,0 +1,122 @@
+"""Instruction decoder: each legal instruction yields its descriptors, and illegal ones stop there."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.lib import data
+
+from intloom.hw.mac.issue.decoder import InstructionDecoder
+from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTOR, WEIGHT_DESCRIPTOR, WRITE_DESCRIPTOR
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run, sink
+
+NANO = preset("nano")
+SHAPES = {"nano": NANO, "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64), "base": preset("base")}
+LAYOUTS = {
+    "weight": WEIGHT_DESCRIPTOR,
+    "pixel": PIXEL_DESCRIPTOR,
+    "readout": READOUT_DESCRIPTOR,
+    "write": WRITE_DESCRIPTOR,
+}
+
+
+def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
+    fields = {f.name: rng.randint(f.minimum, f.maximum) for f in BY_KIND[Kind.CONV].body}
+    return make(Kind.CONV, **fields | {"out_lane": rng.randrange(0, params.rows, params.lanes)})
+
+
+def _bits(layout: data.StructLayout, descriptor: dict[str, int]) -> int:
+    return layout.const(descriptor).as_value().value
+
+
+@pytest.mark.parametrize("name", SHAPES)
+@pytest.mark.parametrize("rate", [1.0, 0.3])
+def test_each_part_gets_its_job(name: str, rate: float, rng: random.Random) -> None:
+    params = SHAPES[name]
+    decoder = InstructionDecoder(params)
+    program = [_conv(rng, params) for _ in range(30)]
+    taken: dict[str, list[int]] = {part: [] for part in LAYOUTS}
+
+    async def control(ctx: Any) -> None:
+        for index, conv in enumerate(program):
+            while rng.random() >= rate:
+                await ctx.tick()
+            ctx.set(decoder.valid, 1)
+            ctx.set(decoder.instruction, int.from_bytes(encode(conv), "little"))
+            ctx.set(decoder.index, index)
+            ready, before = 0, False
+            while not ready:
+                running = rng.random() < (1 + rate) / 2
+                ctx.set(decoder.run, running)
+                assert not ctx.get(decoder.illegal)
+                ready = ctx.get(decoder.ready)
+                assert before or not ready
+                before = running
+                await ctx.tick()
+            ctx.set(decoder.valid, 0)
+
+    sinks = [sink(getattr(decoder, part), taken[part], len(program), rng, rate) for part in LAYOUTS]
+    # The sinks come first: what they take decides whether the decoder is ready in the same cycle.
+    run(decoder, *sinks, control)
+    for part, layout in LAYOUTS.items():
+        assert taken[part] == [
+            _bits(layout, InstructionDecoder.model(conv, index, params)[part]) for index, conv in enumerate(program)
+        ], part
+
+
+def test_jobs_come_at_once_when_there_is_room(rng: random.Random) -> None:
+    decoder = InstructionDecoder(NANO)
+
+    async def control(ctx: Any) -> None:
+        for index in range(5):
+            ctx.set(decoder.run, 1)
+            ctx.set(decoder.valid, 1)
+            ctx.set(decoder.index, index)
+            ctx.set(decoder.instruction, int.from_bytes(encode(_conv(rng, NANO)), "little"))
+            for _ in range(InstructionDecoder.LATENCY):
+                assert not any(ctx.get(getattr(decoder, part).valid) for part in LAYOUTS)
+                await ctx.tick()
+            assert all(ctx.get(getattr(decoder, part).valid) for part in LAYOUTS)
+            ctx.set(decoder.valid, 0)
+            for ready in (1, 0):
+                for part in LAYOUTS:
+                    ctx.set(getattr(decoder, part).ready, ready)
+                await ctx.tick()
+
+    run(decoder, control)
+
+
+@pytest.mark.parametrize(
+    ("field", "raw"), [("out_h", 0), ("kernel_w", 0), ("stride_h", 7), ("table", 3), ("out_lane", 1), ("out_lane", 8)]
+)
+def test_an_illegal_instruction_makes_no_jobs(field: str, raw: int, rng: random.Random) -> None:
+    params = SHAPES["tall"]
+    decoder = InstructionDecoder(params)
+    spec = BY_KIND[Kind.CONV]
+    bits = int.from_bytes(encode(_conv(rng, params)), "little")
+    mask = (1 << spec.field(field).width) - 1
+    bits = (bits & ~(mask << spec.offsets[field])) | raw << spec.offsets[field]
+
+    async def control(ctx: Any) -> None:
+        ctx.set(decoder.run, 1)
+        ctx.set(decoder.valid, 1)
+        ctx.set(decoder.index, 77)
+        ctx.set(decoder.instruction, bits)
+        for part in LAYOUTS:
+            ctx.set(getattr(decoder, part).ready, 1)
+        cycles = 0
+        while not ctx.get(decoder.illegal):
+            await ctx.tick()
+            cycles += 1
+        assert cycles < 5
+        assert ctx.get(decoder.illegal_index) == 77
+        for _ in range(10):
+            assert not ctx.get(decoder.ready)
+            assert not any(ctx.get(getattr(decoder, part).valid) for part in LAYOUTS)
+            await ctx.tick()
+
+    run(decoder, control)

@@ -1,0 +1,77 @@
+"""The setup against plain reductions."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.hdl import Shape
+
+from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, PIXELS_BITS
+from intloom.hw.mac.issue.loop_setup import LoopSetup
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.streams import run
+
+_NANO = preset("nano")
+_SHAPES = {
+    "nano": _NANO,
+    "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16),
+    "base": preset("base"),
+}
+_EXTREMES = {"in_ring": 5, "in_row_off": (1 << SCRATCH_BITS) - 1, "in_row": 0xFFFF, "stride_h": 4, "dilation_h": 15}
+
+
+def _descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:
+    """A descriptor whose rows may lie outside their ring; what the setup only hands on may be anything."""
+    descriptor = {name: _anything(rng, Shape.cast(shape)) for name, shape in PIXEL_DESCRIPTOR.members.items()}
+    pixels = rng.choice(
+        (1, params.strip, params.strip + 1, rng.randrange(1, 1 << 20), (1 << PIXELS_BITS) - params.strip)
+    )
+    return descriptor | {
+        **{name: rng.randint(1, 15) for name in ("kernel_h", "kernel_w", "in_blocks")},
+        "pixels": pixels,
+        "strips": -(-pixels // params.strip),
+        "in_ring": rng.choice((0, rng.randrange(1, 1 << SCRATCH_BITS), 5)),
+        "stride_h": rng.randint(1, 4),
+        "dilation_h": rng.randint(1, 15),
+        "dilation_w": rng.randint(1, 15),
+    }
+
+
+def _anything(rng: random.Random, shape: Shape) -> int:
+    return rng.getrandbits(shape.width) - ((1 << shape.width - 1) if shape.signed else 0)
+
+
+@pytest.mark.parametrize("name", _SHAPES)
+def test_preparer_divides_and_stays_in_the_ring(name: str, rng: random.Random) -> None:
+    params = _SHAPES[name]
+    setup = LoopSetup(params)
+    descriptors = [_descriptor(rng, params) for _ in range(20)]
+    descriptors.append(descriptors[-1] | _EXTREMES)
+    cycles = []
+
+    async def bench(ctx: Any) -> None:
+        for descriptor in descriptors:
+            while rng.random() < 0.5:
+                await ctx.tick()
+            ctx.set(setup.descriptors.payload, descriptor)
+            ctx.set(setup.descriptors.valid, 1)
+            await ctx.tick().until(setup.descriptors.ready)
+            ctx.set(setup.descriptors.valid, 0)
+            cycles.append(1)
+            while not ctx.get(setup.plans.valid):
+                await ctx.tick()
+                cycles[-1] += 1
+            while rng.random() < 0.5:
+                await ctx.tick()
+            expected = LoopSetup.model(descriptor, params)
+            plan = ctx.get(setup.plans.payload)
+            assert {name: plan[name] for name in expected} == expected
+            ctx.set(setup.plans.ready, 1)
+            await ctx.tick()
+            ctx.set(setup.plans.ready, 0)
+
+    run(setup, bench)
+    assert max(cycles) == cycles[-1] == LoopSetup.MAX_CYCLES

@@ -1,0 +1,118 @@
+"""The sequencer: the pixels of every tile go out in order, with weights and a bank for them, and without a gap."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
+from intloom.hw.mac.issue.loop_setup import plan_layout
+from intloom.hw.mac.issue.sequencer import Sequencer
+from intloom.hw.mac.issue.tile_planner import TilePlanner
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.mac.plans import random_plan
+from tests.hw.streams import run, source
+
+NANO = preset("nano")
+SINGLE_PORTED = NANO.replace(cols=8)
+"""A drain so slow that it tile_start behind a strip's last pixel."""
+BANKS = 2
+Pixel = tuple[dict[str, int], dict[str, int]]
+
+
+class Consumer:
+    """What surrounds the sequencer: weights that come at random, and a drain that gives banks back."""
+
+    def __init__(self, sequencer: Sequencer, params: HardwareParams, rng: random.Random, rate: float) -> None:
+        self.sequencer, self.params, self.rng, self.rate = sequencer, params, rng, rate
+        self.seen: list[Pixel] = []
+        self.started = 0
+        self.waits = {"weights": 0, "bank": 0}
+        self._weights = False
+        self._finished_strips = self._used = 0
+
+    async def follow(self, ctx: Any, pixels: int) -> None:
+        """Until all pixels have gone out."""
+        sequencer, within = self.sequencer, False
+        while len(self.seen) < pixels:
+            self._weights = self._weights or self.rng.random() < self.rate**3
+            # None before the sequencer has had to wait for one: strips are more than banks.
+            releases = self._finished_strips > 0 < self.waits["bank"] and self.rng.random() < self.rate / 20
+            ctx.set(sequencer.weights_ready, self._weights)
+            ctx.set(sequencer.bank_released, releases)
+            ctx.set(sequencer.run, self.rng.random() < (1 + self.rate) / 2)
+            self.started += ctx.get(sequencer.started)
+            self.waits["weights"] += ctx.get(sequencer.waits_weights)
+            self.waits["bank"] += ctx.get(sequencer.waits_bank)
+            valid = bool(ctx.get(sequencer.pixel_valid))
+            assert valid or not within, "a tile once begun never stops"
+            assert ctx.get(sequencer.weights_taken) == (valid and not within)
+            if valid:
+                pixel = self._look(ctx)
+                _, beside = pixel
+                within = beside["address"] % self.params.strip != beside["strip_length"] - 1
+                self._use(pixel)
+            self._used -= releases
+            self._finished_strips -= releases
+            await ctx.tick()
+
+    def _use(self, pixel: Pixel) -> None:
+        fed, beside = pixel
+        if fed["swap"]:
+            assert self._weights, "a tile tile_start without its weights"
+            self._weights = False
+            self._used += beside["first_tile"]
+            assert self._used <= BANKS, "a strip tile_start in a bank that the drain still reads"
+        self._finished_strips += beside["strip_ready"]
+
+    def _look(self, ctx: Any) -> Pixel:
+        sequencer = self.sequencer
+        fed = ctx.get(sequencer.pixel)
+        names = ("weights_taken", "first_tile", "address", "strip_ready", "strip_length")
+        beside = {name: ctx.get(getattr(sequencer, name)) for name in names}
+        self.seen.append(({name: fed[name] for name in PIXEL_REQUEST.members}, beside))
+        return self.seen[-1]
+
+
+@pytest.mark.parametrize("params", [NANO, SINGLE_PORTED], ids=["nano", "turns"])
+@pytest.mark.parametrize("rate", [1.0, 0.4])
+def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
+    sequencer = Sequencer(params)
+    # Strips of one tile each come faster than the drain gives their banks back.
+    fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3, "strips": 4}
+    plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
+    plans += [random_plan(rng, params) for _ in range(5)]
+    consumer = Consumer(sequencer, params, rng, rate)
+    expected = list(Sequencer.model(plans, params))
+
+    async def follow(ctx: Any) -> None:
+        await consumer.follow(ctx, len(expected))
+
+    assert set(plans[0]) == set(plan_layout(params).members)
+    run(sequencer, source(sequencer.plans, plans, rng, rate), follow)
+    assert consumer.seen == expected
+    assert consumer.started == len(plans)
+    assert consumer.waits["bank"] > 0
+    assert (consumer.waits["weights"] > 0) == (rate < 1)
+
+
+@pytest.mark.parametrize("shorter", [False, True])
+def test_the_first_pixel_goes_out_at_once(shorter: bool, rng: random.Random) -> None:
+    sequencer = Sequencer(NANO)
+    length = TilePlanner.LATENCY - shorter
+    plan = random_plan(rng, NANO, strips=1, length=length, longer=0)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(sequencer.run, 1)
+        ctx.set(sequencer.weights_ready, 1)
+        ctx.set(sequencer.plans.payload, plan)
+        ctx.set(sequencer.plans.valid, 1)
+        assert ctx.get(sequencer.plans.ready)
+        for _ in range(TilePlanner.LATENCY if shorter else Sequencer.LATENCY):
+            assert not ctx.get(sequencer.pixel_valid)
+            await ctx.tick()
+        assert ctx.get(sequencer.pixel_valid)
+
+    run(sequencer, bench)

@@ -1,0 +1,73 @@
+"""The tile planner has each tile ready in time, and says where its pixels begin."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.issue.tile_loops import Tap
+from intloom.hw.mac.issue.tile_planner import TilePlanner, position, tiles
+from intloom.hw.spec.params import preset
+from tests.hw.mac.plans import random_plan
+from tests.hw.streams import run
+
+NANO = preset("nano")
+FIRST = Tap(0, 0, 0, 0)
+
+
+async def _ready(ctx: Any, planner: TilePlanner) -> None:
+    """From the cycle after a strobe up to the one in which the tile must be there."""
+    for _ in range(planner.LATENCY - 1):
+        assert not ctx.get(planner.ready)
+        await ctx.tick()
+    assert ctx.get(planner.ready)
+
+
+async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int]) -> None:
+    """The current tile ends; when it is the first of its strip, it is known where the pixel after it starts."""
+    ctx.set(planner.step, 1)
+    ctx.set(planner.capture, tap == FIRST)
+    ctx.set(planner.captured, after)
+    await ctx.tick()
+    ctx.set(planner.step, 0)
+    ctx.set(planner.capture, 0)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.5])
+def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
+    planner = TilePlanner(NANO)
+    single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0}
+    plans = [random_plan(rng, NANO, **single, strips=3, length=5, longer=2, out_w=6)]
+    plans += [random_plan(rng, NANO) for _ in range(7)]
+    continued = 0
+
+    async def wait(ctx: Any) -> None:
+        await _ready(ctx, planner)
+        while rng.random() < pause:
+            await ctx.tick()
+
+    async def bench(ctx: Any) -> None:
+        nonlocal continued
+        for plan in plans:
+            ctx.set(planner.start, 1)
+            await ctx.tick()
+            ctx.set(planner.start, 0)
+            ctx.set(planner.plan, plan)
+            _, *following = TilePlanner.model(plan)
+            *before, _ = tiles(plan)
+            for (_, strip, tap), (start, tile) in zip(before, following, strict=True):
+                await wait(ctx)
+                assert not ctx.get(planner.finished)
+                found = ctx.get(planner.tile)
+                assert {name: found[name] for name in tile} == tile
+                # A tile that continues starts where the current one ends, which is not known yet.
+                assert tile["continues"] or {name: found.start[name] for name in start} == start
+                continued += tile["continues"]
+                await _step(ctx, planner, tap, position(plan, FIRST, strip.stop))
+            await wait(ctx)
+            assert ctx.get(planner.finished)
+
+    run(planner, bench)
+    assert continued > 0

@@ -1,0 +1,63 @@
+"""The output walker, taken with pauses, against plain loops."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.output.output_walker import OutputWalker
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import preset
+from tests.hw.streams import run
+
+_NANO = preset("nano")
+_SHAPES = {
+    "square": _NANO,
+    "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16),
+    "wide": _NANO.replace(rows=4, cols=8, lanes=1, weight_kib=64),
+}
+
+
+@pytest.mark.parametrize("name", _SHAPES)
+def test_walk_visits_every_group_in_order(name: str, rng: random.Random) -> None:
+    p = _SHAPES[name]
+    walker = OutputWalker(p)
+    walks = [
+        {
+            "out_h": rng.randint(1, 3), "out_w": rng.randint(1, 3), "blocks": rng.randint(1, 3),
+            "base": rng.getrandbits(SCRATCH_BITS), "plane": rng.getrandbits(SCRATCH_BITS),
+            "row": rng.getrandbits(16), "x": rng.randint(1, 15),
+            "byte": rng.randrange(0, p.rows, p.lanes),
+        }
+        for _ in range(6)
+    ]  # fmt: skip
+    ends = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal ends
+        for walk in walks:
+            ctx.set(walker.walk, walk)
+            ctx.set(walker.start, 1)
+            await ctx.tick()
+            ctx.set(walker.start, 0)
+            for _ in range(1, OutputWalker.LATENCY):
+                assert not ctx.get(walker.o.valid)
+                await ctx.tick()
+            for position in OutputWalker.model(walk, p):
+                ctx.set(walker.o.ready, 0)
+                while rng.random() < 0.3:
+                    await ctx.tick()
+                assert ctx.get(walker.o.valid)
+                assert ctx.get(walker.active)
+                payload = ctx.get(walker.o.payload)
+                assert {name: payload[name] for name in position} == position
+                ends += position["last"]
+                ctx.set(walker.o.ready, 1)
+                await ctx.tick()
+            ctx.set(walker.o.ready, 0)
+            assert not ctx.get(walker.active)
+
+    run(walker, bench)
+    assert ends == len(walks)

@@ -1,0 +1,184 @@
+"""The readout: the items of finished strips go out in the writer's order, each with its residual operand."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.output.readout import AccumulatorReadout
+from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
+from intloom.hw.spec.params import HardwareParams
+from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES
+from tests.hw.streams import run, source
+
+Numbers = dict[str, int]
+
+
+def _readout_descriptor(rng: random.Random) -> Numbers:
+    return {
+        **{name: rng.randint(1, 6) for name in ("out_h", "out_w")},
+        "out_blocks": rng.randint(1, 3),
+        "zp_out": rng.randint(-128, 127),
+        "table": rng.choice((TableUse.NONE, TableUse.LOAD, TableUse.KEEP)),
+        "residual": rng.randrange(2),
+        "res_base": rng.getrandbits(SCRATCH_BITS),
+        "res_plane": rng.getrandbits(SCRATCH_BITS),
+        "res_row": rng.getrandbits(16),
+        "res_shift": rng.randrange(48),
+        "res_even": rng.randrange(2),
+        "index": rng.getrandbits(COUNT_BITS),
+    }
+
+
+def _strips(descriptor: Numbers, params: HardwareParams, rng: random.Random) -> Iterator[int]:
+    """Lengths of strips that fill each block of an output, long and short ones."""
+    for _ in range(descriptor["out_blocks"]):
+        left = descriptor["out_h"] * descriptor["out_w"]
+        while left:
+            length = rng.randint(1, min(left, params.strip))
+            yield length
+            left -= length
+
+
+class Surroundings:
+    """Strips and parameters that come at random, an epilogue that takes its time, and the residual's memory."""
+
+    def __init__(
+        self, params: HardwareParams, descriptors: list[Numbers], strips: list[int], rng: random.Random, rate: float
+    ) -> None:
+        self.readout, self.params, self.rng, self.rate = AccumulatorReadout(params), params, rng, rate
+        self.seen: list[Numbers] = []
+        self.switches = 0
+        self._strips = strips.copy()
+        self._blocks = sum(descriptor["out_blocks"] for descriptor in descriptors)
+        self._waiting = self._loaded = 0
+        self._credits = 0
+        self._in_flight: deque[bool] = deque([False] * 9)
+        self._residuals: deque[Numbers | None] = deque([None] * READ_LATENCY)
+        self._words: deque[int | None] = deque([None] * (READ_LATENCY - 1))
+        self._content: dict[int, int] = {}
+
+    async def follow(self, ctx: Any, items: int) -> None:
+        """Until all items have gone out and the last operand has come."""
+        while len(self.seen) < items or any(self._residuals):
+            self._give(ctx)
+            item = self._look(ctx) if ctx.get(self.readout.item) else None
+            if ctx.get(self.readout.table_switched):
+                self.switches += 1
+            self._in_flight.popleft()
+            self._in_flight.append(item is not None)
+            self._check_operand(ctx, item)
+            await ctx.tick()
+            word = self._words.popleft()
+            ctx.set(
+                self.readout.residual.data, self.rng.getrandbits(8 * self.params.word_bytes) if word is None else word
+            )
+
+    def _give(self, ctx: Any) -> None:
+        readout, rng = self.readout, self.rng
+        strip = bool(self._strips) and self._waiting < 2 and rng.random() < self.rate / 4
+        loaded = self._blocks > 0 and self._loaded < 2 and rng.random() < self.rate / 4
+        ctx.set(readout.strip_ready, strip)
+        ctx.set(readout.strip_length, self._strips.pop(0) if strip else rng.getrandbits(4))
+        ctx.set(readout.channels_loaded, loaded)
+        self._credits += rng.random() < (1 + self.rate) / 2
+        ctx.set(readout.credit_available, self._credits >= 3)
+        ctx.set(readout.run, rng.random() < (1 + self.rate) / 2)
+        ctx.set(readout.epilogue_idle, not any(self._in_flight))
+        ctx.set(readout.residual.ready, rng.random() < self.rate)
+        self._blocks -= loaded
+        self._waiting += strip
+        self._loaded += loaded
+
+    def _look(self, ctx: Any) -> Numbers:
+        readout, groups = self.readout, self.params.cols // self.params.lanes
+        tag = ctx.get(readout.tag)
+        names = ("address", "group", "channel_set", "bank_released", "channels_released", "activate")
+        names = (*names, "shift", "even", "fault_index")
+        item = {name: ctx.get(getattr(readout, name)) for name in names}
+        item |= {name: tag[name] for name in ("zp_out", "use_table", "table_set", "residual")}
+        assert ctx.get(readout.groups) == 1 << item["group"] < 1 << groups
+        assert ctx.get(readout.residual.valid) == tag.residual
+        assert self._credits, "an item goes out without a position for its result"
+        self._credits -= 1
+        assert ctx.get(readout.residual.ready) or not tag.residual
+        self._waiting -= item["bank_released"]
+        self._loaded -= item["channels_released"]
+        self.seen.append(item)
+        return item
+
+    def _check_operand(self, ctx: Any, item: Numbers | None) -> None:
+        """The residual's bytes come READ_LATENCY cycles after their item."""
+        requested = item is not None and bool(item["residual"])
+        address = ctx.get(self.readout.residual.addr)
+        word = (
+            self._content.setdefault(address, self.rng.getrandbits(8 * self.params.word_bytes)) if requested else None
+        )
+        self._words.append(word)
+        due = self._residuals.popleft()
+        self._residuals.append({"at": len(self.seen) - 1, "word": address} if requested else None)
+        assert ctx.get(self.readout.residual_arrived) == (due is not None)
+        if due is not None:
+            lanes = range(self.params.lanes)
+            found = bytes(ctx.get(self.readout.residual_bytes[lane]) for lane in lanes)
+            self.seen[due["at"]] |= {"word": due["word"], "operand": int.from_bytes(found, "little")}
+
+    def operand(self, item: Numbers) -> int:
+        """What should have come for an item."""
+        return self._content[item["word"]] >> 8 * item["byte"] & (1 << 8 * self.params.lanes) - 1
+
+
+def test_the_first_item_goes_out_at_once(rng: random.Random) -> None:
+    readout = AccumulatorReadout(NANO)
+
+    async def bench(ctx: Any) -> None:
+        for port in (
+            readout.run,
+            readout.credit_available,
+            readout.epilogue_idle,
+            readout.residual.ready,
+            readout.strip_ready,
+            readout.channels_loaded,
+        ):
+            ctx.set(port, 1)
+        ctx.set(readout.strip_length, 1)
+        await ctx.tick()
+        for port in (readout.strip_ready, readout.channels_loaded):
+            ctx.set(port, 0)
+        ctx.set(readout.descriptors.payload, _readout_descriptor(rng))
+        ctx.set(readout.descriptors.valid, 1)
+        for _ in range(AccumulatorReadout.LATENCY):
+            assert not ctx.get(readout.item)
+            taken = ctx.get(readout.descriptors.ready)
+            await ctx.tick()
+            if taken:
+                ctx.set(readout.descriptors.valid, 0)
+        assert ctx.get(readout.item)
+
+    run(readout, bench)
+
+
+@pytest.mark.parametrize("name", OUTPUT_SHAPES)
+@pytest.mark.parametrize("rate", RATES)
+def test_every_sum_is_drained_with_its_residual(name: str, rate: float, rng: random.Random) -> None:
+    params = OUTPUT_SHAPES[name]
+    descriptors = [_readout_descriptor(rng) for _ in range(8)]
+    strips = [length for descriptor in descriptors for length in _strips(descriptor, params, rng)]
+    bench = Surroundings(params, descriptors, strips, rng, rate)
+    expected = list(AccumulatorReadout.model(descriptors, strips, params))
+
+    async def follow(ctx: Any) -> None:
+        await bench.follow(ctx, len(expected))
+
+    run(bench.readout, source(bench.readout.descriptors, descriptors, rng, rate), follow)
+    assert bench.switches == sum(descriptor["table"] == TableUse.LOAD for descriptor in descriptors)
+    for found, wanted in zip(bench.seen, expected, strict=True):
+        if wanted["residual"]:
+            wanted["operand"] = bench.operand(wanted)
+        names = wanted.keys() - {"byte"} - (set() if wanted["residual"] else {"word"})
+        assert found == {name: wanted[name] for name in names}

@@ -1,0 +1,103 @@
+"""The writer: every result goes to its write, and the last one of an instruction is reported."""
+
+from __future__ import annotations
+
+import random
+from itertools import accumulate
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.output.result_writer import ResultWriter
+from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
+from tests.hw.mac.shapes import OUTPUT_SHAPES, RATES
+from tests.hw.streams import run, source
+
+
+def _write_descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:
+    return {
+        **{name: rng.randint(1, 6) for name in ("out_h", "out_w")},
+        "out_blocks": rng.randint(1, 3),
+        "out_base": rng.getrandbits(SCRATCH_BITS),
+        "out_plane": rng.getrandbits(SCRATCH_BITS),
+        "out_row": rng.getrandbits(16),
+        "out_x": rng.randint(1, 15),
+        "out_lane": rng.randrange(0, params.rows, params.lanes),
+        "index": rng.getrandbits(COUNT_BITS),
+    }
+
+
+class Memory:
+    """The memory behind the writer, which refuses and finds addresses position fault; notes when everything happens."""
+
+    def __init__(self, writer: ResultWriter, outside: set[int], rng: random.Random, rate: float) -> None:
+        self.writer, self.outside, self.rng, self.rate = writer, outside, rng, rate
+        self.writes: list[tuple[int, bytes, int]] = []
+        self.faults: list[int] = []
+        self.resulted: list[int] = []
+        self.offered: list[int] = []
+        self.taken: list[int] = []
+        self.done: list[int] = []
+
+    async def follow(self, ctx: Any, descriptors: int) -> None:
+        """Until so many instructions are done."""
+        cycle, waiting = 0, False
+        while len(self.done) < descriptors:
+            running = self.rng.random() < (1 + self.rate) / 2
+            ctx.set(self.writer.run, running)
+            waiting = self._look(ctx, cycle, waiting)
+            if ctx.get(self.writer.results.ready) and ctx.get(self.writer.results.valid):
+                assert running
+                self.resulted.append(cycle)
+            if ctx.get(self.writer.done):
+                self.done.append(cycle)
+            await ctx.tick()
+            cycle += 1
+
+    def _look(self, ctx: Any, cycle: int, waiting: bool) -> bool:
+        """Take the write on offer, or leave it waiting."""
+        port = self.writer.port
+        valid, ready = ctx.get(port.valid), self.rng.random() < self.rate
+        ctx.set(port.ready, ready)
+        ctx.set(port.fault, valid and ctx.get(port.addr) in self.outside)
+        assert ctx.get(self.writer.pending) == valid
+        if ctx.get(self.writer.fault):
+            self.faults.append(ctx.get(self.writer.fault_index))
+        if valid and not waiting:
+            self.offered.append(cycle)
+        if valid and ready:
+            data = ctx.get(port.data).to_bytes(len(port.data) // 8, "little")
+            self.writes.append((ctx.get(port.addr), data, ctx.get(port.mask)))
+            self.taken.append(cycle)
+        return bool(valid and not ready)
+
+
+@pytest.mark.parametrize("name", OUTPUT_SHAPES)
+@pytest.mark.parametrize("rate", RATES)
+def test_bytes_are_written_where_they_belong(name: str, rate: float, rng: random.Random) -> None:
+    params = OUTPUT_SHAPES[name]
+    writer = ResultWriter(params)
+    descriptors = [_write_descriptor(rng, params) for _ in range(6)]
+    counts = [
+        descriptor["out_h"] * descriptor["out_w"] * descriptor["out_blocks"] * params.cols // params.lanes
+        for descriptor in descriptors
+    ]
+    results = [[rng.randbytes(params.lanes) for _ in range(count)] for count in counts]
+    expected = [
+        (write, descriptor["index"])
+        for descriptor, group in zip(descriptors, results, strict=True)
+        for write in ResultWriter.model(descriptor, group, params)
+    ]
+    memory = Memory(writer, {write[0] for write, _ in rng.sample(expected, 3)}, rng, rate)
+
+    async def follow(ctx: Any) -> None:
+        await memory.follow(ctx, len(descriptors))
+
+    payloads = [list(result) for group in results for result in group]
+    run(writer, source(writer.descriptors, descriptors, rng, rate), source(writer.results, payloads, rng, rate), follow)
+    assert memory.writes == [write for write, _ in expected]
+    assert memory.faults == [index for write, index in expected if write[0] in memory.outside]
+    assert memory.offered == [cycle + ResultWriter.LATENCY for cycle in memory.resulted]
+    ends = [count - 1 for count in accumulate(counts)]
+    assert memory.done == [memory.taken[end] + ResultWriter.LATENCY for end in ends]

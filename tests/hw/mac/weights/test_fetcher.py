@@ -1,0 +1,132 @@
+"""Weight fetcher: tiles are read for every strip while the shadow is free, with one constants request per block."""
+
+from __future__ import annotations
+
+import random
+from collections import deque
+from typing import Any
+
+import pytest
+
+from intloom.hw.mac.issue.tile_loops import taps
+from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
+from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.params import HardwareParams
+from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES
+from tests.hw.streams import run, sink, source
+
+
+def _descriptor(rng: random.Random) -> dict[str, int]:
+    return {
+        "kernel_h": rng.randint(1, 3),
+        "kernel_w": rng.randint(1, 3),
+        "in_blocks": rng.randint(1, 3),
+        "two_planes": rng.randrange(2),
+        "out_blocks": rng.randint(1, 3),
+        "strips": rng.randint(1, 3),
+        "address": rng.getrandbits(SCRATCH_BITS),
+        "first_tile": rng.getrandbits(SCRATCH_BITS),
+        "load_table": rng.randrange(2),
+        "load_residual": rng.randrange(2),
+    }
+
+
+class Array:
+    """Takes tiles as the sequencer does, and checks when their words come against when pixels may go out."""
+
+    def __init__(self, fetcher: WeightFetcher, params: HardwareParams, rng: random.Random, rate: float) -> None:
+        self.fetcher, self.params, self.rng, self.rate = fetcher, params, rng, rate
+        self.reads: list[int] = []
+        self.taken: list[int] = []
+        self.became_ready: list[int] = []
+        self.loads: list[int] = []
+
+    async def follow(self, ctx: Any, tiles: int) -> None:
+        """Until all tiles have been taken and their last words have come."""
+        fetcher, cycle, column_read = self.fetcher, 0, deque([0] * WEIGHT_LATENCY)
+        while len(self.taken) < tiles or any(column_read):
+            allowed = self.rng.random() < self.rate
+            ctx.set(fetcher.read_allowed, allowed)
+            valid = ctx.get(fetcher.read_valid)
+            last = len(self.reads) % self.params.cols == self.params.cols - 1
+            assert allowed or not valid or last
+            assert ctx.get(fetcher.last_word) == bool(valid and last)
+            self._load(cycle, ctx.get(fetcher.load), column_read.popleft())
+            column_read.append(valid and 1 << len(self.reads) % self.params.cols)
+            if valid:
+                self.reads.append(ctx.get(fetcher.read_address))
+            ready = ctx.get(fetcher.ready)
+            if ready and len(self.became_ready) == len(self.taken):
+                self.became_ready.append(cycle)
+            takes = ready and self.rng.random() < self.rate
+            ctx.set(fetcher.taken, takes)
+            if takes:
+                self.taken.append(cycle)
+            await ctx.tick()
+            cycle += 1
+
+    def _load(self, cycle: int, load: int, expected: int) -> None:
+        assert load == expected, "the word that comes now belongs to another column"
+        if load:
+            tile = len(self.loads) // self.params.cols
+            # A word is in the shadow in the cycle after its load; the swap comes SWAP_LEAD cycles after the taking.
+            earliest = self.taken[tile - 1] + self.fetcher.SWAP_LEAD if tile else 0
+            assert cycle >= earliest, f"tile {tile} overwrites a shadow that has not been swapped"
+            self.loads.append(cycle)
+
+    def check(self) -> None:
+        """Every tile was whole when the array swapped it in, had its pixels gone out at once."""
+        for tile, ready in enumerate(self.became_ready):
+            assert self.loads[(tile + 1) * self.params.cols - 1] < ready + self.fetcher.SWAP_LEAD
+
+
+@pytest.mark.parametrize("name", WEIGHT_SHAPES)
+@pytest.mark.parametrize("rate", RATES)
+def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.Random) -> None:
+    params = WEIGHT_SHAPES[name]
+    descriptors = [_descriptor(rng) for _ in range(3 if params.cols < 16 else 1)]
+    fetcher = WeightFetcher(params)
+    array = Array(fetcher, params, rng, rate)
+    requests: list[int] = []
+    expected = [
+        CONSTANTS_REQUEST.const(r).as_value().value
+        for descriptor in descriptors
+        for r in WeightFetcher.requests(descriptor, params)
+    ]
+    tiles = sum(
+        len([*taps(descriptor)]) * descriptor["strips"] * descriptor["out_blocks"] for descriptor in descriptors
+    )
+
+    async def follow(ctx: Any) -> None:
+        await array.follow(ctx, tiles)
+
+    feed = source(fetcher.descriptors, descriptors, rng, rate)
+    run(fetcher, feed, sink(fetcher.constants, requests, len(expected), rng, rate), follow)
+    assert array.reads == [address for descriptor in descriptors for address in WeightFetcher.model(descriptor, params)]
+    assert requests == expected
+    array.check()
+
+
+@pytest.mark.parametrize("name", WEIGHT_SHAPES)
+def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, rng: random.Random) -> None:
+    params = WEIGHT_SHAPES[name]
+    fetcher = WeightFetcher(params)
+
+    async def rises(ctx: Any, port: Any, cycles: int) -> None:
+        for _ in range(cycles):
+            assert not ctx.get(port)
+            await ctx.tick()
+        assert ctx.get(port)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(fetcher.read_allowed, 1)
+        ctx.set(fetcher.constants.ready, 1)
+        ctx.set(fetcher.descriptors.payload, _descriptor(rng))
+        ctx.set(fetcher.descriptors.valid, 1)
+        assert ctx.get(fetcher.descriptors.ready)
+        await rises(ctx, fetcher.constants.valid, WeightFetcher.REQUEST_LATENCY)
+        await rises(ctx, fetcher.read_valid, WeightFetcher.REQUEST_LATENCY)
+        await rises(ctx, fetcher.ready, params.cols - 1)
+
+    run(fetcher, bench)
