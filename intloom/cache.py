@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from intloom.common.cache.pin import pin, unpin
 from intloom.common.errors import DiskError
 from intloom.common.temporary_files import remembered
-from intloom.sim.held import hold, release
 from intloom.sim.rtl.build import cache_folder
 
 _log = logging.getLogger(__name__)
@@ -75,12 +75,12 @@ class Cache:
     def get(self, recipe: Recipe) -> tuple[Path, Record] | None:
         """The model made by `recipe` and its record, or None; an entry that was altered is removed."""
         entry = self.folder / recipe.key
-        if not entry.is_dir() or not hold(entry):
+        if not entry.is_dir() or not pin(entry):
             return None
         record = _read_record(entry)
         if record is None or not _intact(entry / _MODEL, record):
             _log.warning("cache entry %s was altered; it is made anew", recipe.key[:12])
-            release(entry)
+            unpin(entry)
             shutil.rmtree(entry, ignore_errors=True)
             return None
         return entry / _MODEL, record
@@ -95,7 +95,7 @@ class Cache:
         temporary: Path | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            while temporary is None or not hold(temporary):
+            while temporary is None or not pin(temporary):
                 # Until it is held, a new folder may be taken for one whose maker died.
                 temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
             with remembered(temporary):
@@ -108,7 +108,7 @@ class Cache:
             ) from error
         finally:
             if temporary is not None:
-                release(temporary)
+                unpin(temporary)
                 shutil.rmtree(temporary, ignore_errors=True)
         return entry / _MODEL
 
@@ -131,7 +131,7 @@ def _install(temporary: Path, entry: Path) -> None:
         except OSError as error:
             if error.errno not in (errno.ENOTEMPTY, errno.EEXIST):
                 raise
-        if hold(entry):
+        if pin(entry):
             return
 
 

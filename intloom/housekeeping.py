@@ -15,7 +15,7 @@ from pathlib import Path
 import filelock
 
 from intloom.cache import Cache
-from intloom.sim.held import remove_unused
+from intloom.common.cache.pin import remove_unpinned
 
 _STALE_SECONDS = 3600
 """A temporary file of this age has lost its writer: writing one takes a moment."""
@@ -122,7 +122,7 @@ def _remove_locked(item: Item, key: str) -> bool:
     """Removes what is made under a lock file, unless that lock is taken."""
     try:
         with filelock.FileLock(item.path.parent / f"{key}.lock", timeout=0):
-            return remove_unused(item.path)
+            return remove_unpinned(item.path)
     except filelock.Timeout:
         return False
 
@@ -130,11 +130,11 @@ def _remove_locked(item: Item, key: str) -> bool:
 def _remove_result(item: Item) -> bool:
     if not item.finished and time.time() - item.used < _STALE_SECONDS:
         return False
-    return remove_unused(item.path)
+    return remove_unpinned(item.path)
 
 
 _REMOVERS: dict[Kind, Callable[[Item], bool]] = {
-    Kind.MODEL: lambda item: remove_unused(item.path),
+    Kind.MODEL: lambda item: remove_unpinned(item.path),
     Kind.VERILOG: lambda item: _remove_locked(item, item.path.stem.partition("-")[0]),
     Kind.SIMULATOR: lambda item: _remove_locked(item, _build_key(item.path)),
     Kind.RESULT: _remove_result,

@@ -12,7 +12,7 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.backend import RtlBackend
-from intloom.sim.stored import completed_tensors
+from intloom.sim.tensor_snapshots import tensors_by_last_store
 
 __all__ = ["Backend", "GoldenBackend", "IsaBackend", "RtlBackend"]
 
@@ -74,7 +74,7 @@ class IsaBackend:
         start = time.monotonic()
         simulator = IsaSimulator(program, check=self._check)
         simulator.reset(inputs)
-        completed = completed_tensors(program) if self._keep_tensors else {}
+        completed = tensors_by_last_store(program) if self._keep_tensors else {}
         tensors: dict[str, NDArray[np.int8]] = {}
         while not simulator.finished:
             index = simulator.step()

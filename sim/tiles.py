@@ -18,7 +18,7 @@ from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, disassemble, make
 from intloom.hw.spec.params import HardwareParams
-from intloom.sim.compare.shadow import addresses
+from intloom.sim.compare.expected_writes import addresses
 from intloom.sim.isa_sim import IsaSimulator
 from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.result import Arrays

@@ -29,7 +29,7 @@ from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.bench.compare import compare_benches
 from intloom.sim.bench.measure import Speed
 from intloom.sim.compare import compare
-from intloom.sim.forecasts import compare_forecast, worst
+from intloom.sim.forecast_error import compare_forecast, worst
 from intloom.sim.regress.case import Network
 from intloom.sim.result import RunResult
 

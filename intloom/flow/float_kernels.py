@@ -3,9 +3,9 @@
 onnxruntime has no integer kernel for some layers (ConvTranspose, int8 activations in QDQ form) and computes them in
 float; its single results may then differ by one, and everything behind such a layer differs after it. Fed with
 onnxruntime's own inputs, each integer layer must give onnxruntime's bytes, and each float layer may differ where the
-exact sum lies so near to a tie that a float32 sum may fall on its other side (`sim.golden.straying`), in at most one
-value of ten thousand. If all do, the end results differ for these roundings alone; if any does not, the difference is
-real.
+exact sum lies so near to a tie that a float32 sum may fall on its other side (see
+`sim.golden.rounding_error_bound`), in at most one value of ten thousand. If all do, the end results differ for these
+roundings alone; if any does not, the difference is real.
 
 Such a rate shows only over many values: where a small layer exceeds it on one input, it is judged over further ones.
 """
@@ -33,7 +33,7 @@ from intloom.models import load_onnx
 from intloom.preprocess import optimized
 from intloom.sim.golden import run_graph
 from intloom.sim.golden.registry import Context, operation
-from intloom.sim.golden.straying import strayed
+from intloom.sim.golden.rounding_error_bound import at_error_bound
 
 ONE_IN = 10_000
 """Of so many values of a layer that onnxruntime computes in float, one may differ."""
@@ -211,7 +211,7 @@ def _run_strayed(part: IntGraph, inputs: Mapping[str, Int8], floats: list[Node],
         operands = [values[n] for n in node.inputs]
         moved = node in floats
         values[node.output] = (
-            strayed(node, operands, context, direction) if moved else operation(node)(node, operands, context)
+            at_error_bound(node, operands, context, direction) if moved else operation(node)(node, operands, context)
         )
     return values[part.outputs[0]][None]
 

@@ -20,7 +20,7 @@ from intloom.hw.spec.arith import Match
 from intloom.images import seeded_input
 from intloom.preprocess import tool_versions
 from intloom.quantization import QuantizeOptions, quantize
-from intloom.sim.regress.case import Judgement, Network
+from intloom.sim.regress.case import Network, ReferenceComparison
 from intloom.sim.result import Arrays
 from intloom.zoo import build
 
@@ -29,25 +29,25 @@ _STEP = "zoo"
 
 
 def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
-    """The integer graph of a zoo network with seeded inputs, judged by onnxruntime."""
+    """The integer graph of a zoo network with seeded inputs, compared with onnxruntime."""
     path = quantized_network(name, imgsz)
     folded = fold_model(load_model(path), match=Match.ORT)
     host = HostSide(folded)
     feeds = {n: seeded_input(shape, seed) for n, shape in host.input_shapes().items()}
     inputs = all_inputs(folded, host, feeds, Match.ORT)
 
-    def judge(outputs: Arrays) -> Judgement:
+    def compare(outputs: Arrays) -> ReferenceComparison:
         checks = check_onnxruntime(folded, path, feeds, outputs, Match.ORT)
         compared = sum(c.bytes for c in checks)
         wrong = [f"{c.tensor} differs from onnxruntime in {c.mismatches} bytes" for c in checks if c.mismatches]
         if not wrong:
-            return Judgement(compared)
+            return ReferenceComparison(compared)
         found = attribute_differences(folded, path, feeds, inputs)
         if found.accepted:
-            return Judgement(compared, remark=f"{'; '.join(wrong)}: {found.text}")
-        return Judgement(compared, (*wrong, found.text))
+            return ReferenceComparison(compared, remark=f"{'; '.join(wrong)}: {found.text}")
+        return ReferenceComparison(compared, (*wrong, found.text))
 
-    return Network(folded.graph, inputs, judge)
+    return Network(folded.graph, inputs, compare)
 
 
 @lru_cache(maxsize=1)

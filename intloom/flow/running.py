@@ -21,7 +21,7 @@ from intloom.flow.record import make_record, make_timeline, trace_events, write_
 from intloom.flow.regions import Runner, run_regions
 from intloom.sim.backend import Backend, GoldenBackend, IsaBackend, RtlBackend
 from intloom.sim.compare.divergence import Divergence, find_divergence
-from intloom.sim.joined import joined_results
+from intloom.sim.merge_results import merge_results
 from intloom.sim.result import ProgressCallback, RunResult
 from intloom.sim.rtl.bench import Bench
 from intloom.sim.rtl.build import BuildWatch
@@ -190,7 +190,7 @@ def execute(
         return region_runs[-1].result.outputs
 
     inputs = _run_all(bundle, host, feeds, run)
-    result = joined_results([t.result for t in region_runs])
+    result = merge_results([t.result for t in region_runs])
     outputs = _model_outputs(bundle, host, feeds, result)
     done = Execution(bundle.program, result, outputs, (), inputs, region_runs=tuple(region_runs))
     return _checked(done, bundle, backend.name, feeds) if check else done

@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import Unit, disassemble
-from intloom.sim.compare.locate import Spot, spot_in_memory, spot_in_scratch
-from intloom.sim.compare.shadow import Expected, expected_writes, write_count
+from intloom.sim.compare.expected_writes import ExpectedWrite, expected_writes, write_count
+from intloom.sim.compare.locate import TensorElement, element_in_dram, element_in_scratchpad
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.backend import Observation, RtlBackend
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import MemorySettings, RunFiles
-from intloom.sim.rtl.writes import Writer
+from intloom.sim.rtl.write_log import Writer
 
 _WAVE_MARGIN = 500
 """Cycles of waves before and after the wrong write."""
@@ -46,14 +46,14 @@ class Divergence:
     """As int8; None when nothing should have been written there."""
     got: int | None
     """As int8; None when nothing was written."""
-    spot: Spot | None
+    element: TensorElement | None
     """Which value of which tensor, where the program stores it."""
     waves: Path | None = None
 
     def __str__(self) -> str:
         where = f"{self.memory.name.lower()} word {self.word}, byte {self.byte}"
-        if self.spot is not None:
-            where += f" = tensor {self.spot.tensor!r}, channel {self.spot.channel}, y {self.spot.y}, x {self.spot.x}"
+        if (at := self.element) is not None:
+            where += f" = tensor {at.tensor!r}, channel {at.channel}, y {at.y}, x {at.x}"
         when = f"cycle {self.cycle}" if self.cycle is not None else "never"
         lines = [
             f"first divergence: ONNX node {', '.join(self.nodes) or '-'} (layer {self.layer!r}), tile {self.tile}",
@@ -114,7 +114,7 @@ def first_wrong_write(program: Program, inputs: Arrays, seen: Observation) -> Di
     return None
 
 
-def _wanted(expected: Expected, written: NDArray[np.void]) -> NDArray[np.uint8]:
+def _wanted(expected: ExpectedWrite, written: NDArray[np.void]) -> NDArray[np.uint8]:
     return expected.content[written["word"] % len(expected.content)]
 
 
@@ -122,7 +122,7 @@ def _masks(written: NDArray[np.void], width: int) -> NDArray[np.bool_]:
     return (written["mask"][:, None] >> np.arange(width, dtype=np.uint32) & 1).astype(bool)
 
 
-def _first_wrong(expected: Expected, written: NDArray[np.void]) -> int | None:
+def _first_wrong(expected: ExpectedWrite, written: NDArray[np.void]) -> int | None:
     content = _wanted(expected, written)
     differs = ((content != written["data"]) & _masks(written, content.shape[1])).any(axis=1)
     stray = ~np.isin(written["word"] % len(expected.content), expected.words)
@@ -130,7 +130,7 @@ def _first_wrong(expected: Expected, written: NDArray[np.void]) -> int | None:
     return int(wrong[0]) if len(wrong) else None
 
 
-def _describe(program: Program, expected: Expected, record: np.void, first_cycle: int) -> Divergence:
+def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_cycle: int) -> Divergence:
     word = int(record["word"]) % len(expected.content)
     one = np.array([record], dtype=record.dtype)
     content, mask = expected.content[word], _masks(one, expected.content.shape[1])[0]
@@ -148,7 +148,7 @@ def _describe(program: Program, expected: Expected, record: np.void, first_cycle
     )
 
 
-def _describe_missing(program: Program, expected: Expected, written: NDArray[np.void]) -> Divergence:
+def _describe_missing(program: Program, expected: ExpectedWrite, written: NDArray[np.void]) -> Divergence:
     missing = expected.words[~np.isin(expected.words, written["word"] % len(expected.content))]
     word = int(missing[0]) if len(missing) else int(expected.words[-1])
     wanted = int(expected.content[word][0].astype(np.int8))
@@ -157,7 +157,7 @@ def _describe_missing(program: Program, expected: Expected, written: NDArray[np.
 
 def _divergence(
     program: Program,
-    expected: Expected,
+    expected: ExpectedWrite,
     word: int,
     byte: int,
     *,
@@ -167,7 +167,7 @@ def _divergence(
 ) -> Divergence:
     source = program.provenance[expected.index]
     layer = program.layers[source.layer] if 0 <= source.layer < len(program.layers) else None
-    locate = {Memory.DRAM: spot_in_memory, Memory.SCRATCH: spot_in_scratch}.get(expected.memory)
+    locate = {Memory.DRAM: element_in_dram, Memory.SCRATCH: element_in_scratchpad}.get(expected.memory)
     return Divergence(
         instruction=expected.index,
         text=disassemble(program.instructions[expected.index]),
@@ -182,5 +182,5 @@ def _divergence(
         byte=byte,
         expected=wanted,
         got=got,
-        spot=locate(program, word, byte, expected.index) if locate else None,
+        element=locate(program, word, byte, expected.index) if locate else None,
     )

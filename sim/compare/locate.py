@@ -10,11 +10,11 @@ from intloom.compiler.program.footprint import Memory, footprint
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.compiler.program.program import Layout, Place, Program
 from intloom.hw.spec.isa import Kind
-from intloom.sim.compare.shadow import addresses
+from intloom.sim.compare.expected_writes import addresses
 
 
 @dataclass(frozen=True)
-class Spot:
+class TensorElement:
     """One value of a tensor."""
 
     tensor: str
@@ -23,7 +23,7 @@ class Spot:
     x: int
 
 
-def spot_in_memory(program: Program, word: int, byte: int, index: int) -> Spot | None:
+def element_in_dram(program: Program, word: int, byte: int, index: int) -> TensorElement | None:
     """The tensor value in a byte of DRAM that instruction `index` wrote or read.
 
     Tensors may share memory over time: of those that have this word, the one that is completed next is meant.
@@ -36,19 +36,19 @@ def spot_in_memory(program: Program, word: int, byte: int, index: int) -> Spot |
     return _spot(program, place, word - place.address, byte)
 
 
-def _spot(program: Program, place: Place, offset: int, byte: int) -> Spot:
+def _spot(program: Program, place: Place, offset: int, byte: int) -> TensorElement:
     _, _, height, width = place.shape
     if place.layout is Layout.PIXELS4:
         row = -(-width // program.params.pixels_per_word)
         y, group = divmod(offset, row)
         x = group * program.params.pixels_per_word + byte // PIXEL_CHANNELS
-        return Spot(place.name, byte % PIXEL_CHANNELS, y, x)
+        return TensorElement(place.name, byte % PIXEL_CHANNELS, y, x)
     block, rest = divmod(offset, height * width)
     y, x = divmod(rest, width)
-    return Spot(place.name, block * program.params.rows + byte, y, x)
+    return TensorElement(place.name, block * program.params.rows + byte, y, x)
 
 
-def spot_in_scratch(program: Program, word: int, byte: int, index: int) -> Spot | None:
+def element_in_scratchpad(program: Program, word: int, byte: int, index: int) -> TensorElement | None:
     """The tensor value in a byte of the scratchpad that instruction `index` wrote: where it is stored to, if it is."""
     for later in range(index + 1, len(program.instructions)):
         instruction = program.instructions[later]
@@ -57,7 +57,7 @@ def spot_in_scratch(program: Program, word: int, byte: int, index: int) -> Spot 
             source, target = accesses
             hits = np.flatnonzero(addresses(source) == word)
             if len(hits):
-                return spot_in_memory(program, int(addresses(target)[hits[0]]), byte, later)
+                return element_in_dram(program, int(addresses(target)[hits[0]]), byte, later)
         written = [a for a in accesses if a.write and a.memory is Memory.SCRATCH]
         if any((addresses(a) == word).any() for a in written):
             return None

@@ -41,7 +41,7 @@ class Case:
     seed: int = 0
     stall_permille: int = 0
     fault: str = ""
-    """Which fault of `intloom.sim.regress.faults` is planted; empty: none, and results must be equal."""
+    """Which fault of `intloom.sim.regress.faults` is injected; empty: none, and results must be equal."""
 
     @property
     def key(self) -> str:
@@ -75,7 +75,7 @@ class CaseResult:
 
 
 @dataclass(frozen=True)
-class Judgement:
+class ReferenceComparison:
     """Results against a reference outside the project."""
 
     compared_bytes: int
@@ -91,7 +91,7 @@ class Network:
 
     graph: IntGraph
     inputs: Arrays
-    judge: Callable[[Arrays], Judgement]
+    compare: Callable[[Arrays], ReferenceComparison]
     """Compares the graph's outputs with the original network's."""
 
 

@@ -14,7 +14,7 @@ from intloom.hw.spec.params import HardwareParams, from_dict
 from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from intloom.sim.compare import compare
 from intloom.sim.compare.divergence import find_divergence
-from intloom.sim.regress.case import Case, CaseResult, Judgement, Network, Outcome, Tools
+from intloom.sim.regress.case import Case, CaseResult, Network, Outcome, ReferenceComparison, Tools
 from intloom.sim.regress.faults import fault
 from intloom.sim.regress.graphs import make_graph
 from intloom.sim.regress.version import project_version
@@ -68,7 +68,7 @@ def _network(case: Case, tools: Tools) -> Network:
     arguments: dict[str, Any] = dict(case.arguments)
     if case.graph != "network":
         graph, inputs = make_graph(case.graph, case.seed, arguments)
-        return Network(graph, inputs, lambda _outputs: Judgement(0))
+        return Network(graph, inputs, lambda _outputs: ReferenceComparison(0))
     if tools.load_network is None:
         raise UsageError(f"case {case.name!r} needs a network, but the caller gave no way to load one")
     return tools.load_network(arguments["name"], arguments["size"])
@@ -78,20 +78,20 @@ def _equal_case(case: Case, hardware: HardwareParams, network: Network, program:
     """The original network where there is one, golden model, instruction simulator and RTL must agree."""
     inputs = network.inputs
     golden = GoldenBackend(network.graph).run(program, inputs)
-    judged = network.judge(golden.outputs)
+    reference = network.compare(golden.outputs)
     isa = IsaBackend(check=hardware.macs < _CHECKED_MACS).run(program, inputs)
     memory = MemorySettings(stall_permille=case.stall_permille, seed=case.seed + 1)
     rtl = RtlBackend(memory=memory).run(program, inputs)
     against_isa = compare(golden.outputs, isa.outputs, got_name="isa")
     against_rtl = compare(golden.outputs, rtl.outputs)
-    messages = [*judged.problems, *(str(m) for c in (against_isa, against_rtl) for m in c.mismatches)]
+    messages = [*reference.problems, *(str(m) for c in (against_isa, against_rtl) for m in c.mismatches)]
     if not against_rtl.equal and against_isa.equal:
         messages.append(str(find_divergence(program, inputs, memory=memory)))
     return _Finding(
         message="\n".join(messages),
-        remark=judged.remark,
+        remark=reference.remark,
         cycles=rtl.cycles,
-        compared_bytes=judged.compared_bytes + against_isa.compared_bytes + against_rtl.compared_bytes,
+        compared_bytes=reference.compared_bytes + against_isa.compared_bytes + against_rtl.compared_bytes,
     )
 
 
@@ -100,15 +100,15 @@ _CHECKED_MACS = 256
 
 
 def _fault_case(case: Case, program: Program, inputs: Arrays) -> str:
-    """What is wrong with the way in which a planted fault ended; nothing when it ended in its own error."""
-    planted = fault(case.fault)
-    spoiled = planted.spoil(program)
-    disturb = None if planted.disturb is None else partial(planted.disturb, spoiled)
-    backend = RtlBackend(memory=planted.settings(spoiled), watchdog=planted.watchdog, disturb=disturb)
+    """What is wrong with the way in which a injected fault ended; nothing when it ended in its own error."""
+    injected = fault(case.fault)
+    mutated = injected.mutate(program)
+    inject = None if injected.inject is None else partial(injected.inject, mutated)
+    backend = RtlBackend(memory=injected.settings(mutated), watchdog=injected.watchdog, inject=inject)
     try:
-        backend.run(spoiled, inputs)
+        backend.run(mutated, inputs)
     except SimulationError as error:
-        if planted.cause.name in str(error):
+        if injected.cause.name in str(error):
             return ""
-        return f"fault {case.fault!r} must end with cause {planted.cause.name}, but ended with: {error}"
-    return f"fault {case.fault!r} must end with cause {planted.cause.name}, but the run ended well"
+        return f"fault {case.fault!r} must end with cause {injected.cause.name}, but ended with: {error}"
+    return f"fault {case.fault!r} must end with cause {injected.cause.name}, but the run ended well"

@@ -12,20 +12,20 @@ from intloom.common.errors import UsageError
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, Kind
 from intloom.hw.spec.regs import Cause
-from intloom.sim.rtl.job import Direction, MemorySettings, PlantedError, Response
+from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
 
 _QUICK_WATCHDOG = 5000
 
 
 @dataclass(frozen=True)
 class Fault:
-    """A spoiled program or memory, and what the error must name."""
+    """A mutated program or memory, and what the error must name."""
 
-    spoil: Callable[[Program], Program]
-    memory: Callable[[Program], PlantedError | None]
+    mutate: Callable[[Program], Program]
+    memory: Callable[[Program], InjectedError | None]
     cause: Cause
     watchdog: int = _QUICK_WATCHDOG
-    disturb: Callable[[Program, NDArray[np.uint8]], None] | None = None
+    inject: Callable[[Program, NDArray[np.uint8]], None] | None = None
     """Changes bytes of the memory in which the program stands."""
 
     def settings(self, program: Program) -> MemorySettings:
@@ -33,7 +33,7 @@ class Fault:
         return MemorySettings(error=self.memory(program))
 
 
-def _no_error(_program: Program) -> PlantedError | None:
+def _no_error(_program: Program) -> InjectedError | None:
     return None
 
 
@@ -50,12 +50,12 @@ def _with(program: Program, index: int, instruction: Instruction) -> Program:
     return replace(program, instructions=instructions)
 
 
-def _on_first(kind: Kind, response: Response, direction: Direction) -> Callable[[Program], PlantedError | None]:
-    def plant(program: Program) -> PlantedError | None:
+def _on_first(kind: Kind, response: Response, direction: Direction) -> Callable[[Program], InjectedError | None]:
+    def inject(program: Program) -> InjectedError | None:
         _, instruction = _first(program, kind)
-        return PlantedError(word=instruction["dram"], response=response, direction=direction)
+        return InjectedError(word=instruction["dram"], response=response, direction=direction)
 
-    return plant
+    return inject
 
 
 def _other_fingerprint(program: Program) -> Program:
@@ -94,8 +94,8 @@ def _alter_first(kind: Kind, byte: int, value: int) -> Callable[[Program, NDArra
     return alter
 
 
-def _on_program(program: Program) -> PlantedError:
-    return PlantedError(word=program.instructions_at, response=Response.SLVERR, direction=Direction.READ)
+def _on_program(program: Program) -> InjectedError:
+    return InjectedError(word=program.instructions_at, response=Response.SLVERR, direction=Direction.READ)
 
 
 FAULTS: dict[str, Fault] = {
@@ -108,11 +108,9 @@ FAULTS: dict[str, Fault] = {
     "deadlock": Fault(_deadlock, _no_error, Cause.WATCHDOG),
     "no-end": Fault(_no_end, _no_error, Cause.NO_END),
     "fetch-slverr": Fault(_as_is, _on_program, Cause.FETCH_ERROR),
-    "bad-opcode": Fault(_as_is, _no_error, Cause.BAD_OPCODE, disturb=_alter_first(Kind.CONV, 0, 0xEE)),
-    "bad-field": Fault(
-        _as_is, _no_error, Cause.BAD_FIELD, disturb=_alter_first(Kind.CONV, INSTRUCTION_BYTES - 1, 0x80)
-    ),
-    "bad-program": Fault(_as_is, _no_error, Cause.WRONG_PROGRAM, disturb=_alter_first(Kind.BEGIN, 0, 0x00)),
+    "bad-opcode": Fault(_as_is, _no_error, Cause.BAD_OPCODE, inject=_alter_first(Kind.CONV, 0, 0xEE)),
+    "bad-field": Fault(_as_is, _no_error, Cause.BAD_FIELD, inject=_alter_first(Kind.CONV, INSTRUCTION_BYTES - 1, 0x80)),
+    "bad-program": Fault(_as_is, _no_error, Cause.WRONG_PROGRAM, inject=_alter_first(Kind.BEGIN, 0, 0x00)),
 }
 
 

@@ -19,17 +19,17 @@ from intloom.compiler.program.program import Program
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.bench import Bench, RawResult, Watch
 from intloom.sim.rtl.build import Build, BuildWatch, sources_hash
+from intloom.sim.rtl.completion import require_completed
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
-from intloom.sim.rtl.judge import check_run
 from intloom.sim.rtl.layers import Boundary, boundaries, layer_results
-from intloom.sim.rtl.state import describe_state
 from intloom.sim.rtl.status import Status, read_status
+from intloom.sim.rtl.unit_state import describe_state
 from intloom.sim.rtl.verilog import verilog_of
-from intloom.sim.rtl.writes import read_writes
-from intloom.sim.stored import stored_tensors
+from intloom.sim.rtl.write_log import read_writes
+from intloom.sim.tensor_snapshots import tensor_snapshots
 
-Disturb = Callable[[NDArray[np.uint8]], None]
+MemoryFault = Callable[[NDArray[np.uint8]], None]
 
 _LIMIT_FACTOR = 8
 _LIMIT_FLOOR = 2_000_000
@@ -87,7 +87,7 @@ class RtlBackend:
         Keep every tensor that passes through memory, not only the outputs.
     on_build
         Told how far the build of a simulator is, when one has to be built.
-    disturb
+    inject
         Changes the memory before the run, to see what corrupt programs and images do.
     """
 
@@ -104,7 +104,7 @@ class RtlBackend:
         folder: Path | None = None,
         keep_tensors: bool = False,
         on_build: BuildWatch | None = None,
-        disturb: Disturb | None = None,
+        inject: MemoryFault | None = None,
     ) -> None:
         self._bench: Bench = bench if bench is not None else FastBench()
         self._memory = memory if memory is not None else MemorySettings()
@@ -114,13 +114,13 @@ class RtlBackend:
         self._folder = folder
         self._keep_tensors = keep_tensors
         self._on_build = on_build
-        self._disturb = disturb
+        self._disturb = inject
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not end well."""
         seen = self.observe(program, inputs, progress=progress, log_writes=self._keep_tensors)
-        check_run(program, seen.raw, self.limit(program))
-        tensors = {} if seen.writes is None else stored_tensors(program, seen.writes)
+        require_completed(program, seen.raw, self.limit(program))
+        tensors = {} if seen.writes is None else tensor_snapshots(program, seen.writes)
         return dataclasses.replace(_result(program, seen), conditions=self._memory.conditions(), tensors=tensors)
 
     def settings_text(self) -> str:

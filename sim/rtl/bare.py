@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import Build, BuildPlan, build
-from intloom.sim.rtl.fast import WORLD_SOURCES, thread_flags
+from intloom.sim.rtl.fast import ENVIRONMENT_SOURCES, thread_flags
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
@@ -34,7 +34,7 @@ def bare_plan(verilog: str, threads: int = 1) -> BuildPlan:
         name="bare",
         top=TOP,
         generated={"npu.v": verilog, "ports.h": bare_ports(verilog)},
-        cpp=("bare_main.cpp", *WORLD_SOURCES),
+        cpp=("bare_main.cpp", *ENVIRONMENT_SOURCES),
         verilator_flags=("--no-timing", *thread_flags(threads)),
     )
 

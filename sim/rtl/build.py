@@ -23,9 +23,9 @@ from pathlib import Path
 import filelock
 import platformdirs
 
+from intloom.common.cache.pin import pin, remove_unpinned, unpin
 from intloom.common.errors import DiskError, EnvironmentFault, SimulationError
 from intloom.common.temporary_files import temporary_folder
-from intloom.sim.held import hold, release, remove_unused
 from intloom.sim.rtl.process import kill_group
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
@@ -126,7 +126,7 @@ def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
     folder = home / key
     start = time.monotonic()
     with filelock.FileLock(home / f"{key}.lock"):
-        if _intact(folder) and hold(folder):
+        if _intact(folder) and pin(folder):
             os.utime(folder)
             return Build(folder / BINARY, 0.0, True, key)
         for left in home.glob(f".{key}.*"):
@@ -138,7 +138,7 @@ def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
             shutil.move(make(work, ready / "build.log"), ready / BINARY)
             (ready / _CHECKSUM).write_text(_checksum(ready / BINARY), encoding="utf-8")
             ready.rename(folder)
-        hold(folder)
+        pin(folder)
     _prune(home)
     return Build(folder / BINARY, time.monotonic() - start, False, key)
 
@@ -153,7 +153,7 @@ def _intact(folder: Path) -> bool:
     except (OSError, UnicodeDecodeError):
         pass
     _log.warning("simulator %s was altered; it is built anew", folder.name)
-    release(folder)
+    unpin(folder)
     shutil.rmtree(folder)
     return False
 
@@ -265,4 +265,4 @@ def _wait(process: subprocess.Popen[bytes], watch: Callable[[], None] | None) ->
 def _prune(home: Path) -> None:
     builds = sorted((p for p in home.iterdir() if (p / BINARY).exists()), key=lambda p: p.stat().st_mtime, reverse=True)
     for old in builds[_KEEP_BUILDS:]:
-        remove_unused(old)
+        remove_unpinned(old)

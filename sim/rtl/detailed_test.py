@@ -15,12 +15,12 @@ from cocotb.triggers import ClockCycles, First, RisingEdge, Timer
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from intloom.hw.spec import regs
-from intloom.sim.rtl.fast_test import BenchFault, read_settings, write_result
+from intloom.sim.rtl.axi_slave import AxiSlaveModel
+from intloom.sim.rtl.fast_test import TestbenchError, read_settings, write_result
 from intloom.sim.rtl.monitors.axi4 import Axi4Monitor
 from intloom.sim.rtl.monitors.axi_lite import AxiLiteMonitor
-from intloom.sim.rtl.monitors.rule import RuleBroken
 from intloom.sim.rtl.monitors.trace import TraceMonitor
-from intloom.sim.rtl.partners import MemoryPartner
+from intloom.sim.rtl.monitors.violation import ProtocolViolation
 from intloom.sim.rtl.status import Status, write_status
 
 _CYCLE_NS = 2
@@ -48,7 +48,7 @@ class Registers:
 
     def _check(self, name: str, response: AxiResp) -> None:
         if response != AxiResp.OKAY:
-            raise BenchFault(f"access to register {name} must be answered OKAY, not {response!r}")
+            raise TestbenchError(f"access to register {name} must be answered OKAY, not {response!r}")
 
 
 class LayerSnapshots:
@@ -106,7 +106,7 @@ class Testbench:
         dut.rst.value = 1
         with Path(settings["memory"]).open("r+b") as file:
             store = mmap.mmap(file.fileno(), 0)
-        self._memory = MemoryPartner(dut, store, settings, lambda: self.cycle)
+        self._memory = AxiSlaveModel(dut, store, settings, lambda: self.cycle)
         self.registers = Registers(dut)
         self.trace = TraceMonitor(dut) if hasattr(dut, "trace_started") else None
         self.snapshots = LayerSnapshots(self.registers, settings["boundaries"])
@@ -134,7 +134,7 @@ class Testbench:
                     self.snapshots.clock(self.cycle, self.trace.done)
                 if self.cycle % _STATUS_CYCLES == 0:
                     self._publish()
-        except RuleBroken as error:
+        except ProtocolViolation as error:
             self.broken = str(error)
 
     async def until_interrupt(self, limit: int) -> str:
@@ -155,7 +155,7 @@ class Testbench:
                 self._axi.finish()
             if self.trace is not None:
                 self.trace.finish()
-        except RuleBroken as error:
+        except ProtocolViolation as error:
             self.broken = str(error)
 
     def leave_files(self) -> None:

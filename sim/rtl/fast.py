@@ -16,7 +16,7 @@ from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
 from intloom.sim.rtl.status import read_status
 
-WORLD_SOURCES = ("mapping.cpp", "memory.cpp", "recorder.cpp")
+ENVIRONMENT_SOURCES = ("mapping.cpp", "memory.cpp", "recorder.cpp")
 """The C++ around the accelerator that all benches share."""
 _TEST_MODULE = "intloom.sim.rtl.fast_test"
 
@@ -44,7 +44,7 @@ def fast_plan(
         name="fast",
         top=SHELL_TOP,
         generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
-        cpp=("fast_main.cpp", "dpi.cpp", *WORLD_SOURCES),
+        cpp=("fast_main.cpp", "dpi.cpp", *ENVIRONMENT_SOURCES),
         verilator_flags=("--vpi", timing, *thread_flags(threads), *(("--trace-fst",) if waves else ())),
         cxx_flags=("-DHDL_CLOCK=1",) if hdl_clock else (),
         link_flags=cocotb_link_flags(),
@@ -65,7 +65,7 @@ class FastBench:
     waves
         Able to record waves, for jobs with a window of cycles.
     plusargs
-        Arguments that the Verilog itself reads, such as `+planted=3`.
+        Arguments that the Verilog itself reads, such as `+injected=3`.
     hdl_clock
         Make the clock in HDL instead of in the simulator's loop, which costs Verilator's scheduling of delays.
     """

@@ -22,7 +22,7 @@ _RESET_CYCLES = 4
 _OKAY = 0
 
 
-class BenchFault(RuntimeError):
+class TestbenchError(RuntimeError):
     """The bench itself met something impossible."""
 
 
@@ -45,7 +45,7 @@ class RegisterPort:
         while int(dut.answers.value) != self._answers:
             await ValueChange(dut.wake)
         if int(dut.answer_code.value) != _OKAY:
-            raise BenchFault(f"access to register {name} must be answered OKAY, not {int(dut.answer_code.value)}")
+            raise TestbenchError(f"access to register {name} must be answered OKAY, not {int(dut.answer_code.value)}")
         return int(dut.answer.value)
 
     async def read(self, name: str) -> int:

@@ -18,7 +18,7 @@ MEMORY_BASE = 0x4000_0000
 
 
 class Direction(IntFlag):
-    """Which accesses a planted bus error meets."""
+    """Which accesses a injected bus error meets."""
 
     READ = 1
     WRITE = 2
@@ -32,7 +32,7 @@ class Response(IntFlag):
 
 
 @dataclass(frozen=True, kw_only=True)
-class PlantedError:
+class InjectedError:
     """A word of memory that answers with a bus error."""
 
     word: int
@@ -59,7 +59,7 @@ class MemorySettings:
     seed: int = 1
     outstanding: int = 16
     """Bursts that the memory holds in each direction before it stops taking addresses."""
-    error: PlantedError | None = None
+    error: InjectedError | None = None
 
     def conditions(self) -> dict[str, int | float]:
         """What the cycles of a run depend on, by name."""
@@ -178,7 +178,7 @@ def write_job(job: Job, files: RunFiles) -> None:
 
 def _lines(job: Job, files: RunFiles) -> str:
     """For C++: lines of a key and its values."""
-    planted = job.memory.error
+    injected = job.memory.error
     start = regs.pack("CONTROL", start=1)
     lines = {
         "word_bytes": job.word_bytes,
@@ -195,9 +195,9 @@ def _lines(job: Job, files: RunFiles) -> str:
         "stall_permille": job.memory.stall_permille,
         "seed": job.memory.seed,
         "outstanding": job.memory.outstanding,
-        "error_address": MEMORY_BASE + planted.word * job.word_bytes if planted else 0,
-        "error_response": int(planted.response) if planted else 0,
-        "error_directions": int(planted.direction) if planted else 0,
+        "error_address": MEMORY_BASE + injected.word * job.word_bytes if injected else 0,
+        "error_response": int(injected.response) if injected else 0,
+        "error_directions": int(injected.direction) if injected else 0,
         "limit": job.limit,
         "wave_first": job.waves[0],
         "wave_last": job.waves[1],
@@ -212,7 +212,7 @@ def _lines(job: Job, files: RunFiles) -> str:
 
 def _settings(job: Job, files: RunFiles) -> dict[str, Any]:
     """For Python."""
-    planted = job.memory.error
+    injected = job.memory.error
     return {
         "setup": job.setup(),
         "limit": job.limit,
@@ -222,9 +222,9 @@ def _settings(job: Job, files: RunFiles) -> dict[str, Any]:
         "memory_bytes": job.memory_words * job.word_bytes,
         "base": MEMORY_BASE,
         "word_bytes": job.word_bytes,
-        "error_byte": planted.word * job.word_bytes if planted else 0,
-        "error_directions": int(planted.direction) if planted else 0,
-        "error_response": int(planted.response) if planted else 0,
+        "error_byte": injected.word * job.word_bytes if injected else 0,
+        "error_directions": int(injected.direction) if injected else 0,
+        "error_response": int(injected.response) if injected else 0,
         "read_latency": job.memory.read_latency,
         "write_latency": job.memory.write_latency,
         "bandwidth": job.memory.bandwidth,

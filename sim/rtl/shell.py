@@ -10,7 +10,7 @@ import jinja2
 
 from intloom.common.errors import FileFormatError
 from intloom.sim.rtl.ports import TOP, Port, parse_ports
-from intloom.sim.rtl.taps import Tap, find_taps
+from intloom.sim.rtl.write_taps import Tap, find_taps
 
 SHELL_TOP = "bench"
 _TEMPLATES = Path(__file__).parent / "templates"

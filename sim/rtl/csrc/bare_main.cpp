@@ -12,7 +12,7 @@
 
 #include "Vtop.h"
 #include "ports.h"
-#include "world.h"
+#include "environment.h"
 
 namespace {
 
@@ -20,7 +20,7 @@ using Clock = std::chrono::steady_clock;
 
 class Loop {
   public:
-    Loop(Vtop& top, bench::World& world) : top_(top), world_(world) {}
+    Loop(Vtop& top, bench::Environment& environment) : top_(top), environment_(environment) {}
 
     void cycle() {
         bench::AxiMaster master;
@@ -29,13 +29,13 @@ class Loop {
         const bench::LiteSlave lite = ports::read_lite(top_);
         top_.clk = 1;
         top_.eval();
-        if (master.arvalid || master.awvalid || master.wvalid || !world_.memory.idle()) {
-            world_.memory.step(master, now_);
-            ports::write_slave(top_, world_.memory.slave());
+        if (master.arvalid || master.awvalid || master.wvalid || !environment_.memory.idle()) {
+            environment_.memory.step(master, now_);
+            ports::write_slave(top_, environment_.memory.slave());
         }
-        if (!world_.registers.idle()) {
-            world_.registers.step(lite);
-            ports::write_lite(top_, world_.registers.master());
+        if (!environment_.registers.idle()) {
+            environment_.registers.step(lite);
+            ports::write_lite(top_, environment_.registers.master());
         }
         top_.clk = 0;
         top_.eval();
@@ -44,20 +44,20 @@ class Loop {
 
     void reset() {
         top_.rst = 1;
-        ports::write_slave(top_, world_.memory.slave());
+        ports::write_slave(top_, environment_.memory.slave());
         for (int i = 0; i < 4; ++i) cycle();
         top_.rst = 0;
     }
 
     void finish_accesses() {
-        while (!world_.registers.idle()) cycle();
+        while (!environment_.registers.idle()) cycle();
     }
 
     uint64_t now() const { return now_; }
 
   private:
     Vtop& top_;
-    bench::World& world_;
+    bench::Environment& environment_;
     uint64_t now_ = 0;
 };
 
@@ -69,14 +69,14 @@ int main(int argc, char** argv) {
     context->commandArgs(argc, argv);
     try {
         if (argc < 2) throw std::runtime_error("call it with JOB-FILE");
-        bench::World world(argv[1]);
+        bench::Environment environment(argv[1]);
         const auto top = std::make_unique<Vtop>(context.get(), "");
-        Loop loop(*top, world);
+        Loop loop(*top, environment);
         loop.reset();
-        for (const auto& row : world.job.rows("write"))
-            world.registers.write(static_cast<uint32_t>(row.at(0)), static_cast<uint32_t>(row.at(1)), [](uint32_t, uint8_t) {});
+        for (const auto& row : environment.job.rows("write"))
+            environment.registers.write(static_cast<uint32_t>(row.at(0)), static_cast<uint32_t>(row.at(1)), [](uint32_t, uint8_t) {});
         loop.finish_accesses();
-        const uint64_t limit = loop.now() + world.job.number("limit");
+        const uint64_t limit = loop.now() + environment.job.number("limit");
         const uint64_t first = loop.now();
         const auto start = Clock::now();
         while (!top->irq && loop.now() < limit) loop.cycle();

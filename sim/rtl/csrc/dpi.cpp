@@ -4,9 +4,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "world.h"
+#include "environment.h"
 
-using bench::world;
+using bench::environment;
 
 extern "C" {
 
@@ -31,24 +31,24 @@ void bench_memory(uint64_t cycle, uint32_t flags, uint64_t araddr, uint64_t awad
     m.awaddr = awaddr;
     m.wdata = reinterpret_cast<const uint8_t*>(wdata);
     m.wstrb = wstrb;
-    world->memory.step(m, cycle);
-    const bench::AxiSlave& s = world->memory.slave();
-    std::memcpy(rdata, s.rdata, std::max<size_t>(4, world->memory.word_bytes()));
+    environment->memory.step(m, cycle);
+    const bench::AxiSlave& s = environment->memory.slave();
+    std::memcpy(rdata, s.rdata, std::max<size_t>(4, environment->memory.word_bytes()));
     *result = s.arready | s.rvalid << 1 | s.rlast << 2 | s.awready << 3 | s.wready << 4 | s.bvalid << 5 | s.rresp << 6 |
-              s.bresp << 8 | !world->memory.idle() << 10 | !world->memory.violation().empty() << 11 |
+              s.bresp << 8 | !environment->memory.idle() << 10 | !environment->memory.violation().empty() << 11 |
               uint32_t(s.rid) << 16 | uint32_t(s.bid) << 24;
 }
 
 void bench_request(svBit write, uint32_t address, uint32_t data) {
     const auto done = [](uint32_t answer, uint8_t code) {
-        world->answered = true;
-        world->answer = answer;
-        world->answer_code = code;
+        environment->answered = true;
+        environment->answer = answer;
+        environment->answer_code = code;
     };
     if (write)
-        world->registers.write(address, data, done);
+        environment->registers.write(address, data, done);
     else
-        world->registers.read(address, done);
+        environment->registers.read(address, done);
 }
 
 void bench_registers(uint32_t flags, uint32_t rdata, uint32_t* result, uint32_t* address, uint32_t* wdata, uint32_t* answer) {
@@ -61,23 +61,23 @@ void bench_registers(uint32_t flags, uint32_t rdata, uint32_t* result, uint32_t*
     s.bresp = flags >> 5 & 3;
     s.rresp = flags >> 7 & 3;
     s.rdata = rdata;
-    world->answered = false;
-    world->registers.step(s);
-    const bench::LiteMaster& m = world->registers.master();
+    environment->answered = false;
+    environment->registers.step(s);
+    const bench::LiteMaster& m = environment->registers.master();
     *address = m.address;
     *wdata = m.wdata;
-    *answer = world->answer;
-    *result = m.awvalid | m.wvalid << 1 | m.arvalid << 2 | !world->registers.idle() << 3 | world->answered << 4 |
-              world->answer_code << 5;
+    *answer = environment->answer;
+    *result = m.awvalid | m.wvalid << 1 | m.arvalid << 2 | !environment->registers.idle() << 3 | environment->answered << 4 |
+              environment->answer_code << 5;
 }
 
 svBit bench_trace(uint64_t cycle, uint32_t started, uint32_t done) {
-    world->recorder.pulses(cycle, started, done);
-    return !world->registers.idle();
+    environment->recorder.pulses(cycle, started, done);
+    return !environment->registers.idle();
 }
 
 void bench_write(uint64_t cycle, uint32_t writer, uint32_t word, uint32_t mask, const svBitVecVal* data) {
-    world->writes.record(cycle, static_cast<bench::Writer>(writer), word, mask, reinterpret_cast<const uint8_t*>(data));
+    environment->writes.record(cycle, static_cast<bench::Writer>(writer), word, mask, reinterpret_cast<const uint8_t*>(data));
 }
 
 }  // extern "C"

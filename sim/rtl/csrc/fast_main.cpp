@@ -16,7 +16,7 @@
 #if VM_TRACE
 #include <verilated_fst_c.h>
 #endif
-#include "world.h"
+#include "environment.h"
 
 extern "C" void vlog_startup_routines_bootstrap(void);
 
@@ -103,7 +103,7 @@ void run(VerilatedContext& context, Vtop& top, Waves& waves) {
         while (top.wake == wake && time < deadline && !context.gotFinish()) {
             cycle(context, top, waves, time);
             time += 2;
-            if ((time & kPublishMask) == 0) bench::world->publish(time / 2);
+            if ((time & kPublishMask) == 0) bench::environment->publish(time / 2);
         }
         context.time(time);
         if (time >= deadline) VerilatedVpi::callTimedCbs();
@@ -122,17 +122,17 @@ int main(int argc, char** argv) {
     try {
         std::string job = context->commandArgsPlusMatch("job=");
         if (job.empty()) throw std::runtime_error("call it with +job=FILE");
-        bench::World world(job.substr(job.find('=') + 1));
-        bench::world = &world;
+        bench::Environment environment(job.substr(job.find('=') + 1));
+        bench::environment = &environment;
 #if VM_TRACE
         context->traceEverOn(true);
 #endif
         const auto top = std::make_unique<Vtop>(context.get(), "");
         vlog_startup_routines_bootstrap();
-        Waves waves(*top, world.job);
+        Waves waves(*top, environment.job);
         run(*context, *top, waves);
         VerilatedVpi::callCbs(cbEndOfSimulation);
-        world.publish(context->time() / 2);
+        environment.publish(context->time() / 2);
         top->final();
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench: %s\n", error.what());

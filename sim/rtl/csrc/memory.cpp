@@ -143,8 +143,8 @@ void Memory::offer_response(uint64_t cycle) {
 
 uint8_t Memory::response_at(uint64_t address, unsigned direction) const {
     if (address < base_ || address - base_ + word_bytes_ > bytes_) return DECERR;
-    const bool planted = (error_directions_ & direction) && error_address_ / word_bytes_ == address / word_bytes_;
-    return planted ? static_cast<uint8_t>(error_response_) : OKAY;
+    const bool injected = (error_directions_ & direction) && error_address_ / word_bytes_ == address / word_bytes_;
+    return injected ? static_cast<uint8_t>(error_response_) : OKAY;
 }
 
 bool Memory::stall() {

@@ -13,7 +13,7 @@ from collections import deque
 from typing import Any
 
 from intloom.sim.rtl.monitors.channels import watch_channels
-from intloom.sim.rtl.monitors.rule import RuleBroken
+from intloom.sim.rtl.monitors.violation import ProtocolViolation
 
 _PAYLOADS = {
     "aw": ("id", "addr", "len", "size", "burst"),
@@ -50,7 +50,7 @@ class Axi4Monitor:
         self._owed_responses = 0
 
     def clock(self) -> None:
-        """Check this edge; raises `RuleBroken`."""
+        """Check this edge; raises `ProtocolViolation`."""
         taken = {name: channel.clock() for name, channel in self._channels.items()}
         for name, pending in (("aw", self._writes), ("ar", self._reads)):
             if (request := taken[name]) is not None:
@@ -66,13 +66,13 @@ class Axi4Monitor:
                 self._broken("6: B without a completed write burst")
 
     def finish(self) -> None:
-        """Check that nothing is outstanding; raises `RuleBroken`."""
+        """Check that nothing is outstanding; raises `ProtocolViolation`."""
         if self._writes or self._reads or self._owed_responses:
             left = f"{len(self._reads)} reads, {len(self._writes)} writes, {self._owed_responses} responses"
             self._broken(f"7: nothing may be outstanding at the end, but there are {left}")
 
     def _broken(self, text: str) -> None:
-        raise RuleBroken(f"{self._name}: rule {text}")
+        raise ProtocolViolation(f"{self._name}: rule {text}")
 
     def _check_burst(self, channel: str, request: dict[str, int]) -> None:
         beats, address = request["len"] + 1, request["addr"]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from intloom.sim.rtl.monitors.channels import watch_channels
-from intloom.sim.rtl.monitors.rule import RuleBroken
+from intloom.sim.rtl.monitors.violation import ProtocolViolation
 
 _PAYLOADS = {"aw": ("addr",), "w": ("data", "strb"), "b": ("resp",), "ar": ("addr",), "r": ("data", "resp")}
 
@@ -30,11 +30,11 @@ class AxiLiteMonitor:
         self._channels = watch_channels(dut, prefix, _PAYLOADS)
 
     def clock(self) -> None:
-        """Check this edge; raises `RuleBroken`."""
+        """Check this edge; raises `ProtocolViolation`."""
         for channel in self._channels.values():
             channel.clock()
         count = {name: channel.transfers for name, channel in self._channels.items()}
         if count["b"] > min(count["aw"], count["w"]):
-            raise RuleBroken(f"{self._name}: rule 3: B without a write")
+            raise ProtocolViolation(f"{self._name}: rule 3: B without a write")
         if count["r"] > count["ar"]:
-            raise RuleBroken(f"{self._name}: rule 3: R without a read")
+            raise ProtocolViolation(f"{self._name}: rule 3: R without a read")

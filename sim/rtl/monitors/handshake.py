@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from intloom.sim.rtl.monitors.rule import RuleBroken, sample
+from intloom.sim.rtl.monitors.violation import ProtocolViolation, sample
 
 
 class HandshakeMonitor:
@@ -36,15 +36,15 @@ class HandshakeMonitor:
         self.transfers = 0
 
     def clock(self) -> dict[str, int] | None:
-        """The payload when a transfer happens at this edge, else None; raises `RuleBroken`."""
+        """The payload when a transfer happens at this edge, else None; raises `ProtocolViolation`."""
         if not sample(self._valid):
             if self._held is not None:
-                raise RuleBroken(f"{self._name}: rule 1: valid must stay high until the transfer, but it fell")
+                raise ProtocolViolation(f"{self._name}: rule 1: valid must stay high until the transfer, but it fell")
             return None
         payload = {name: sample(signal) for name, signal in self._payload.items()}
         if self._held is not None and payload != self._held:
             changed = next(n for n in payload if payload[n] != self._held[n])
-            raise RuleBroken(
+            raise ProtocolViolation(
                 f"{self._name}: rule 2: {changed} must stay {self._held[changed]:#x} until the transfer, "
                 f"but it became {payload[changed]:#x}"
             )

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from intloom.hw.spec.isa import QUEUED_UNITS
-from intloom.sim.rtl.monitors.rule import RuleBroken, sample
+from intloom.sim.rtl.monitors.violation import ProtocolViolation, sample
 
 
 class TraceMonitor:
@@ -30,7 +30,7 @@ class TraceMonitor:
         self.done = [0] * len(QUEUED_UNITS)
 
     def clock(self, cycle: int) -> None:
-        """Check this edge; raises `RuleBroken`."""
+        """Check this edge; raises `ProtocolViolation`."""
         started, done = sample(self._started_port), sample(self._done_port)
         if not started | done:
             return
@@ -39,12 +39,14 @@ class TraceMonitor:
             self.started[unit] += started >> unit & 1
             self.done[unit] += done >> unit & 1
             if self.done[unit] > self.started[unit]:
-                raise RuleBroken(
+                raise ProtocolViolation(
                     f"trace: rule 1: {unit.name} finished {self.done[unit]} of {self.started[unit]} started"
                 )
 
     def finish(self) -> None:
-        """Check that nothing started is unfinished; raises `RuleBroken`."""
+        """Check that nothing started is unfinished; raises `ProtocolViolation`."""
         for unit in QUEUED_UNITS:
             if self.done[unit] != self.started[unit]:
-                raise RuleBroken(f"trace: rule 2: {unit.name} started {self.started[unit]}, finished {self.done[unit]}")
+                raise ProtocolViolation(
+                    f"trace: rule 2: {unit.name} started {self.started[unit]}, finished {self.done[unit]}"
+                )

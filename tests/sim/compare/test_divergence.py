@@ -1,4 +1,4 @@
-"""Deliberately broken accelerators: every planted bug is caught, and named down to the value that it spoiled first."""
+"""Deliberately broken accelerators: every injected bug is caught, and named down to the value that it mutated first."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from intloom.sim.compare import compare
 from intloom.sim.compare.divergence import find_divergence
 from intloom.sim.golden import run_graph
 from intloom.sim.rtl.fast import FastBench
-from tests.sim.compare.planted import BUGS, plant
+from tests.sim.compare.bugs import BUGS, inject
 from tests.support.graph_maker import GraphMaker
 
 PARAMS = preset("nano").replace(scratch_kib=8, weight_kib=2, strip=16)
@@ -34,11 +34,11 @@ def case():
 
 @pytest.fixture(scope="module")
 def verilog():
-    return plant(generate_verilog(PARAMS))
+    return inject(generate_verilog(PARAMS))
 
 
 def backend(verilog, number):
-    bench = FastBench(taps=True, plusargs=(f"+planted={number}",))
+    bench = FastBench(taps=True, plusargs=(f"+injected={number}",))
     return RtlBackend(bench=bench, verilog=verilog, watchdog=3000)
 
 
@@ -50,7 +50,7 @@ def test_asleep_the_bugs_do_nothing(case, verilog):
 
 
 @pytest.mark.parametrize("number", range(1, len(BUGS) + 1), ids=[b.name.replace(" ", "-") for b in BUGS])
-def test_a_planted_bug_is_caught_and_named(case, verilog, number):
+def test_an_injected_bug_is_caught_and_named(case, verilog, number):
     graph, program, inputs = case
     bug = BUGS[number - 1]
     try:
@@ -59,20 +59,20 @@ def test_a_planted_bug_is_caught_and_named(case, verilog, number):
     except SimulationError as error:
         caught = "WATCHDOG" in str(error)
     assert caught
-    found = find_divergence(program, inputs, verilog=verilog, plusargs=(f"+planted={number}",))
+    found = find_divergence(program, inputs, verilog=verilog, plusargs=(f"+injected={number}",))
     assert found is not None
     assert found.unit is bug.unit
     assert found.nodes
     assert program.layers[program.provenance[found.instruction].layer].name == found.layer
     assert found.expected != found.got
-    if found.spot is not None and found.expected is not None:
-        golden = run_graph(graph, inputs, match=PARAMS.match, keep=True)[found.spot.tensor]
-        assert golden[0, found.spot.channel, found.spot.y, found.spot.x] == np.int8(found.expected)
+    if found.element is not None and found.expected is not None:
+        golden = run_graph(graph, inputs, match=PARAMS.match, keep=True)[found.element.tensor]
+        assert golden[0, found.element.channel, found.element.y, found.element.x] == np.int8(found.expected)
 
 
 def test_the_array_bug_is_named_to_the_column(case, verilog):
     _, program, inputs = case
-    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+planted=1",))
+    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+injected=1",))
     assert program.instructions[found.instruction].kind is Kind.CONV
     assert found.byte % PARAMS.cols == 1
     assert found.memory is Memory.SCRATCH
@@ -83,5 +83,5 @@ def test_the_array_bug_is_named_to_the_column(case, verilog):
 @pytest.mark.needs("liblz4-dev")
 def test_waves_of_the_window_are_left(case, verilog, tmp_path):
     _, program, inputs = case
-    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+planted=1",), waves_in=tmp_path)
+    found = find_divergence(program, inputs, verilog=verilog, plusargs=("+injected=1",), waves_in=tmp_path)
     assert found.waves.stat().st_size > 1000

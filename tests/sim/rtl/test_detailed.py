@@ -4,8 +4,8 @@ import pytest
 
 from intloom.sim.rtl.detailed import WAVES, DetailedBench, IcarusBench
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
-from intloom.sim.rtl.writes import read_writes
+from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
+from intloom.sim.rtl.write_log import read_writes
 from tests.sim.rtl.standin import BEATS, VERILOG, WORD_BYTES, copied, copy_job, fill
 
 WORDS = 64
@@ -124,9 +124,9 @@ def test_latency_costs_its_cycles_in_every_burst(files):
         (Response.DECERR, Direction.WRITE, 8),
     ],
 )
-def test_planted_bus_errors_reach_the_accelerator(files, response, direction, cause):
+def test_injected_bus_errors_reach_the_accelerator(files, response, direction, cause):
     word = 8 if direction is Direction.READ else WORDS + 8
-    error = PlantedError(word=word, response=response, direction=direction)
+    error = InjectedError(word=word, response=response, direction=direction)
     _, raw = run(DetailedBench(), files, memory=MemorySettings(error=error))
     assert (raw.status["error"], raw.status["cause"]) == (1, cause)
 

@@ -34,7 +34,7 @@ def message(program, inputs, **options):
 
 def test_a_hang_is_told_with_the_wait_that_never_holds(case):
     program, inputs = case
-    text = message(FAULTS["deadlock"].spoil(program), inputs, watchdog=3000)
+    text = message(FAULTS["deadlock"].mutate(program), inputs, watchdog=3000)
     assert "cause WATCHDOG" in text
     assert "which waits for STORE 0/1" in text
     for unit in ("LOAD", "MAC", "VEC", "STORE"):
@@ -43,7 +43,7 @@ def test_a_hang_is_told_with_the_wait_that_never_holds(case):
 
 def test_without_a_watchdog_the_bench_gives_up_after_its_own_limit(case):
     program, inputs = case
-    text = message(FAULTS["deadlock"].spoil(program), inputs, watchdog=0, limit=5000)
+    text = message(FAULTS["deadlock"].mutate(program), inputs, watchdog=0, limit=5000)
     assert "no interrupt within 5000 cycles" in text
 
 
@@ -73,7 +73,7 @@ def test_a_simulator_that_is_killed_midway_tells_how_far_it_was_and_leaves_nothi
             for victim in victims:
                 victim.kill()
 
-    endless = FAULTS["deadlock"].spoil(program)
+    endless = FAULTS["deadlock"].mutate(program)
     with pytest.raises(SimulationError) as caught:
         RtlBackend(watchdog=0, limit=1 << 40).run(endless, inputs, progress=kill)
     text = str(caught.value)

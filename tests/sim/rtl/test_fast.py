@@ -8,7 +8,7 @@ import pytest
 from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.fast import FastBench
-from intloom.sim.rtl.job import Direction, MemorySettings, PlantedError, Response, RunFiles
+from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
 WORDS = 256
@@ -78,9 +78,9 @@ def test_counters_are_read_at_the_end_of_every_layer(simulator, files):
         (Response.DECERR, Direction.WRITE, 8),
     ],
 )
-def test_planted_bus_errors_reach_the_accelerator(simulator, files, response, direction, cause):
+def test_injected_bus_errors_reach_the_accelerator(simulator, files, response, direction, cause):
     word = 40 if direction is Direction.READ else WORDS + 40
-    error = PlantedError(word=word, response=response, direction=direction)
+    error = InjectedError(word=word, response=response, direction=direction)
     _, raw = run(simulator, files, memory=MemorySettings(error=error))
     assert raw.status["error"] == 1
     assert raw.status["cause"] == cause

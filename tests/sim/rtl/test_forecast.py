@@ -6,7 +6,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import load_network
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
-from intloom.sim.forecasts import compare_forecast, worst
+from intloom.sim.forecast_error import compare_forecast, worst
 from intloom.sim.rtl.job import MemorySettings
 from tests.support.graph_maker import GraphMaker
 

@@ -20,7 +20,7 @@ from cocotb.triggers import ClockCycles, Event
 from cocotbext.axi import AxiBus, AxiResp, AxiSlave
 
 from intloom.sim.rtl.job import Direction
-from intloom.sim.rtl.writes import Writer, pack_write
+from intloom.sim.rtl.write_log import Writer, pack_write
 
 _LONG_STALL = 40
 """Now and then a channel refuses for this long, so that a valid that waits for ready would hang."""
@@ -28,7 +28,7 @@ Count = Callable[[], int]
 """Gives the number of the present cycle."""
 
 
-class SharedMemory:
+class MappedMemory:
     """The mapped file as the slave's target.
 
     Parameters
@@ -36,7 +36,7 @@ class SharedMemory:
     store
         The file.
     settings
-        The run's settings: base address, word size and the planted error.
+        The run's settings: base address, word size and the injected error.
     """
 
     def __init__(self, store: mmap.mmap, settings: dict[str, Any]) -> None:
@@ -44,16 +44,16 @@ class SharedMemory:
         self._base: int = settings["base"]
         self._end = self._base + settings["memory_bytes"]
         first = self._base + settings["error_byte"]
-        self._planted = range(first, first + settings["word_bytes"])
+        self._injected = range(first, first + settings["word_bytes"])
         self._response = AxiResp(settings["error_response"])
         self._directions: int = settings["error_directions"]
         self._refusals = dict.fromkeys(Direction, AxiResp.OKAY)
 
-    def judge(self, address: int, length: int, direction: Direction) -> AxiResp:
-        """The response that an access meets: DECERR outside of the memory, the planted one at its word."""
+    def response_to(self, address: int, length: int, direction: Direction) -> AxiResp:
+        """The response that an access meets: DECERR outside of the memory, the injected one at its word."""
         if not self._base <= address <= self._end - length:
             return AxiResp.DECERR
-        return self._response if self._directions & direction and address in self._planted else AxiResp.OKAY
+        return self._response if self._directions & direction and address in self._injected else AxiResp.OKAY
 
     async def read(self, address: int, length: int) -> bytes:
         """What stands there; an error makes the slave answer with one."""
@@ -66,7 +66,7 @@ class SharedMemory:
         self._store[address - self._base : address - self._base + len(data)] = data
 
     def _refuse(self, address: int, length: int, direction: Direction) -> None:
-        response = self.judge(address, length, direction)
+        response = self.response_to(address, length, direction)
         if response != AxiResp.OKAY:
             self._refusals[direction] = max(self._refusals[direction], response)
             raise PermissionError(f"{direction.name} at {address:#x}")
@@ -77,7 +77,7 @@ class SharedMemory:
         return worst
 
 
-class Pacer:
+class BandwidthLimiter:
     """Shares out the memory's beats a cycle among reads and writes, first come first served; 0 is all of them."""
 
     def __init__(self, clock: Any, count: Count, bandwidth: float) -> None:
@@ -97,7 +97,7 @@ class Pacer:
             await ClockCycles(self._clock, wait)
 
 
-class DelayedResponses:
+class ResponseDelay:
     """Stands before a response channel: bursts come out some cycles after they were sent, in order.
 
     Parameters
@@ -130,7 +130,7 @@ class DelayedResponses:
         depth: int,
         is_last: Callable[[Any], bool],
         correct: Callable[[Any], None],
-        pace: Pacer | None = None,
+        pace: BandwidthLimiter | None = None,
     ) -> None:
         self._channel = channel
         self._clock = clock
@@ -176,7 +176,7 @@ class DelayedResponses:
                 self._room.set()
 
 
-class WriteSide:
+class WriteChannels:
     """Stands behind the slave's address and data channels for writes: knows each beat's address, paces and reports it.
 
     Parameters
@@ -191,7 +191,9 @@ class WriteSide:
         Called with address, strobe and data of every beat.
     """
 
-    def __init__(self, slave: Any, word_bytes: int, pace: Pacer, report: Callable[[int, int, int], None]) -> None:
+    def __init__(
+        self, slave: Any, word_bytes: int, pace: BandwidthLimiter, report: Callable[[int, int, int], None]
+    ) -> None:
         self._address_channel, self._data_channel = slave.aw_channel, slave.w_channel
         self._word_bytes = word_bytes
         self._pace = pace
@@ -226,7 +228,7 @@ class _Receiver:
         return getattr(self._channel, name)
 
 
-class MemoryPartner:
+class AxiSlaveModel:
     """The memory at the accelerator's bus: cocotbext-axi's slave with everything above around it.
 
     Parameters
@@ -245,23 +247,23 @@ class MemoryPartner:
         self._settings = settings
         self._count = count
         self._clock = dut.clk
-        self._memory = SharedMemory(store, settings)
+        self._memory = MappedMemory(store, settings)
         self.writes = bytearray()
         """A record of every word that was written, when the settings ask for it."""
         slave = AxiSlave(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, self._memory)
         read, write = slave.read_if, slave.write_if
         self._stall((read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel))
-        pace = Pacer(dut.clk, count, settings["bandwidth"])
+        pace = BandwidthLimiter(dut.clk, count, settings["bandwidth"])
         read.r_channel = self._delayed(read.r_channel, Direction.READ, pace)
         write.b_channel = self._delayed(write.b_channel, Direction.WRITE, None)
-        WriteSide(write, settings["word_bytes"], pace, self._record)
+        WriteChannels(write, settings["word_bytes"], pace, self._record)
 
     def _stall(self, channels: tuple[Any, ...]) -> None:
         permille = self._settings["stall_permille"]
         for number, channel in enumerate(channels if permille else ()):
             channel.set_pause_generator(stalls(self._settings["seed"] * 8 + number, permille))
 
-    def _delayed(self, channel: Any, direction: Direction, pace: Pacer | None) -> DelayedResponses:
+    def _delayed(self, channel: Any, direction: Direction, pace: BandwidthLimiter | None) -> ResponseDelay:
         reads = direction is Direction.READ
         field = "rresp" if reads else "bresp"
 
@@ -269,7 +271,7 @@ class MemoryPartner:
             if getattr(item, field) != AxiResp.OKAY:
                 setattr(item, field, self._memory.take_refusal(direction))
 
-        return DelayedResponses(
+        return ResponseDelay(
             channel,
             self._clock,
             self._count,
@@ -282,7 +284,7 @@ class MemoryPartner:
 
     def _record(self, address: int, strobe: int, data: int) -> None:
         width = self._settings["word_bytes"]
-        if self._settings["log_writes"] and self._memory.judge(address, width, Direction.WRITE) == AxiResp.OKAY:
+        if self._settings["log_writes"] and self._memory.response_to(address, width, Direction.WRITE) == AxiResp.OKAY:
             word = (address - self._settings["base"]) // width
             self.writes += pack_write(self._count(), Writer.STORE, word, strobe, data.to_bytes(width, "little"))
 

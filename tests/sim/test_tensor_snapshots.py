@@ -8,8 +8,8 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import IsaBackend, RtlBackend
 from intloom.sim.golden import run_graph
-from intloom.sim.rtl.writes import Writer
-from intloom.sim.stored import completed_tensors, stored_tensors
+from intloom.sim.rtl.write_log import Writer
+from intloom.sim.tensor_snapshots import tensor_snapshots, tensors_by_last_store
 from tests.support.yolo_graph import yolo_graph
 
 
@@ -47,8 +47,8 @@ def test_rtl_keeps_what_golden_has_and_one_wrong_byte_shows(case):
     same(RtlBackend(keep_tensors=True).run(program, inputs).tensors, expected)
     writes = RtlBackend().observe(program, inputs, log_writes=True).writes.copy()
     stores = np.flatnonzero(writes["writer"] == Writer.STORE)
-    tensors = [p.name for places in completed_tensors(program).values() for p in places]
-    assert set(stored_tensors(program, writes)) == set(tensors)
+    tensors = [p.name for places in tensors_by_last_store(program).values() for p in places]
+    assert set(tensor_snapshots(program, writes)) == set(tensors)
     writes["data"][stores[0], 0] ^= 1
-    spoiled = stored_tensors(program, writes)
-    assert sum(not np.array_equal(spoiled[n], expected[n]) for n in tensors) == 1
+    mutated = tensor_snapshots(program, writes)
+    assert sum(not np.array_equal(mutated[n], expected[n]) for n in tensors) == 1

@@ -7,8 +7,8 @@ import pytest
 from intloom.common.errors import FileFormatError
 from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import preset
-from intloom.sim.rtl.taps import find_taps
-from intloom.sim.rtl.writes import Writer
+from intloom.sim.rtl.write_log import Writer
+from intloom.sim.rtl.write_taps import find_taps
 
 
 @pytest.mark.parametrize("name", ["nano", pytest.param("base", marks=pytest.mark.slow)])

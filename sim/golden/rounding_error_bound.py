@@ -31,7 +31,7 @@ _FINE_SHIFT = 20
 """With as many bits behind the point, a law holds the straying."""
 
 
-def strayed(node: Node, operands: Sequence[Image], context: Context, direction: int) -> Image:
+def at_error_bound(node: Node, operands: Sequence[Image], context: Context, direction: int) -> Image:
     """The node's result with every sum as far up (1) or down (-1) as float32 may stray; as it is, if it has no sums."""
     if isinstance(node, Conv):
         return _strayed_product(node, operands[0], context, direction)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 
-class RuleBroken(AssertionError):
+class ProtocolViolation(AssertionError):
     """An interface broke one of its rules; the message names interface, rule and values."""
 
 
@@ -13,5 +13,5 @@ def sample(signal: Any) -> int:
     """The signal's value; undefined bits break the rule that outputs are always defined."""
     value = signal.value
     if not value.is_resolvable:
-        raise RuleBroken(f"{signal._name} must be defined after reset, not {value}")
+        raise ProtocolViolation(f"{signal._name} must be defined after reset, not {value}")
     return int(value)

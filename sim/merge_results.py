@@ -13,7 +13,7 @@ from intloom.sim.result import RunResult
 from intloom.sim.rtl.status import Pulses
 
 
-def joined_results(results: Sequence[RunResult]) -> RunResult:
+def merge_results(results: Sequence[RunResult]) -> RunResult:
     """One result as it is; of several the sum, with the regions' cycles one after the other.
 
     What the host does between regions is not simulated and takes no cycles.

@@ -11,7 +11,7 @@ from itertools import product
 
 from intloom.common.errors import FileFormatError
 from intloom.sim.rtl.ports import TOP
-from intloom.sim.rtl.writes import Writer
+from intloom.sim.rtl.write_log import Writer
 
 _ALL_BYTES = "32'hFFFFFFFF"
 

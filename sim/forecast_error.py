@@ -12,7 +12,7 @@ from intloom.sim.rtl.job import MemorySettings
 
 
 @dataclass(frozen=True)
-class Forecasted:
+class ForecastComparison:
     """A layer, or a whole program: cycles as forecast and as measured."""
 
     name: str
@@ -34,18 +34,18 @@ def timing_of(memory: MemorySettings) -> MemoryTiming:
 
 def compare_forecast(
     program: Program, result: RunResult, memory: MemorySettings
-) -> tuple[Forecasted, tuple[Forecasted, ...]]:
+) -> tuple[ForecastComparison, tuple[ForecastComparison, ...]]:
     """The whole program's forecast, and every layer's, against an RTL run with this memory."""
     expected = forecast(
         program.instructions, program.provenance, len(program.layers), program.params, timing_of(memory)
     )
     layers = tuple(
-        Forecasted(layer.name, cycles, layer.cycles)
+        ForecastComparison(layer.name, cycles, layer.cycles)
         for layer, cycles in zip(result.layers, expected.layers, strict=False)
     )
-    return Forecasted(program.name, expected.cycles, result.cycles), layers
+    return ForecastComparison(program.name, expected.cycles, result.cycles), layers
 
 
-def worst(layers: tuple[Forecasted, ...], least: int) -> Forecasted | None:
+def worst(layers: tuple[ForecastComparison, ...], least: int) -> ForecastComparison | None:
     """The layer of at least `least` cycles whose forecast is furthest off."""
     return max((f for f in layers if f.measured >= least), key=lambda f: abs(f.error), default=None)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 from intloom.compiler.program.memory import read_place
 from intloom.compiler.program.program import Place, Program
 from intloom.hw.spec.isa import Kind
-from intloom.sim.rtl.writes import Writer
+from intloom.sim.rtl.write_log import Writer
 
 
-def completed_tensors(program: Program) -> dict[int, list[Place]]:
+def tensors_by_last_store(program: Program) -> dict[int, list[Place]]:
     """The tensors that each instruction completes."""
     found: dict[int, list[Place]] = defaultdict(list)
     for place in program.places:
@@ -22,11 +22,11 @@ def completed_tensors(program: Program) -> dict[int, list[Place]]:
     return found
 
 
-def stored_tensors(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:
+def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:
     """Every tensor that the program stores, as it stood when it was complete; `writes` is the run's record."""
     stores = writes[writes["writer"] == Writer.STORE]
     memory = np.zeros((program.memory_words, program.params.word_bytes), np.uint8)
-    completed = completed_tensors(program)
+    completed = tensors_by_last_store(program)
     tensors: dict[str, NDArray[np.int8]] = {}
     position = 0
     for index, instruction in enumerate(program.instructions):

@@ -7,10 +7,10 @@ from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.regs import Cause
 from intloom.sim.rtl.bench import RawResult
-from intloom.sim.rtl.state import describe_instruction, describe_state
+from intloom.sim.rtl.unit_state import describe_instruction, describe_state
 
 
-def check_run(program: Program, raw: RawResult, limit: int) -> None:
+def require_completed(program: Program, raw: RawResult, limit: int) -> None:
     """Raise unless the program ran to its end.
 
     Raises

@@ -11,14 +11,14 @@ import os
 import shutil
 from pathlib import Path
 
-_held: dict[Path, int] = {}
+_pinned: dict[Path, int] = {}
 
 
-def hold(path: Path) -> bool:
-    """Keeps a file or folder from being removed by `remove_unused` while this process lives; False if it is gone."""
-    if path in _held and path.exists():
+def pin(path: Path) -> bool:
+    """Keeps a file or folder from being removed by `remove_unpinned` while this process lives; False if it is gone."""
+    if path in _pinned and path.exists():
         return True
-    release(path)
+    unpin(path)
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
@@ -28,7 +28,7 @@ def hold(path: Path) -> bool:
         # It was removed while we waited for the lock.
         os.close(handle)
         return False
-    _held[path] = handle
+    _pinned[path] = handle
     return True
 
 
@@ -40,16 +40,16 @@ def _is_open(path: Path, handle: int) -> bool:
         return False
 
 
-def release(path: Path) -> None:
-    """Gives up what `hold` took."""
-    handle = _held.pop(path, None)
+def unpin(path: Path) -> None:
+    """Gives up what `pin` took."""
+    handle = _pinned.pop(path, None)
     if handle is not None:
         os.close(handle)
 
 
-def remove_unused(path: Path) -> bool:
+def remove_unpinned(path: Path) -> bool:
     """Removes a file or folder that no other process holds; says whether it is gone."""
-    release(path)
+    unpin(path)
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:

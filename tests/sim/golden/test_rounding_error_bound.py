@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, MaxPool, Tensor
 from intloom.hw.spec.arith import Affine, Match, scale_from_float
 from intloom.sim.golden.registry import Context, operation
-from intloom.sim.golden.straying import strayed
+from intloom.sim.golden.rounding_error_bound import at_error_bound
 
 SEEDS = st.integers(0, (1 << 32) - 1)
 CHANNELS, PIXELS = 48, 400
@@ -56,7 +56,7 @@ def test_a_float_sum_lies_between_the_strayed_ones(seed):
     node = product(noise, float(np.float32(scale_x * scale_w) / scale_y))
     x = noise.integers(-128, 128, (CHANNELS, 1, PIXELS)).astype(np.int8)
     theirs = in_float(node, x, scale_x, scale_w, scale_y, noise.permutation(CHANNELS))
-    low, plain, high = (strayed(node, [x], context(1, 1, PIXELS), way) for way in (-1, 0, 1))
+    low, plain, high = (at_error_bound(node, [x], context(1, 1, PIXELS), way) for way in (-1, 0, 1))
     assert np.all((low <= theirs) & (theirs <= high) & (low <= plain) & (plain <= high))
     # And far from ties nothing is excused.
     assert np.count_nonzero(low != high) < PIXELS // 8
@@ -70,7 +70,7 @@ def test_ties_are_seen_and_what_lies_beside_them_is_not():
     node = replace(node, weights=weights, bias=np.zeros(1, np.int32), zp_in=0)
     x = np.zeros((CHANNELS, 1, 3), np.int8)
     x[:3, 0] = [[99, 100, 101], [4, 4, 4], [3, 3, 3]]
-    low, high = (strayed(node, [x], context(1, 1, 3), way).ravel().tolist() for way in (-1, 1))
+    low, high = (at_error_bound(node, [x], context(1, 1, 3), way).ravel().tolist() for way in (-1, 1))
     assert (low, high) == ([0, 0, 1], [0, 1, 1])
 
 
@@ -84,7 +84,7 @@ def test_a_transposed_product_strays_like_a_plain_one(way):
     other = ConvTranspose(**{**fields, "bias": bias.astype(np.int32)})
     x = noise.integers(-128, 128, (CHANNELS, 1, PIXELS)).astype(np.int8)
     place = context(1, 1, PIXELS)
-    np.testing.assert_array_equal(strayed(plain, [x], place, way), strayed(other, [x], place, way))
+    np.testing.assert_array_equal(at_error_bound(plain, [x], place, way), at_error_bound(other, [x], place, way))
 
 
 def test_averages_stray_and_largest_values_do_not():
@@ -92,10 +92,10 @@ def test_averages_stray_and_largest_values_do_not():
         name="n", inputs=("x",), output="y", kernel=(1, 2), strides=(1, 2), law=Affine(1, 0, 0, 1), zp_in=0
     )
     x = np.array([[[1, 2, 2, 2, 2, 3, 3, 3]]], np.int8)
-    assert [strayed(average, [x], context(1, 1, 4), way).ravel().tolist() for way in (-1, 1)] == [
+    assert [at_error_bound(average, [x], context(1, 1, 4), way).ravel().tolist() for way in (-1, 1)] == [
         [1, 2, 2, 3],
         [2, 2, 3, 3],
     ]
     largest = MaxPool(name="n", inputs=("x",), output="y", kernel=(1, 2), strides=(1, 2))
     place = context(1, 1, 4)
-    np.testing.assert_array_equal(strayed(largest, [x], place, 1), operation(largest)(largest, [x], place))
+    np.testing.assert_array_equal(at_error_bound(largest, [x], place, 1), operation(largest)(largest, [x], place))

@@ -1,4 +1,4 @@
-"""Bugs planted in the generated Verilog: edits of its text, switched on by +planted=N; one build holds them all."""
+"""Bugs injected in the generated Verilog: edits of its text, switched on by +injected=N; one build holds them all."""
 
 import re
 from dataclasses import dataclass
@@ -58,7 +58,7 @@ BUGS = (
 )
 
 
-def plant(verilog: str) -> str:
+def inject(verilog: str) -> str:
     """The Verilog with all bugs, asleep."""
     for number, bug in enumerate(BUGS, start=1):
         pattern = rf"^module \\npu\.{re.escape(bug.module)} \(.*?^endmodule"
@@ -74,9 +74,9 @@ def _edit(module: str, bug: Bug, number: int) -> str:
     for place, line in enumerate(lines):
         if line.lstrip().startswith("assign") and (wrong := re.sub(bug.pattern, bug.wrong, line)) != line:
             left, right = (part.rstrip("; ") for part in line.split("=", 1))
-            lines[place] = f"{left} = planted == {number} ? {wrong.split('=', 1)[1].rstrip('; ')} : {right} ;"
+            lines[place] = f"{left} = injected == {number} ? {wrong.split('=', 1)[1].rstrip('; ')} : {right} ;"
             edited += 1
     assert edited, bug
     first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("assign"))
-    lines.insert(first, '  integer planted;\n  initial if (!$value$plusargs("planted=%d", planted)) planted = 0;')
+    lines.insert(first, '  integer injected;\n  initial if (!$value$plusargs("injected=%d", injected)) injected = 0;')
     return "\n".join(lines)

@@ -14,7 +14,7 @@ from intloom.hw.spec.isa import Instruction, Kind, Target
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.isa_sim import IsaSimulator
 from intloom.sim.result import Arrays
-from intloom.sim.rtl.writes import Writer
+from intloom.sim.rtl.write_log import Writer
 
 Words = NDArray[np.int64]
 
@@ -69,7 +69,7 @@ def write_count(instruction: Instruction, params: HardwareParams) -> int:
 
 
 @dataclass(frozen=True)
-class Expected:
+class ExpectedWrite:
     """What stands in memory right after an instruction, where that instruction wrote."""
 
     index: int
@@ -81,7 +81,7 @@ class Expected:
     """The whole memory, word by word; valid until the next step."""
 
 
-def expected_writes(program: Program, inputs: Arrays) -> Iterator[Expected]:
+def expected_writes(program: Program, inputs: Arrays) -> Iterator[ExpectedWrite]:
     """Every writing instruction in program order."""
     simulator = IsaSimulator(program, check=False)
     simulator.reset(inputs)
@@ -95,4 +95,4 @@ def expected_writes(program: Program, inputs: Arrays) -> Iterator[Expected]:
         machine = simulator.machine
         stores = {Memory.DRAM: machine.dram, Memory.SCRATCH: machine.scratch, Memory.WEIGHT: machine.weights}
         words = addresses(target) % memory_words(program, target.memory)
-        yield Expected(index, writer, target.memory, words, stores[target.memory].view(np.uint8))
+        yield ExpectedWrite(index, writer, target.memory, words, stores[target.memory].view(np.uint8))

@@ -10,8 +10,8 @@
 
 namespace bench {
 
-struct World {
-    explicit World(const std::string& job_path)
+struct Environment {
+    explicit Environment(const std::string& job_path)
         : job(job_path),
           writes(job.text("write_log"), static_cast<unsigned>(job.number("word_bytes"))),
           memory(job, static_cast<unsigned>(job.number("word_bytes")), writes),
@@ -37,7 +37,7 @@ struct World {
     uint8_t answer_code = 0;
 };
 
-// The one world of this process; the DPI functions have no other way to it.
-inline World* world = nullptr;
+// The one environment of this process; the DPI functions have no other way to it.
+inline Environment* environment = nullptr;
 
 }  // namespace bench
