@@ -19,10 +19,10 @@ from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
 from intloom.compiler.custom import CustomOp, register, unregister
-from intloom.compiler.emit.check import check_program
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Add, Custom, IntGraph, Node, Table, Tensor
+from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.arith import Affine, Match
 from intloom.hw.spec.params import preset

@@ -1,5 +1,1 @@
-"""Instruction streams: constants, waits derived from conflicts, and the proof that a program is sound."""
-
-from intloom.compiler.emit.check import check_program
-
-__all__ = ["check_program"]
+"""Instruction emission: the constant image, and waits derived from hazards."""

@@ -10,9 +10,9 @@ import typer
 
 from intloom.cli.options import AsJson, terminal_of
 from intloom.common.errors import EncodingError, FileFormatError, UsageError
-from intloom.compiler.emit.check import check_program
 from intloom.compiler.program.file import load, save
 from intloom.compiler.program.program import Program, Provenance
+from intloom.compiler.program.soundness import check_program
 from intloom.files import check_output, read_bytes, write_bytes
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
 

@@ -1,23 +1,20 @@
 """The instruction simulator: whole runs, single steps, breakpoints and inspection.
 
 Instructions run one after the other in program order. That gives the accelerator's result for every timing, provided
-that waits order all conflicts; so each step also proves, by the same rules as the checker, that no word is used before
-its time.
+that waits order all hazards; so each step also checks the instruction with `SoundnessChecker`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping
 
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.common.errors import ProgramError, UsageError
-from intloom.compiler.program.footprint import Access, Memory, footprint
-from intloom.compiler.program.hazards import AccessTracker, Order, waits_of
-from intloom.compiler.program.memory import initial_memory, instruction_words, read_outputs, read_place
-from intloom.compiler.program.program import Program, Role
-from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Unit, disassemble
+from intloom.common.errors import UsageError
+from intloom.compiler.program.memory import initial_memory, read_outputs, read_place
+from intloom.compiler.program.program import Program
+from intloom.compiler.program.soundness import SoundnessChecker, describe
 from intloom.sim.isa_sim import control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import semantics
@@ -39,27 +36,13 @@ class IsaSimulator:
         self._instruction_breaks: set[int] = set()
         self._layer_breaks: set[int] = set()
         self._machine: Machine | None = None
-        self._tracker: AccessTracker | None = None
-        self._order = Order()
+        self._checker: SoundnessChecker | None = None
 
     def reset(self, inputs: Mapping[str, NDArray[np.int8]]) -> None:
         """Prepare to run from the first instruction with these inputs."""
         self._machine = blank_machine(self.program.params, initial_memory(self.program, inputs))
         self.position = 0
-        self._order = Order()
-        self._tracker = self._fresh_tracker() if self.check else None
-
-    def _fresh_tracker(self) -> AccessTracker:
-        program = self.program
-        tracker = AccessTracker(program.params, program.memory_words)
-        words = -(-len(program.image) // program.params.word_bytes)
-        code = instruction_words(len(program.instructions), program.params)
-        regions = [(program.image_at, words), (program.instructions_at, code)]
-        regions += [(p.address, p.words) for p in program.places if p.role is Role.INPUT]
-        for start, count in regions:
-            if count:
-                tracker.mark_initialised(Access(Memory.DRAM, False, start, ((count, 1),)))
-        return tracker
+        self._checker = SoundnessChecker(self.program) if self.check else None
 
     @property
     def machine(self) -> Machine:
@@ -93,8 +76,8 @@ class IsaSimulator:
         index = self.position
         instruction = self.program.instructions[index]
         machine = self.machine
-        if self._tracker is not None:
-            self._check(index, instruction, self._tracker)
+        if self._checker is not None:
+            self._checker.step(index)
         semantics(instruction.kind)(machine, instruction)
         self.position += 1
         return index
@@ -151,51 +134,5 @@ class IsaSimulator:
         return self.machine.dram.reshape(-1).view(np.uint8)
 
     def describe(self, index: int) -> str:
-        """An instruction with its number and where it comes from."""
-        origin = self.program.provenance[index]
-        layers = self.program.layers
-        place = f" (layer {layers[origin.layer].name!r}, tile {origin.tile})" if 0 <= origin.layer < len(layers) else ""
-        return f"instruction {index}{place}: {disassemble(self.program.instructions[index])}"
-
-    def _check(self, index: int, instruction: Instruction, tracker: AccessTracker) -> None:
-        waits = waits_of(instruction)
-        for unit, count in zip(QUEUED_UNITS, waits, strict=True):
-            if count > self._order.count(unit):
-                raise self._fault(index, f"waits for {unit.name} instruction {count}, which does not stand before it")
-        if instruction.unit is Unit.CONTROL:
-            return
-        accesses = footprint(instruction, self.program.params)
-        self._check_accesses(index, instruction.unit, waits, accesses, tracker)
-        self._order.append(instruction.unit, waits)
-        tracker.record(instruction.unit, self._order.count(instruction.unit), accesses)
-
-    def _check_accesses(
-        self,
-        index: int,
-        unit: Unit,
-        waits: tuple[int, int, int, int],
-        accesses: Sequence[Access],
-        tracker: AccessTracker,
-    ) -> None:
-        try:
-            conflicts = tracker.conflicts(unit, accesses)
-        except ProgramError as error:
-            raise self._fault(index, str(error)) from None
-        self._check_initialised(index, accesses, tracker)
-        known = self._order.known(unit, waits)
-        for other in QUEUED_UNITS:
-            if conflicts[other] > known[other]:
-                raise self._fault(
-                    index,
-                    f"races with {other.name} instruction {conflicts[other]}, which need not have finished "
-                    f"(certain: {known[other]})",
-                )
-
-    def _check_initialised(self, index: int, accesses: Iterable[Access], tracker: AccessTracker) -> None:
-        for access in accesses:
-            word = None if access.write else tracker.uninitialised(access)
-            if word is not None:
-                raise self._fault(index, f"reads {access.memory.name.lower()} word {word}, which nobody has written")
-
-    def _fault(self, index: int, reason: str) -> ProgramError:
-        return ProgramError(f"{self.describe(index)}: {reason}")
+        """An instruction with its number and its layer."""
+        return describe(self.program, index)

@@ -13,8 +13,8 @@ import random
 import pytest
 
 from intloom.common.errors import EncodingError, ProgramError
-from intloom.compiler.emit import check_program
 from intloom.compiler.program.program import Program
+from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind
 from intloom.hw.spec.params import preset

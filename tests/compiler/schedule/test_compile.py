@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from intloom.common.errors import CapacityError, UnsupportedError
-from intloom.compiler.emit import check_program
 from intloom.compiler.ir import Custom, IntGraph, Tensor
 from intloom.compiler.program.file import to_bytes
 from intloom.compiler.program.program import Layout, Program, Role
+from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind, TableUse
 from intloom.hw.spec.params import HardwareParams, preset

@@ -1,6 +1,6 @@
 """Vector tasks move forward, never past what they need, and never into memory that is still in use."""
 
-from intloom.compiler.emit import check_program
+from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind, Unit
 from intloom.hw.spec.params import preset

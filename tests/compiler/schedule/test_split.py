@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from intloom.compiler.emit.check import check_program
 from intloom.compiler.program.program import Role
+from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset

@@ -103,8 +103,8 @@ def test_wrong_requests_are_refused(made):
     [
         (Kind.BEGIN, {"fingerprint": 1}, "fingerprint"),
         (Kind.CONV, {"wait_load": 0}, "races with LOAD"),
-        (Kind.CONV, {"wait_load": 9}, "does not stand before it"),
-        (Kind.CONV, {"in_base": 8000}, "nobody has written"),
+        (Kind.CONV, {"wait_load": 9}, "may never start"),
+        (Kind.CONV, {"in_base": 8000}, "reads uninitialized"),
         (Kind.CONV, {"out_base": 16380}, "outside"),
         (Kind.VMAX, {"wait_load": 0, "wait_mac": 0}, "races|nobody"),
         (Kind.STORE, {"wait_mac": 0}, "races with MAC"),

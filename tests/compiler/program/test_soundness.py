@@ -6,8 +6,8 @@ import random
 import pytest
 
 from intloom.common.errors import ProgramError
-from intloom.compiler.emit import check_program
 from intloom.compiler.program.program import Program
+from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
 from intloom.hw.spec.params import preset
@@ -78,7 +78,7 @@ def test_reading_what_nobody_wrote_is_refused(program):
     index = find(program, Kind.CONV)
     conv = program.instructions[index]
     moved = conv.with_fields(in_base=1500)
-    with pytest.raises(ProgramError, match="nobody has written"):
+    with pytest.raises(ProgramError, match="reads uninitialized"):
         check_program(with_instruction(program, index, moved))
 
 
@@ -86,7 +86,7 @@ def test_storing_over_constants_and_inputs_is_refused(program):
     index = find(program, Kind.STORE, "")
     for word in (0, program.place("in0").address, program.instructions_at):
         broken = with_instruction(program, index, program.instructions[index].with_fields(dram=word, n0=1, n2=1))
-        with pytest.raises(ProgramError, match="stores over"):
+        with pytest.raises(ProgramError, match="overwrites constants"):
             check_program(broken)
 
 
