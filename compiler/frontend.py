@@ -32,7 +32,7 @@ from intloom.compiler.partition.assignment import Assignment, assign_nodes
 from intloom.compiler.partition.host import border_value, entry_source, part_before, tail_part
 from intloom.compiler.partition.regions import return_thin_regions, split, tensor_levels, without_unread
 from intloom.compiler.partition.warn import find_warnings
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 _log = logging.getLogger(__name__)
 
@@ -113,7 +113,11 @@ def pass_names() -> tuple[str, ...]:
 
 
 def fold_model(
-    model: Model, *, match: Match = Match.ORT, dump_after: str | None = None, extra_outputs: Collection[str] = ()
+    model: Model,
+    *,
+    match: RoundingMode = RoundingMode.ORT,
+    dump_after: str | None = None,
+    extra_outputs: Collection[str] = (),
 ) -> FoldedModel:
     """Fold a model into integers; the log (level info) shows the folding as it is after pass `dump_after`.
 
@@ -152,7 +156,7 @@ def fold_model(
     )
 
 
-def dump_pass(model: Model, name: str, *, match: Match = Match.ORT) -> str:
+def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT) -> str:
     """The model or the integer graph as text, as it is after a pass.
 
     Raises

@@ -24,7 +24,7 @@ from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Add, Custom, IntGraph, Node, Table, Tensor
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.arith import Affine, Match
+from intloom.hw.spec.arith import Affine, RoundingMode
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.golden import run_graph
@@ -60,7 +60,7 @@ def lower(node: Custom, operands: Sequence[Tensor], result: Tensor) -> Sequence[
     mean = Affine(m1=1, m2=1, c=0, shift=1, even=False)
     return [
         Table(name=f"{node.name}.table", inputs=node.inputs, output=between, table=table),
-        Add(name=node.name, inputs=(node.inputs[0], between), output=node.output, law=mean),
+        Add(name=node.name, inputs=(node.inputs[0], between), output=node.output, affine=mean),
     ]
 
 
@@ -85,7 +85,7 @@ def golden(operation: CustomOp, values: Int8s) -> tuple[IntGraph, Int8s]:
     register(operation)
     try:
         graph = fold_model(from_proto(build_model(), name="fold")).graph
-        (result,) = run_graph(graph, {graph.inputs[0]: values}, match=Match.ORT).values()
+        (result,) = run_graph(graph, {graph.inputs[0]: values}, match=RoundingMode.ORT).values()
     finally:
         unregister(operation.domain, operation.op)
     print(f"graph: {', '.join(type(n).__name__ for n in graph.nodes)}")

@@ -27,7 +27,7 @@ from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.compiling import Compiled, choose_params, compile_model, store
 from intloom.flow.record import hardware_name
 from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 from intloom.notebook import graph_html, program_html, run_html
 
@@ -225,9 +225,9 @@ def compile(  # noqa: A001  # the name that everyone expects, as in torch.compil
     keep_intermediates: bool = False,
 ) -> Program:
     """Compiles a quantized ONNX file for a preset, or for the hardware in a TOML file."""
-    if match is not None and match not in list(Match):
-        raise UsageError(f"match must be one of {', '.join(Match)}, not {match!r}")
-    chosen = None if match is None else Match(match)
+    if match is not None and match not in list(RoundingMode):
+        raise UsageError(f"match must be one of {', '.join(RoundingMode)}, not {match!r}")
+    chosen = None if match is None else RoundingMode(match)
     params = choose_params(preset, None if config is None else Path(config), chosen)
     source = Path(model)
     compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates)

@@ -18,7 +18,7 @@ from onnx.backend.base import Backend, BackendRep, Device, DeviceType, namedtupl
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate
 from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.onnx_nodes import Evaluation, evaluator
 
 Array = NDArray[Any]
@@ -65,7 +65,7 @@ def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tupl
     part = Model(
         part.name, part.nodes, part.inputs, part.outputs, part.constants, {**model.types, **types}, part.opsets
     )
-    made = iter(evaluate(part, {n: values[n].array for n in names}, Match.EXACT))
+    made = iter(evaluate(part, {n: values[n].array for n in names}, RoundingMode.EXACT))
     return tuple(Constant(next(made), model.dtype(n)) if n else Constant(np.zeros(0), "") for n in node.outputs)
 
 

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from intloom.common.cache.pin import pin, unpin
 from intloom.common.errors import DiskError
-from intloom.common.temporary_files import remembered
+from intloom.common.temporary_files import tracked
 from intloom.sim.rtl.build import cache_folder
 
 _log = logging.getLogger(__name__)
@@ -98,7 +98,7 @@ class Cache:
             while temporary is None or not pin(temporary):
                 # Until it is held, a new folder may be taken for one whose maker died.
                 temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
-            with remembered(temporary):
+            with tracked(temporary):
                 (temporary / _MODEL).write_bytes(model)
                 (temporary / _RECORD).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
                 _install(temporary, entry)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from intloom.common.atomic_write import atomic_path, check_target, write_bytes, write_text
+from intloom.common.atomic_write import atomic_path, check_output_path, write_bytes, write_text
 from intloom.common.errors import FileFormatError, UsageError
 
 __all__ = ["atomic_path", "check_folder", "check_output", "read_bytes", "write_bytes", "write_text"]
@@ -19,7 +19,7 @@ def check_output(target: Path, *inputs: Path) -> None:
     UsageError
         `target` is a folder, a device or a pipe, or the same file as one of `inputs`.
     """
-    check_target(target)
+    check_output_path(target)
     for source in inputs:
         if os.path.realpath(source) == os.path.realpath(target):
             raise UsageError(f"output must be another file than the input {source}: name a new one")

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph, Node
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.result import Arrays
 
 
@@ -55,7 +55,7 @@ class Slice:
     expected: Arrays
 
 
-def golden_tensors(graph: IntGraph, inputs: Arrays, match: Match) -> Mapping[str, NDArray[np.int8]]:
+def golden_tensors(graph: IntGraph, inputs: Arrays, match: RoundingMode) -> Mapping[str, NDArray[np.int8]]:
     """Every tensor of the graph by the golden model."""
     from intloom.sim.golden import run_graph
 

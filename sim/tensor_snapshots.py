@@ -7,16 +7,16 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.program.memory import read_place
-from intloom.compiler.program.program import Place, Program
+from intloom.compiler.program.memory import read_tensor
+from intloom.compiler.program.program import Program, TensorBuffer
 from intloom.hw.spec.isa import Kind
 from intloom.sim.rtl.write_log import Writer
 
 
-def tensors_by_last_store(program: Program) -> dict[int, list[Place]]:
+def tensors_by_last_store(program: Program) -> dict[int, list[TensorBuffer]]:
     """The tensors that each instruction completes."""
-    found: dict[int, list[Place]] = defaultdict(list)
-    for place in program.places:
+    found: dict[int, list[TensorBuffer]] = defaultdict(list)
+    for place in program.tensors:
         if place.first_instruction is not None:
             found[place.first_instruction].append(place)
     return found
@@ -36,7 +36,7 @@ def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, ND
         _apply(memory, stores[position : position + count])
         position += count
         for place in completed[index]:
-            tensors[place.name] = read_place(program, memory.reshape(-1), place)
+            tensors[place.name] = read_tensor(program, memory.reshape(-1), place)
     return tensors
 
 

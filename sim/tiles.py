@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UsageError
 from intloom.compiler.program.footprint import Memory, footprint
 from intloom.compiler.program.memory import instruction_words
-from intloom.compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
+from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, disassemble, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.compare.expected_writes import addresses
@@ -155,15 +155,15 @@ def _program(
         image_at=image_at,
         image=weights.tobytes() + scratch.tobytes(),
         memory_words=output_at + params.scratch_words,
-        places=(_whole_scratchpad(params, output_at, count - 2),),
+        tensors=(_whole_scratchpad(params, output_at, count - 2),),
         layers=(layer,),
         predicted_cycles=words,
     )
 
 
-def _whole_scratchpad(params: HardwareParams, address: int, stored_by: int) -> Place:
+def _whole_scratchpad(params: HardwareParams, address: int, stored_by: int) -> TensorBuffer:
     """The scratchpad as an output tensor of one row."""
-    return Place(
+    return TensorBuffer(
         name=SCRATCHPAD,
         role=Role.OUTPUT,
         shape=(1, params.rows, 1, params.scratch_words),

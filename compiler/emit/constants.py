@@ -32,10 +32,10 @@ class ConstantImage:
         return b"".join(self._chunks)
 
 
-def residual_constants(law: Affine, params: HardwareParams) -> bytes:
+def residual_constants(affine: Affine, params: HardwareParams) -> bytes:
     """The residual adder's constants as a CONV finds them: m1 and m2 (int32), c (int64), padded to whole words."""
-    parts = (law.m1.to_bytes(4, "little", signed=True), law.m2.to_bytes(4, "little", signed=True))
-    data = b"".join(parts) + law.c.to_bytes(8, "little", signed=True)
+    parts = (affine.m1.to_bytes(4, "little", signed=True), affine.m2.to_bytes(4, "little", signed=True))
+    data = b"".join(parts) + affine.c.to_bytes(8, "little", signed=True)
     return data.ljust(params.residual_words * params.word_bytes, b"\0")
 
 

@@ -14,7 +14,7 @@ from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Node, Table, Tensor
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 Shape4 = tuple[int, int, int, int]
 
@@ -69,7 +69,7 @@ class GraphBuilder:
     """The integer graph while it grows."""
 
     model: Model
-    match: Match
+    match: RoundingMode
     extra_outputs: frozenset[str] = frozenset()
     """Values that onnxruntime gives out besides the outputs."""
     tensors: dict[str, Tensor] = field(default_factory=dict)

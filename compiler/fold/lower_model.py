@@ -20,7 +20,7 @@ from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import STANDARD, Model, OnnxNode
 from intloom.compiler.ir import IntGraph
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 _DIVIDING = frozenset({"LayerNormalization", "InstanceNormalization", "LpNormalization"})
 _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], OperatorLowering], ...] = (
@@ -31,7 +31,7 @@ _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], Operato
 _ADVICE = "let it run on the host, or replace it by supported operators"
 
 
-def lower_units(model: Model, match: Match, extra_outputs: Collection[str] = ()) -> GraphBuilder:
+def lower_units(model: Model, match: RoundingMode, extra_outputs: Collection[str] = ()) -> GraphBuilder:
     """Lower what can be lowered; the rest gets a verdict with the reason and what to change."""
     builder = GraphBuilder(model, match, frozenset(extra_outputs))
     units = {u.quantize.name: u for u in find_quantization_units(model)}

@@ -84,15 +84,17 @@ def _write(w: _Writer, graph: IntGraph, node: Node) -> None:
             w.table(node.table, node.inputs[0], node.output)
         case Add():
             a, b = (w.op("Cast", (v,), to=7) for v in node.inputs)
-            total = w.op("Add", (w.op("Mul", (a, w.integer(node.law.m1))), w.op("Mul", (b, w.integer(node.law.m2)))))
-            w.table(node.table, _law(w, total, node.law), node.output)
+            total = w.op(
+                "Add", (w.op("Mul", (a, w.integer(node.affine.m1))), w.op("Mul", (b, w.integer(node.affine.m2))))
+            )
+            w.table(node.table, _affine(w, total, node.affine), node.output)
         case Mul():
             zeros = (node.zero_a, node.zero_b)
             a, b = (
                 w.op("Sub", (w.op("Cast", (v,), to=7), w.integer(z))) for v, z in zip(node.inputs, zeros, strict=True)
             )
-            total = w.op("Mul", (w.op("Mul", (a, b)), w.integer(node.law.m1)))
-            w.table(node.table, _law(w, total, node.law), node.output)
+            total = w.op("Mul", (w.op("Mul", (a, b)), w.integer(node.affine.m1)))
+            w.table(node.table, _affine(w, total, node.affine), node.output)
         case AvgPool():
             w.table(node.table, _average(w, graph, node), node.output)
         case _:
@@ -225,21 +227,21 @@ def _average(w: _Writer, graph: IntGraph, node: AvgPool) -> str:
     )
     size = node.kernel[0] * node.kernel[1]
     total = w.op("Add", (w.op("Cast", (sums,), to=7), w.integer(size * node.zp_in)))
-    return _law(w, w.op("Mul", (total, w.integer(node.law.m1))), node.law)
+    return _affine(w, w.op("Mul", (total, w.integer(node.affine.m1))), node.affine)
 
 
-def _law(w: _Writer, total: str, law: Affine) -> str:
+def _affine(w: _Writer, total: str, affine: Affine) -> str:
     """`clamp((total + c) * 2**-shift)`, rounded by the law's rule."""
-    if law.shift:
-        step, half = 1 << law.shift, 1 << (law.shift - 1)
-        lifted = w.op("Add", (total, w.integer(law.c + half + _LIFT * step)))
+    if affine.shift:
+        step, half = 1 << affine.shift, 1 << (affine.shift - 1)
+        lifted = w.op("Add", (total, w.integer(affine.c + half + _LIFT * step)))
         quotient = w.op("Div", (lifted, w.integer(step)))
-        if law.even:
+        if affine.even:
             exact = w.op("Equal", (w.op("Mul", (quotient, w.integer(step))), lifted))
             odd = w.op("Mod", (quotient, w.integer(2)))
             quotient = w.op("Sub", (quotient, w.op("Mul", (w.op("Cast", (exact,), to=7), odd))))
         total = w.op("Sub", (quotient, w.integer(_LIFT)))
     else:
-        total = w.op("Add", (total, w.integer(law.c)))
+        total = w.op("Add", (total, w.integer(affine.c)))
     clamped = w.op("Clip", (total, w.integer(INT8_MIN), w.integer(INT8_MAX)))
     return w.op("Cast", (clamped,), to=3)

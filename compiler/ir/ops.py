@@ -74,7 +74,7 @@ class Table(Node):
 class Add(Node):
     """`affine(a, b)`, then the table."""
 
-    law: Affine
+    affine: Affine
     table: bytes | None = None
 
 
@@ -82,7 +82,7 @@ class Add(Node):
 class Mul(Node):
     """`affine((a - zero_a) * (b - zero_b), 0)`, then the table."""
 
-    law: Affine
+    affine: Affine
     zero_a: int
     zero_b: int
     table: bytes | None = None
@@ -102,7 +102,7 @@ class AvgPool(Node):
     """`affine(sum of the window, 0)`, then the table; padding counts as `zp_in`."""
 
     kernel: Pair
-    law: Affine
+    affine: Affine
     zp_in: int
     strides: Pair = (1, 1)
     pads: Pads = (0, 0, 0, 0)

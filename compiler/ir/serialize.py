@@ -20,7 +20,7 @@ from intloom.compiler.ir.verify import verify
 from intloom.hw.spec.arith import Affine
 
 FORMAT = "intloom-graph"
-VERSION = 1
+VERSION = 2
 _KINDS: Mapping[str, type[Node]] = {
     kind.__name__: kind
     for kind in (
@@ -95,7 +95,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, bytes):
         return {"bytes": value.hex()}
     if isinstance(value, Affine):
-        return {"law": dataclasses.asdict(value)}
+        return {"affine": dataclasses.asdict(value)}
     return dict(value) if isinstance(value, Mapping) else value
 
 
@@ -110,8 +110,8 @@ def _rich(value: Any) -> Any:
         return np.frombuffer(data, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if set(value) == {"bytes"}:
         return bytes.fromhex(value["bytes"])
-    if set(value) == {"law"}:
-        return Affine(**value["law"])
+    if set(value) == {"affine"}:
+        return Affine(**value["affine"])
     return {k: _rich(v) for k, v in value.items()}
 
 

@@ -160,14 +160,14 @@ def _conv_constants(node: Conv, x: Tensor) -> None:
     )
 
 
-def _check_law(node: Node, law: Affine) -> None:
-    for value, bits in ((law.m1, 32), (law.m2, 32), (law.c, 48)):
+def _check_affine(node: Node, affine: Affine) -> None:
+    for value, bits in ((affine.m1, 32), (affine.m2, 32), (affine.c, 48)):
         _require(abs(value) < 1 << (bits - 1), node.name, f"a constant of its law must fit {bits} bits", value)
-    _require(0 <= law.shift <= 47, node.name, "the shift of its law must be from 0 to 47", law.shift)
+    _require(0 <= affine.shift <= 47, node.name, "the shift of its law must be from 0 to 47", affine.shift)
 
 
 def _pair_shape(node: Add | Mul, operands: list[Tensor], out: Shape) -> Shape:
-    _check_law(node, node.law)
+    _check_affine(node, node.affine)
     _require(
         operands[0].shape == operands[1].shape, node.name, "operands must have one shape", [o.shape for o in operands]
     )
@@ -177,7 +177,7 @@ def _pair_shape(node: Add | Mul, operands: list[Tensor], out: Shape) -> Shape:
 def _pool_shape(node: MaxPool | AvgPool, operands: list[Tensor], out: Shape) -> Shape:
     (x,) = operands
     if isinstance(node, AvgPool):
-        _check_law(node, node.law)
+        _check_affine(node, node.affine)
     _require(
         min(*node.kernel, *node.strides) > 0 and min(node.pads) >= 0,
         node.name,

@@ -23,12 +23,12 @@ from typing import Any
 from intloom.common.atomic_write import write_bytes
 from intloom.common.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
 from intloom.compiler.program.memory import encode_all
-from intloom.compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
+from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
 from intloom.hw.spec.params import HardwareParams, from_dict
 
 MAGIC = b"INTLOOM\0"
-FORMAT_VERSION = 2
+FORMAT_VERSION = 3
 ALIGNMENT = 64
 _HEADER = struct.Struct("<8sI4xQQQ")
 _DIGEST_BYTES = 32
@@ -47,7 +47,7 @@ def _manifest(program: Program) -> dict[str, Any]:
         "image_at": program.image_at,
         "memory_words": program.memory_words,
         "predicted_cycles": program.predicted_cycles,
-        "places": [asdict(p) for p in program.places],
+        "tensors": [asdict(p) for p in program.tensors],
         "layers": [asdict(layer) for layer in program.layers],
         "provenance": [[p.layer, p.tile, p.note] for p in program.provenance],
     }
@@ -113,9 +113,9 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
     return (manifest, code, image), end
 
 
-def _place(values: dict[str, Any]) -> Place:
+def _tensor(values: dict[str, Any]) -> TensorBuffer:
     shape = tuple(values.pop("shape"))
-    return Place(**values | {"shape": shape, "role": Role(values["role"]), "layout": Layout(values["layout"])})
+    return TensorBuffer(**values | {"shape": shape, "role": Role(values["role"]), "layout": Layout(values["layout"])})
 
 
 def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
@@ -129,7 +129,7 @@ def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
         image_at=manifest["image_at"],
         image=image,
         memory_words=manifest["memory_words"],
-        places=tuple(_place(p) for p in manifest["places"]),
+        tensors=tuple(_tensor(p) for p in manifest["tensors"]),
         layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
         predicted_cycles=manifest["predicted_cycles"],
         source=manifest["source"],

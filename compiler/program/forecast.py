@@ -21,9 +21,9 @@ from intloom.compiler.program.cost import (
     instruction_cost,
 )
 from intloom.compiler.program.hazards import waits_of
-from intloom.compiler.program.port import MemoryPort, MemoryTiming
+from intloom.compiler.program.layer_cycles import layer_cycles
+from intloom.compiler.program.memory_port import MemoryPort, MemoryTiming
 from intloom.compiler.program.program import Provenance
-from intloom.compiler.program.spans import layer_spans
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -182,5 +182,5 @@ def forecast(
     started = tuple(tuple(u.started) for u in simulation.units)
     done = tuple(tuple(u.done) for u in simulation.units)
     cycles = simulation.last
-    spans = layer_spans(instructions, provenance, layers, (started, done), (0, cycles))
+    spans = layer_cycles(instructions, provenance, layers, (started, done), (0, cycles))
     return Forecast(cycles, tuple(spans), started, done)

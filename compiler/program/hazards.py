@@ -113,13 +113,13 @@ class AccessTracker:
             for piece in self._pieces(access):
                 self._view(table[access.memory, unit], piece)[...] = number
 
-    def mark_initialised(self, access: Access) -> None:
+    def mark_initialized(self, access: Access) -> None:
         """Note that the words hold values before the program starts."""
         for piece in self._pieces(access):
             view = self._view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
             view[view == 0] = -1
 
-    def uninitialised(self, access: Access) -> int | None:
+    def uninitialized(self, access: Access) -> int | None:
         """The first word of a read that nobody has written, or None."""
         for piece in self._pieces(access):
             views = [self._view(self._written[access.memory, u], piece) for u in _WRITERS[access.memory]]

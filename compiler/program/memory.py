@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
-from intloom.compiler.program.program import Layout, Place, Program, Role
+from intloom.compiler.program.program import Layout, Program, Role, TensorBuffer
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, encode
 from intloom.hw.spec.params import HardwareParams
 
@@ -38,14 +38,14 @@ def instruction_words(count: int, params: HardwareParams) -> int:
     return count * INSTRUCTION_BYTES // params.word_bytes
 
 
-def _check_array(place: Place, array: NDArray[np.int8]) -> None:
+def _check_array(place: TensorBuffer, array: NDArray[np.int8]) -> None:
     if array.dtype != np.int8:
         raise UsageError(f"tensor {place.name!r} must be int8, not {array.dtype}: convert it first")
     if array.shape != place.shape:
         raise UsageError(f"tensor {place.name!r} must have shape {place.shape}, not {array.shape}")
 
 
-def pack_tensor(place: Place, params: HardwareParams, array: NDArray[np.int8]) -> bytes:
+def pack_tensor(place: TensorBuffer, params: HardwareParams, array: NDArray[np.int8]) -> bytes:
     """The bytes of an int8 NCHW array as they lie at `place`; spare bytes are zero."""
     _check_array(place, array)
     _, channels, height, width = place.shape
@@ -60,7 +60,7 @@ def pack_tensor(place: Place, params: HardwareParams, array: NDArray[np.int8]) -
     return padded.reshape(blocks, params.rows, height, width).transpose(0, 2, 3, 1).tobytes()
 
 
-def unpack_tensor(place: Place, params: HardwareParams, data: bytes) -> NDArray[np.int8]:
+def unpack_tensor(place: TensorBuffer, params: HardwareParams, data: bytes) -> NDArray[np.int8]:
     """The int8 NCHW array in the bytes that lie at `place`."""
     _, channels, height, width = place.shape
     expected = place.words * params.word_bytes
@@ -74,8 +74,8 @@ def unpack_tensor(place: Place, params: HardwareParams, data: bytes) -> NDArray[
     return np.ascontiguousarray(blocks.reshape(1, -1, height, width)[:, :channels])
 
 
-def _check_inputs(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> list[Place]:
-    places = [p for p in program.places if p.role is Role.INPUT]
+def _check_inputs(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> list[TensorBuffer]:
+    places = [p for p in program.tensors if p.role is Role.INPUT]
     names = [p.name for p in places]
     if missing := [n for n in names if n not in inputs]:
         raise UsageError(f"input {missing[0]!r} of program {program.name!r} is missing: it needs {', '.join(names)}")
@@ -104,7 +104,7 @@ def initial_memory(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> 
     return memory
 
 
-def read_place(program: Program, memory: NDArray[np.uint8], place: Place) -> NDArray[np.int8]:
+def read_tensor(program: Program, memory: NDArray[np.uint8], place: TensorBuffer) -> NDArray[np.int8]:
     """The tensor at `place` in the accelerator's memory."""
     word = program.params.word_bytes
     return unpack_tensor(place, program.params, memory[place.address * word :][: place.words * word].tobytes())
@@ -112,4 +112,4 @@ def read_place(program: Program, memory: NDArray[np.uint8], place: Place) -> NDA
 
 def read_outputs(program: Program, memory: NDArray[np.uint8]) -> dict[str, NDArray[np.int8]]:
     """All output tensors from the accelerator's memory after a run."""
-    return {p.name: read_place(program, memory, p) for p in program.places if p.role is Role.OUTPUT}
+    return {p.name: read_tensor(program, memory, p) for p in program.tensors if p.role is Role.OUTPUT}

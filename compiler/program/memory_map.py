@@ -29,7 +29,7 @@ def _dram(program: Program) -> Iterator[Extent]:
     regions = [
         (program.image_at, -(-len(program.image) // word), "constants"),
         (program.instructions_at, instruction_words(end, program.params), "instructions"),
-        *((p.address, p.words, p.name) for p in program.places if p.role is not Role.SHARED),
+        *((p.address, p.words, p.name) for p in program.tensors if p.role is not Role.SHARED),
     ]
     for start, words, label in regions:
         yield Extent(Memory.DRAM, start, start + words, 0, end, label)
@@ -38,7 +38,7 @@ def _dram(program: Program) -> Iterator[Extent]:
 def _shared(program: Program) -> Iterator[Extent]:
     """Tensors that share memory, as their stores name them: from the first store to the last load."""
     live: dict[str, list[int]] = {}
-    pinned = [(p.address, p.address + p.words) for p in program.places if p.role is not Role.SHARED]
+    pinned = [(p.address, p.address + p.words) for p in program.tensors if p.role is not Role.SHARED]
     for index, (instruction, origin) in enumerate(zip(program.instructions, program.provenance, strict=True)):
         if instruction.kind not in (Kind.LOAD, Kind.STORE):
             continue

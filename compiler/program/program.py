@@ -29,7 +29,7 @@ class Role(StrEnum):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Place:
+class TensorBuffer:
     """A tensor in memory: address and size in words, counted from the memory base."""
 
     name: str
@@ -84,7 +84,7 @@ class Program:
     image_at: int
     image: bytes
     memory_words: int
-    places: tuple[Place, ...]
+    tensors: tuple[TensorBuffer, ...]
     layers: tuple[Layer, ...]
     predicted_cycles: int
     source: str = ""
@@ -94,6 +94,6 @@ class Program:
     regions: int = 1
     """How many regions the model has, each a program."""
 
-    def place(self, name: str) -> Place:
+    def tensor(self, name: str) -> TensorBuffer:
         """The place of tensor `name`."""
-        return next(p for p in self.places if p.name == name)
+        return next(p for p in self.tensors if p.name == name)

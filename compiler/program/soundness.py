@@ -44,7 +44,7 @@ class SoundnessChecker:
         self._tracker = AccessTracker(program.params, program.memory_words)
         self._fixed = _fixed_regions(program)
         for start, words in self._fixed:
-            self._tracker.mark_initialised(Access(Memory.DRAM, False, start, ((words, 1),)))
+            self._tracker.mark_initialized(Access(Memory.DRAM, False, start, ((words, 1),)))
         self._tables: set[Unit] = set()
         """Units that hold a table."""
 
@@ -97,7 +97,7 @@ class SoundnessChecker:
 
     def _check_reads(self, index: int, accesses: Iterable[Access]) -> None:
         for access in accesses:
-            word = None if access.write else self._tracker.uninitialised(access)
+            word = None if access.write else self._tracker.uninitialized(access)
             if word is not None:
                 raise self._error(index, f"reads uninitialized {access.memory.name.lower()} word {word}")
 
@@ -132,7 +132,7 @@ def _fixed_regions(program: Program) -> list[tuple[int, int]]:
         (program.instructions_at, instruction_words(len(program.instructions), program.params)),
         (program.image_at, -(-len(program.image) // word)),
     ]
-    regions += [(p.address, p.words) for p in program.places if p.role is Role.INPUT]
+    regions += [(p.address, p.words) for p in program.tensors if p.role is Role.INPUT]
     return [(start, words) for start, words in regions if words]
 
 

@@ -10,7 +10,7 @@ from intloom.compiler.emit.emitter import Emitter
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words
-from intloom.compiler.program.program import Layer, Place, Program, Role
+from intloom.compiler.program.program import Layer, Program, Role, TensorBuffer
 from intloom.compiler.schedule.alloc import first_fit
 from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.interleave import Interleaved, interleave
@@ -112,7 +112,7 @@ def _place_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int]) 
     return words
 
 
-def _places(plan: _Plan, task_emitter: TaskEmitter) -> tuple[Place, ...]:
+def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]:
     shared = [] if plan.keep else [n for n in plan.graph.tensors if _is_stored(plan, task_emitter, n)]
     names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
     places = []
@@ -123,7 +123,7 @@ def _places(plan: _Plan, task_emitter: TaskEmitter) -> tuple[Place, ...]:
         role = Role.INPUT if name in plan.graph.inputs else role
         buffer = view.buffer
         places.append(
-            Place(
+            TensorBuffer(
                 name=name,
                 role=role,
                 shape=tensor.shape,
@@ -187,7 +187,7 @@ def _program(plan: _Plan, emitter: Emitter, task_emitter: TaskEmitter, code_at: 
         image_at=0,
         image=plan.image.to_bytes(),
         memory_words=code_at + instruction_words(len(emitter.instructions), params),
-        places=_places(plan, task_emitter),
+        tensors=_tensors(plan, task_emitter),
         layers=_layers(plan, emitter, expected.layers),
         predicted_cycles=expected.cycles,
     )

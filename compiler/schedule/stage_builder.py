@@ -170,10 +170,10 @@ class StageBuilder:
 
     def _fused(self, node: Add, conv: Conv) -> None:
         other = node.inputs[1] if node.inputs[0] == conv.output else node.inputs[0]
-        law = node.law
+        affine = node.affine
         if node.inputs[0] != conv.output:
-            law = replace(law, m1=law.m2, m2=law.m1)
-        self._add(self._conv(conv, node.output, law, other), node.output)
+            affine = replace(affine, m1=affine.m2, m2=affine.m1)
+        self._add(self._conv(conv, node.output, affine, other), node.output)
 
     def _slice(self, node: Slice) -> None:
         if not self.placement.is_view(node):

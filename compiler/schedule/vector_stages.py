@@ -105,7 +105,7 @@ class PairStage(VectorStage):
 
     def compute(self, context: TileContext) -> None:
         """One VADD or VMUL."""
-        law = self.node.law
+        affine = self.node.affine
         a, b = self._operand(context, 0), self._operand(context, 1)
         product = isinstance(self.node, Mul)
         extra = {"zp_a": self.node.zero_a, "zp_b": self.node.zero_b} if isinstance(self.node, Mul) else {}
@@ -115,11 +115,11 @@ class PairStage(VectorStage):
             **_operand_fields("b", b, context.rect),
             **self.output_fields(context, context.result, context.rect),
             table=context.use_table(self.node.table),
-            m1=law.m1,
-            m2=law.m1 if product else law.m2,
-            c=law.c,
-            shift=law.shift,
-            even=int(law.even),
+            m1=affine.m1,
+            m2=affine.m1 if product else affine.m2,
+            c=affine.c,
+            shift=affine.shift,
+            even=int(affine.even),
             **extra,
         )
 
@@ -203,7 +203,7 @@ class PoolStage(VectorStage):
         )
 
     def _average(self, context: TileContext, node: AvgPool) -> None:
-        window, law = self._window(context.rect), node.law
+        window, affine = self._window(context.rect), node.affine
         size = (self.operands[0].buffer.height, self.operands[0].buffer.width)
         context.emit(
             Kind.VAVG,
@@ -212,11 +212,11 @@ class PoolStage(VectorStage):
             stride_w=node.strides[1],
             **self.output_fields(context, context.result, context.rect),
             table=context.use_table(node.table),
-            m1=law.m1,
-            m2=law.m1,
-            c=law.c,
-            shift=law.shift,
-            even=int(law.even),
+            m1=affine.m1,
+            m2=affine.m1,
+            c=affine.c,
+            shift=affine.shift,
+            even=int(affine.even),
             zp_in=node.zp_in,
         )
 

@@ -23,7 +23,7 @@ SHIFT_BITS = 6
 MAX_SHIFT = (1 << SHIFT_BITS) - 1
 
 
-class Match(StrEnum):
+class RoundingMode(StrEnum):
     """Which rounding the requantiser has."""
 
     ORT = "ort"
@@ -126,9 +126,9 @@ def _requantize_magnitude_ort(magnitude: int, scale: Scale) -> int:
     return quotient + (fraction > half)
 
 
-def requantize(acc: int, scale: Scale, zero_point: int, match: Match) -> int:
+def requantize(acc: int, scale: Scale, zero_point: int, match: RoundingMode) -> int:
     """An int32 sum to an int8: `clamp(zero_point + round(acc * scale))`."""
-    if match is Match.EXACT:
+    if match is RoundingMode.EXACT:
         rounded = shift_round_even(acc * scale.mantissa, scale.shift)
     else:
         magnitude = _requantize_magnitude_ort(abs(acc), scale)

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common.errors import FileFormatError, ParameterError
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, Match
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
 
 TABLE_BYTES = 256
 
@@ -53,7 +53,9 @@ class HardwareParams:
         "Significant bits of a requantisation scale, 8 to 24; 24 holds an fp32 scale exactly.", 24
     )
     acc_bits: int = _doc("Width of an accumulator, 20 to 32.", 32)
-    match: Match = _doc("Rounding of the requantisers: ort (as fp32 arithmetic) or exact (one rounding).", Match.ORT)
+    match: RoundingMode = _doc(
+        "Rounding of the requantisers: ort (as fp32 arithmetic) or exact (one rounding).", RoundingMode.ORT
+    )
     queue_depth: int = _doc("Instructions each unit's queue holds. A power of two, 2 to 64.", 8)
     vector_multiply: bool = _doc("The vector unit can multiply two tensors.", True)
     vector_average: bool = _doc("The vector unit can average windows.", True)
@@ -141,7 +143,7 @@ class HardwareParams:
 
 
 def _plain(value: Any) -> int | str | bool:
-    return str(value) if isinstance(value, Match) else value
+    return str(value) if isinstance(value, RoundingMode) else value
 
 
 def _toml_value(value: int | str | bool) -> str:
@@ -150,11 +152,11 @@ def _toml_value(value: int | str | bool) -> str:
     return f'"{value}"' if isinstance(value, str) else str(value)
 
 
-def _as_match(value: Any) -> Match:
+def _as_match(value: Any) -> RoundingMode:
     try:
-        return Match(value)
+        return RoundingMode(value)
     except ValueError:
-        raise ParameterError(f"match must be one of {[str(m) for m in Match]}, not {value!r}") from None
+        raise ParameterError(f"match must be one of {[str(m) for m in RoundingMode]}, not {value!r}") from None
 
 
 def _check_types(p: HardwareParams) -> None:
@@ -205,7 +207,7 @@ def _check_agreement(p: HardwareParams) -> None:
         raise ParameterError(
             f"axi_burst of {p.axi_burst} beats of {p.word_bytes} bytes crosses 4 KiB: at most {4096 // p.word_bytes}"
         )
-    if p.match is Match.ORT and p.mantissa_bits != FP32_SIGNIFICAND_BITS:
+    if p.match is RoundingMode.ORT and p.mantissa_bits != FP32_SIGNIFICAND_BITS:
         raise ParameterError(f"mantissa_bits must be {FP32_SIGNIFICAND_BITS} with match 'ort', not {p.mantissa_bits}")
     if p.strip < p.cols:
         raise ParameterError(f"strip must be at least cols = {p.cols}, not {p.strip}: shorter strips starve the array")

@@ -12,7 +12,7 @@ from enum import IntEnum, StrEnum
 from types import MappingProxyType
 
 from intloom.common.errors import EncodingError
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Unit
 from intloom.hw.spec.params import HardwareParams, from_dict
 
@@ -155,7 +155,7 @@ _CONTROL = (
 
 _FIRST_CAPABILITY = 0x080
 _FIRST_COUNTER = 0x100
-MATCH_CODES: Mapping[Match, int] = MappingProxyType({Match.ORT: 0, Match.EXACT: 1})
+ROUNDING_CODES: Mapping[RoundingMode, int] = MappingProxyType({RoundingMode.ORT: 0, RoundingMode.EXACT: 1})
 
 
 def capability_names() -> tuple[str, ...]:
@@ -165,7 +165,7 @@ def capability_names() -> tuple[str, ...]:
 
 def capability_values(params: HardwareParams) -> tuple[int, ...]:
     """What the capability registers read: numbers as they are, truth as 0 and 1, the match mode by its code."""
-    return tuple(MATCH_CODES[Match(v)] if isinstance(v, str) else int(v) for v in params.to_dict().values())
+    return tuple(ROUNDING_CODES[RoundingMode(v)] if isinstance(v, str) else int(v) for v in params.to_dict().values())
 
 
 def params_from_capabilities(values: Sequence[int]) -> HardwareParams:
@@ -173,7 +173,7 @@ def params_from_capabilities(values: Sequence[int]) -> HardwareParams:
     fields = dataclasses.fields(HardwareParams)
     if len(values) != len(fields):
         raise EncodingError(f"capability registers must be {len(fields)} values, not {len(values)}")
-    matches = {code: match for match, code in MATCH_CODES.items()}
+    matches = {code: match for match, code in ROUNDING_CODES.items()}
     plain: dict[str, int | str | bool] = {}
     for f, value in zip(fields, values, strict=True):
         if f.name == "match":

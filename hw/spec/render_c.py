@@ -8,7 +8,7 @@ from enum import IntEnum
 from intloom.hw.spec.fields import INSTRUCTION_BYTES, ISA_VERSION, Field, InstructionSpec, TableUse, Target, Unit
 from intloom.hw.spec.instructions import INSTRUCTIONS
 from intloom.hw.spec.params import PRESETS, HardwareParams
-from intloom.hw.spec.regs import MAGIC, MATCH_CODES, REGISTERS, VERSION, Cause, Register, Stall
+from intloom.hw.spec.regs import MAGIC, REGISTERS, ROUNDING_CODES, VERSION, Cause, Register, Stall
 
 _HEAD = """\
 /* Generated from hw/spec by `make generated`: do not edit.
@@ -174,7 +174,7 @@ def _register(register: Register) -> str:
 def _parameters(params: HardwareParams, name: str) -> str:
     lines = [f"/* Parameters of hardware '{name}'; software for any hardware reads the CAP registers instead. */"]
     for key, value in params.to_dict().items():
-        number = MATCH_CODES[params.match] if key == "match" else int(value)
+        number = ROUNDING_CODES[params.match] if key == "match" else int(value)
         lines.append(f"#define INTLOOM_PARAM_{key.upper()} {number}u")
     lines.append(f"#define INTLOOM_PARAM_FINGERPRINT 0x{params.fingerprint():08x}u")
     return "\n".join(lines) + "\n"

@@ -57,10 +57,10 @@ class Datapath(wiring.Component):
         )
 
     @staticmethod
-    def model(a: bytes, b: bytes, law: Affine, table: bytes, rotate: int) -> bytes:
+    def model(a: bytes, b: bytes, affine: Affine, table: bytes, rotate: int) -> bytes:
         """What becomes of a pair of words in a sum that goes through the table."""
         pairs = zip(memoryview(a).cast("b"), memoryview(b).cast("b"), strict=True)
-        sums = bytes(AffineLane.model(x1, x2, law) & 0xFF for x1, x2 in pairs)
+        sums = bytes(AffineLane.model(x1, x2, affine) & 0xFF for x1, x2 in pairs)
         return WordAssembler.model(ByteTable.model(sums, table, True), rotate)
 
     def elaborate(self, platform: object) -> Module:

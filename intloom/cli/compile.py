@@ -16,7 +16,7 @@ from intloom.files import check_output
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
 from intloom.flow.memory_page import write_memory_page
 from intloom.flow.record import hardware_name
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 _HELP = """Compile a quantized model into a program for the accelerator.
 
@@ -43,7 +43,7 @@ def _run(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="The program.")],
     preset: Preset = None,
     config: Config = None,
-    match: Annotated[Match | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
+    match: Annotated[RoundingMode | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
     keep_intermediates: Annotated[
         bool, typer.Option("--keep-intermediates", help="Keep every tensor in memory, to compare layer by layer.")
     ] = False,

@@ -15,7 +15,7 @@ from intloom.cli.options import AsJson, terminal_of
 from intloom.common.errors import UsageError
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 _HELP = """Show where every node of a model would run, and why.
 
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
-    match: Annotated[Match, typer.Option(help="Rounding to fold for.")] = Match.ORT,
+    match: Annotated[RoundingMode, typer.Option(help="Rounding to fold for.")] = RoundingMode.ORT,
     dim: Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension; repeat.")] = None,
     dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the folding after this pass.")] = None,
     as_json: AsJson = False,

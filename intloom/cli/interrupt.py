@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType
 
 from intloom.common.errors import ExitCode
-from intloom.common.signals import stay_at
-from intloom.common.temporary_files import remove_remembered
+from intloom.common.signals import ignore_signals
+from intloom.common.temporary_files import remove_tracked
 
 _PATIENCE = 1.0
 """Seconds that a command has to clean up by itself."""
@@ -36,7 +36,7 @@ class Interruption:
     def hear(self, _number: int, _frame: FrameType | None) -> None:
         """The handler of the first signal. A second one must not cut short the cleaning up, which has an end anyway."""
         self.heard = True
-        stay_at(signal.SIGINT, signal.SIGTERM)
+        ignore_signals(signal.SIGINT, signal.SIGTERM)
         raise KeyboardInterrupt
 
 
@@ -69,7 +69,7 @@ def _watch(watcher: socket.socket, finished: threading.Event) -> None:
         if {signal.SIGINT, signal.SIGTERM} & set(data):
             if not finished.wait(_PATIENCE):
                 end_children()
-                remove_remembered()
+                remove_tracked()
                 os.write(2, b"intloom: interrupted\n")
                 os._exit(ExitCode.INTERRUPTED)
             return

@@ -11,7 +11,7 @@ from intloom.cli.options import AsJson, Config, Preset, terminal_of
 from intloom.common.errors import UsageError
 from intloom.flow.compiling import choose_params
 from intloom.hw.generate import write_package
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 _HELP = """Write the accelerator as Verilog-2005, with C header, register documentation and FuseSoC core file.
 
@@ -31,7 +31,7 @@ def _run(
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the files.")],
     preset: Preset = None,
     config: Config = None,
-    match: Annotated[Match | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
+    match: Annotated[RoundingMode | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)

@@ -9,13 +9,13 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from intloom.common.errors import DiskError, UsageError
-from intloom.common.temporary_files import remembered
+from intloom.common.temporary_files import tracked
 
 _MODE = 0o644
 """Rights of a finished file: temporary ones are their maker's alone."""
 
 
-def check_target(path: Path) -> None:
+def check_output_path(path: Path) -> None:
     """Refuses a path at which no file can be written, before any work is done for it.
 
     Raises
@@ -43,7 +43,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
     DiskError
         The folder cannot be made or the file cannot be written: no space, no permission.
     """
-    check_target(path)
+    check_output_path(path)
     final = Path(os.path.realpath(path))
     temporary: Path | None = None
     try:
@@ -51,7 +51,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=final.suffix, dir=final.parent)
         os.close(handle)
         temporary = Path(name)
-        with remembered(temporary):
+        with tracked(temporary):
             yield temporary
         temporary.chmod(_MODE)
         temporary.replace(final)

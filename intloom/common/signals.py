@@ -6,7 +6,7 @@ import signal
 from types import FrameType
 
 
-def stay_at(*numbers: signal.Signals) -> None:
+def ignore_signals(*numbers: signal.Signals) -> None:
     """From now on these signals change nothing here; processes that are started later still heed them."""
     for number in numbers:
         signal.signal(number, _stay)

@@ -12,7 +12,7 @@ _remembered: set[Path] = set()
 
 
 @contextmanager
-def remembered(path: Path) -> Iterator[Path]:
+def tracked(path: Path) -> Iterator[Path]:
     """While the block runs, `remove_remembered` removes this file or folder; its maker removes it otherwise."""
     _remembered.add(path)
     try:
@@ -24,11 +24,11 @@ def remembered(path: Path) -> Iterator[Path]:
 @contextmanager
 def temporary_folder(prefix: str = "intloom-", parent: Path | None = None) -> Iterator[Path]:
     """A folder that is gone after the block."""
-    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name, remembered(Path(name)) as folder:
+    with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name, tracked(Path(name)) as folder:
         yield folder
 
 
-def remove_remembered() -> None:
+def remove_tracked() -> None:
     """Removes what blocks that will never end would have removed; only for a process that ends right after."""
     for path in list(_remembered):
         if path.is_dir():

@@ -9,8 +9,8 @@ from pathlib import Path
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import load_model
+from intloom.compiler.program.combined_program import combined_program
 from intloom.compiler.program.file import load_regions
-from intloom.compiler.program.joined import joined
 from intloom.compiler.program.program import Program
 from intloom.flow.compiling import model_beside
 
@@ -28,7 +28,7 @@ class Bundle:
     @cached_property
     def program(self) -> Program:
         """All regions together, for counting and showing."""
-        return joined(self.programs)
+        return combined_program(self.programs)
 
     def need_model(self, purpose: str) -> FoldedModel:
         """The folded model; without one the error says what it is needed for."""

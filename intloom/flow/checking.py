@@ -15,7 +15,7 @@ from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.flow.host import Int8, run_with_outputs, stored_array
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.models import load_onnx
 from intloom.sim.golden import run_graph
 from intloom.sim.result import RunResult
@@ -65,13 +65,13 @@ def check_golden(program: Program, folded: FoldedModel, inputs: Mapping[str, Int
 
 
 def check_onnxruntime(
-    folded: FoldedModel, model: Path, feeds: Mapping[str, Array], outputs: Mapping[str, Int8], match: Match
+    folded: FoldedModel, model: Path, feeds: Mapping[str, Array], outputs: Mapping[str, Int8], match: RoundingMode
 ) -> list[Check]:
     """The run's integers against those inside onnxruntime, which runs the whole model with its default optimization.
 
     In match mode `exact` the accelerator rounds where fp32 arithmetic would not, so there is nothing to compare.
     """
-    if match is not Match.ORT:
+    if match is not RoundingMode.ORT:
         return []
     names = {name: quant.stored for name, quant in folded.output_quant.items()}
     reference = run_with_outputs(load_onnx(model), list(names.values()), feeds)

@@ -12,12 +12,12 @@ from pathlib import Path
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import load_model
+from intloom.compiler.program.combined_program import combined_program
 from intloom.compiler.program.file import save_regions
-from intloom.compiler.program.joined import joined
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.files import atomic_path, check_output
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams, from_toml, preset
 from intloom.models import is_quantized, load_onnx
 
@@ -38,10 +38,10 @@ class Compiled:
     @cached_property
     def program(self) -> Program:
         """All regions together, for counting and showing."""
-        return joined(self.programs)
+        return combined_program(self.programs)
 
 
-def choose_params(preset_name: str | None, config: Path | None, match: Match | None) -> HardwareParams:
+def choose_params(preset_name: str | None, config: Path | None, match: RoundingMode | None) -> HardwareParams:
     """Hardware parameters from a preset or a TOML file, with another rounding where `match` is given.
 
     Raises

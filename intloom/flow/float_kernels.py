@@ -27,7 +27,7 @@ from intloom.compiler.ir import IntGraph, Node
 from intloom.flow.host import HostSide, Int8, open_session, run_session, with_outputs
 from intloom.flow.regions import all_inputs
 from intloom.flow.subgraphs import subgraphs_with_extra_outputs
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.preprocess import optimized
@@ -129,7 +129,7 @@ def further_runs(folded: FoldedModel, feeds: Mapping[str, Array], count: int) ->
     host = HostSide(folded)
     for seed in range(_FIRST_SEED, _FIRST_SEED + count):
         other = {n: _seeded_like(array, seed) for n, array in feeds.items()}
-        yield other, all_inputs(folded, host, other, Match.ORT)
+        yield other, all_inputs(folded, host, other, RoundingMode.ORT)
 
 
 def _seeded_like(array: Array, seed: int) -> Array:
@@ -182,7 +182,7 @@ class LayerComparator:
 
     def _judge(self, part: IntGraph, theirs: Mapping[str, Int8]) -> LayerComparison:
         name, inputs = part.outputs[0], {n: theirs[n] for n in part.inputs}
-        different = run_graph(part, inputs, match=Match.ORT)[name] != theirs[name]
+        different = run_graph(part, inputs, match=RoundingMode.ORT)[name] != theirs[name]
         # A layer that no tensor shows by itself (its table merged into it, then a Concat) counts with what follows.
         floats = [n for n in part.nodes if self._in_float & set(n.origin)]
         near = (_run_strayed(part, inputs, floats, way) == theirs[name] for way in (-1, 1) if different.any())
@@ -206,7 +206,7 @@ def float_nodes(proto: onnx.ModelProto) -> set[str]:
 def _run_strayed(part: IntGraph, inputs: Mapping[str, Int8], floats: list[Node], direction: int) -> Int8:
     """The part's result with all sums of some nodes as far up or down as float32 may stray."""
     values = {name: array[0] for name, array in inputs.items()}
-    context = Context(Match.ORT, part.tensors)
+    context = Context(RoundingMode.ORT, part.tensors)
     for node in part.nodes:
         operands = [values[n] for n in node.inputs]
         moved = node in floats

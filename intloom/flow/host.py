@@ -140,16 +140,16 @@ def _run(session: ort.InferenceSession, values: Mapping[str, Array]) -> dict[str
 
 def plain_quant(program: Program) -> dict[str, Quant]:
     """Scales of a program's inputs as its own manifest has them, for running without the model."""
-    return {p.name: _place_quant(p.name, program) for p in program.places if p.role is Role.INPUT}
+    return {p.name: _place_quant(p.name, program) for p in program.tensors if p.role is Role.INPUT}
 
 
 def output_quant(program: Program) -> dict[str, Quant]:
     """Scales of a program's outputs as its own manifest has them."""
-    return {p.name: _place_quant(p.name, program) for p in program.places if p.role is Role.OUTPUT}
+    return {p.name: _place_quant(p.name, program) for p in program.tensors if p.role is Role.OUTPUT}
 
 
 def _place_quant(name: str, program: Program) -> Quant:
-    place = program.place(name)
+    place = program.tensor(name)
     zero = place.zero_point + (128 if place.unsigned else 0)
     return Quant(
         name=name, stored=name, source=name, shape=place.shape,

@@ -16,7 +16,7 @@ from intloom.flow.checking import check_onnxruntime
 from intloom.flow.float_kernels import attribute_differences
 from intloom.flow.host import HostSide
 from intloom.flow.regions import all_inputs
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.images import seeded_input
 from intloom.preprocess import tool_versions
 from intloom.quantization import QuantizeOptions, quantize
@@ -31,13 +31,13 @@ _STEP = "zoo"
 def load_network(name: str, imgsz: int, seed: int = 0) -> Network:
     """The integer graph of a zoo network with seeded inputs, compared with onnxruntime."""
     path = quantized_network(name, imgsz)
-    folded = fold_model(load_model(path), match=Match.ORT)
+    folded = fold_model(load_model(path), match=RoundingMode.ORT)
     host = HostSide(folded)
     feeds = {n: seeded_input(shape, seed) for n, shape in host.input_shapes().items()}
-    inputs = all_inputs(folded, host, feeds, Match.ORT)
+    inputs = all_inputs(folded, host, feeds, RoundingMode.ORT)
 
     def compare(outputs: Arrays) -> ReferenceComparison:
-        checks = check_onnxruntime(folded, path, feeds, outputs, Match.ORT)
+        checks = check_onnxruntime(folded, path, feeds, outputs, RoundingMode.ORT)
         compared = sum(c.bytes for c in checks)
         wrong = [f"{c.tensor} differs from onnxruntime in {c.mismatches} bytes" for c in checks if c.mismatches]
         if not wrong:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from intloom.arrays import Array
 from intloom.compiler.frontend import FoldedModel
 from intloom.flow.host import HostSide, Int8, Int8s
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
 
 Runner = Callable[[int, Mapping[str, Int8]], Mapping[str, Int8]]
@@ -27,7 +27,7 @@ def run_regions(
     return inputs, made
 
 
-def all_inputs(folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], match: Match) -> Int8s:
+def all_inputs(folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], match: RoundingMode) -> Int8s:
     """All inputs of the integer graph; where the host makes some from earlier results, by the golden model."""
     if len(folded.regions) == 1:
         return host.before(feeds)

@@ -228,7 +228,7 @@ def _run_all(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], 
     if host is not None and bundle.folded is not None:
         return run_regions(bundle.folded, host, feeds, run)[0]
     program = bundle.program
-    inputs = {n: quantize_array(feeds[n], q, program.place(n).shape) for n, q in plain_quant(program).items()}
+    inputs = {n: quantize_array(feeds[n], q, program.tensor(n).shape) for n, q in plain_quant(program).items()}
     run(0, inputs)
     return inputs
 

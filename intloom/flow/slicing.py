@@ -80,7 +80,7 @@ def tile_pieces(
     pieces = []
     for program in programs:
         own = layers & {layer.name for layer in program.layers}
-        given = {p.name: inputs[p.name] for p in program.places if p.role is Role.INPUT}
+        given = {p.name: inputs[p.name] for p in program.tensors if p.role is Role.INPUT}
         found = tile_slices(program, given, own, tile) if own else ()
         pieces += [Piece(part.name, partial(_same, part.program), {}, part.expected) for part in found]
     return pieces

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.frontend import Quant, fold_model
 from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
 
 Array = NDArray[Any]
@@ -33,13 +33,13 @@ def run_folded(
     """
     types = {name: ValueType(c.dtype, tuple(c.array.shape)) for name, c in data.items()}
     part = Model("node", tuple(nodes), tuple(data), tuple(outputs), constants, {**types, **outputs}, model.opsets)
-    folded = fold_model(part, match=Match.ORT)
+    folded = fold_model(part, match=RoundingMode.ORT)
     graph = folded.graph
     if any(folded.host_parts) or folded.host_tail is not None or set(graph.inputs) != set(data):
         reasons = "; ".join(v.reason for v in folded.assignments if v.reason)
         raise UnsupportedError(f"node {nodes[-1].name!r} does not run in integers: {reasons}")
     inputs = {n: _internal(data[n].array, q).reshape(graph.tensors[n].shape) for n, q in folded.input_quant.items()}
-    made = run_graph(graph, inputs, match=Match.ORT)
+    made = run_graph(graph, inputs, match=RoundingMode.ORT)
     stored = {q.stored: _stored(made[n], q) for n, q in folded.output_quant.items()}
     return [stored[name] for name in outputs]
 

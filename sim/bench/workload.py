@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from intloom.compiler.program.memory import instruction_words
-from intloom.compiler.program.program import Layer, Layout, Place, Program, Provenance, Role
+from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.isa import ISA_VERSION, SCRATCH_BITS, Instruction, Kind, Target, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays
@@ -74,8 +74,8 @@ def dense_program(params: HardwareParams, *, side: int, blocks: int, repeats: in
         image_at=image_at,
         image=_image(params, side, blocks),
         memory_words=output_at + outputs,
-        places=(
-            Place(
+        tensors=(
+            TensorBuffer(
                 name="output", role=Role.OUTPUT, shape=(1, channels, side, side), layout=Layout.BLOCKED,
                 address=output_at, words=outputs, scale=1.0, zero_point=0, unsigned=False,
                 first_instruction=count - 2,

@@ -8,7 +8,7 @@ import numpy as np
 
 from intloom.compiler.program.footprint import Memory, footprint
 from intloom.compiler.program.memory import PIXEL_CHANNELS
-from intloom.compiler.program.program import Layout, Place, Program
+from intloom.compiler.program.program import Layout, Program, TensorBuffer
 from intloom.hw.spec.isa import Kind
 from intloom.sim.compare.expected_writes import addresses
 
@@ -28,7 +28,7 @@ def element_in_dram(program: Program, word: int, byte: int, index: int) -> Tenso
 
     Tensors may share memory over time: of those that have this word, the one that is completed next is meant.
     """
-    places = [p for p in program.places if p.address <= word < p.address + p.words]
+    places = [p for p in program.tensors if p.address <= word < p.address + p.words]
     later = [p for p in places if p.first_instruction is not None and p.first_instruction >= index]
     if not places:
         return None
@@ -36,7 +36,7 @@ def element_in_dram(program: Program, word: int, byte: int, index: int) -> Tenso
     return _spot(program, place, word - place.address, byte)
 
 
-def _spot(program: Program, place: Place, offset: int, byte: int) -> TensorElement:
+def _spot(program: Program, place: TensorBuffer, offset: int, byte: int) -> TensorElement:
     _, _, height, width = place.shape
     if place.layout is Layout.PIXELS4:
         row = -(-width // program.params.pixels_per_word)

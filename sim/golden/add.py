@@ -15,4 +15,4 @@ from intloom.sim.golden.registry import Context, Image, golden, through
 def add(node: Add, operands: Sequence[Image], context: Context) -> Image:
     """`table[affine(a, b)]`."""
     a, b = operands
-    return through(node.table, affine(a.astype(np.int64), b.astype(np.int64), node.law))
+    return through(node.table, affine(a.astype(np.int64), b.astype(np.int64), node.affine))

@@ -19,4 +19,4 @@ def avgpool(node: AvgPool, operands: Sequence[Image], context: Context) -> Image
     total = next(parts).astype(np.int64)
     for part in parts:
         total += part
-    return through(node.table, affine(total, 0, node.law))
+    return through(node.table, affine(total, 0, node.affine))

@@ -16,4 +16,4 @@ def mul(node: Mul, operands: Sequence[Image], context: Context) -> Image:
     """`table[affine((a - zero_a) * (b - zero_b), 0)]`."""
     a, b = operands
     product = (a.astype(np.int64) - node.zero_a) * (b.astype(np.int64) - node.zero_b)
-    return through(node.table, affine(product, 0, node.law))
+    return through(node.table, affine(product, 0, node.affine))

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.ir import Node, Tensor
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 Image = NDArray[np.int8]
 """(channels, height, width): the batch is always one."""
@@ -21,7 +21,7 @@ Image = NDArray[np.int8]
 class Context:
     """What an operation may know besides its operands."""
 
-    match: Match
+    match: RoundingMode
     tensors: Mapping[str, Tensor]
 
 

@@ -12,19 +12,23 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Match, Scale
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, RoundingMode, Scale
 from intloom.hw.spec.arith import requantize as requantize_one
 
 _EXACT_BITS = 53
 
 
 def requantize(
-    sums: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], zero_point: int, match: Match
+    sums: NDArray[np.int32],
+    mantissa: NDArray[np.uint32],
+    shift: NDArray[np.uint8],
+    zero_point: int,
+    match: RoundingMode,
 ) -> NDArray[np.int8]:
     """Requantise `sums` of shape (channels, pixels), each row with its own scale."""
-    kind = np.float32 if match is Match.ORT else np.float64
+    kind = np.float32 if match is RoundingMode.ORT else np.float64
     factor = np.ldexp(mantissa.astype(np.float64), -shift.astype(np.int64)).astype(kind)
-    if match is Match.EXACT and not _fits(sums, mantissa):
+    if match is RoundingMode.EXACT and not _fits(sums, mantissa):
         return _one_by_one(sums, mantissa, shift, zero_point)
     scaled: NDArray[Any] = sums.astype(kind)
     scaled *= factor[:, None]
@@ -47,5 +51,5 @@ def _one_by_one(
     out = np.empty(sums.shape, dtype=np.int8)
     for row, values in enumerate(sums):
         scale = Scale(int(mantissa[row]), int(shift[row]))
-        out[row] = [requantize_one(int(v), scale, zero_point, Match.EXACT) for v in values]
+        out[row] = [requantize_one(int(v), scale, zero_point, RoundingMode.EXACT) for v in values]
     return out

@@ -36,15 +36,17 @@ def at_error_bound(node: Node, operands: Sequence[Image], context: Context, dire
     if isinstance(node, Conv):
         return _strayed_product(node, operands[0], context, direction)
     if isinstance(node, AvgPool):
-        node = replace(node, law=_strayed_law(node.law, direction))
+        node = replace(node, affine=_strayed_law(node.affine, direction))
     return operation(node)(node, operands, context)
 
 
-def _strayed_law(law: Affine, direction: int) -> Affine:
+def _strayed_law(affine: Affine, direction: int) -> Affine:
     """The law of an average, with its constant moved."""
-    finer = max(0, _FINE_SHIFT - law.shift)
-    reach = round(direction * _AVERAGE_STRAYS * (1 << (law.shift + finer)))
-    return replace(law, m1=law.m1 << finer, m2=law.m2 << finer, c=(law.c << finer) + reach, shift=law.shift + finer)
+    finer = max(0, _FINE_SHIFT - affine.shift)
+    reach = round(direction * _AVERAGE_STRAYS * (1 << (affine.shift + finer)))
+    return replace(
+        affine, m1=affine.m1 << finer, m2=affine.m2 << finer, c=(affine.c << finer) + reach, shift=affine.shift + finer
+    )
 
 
 def _strayed_product(node: Conv, x: Image, context: Context, direction: int) -> Image:

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden.registry import Context, Image, operation
 
 
 def run_graph(
-    graph: IntGraph, inputs: Mapping[str, NDArray[np.int8]], *, match: Match, keep: bool = False
+    graph: IntGraph, inputs: Mapping[str, NDArray[np.int8]], *, match: RoundingMode, keep: bool = False
 ) -> dict[str, NDArray[np.int8]]:
     """Outputs of the graph for these inputs; with `keep` every tensor of the graph.
 

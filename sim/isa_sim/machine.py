@@ -58,8 +58,8 @@ def operand(machine: Machine, i: Instruction, name: str) -> Words:
     return machine.scratch[grid(i[f"{name}_base"], *dims)]
 
 
-def law(i: Instruction) -> Affine:
-    """The affine law in an instruction's fields."""
+def affine_fields(i: Instruction) -> Affine:
+    """The affine coefficients in an instruction's fields."""
     return Affine(m1=i["m1"], m2=i["m2"], c=i["c"], shift=i["shift"], even=bool(i["even"]))
 
 

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
-from intloom.compiler.program.memory import initial_memory, read_outputs, read_place
+from intloom.compiler.program.memory import initial_memory, read_outputs, read_tensor
 from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import SoundnessChecker, describe
 from intloom.sim.isa_sim import control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable
@@ -124,11 +124,11 @@ class IsaSimulator:
 
     def tensor(self, name: str) -> NDArray[np.int8]:
         """A tensor as it lies in memory now."""
-        place = next((p for p in self.program.places if p.name == name), None)
+        place = next((p for p in self.program.tensors if p.name == name), None)
         if place is None:
-            known = ", ".join(p.name for p in self.program.places)
+            known = ", ".join(p.name for p in self.program.tensors)
             raise UsageError(f"tensor {name!r} has no place in memory; those that have: {known}")
-        return read_place(self.program, self._memory(), place)
+        return read_tensor(self.program, self._memory(), place)
 
     def _memory(self) -> NDArray[np.uint8]:
         return self.machine.dram.reshape(-1).view(np.uint8)

@@ -6,7 +6,7 @@ import numpy as np
 
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.sim.golden.affine import affine
-from intloom.sim.isa_sim.machine import Machine, law, operand, write_vector
+from intloom.sim.isa_sim.machine import Machine, affine_fields, operand, write_vector
 from intloom.sim.isa_sim.registry import executes
 
 
@@ -15,4 +15,4 @@ def vadd(machine: Machine, instruction: Instruction) -> None:
     """Quantised sum of two operands."""
     a = operand(machine, instruction, "a").astype(np.int64)
     b = operand(machine, instruction, "b").astype(np.int64)
-    write_vector(machine, instruction, affine(a, b, law(instruction)))
+    write_vector(machine, instruction, affine(a, b, affine_fields(instruction)))

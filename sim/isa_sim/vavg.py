@@ -6,7 +6,7 @@ import numpy as np
 
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.sim.golden.affine import affine
-from intloom.sim.isa_sim.machine import Machine, law, output_grid, write_vector
+from intloom.sim.isa_sim.machine import Machine, affine_fields, output_grid, write_vector
 from intloom.sim.isa_sim.registry import executes
 from intloom.sim.isa_sim.windows import taps
 
@@ -18,4 +18,4 @@ def vavg(machine: Machine, instruction: Instruction) -> None:
     total = np.zeros(shape, np.int64)
     for values in taps(machine, instruction, instruction["zp_in"]):
         total += values
-    write_vector(machine, instruction, affine(total, 0, law(instruction)))
+    write_vector(machine, instruction, affine(total, 0, affine_fields(instruction)))

@@ -6,7 +6,7 @@ import numpy as np
 
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.sim.golden.affine import affine
-from intloom.sim.isa_sim.machine import Machine, law, operand, write_vector
+from intloom.sim.isa_sim.machine import Machine, affine_fields, operand, write_vector
 from intloom.sim.isa_sim.registry import executes
 
 
@@ -15,4 +15,4 @@ def vmul(machine: Machine, instruction: Instruction) -> None:
     """Quantised product of two operands."""
     a = operand(machine, instruction, "a").astype(np.int64) - instruction["zp_a"]
     b = operand(machine, instruction, "b").astype(np.int64) - instruction["zp_b"]
-    write_vector(machine, instruction, affine(a * b, 0, law(instruction)))
+    write_vector(machine, instruction, affine(a * b, 0, affine_fields(instruction)))

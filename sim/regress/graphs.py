@@ -78,7 +78,7 @@ class Maker:
         self.nodes.append(kind(name=name, inputs=inputs, output=output, origin=(name,), **fields))
         return output
 
-    def law(self) -> Affine:
+    def affine(self) -> Affine:
         """Constants of a sum that seldom saturates."""
         m1, m2 = (int(m) for m in self.random.integers(1 << 14, 1 << 16, 2))
         return Affine(m1, m2, int(self.random.integers(-(1 << 20), 1 << 20)), 17, bool(self.random.integers(2)))
@@ -137,20 +137,20 @@ def transposed(m: Maker, inputs: int, outputs: int, height: int, width: int, ker
 def add(m: Maker, channels: int, height: int, width: int) -> str:
     """A sum of two inputs."""
     shape = (channels, height, width)
-    return m.node(Add, (m.input(*shape), m.input(*shape)), shape, law=m.law(), table=m.table())
+    return m.node(Add, (m.input(*shape), m.input(*shape)), shape, affine=m.affine(), table=m.table())
 
 
 def residual(m: Maker, channels: int, height: int, width: int) -> str:
     """A convolution added to its own input."""
     x = m.convolve(m.input(channels, height, width), channels, 1, 1, 0)
-    return m.node(Add, (m.convolve(x, channels, 3, 1, 1), x), m.shape(x), law=m.law())
+    return m.node(Add, (m.convolve(x, channels, 3, 1, 1), x), m.shape(x), affine=m.affine())
 
 
 def mul(m: Maker, channels: int, height: int, width: int) -> str:
     """A product of two inputs."""
     shape = (channels, height, width)
-    law = Affine(int(m.random.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
-    return m.node(Mul, (m.input(*shape), m.input(*shape)), shape, law=law, zero_a=3, zero_b=-5)
+    affine = Affine(int(m.random.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
+    return m.node(Mul, (m.input(*shape), m.input(*shape)), shape, affine=affine, zero_a=3, zero_b=-5)
 
 
 def table(m: Maker, channels: int, height: int, width: int) -> str:
@@ -172,8 +172,8 @@ def maxpool(m: Maker, channels: int, height: int, width: int, kernel: int, strid
 def avgpool(m: Maker, channels: int, height: int, width: int, kernel: int, stride: int, pad: int) -> str:
     """An average over windows."""
     x, size = m.input(channels, height, width), _pooled(height, width, kernel, stride, pad)
-    law = Affine((1 << 20) // (kernel * kernel), 0, 99, 20)
-    fields = {"kernel": (kernel,) * 2, "strides": (stride,) * 2, "pads": (pad,) * 4, "law": law, "zp_in": -7}
+    affine = Affine((1 << 20) // (kernel * kernel), 0, 99, 20)
+    fields = {"kernel": (kernel,) * 2, "strides": (stride,) * 2, "pads": (pad,) * 4, "affine": affine, "zp_in": -7}
     return m.node(AvgPool, (x,), (channels, *size), **fields)
 
 
@@ -213,7 +213,7 @@ def _grow(m: Maker, x: str, choice: int) -> str:
     if choice == 1:
         return m.node(MaxPool, (x,), (channels, height, width), kernel=(3, 3), pads=(1, 1, 1, 1))
     if choice == 2:
-        return m.node(Add, (m.convolve(x, channels, 3, 1, 1), x), (channels, height, width), law=m.law())
+        return m.node(Add, (m.convolve(x, channels, 3, 1, 1), x), (channels, height, width), affine=m.affine())
     if choice == 3:
         other = m.convolve(x, int(r.integers(1, 12)), 1, 1, 0)
         return m.node(Concat, (x, other), (channels + m.shape(other)[0], height, width))

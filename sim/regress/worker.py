@@ -7,7 +7,7 @@ import signal
 import sys
 from types import FrameType
 
-from intloom.common.signals import stay_at
+from intloom.common.signals import ignore_signals
 from intloom.sim.regress.case import Case, CaseResult, Tools
 from intloom.sim.regress.execute import execute
 
@@ -18,12 +18,12 @@ def clean_up_when_ended() -> None:
     It hears that once and is then left in peace: an interrupt at the terminal is its parent's to pass on, and the pool
     ends the rest of its workers anew when the first is gone.
     """
-    stay_at(signal.SIGINT)
+    ignore_signals(signal.SIGINT)
     signal.signal(signal.SIGTERM, _end)
 
 
 def _end(number: int, _frame: FrameType | None) -> None:
-    stay_at(signal.SIGTERM)
+    ignore_signals(signal.SIGTERM)
     sys.exit(128 + number)
 
 

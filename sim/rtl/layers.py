@@ -6,8 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from intloom.compiler.program.layer_cycles import layer_cycles
 from intloom.compiler.program.program import Program
-from intloom.compiler.program.spans import layer_spans
 from intloom.hw.spec import regs
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.sim.result import LayerResult
@@ -80,9 +80,9 @@ def layer_results(
 
 
 def spans(program: Program, pulses: Pulses, first: int, last: int) -> list[int]:
-    """Cycles of every layer by `compiler.program.spans`, from the trace; together all from `first` to `last`."""
+    """Cycles of every layer by `compiler.program.layer_cycles`, from the trace; together all from `first` to `last`."""
     times = (tuple(a.tolist() for a in pulses.started), tuple(a.tolist() for a in pulses.done))
-    return layer_spans(program.instructions, program.provenance, len(program.layers), times, (first, last))
+    return layer_cycles(program.instructions, program.provenance, len(program.layers), times, (first, last))
 
 
 def _layer(program: Program, index: int, cycles: int, spent: Mapping[str, int]) -> LayerResult:

@@ -14,7 +14,7 @@ from intloom.compiler.custom import CustomOp, register, unregister
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Conv, Custom
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "custom_op.py"
@@ -61,7 +61,7 @@ def test_shape_and_meaning_are_the_users(thinning: CustomOp) -> None:
     assert [type(n) for n in graph.nodes] == [Custom, Conv]
     assert graph.tensors[graph.outputs[0]].shape == (1, 1, 3, 3)
     x = np.arange(60, dtype=np.int8).reshape(1, 2, 5, 6)
-    made = run_graph(graph, {graph.inputs[0]: x}, match=Match.ORT, keep=True)
+    made = run_graph(graph, {graph.inputs[0]: x}, match=RoundingMode.ORT, keep=True)
     np.testing.assert_array_equal(made["b"], x[:, :, ::2, ::2])
 
 

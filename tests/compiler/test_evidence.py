@@ -12,7 +12,7 @@ import pytest
 
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
 from intloom.sim.golden import run_graph
 from intloom.zoo import build
@@ -70,9 +70,9 @@ def test_the_golden_model_is_fast(tmp_path: Path, seed: int) -> None:
     model = quantized(tmp_path, "yolov8n", 640)
     folded = fold_model(load_model(tmp_path / "quantized.onnx"))
     inputs = graph_inputs(folded, random_feeds(model, seed))
-    run_graph(folded.graph, inputs, match=Match.ORT)
+    run_graph(folded.graph, inputs, match=RoundingMode.ORT)
     started = time.process_time()
-    run_graph(folded.graph, inputs, match=Match.ORT)
+    run_graph(folded.graph, inputs, match=RoundingMode.ORT)
     spent = time.process_time() - started
     print(f"YOLOv8n at 640: {spent:.2f} s of processor time")
     assert spent <= SECONDS_FOR_640

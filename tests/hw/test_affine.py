@@ -86,11 +86,11 @@ def test_constants_are_prepared_in_time(rng: random.Random) -> None:
 
     async def bench(ctx: Any) -> None:
         for _ in range(60):
-            law = _constants(rng)
-            ctx.set(prepared.operation, {name: getattr(law, name) for name in AFFINE_LAYOUT.members})
+            affine = _constants(rng)
+            ctx.set(prepared.operation, {name: getattr(affine, name) for name in AFFINE_LAYOUT.members})
             await ctx.tick().repeat(AffineConstants.LATENCY)
             found = ctx.get(prepared.prepared)
-            assert {name: found[name] for name in PREPARED_LAYOUT.members} == AffineConstants.model(law)
+            assert {name: found[name] for name in PREPARED_LAYOUT.members} == AffineConstants.model(affine)
 
     run(prepared, bench)
 

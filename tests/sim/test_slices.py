@@ -8,7 +8,7 @@ import pytest
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import Add, IntGraph
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import RtlBackend
 from intloom.sim.compare import compare
@@ -55,13 +55,13 @@ def test_blocks_follow_the_names_of_the_model(network):
 
 def test_slices_chained_give_the_whole_networks_bytes(network):
     graph, inputs = network
-    tensors = golden_tensors(graph, inputs, Match.ORT)
+    tensors = golden_tensors(graph, inputs, RoundingMode.ORT)
     made = dict(inputs)
     for name, nodes in blocks(graph).items():
         part = make_slice(graph, nodes, name, tensors)
         assert not is_trivial(part.graph)
-        made |= run_graph(part.graph, {t: made[t] for t in part.graph.inputs}, match=Match.ORT)
-    whole = run_graph(graph, inputs, match=Match.ORT)
+        made |= run_graph(part.graph, {t: made[t] for t in part.graph.inputs}, match=RoundingMode.ORT)
+    whole = run_graph(graph, inputs, match=RoundingMode.ORT)
     for name, array in whole.items():
         np.testing.assert_array_equal(made[name], array)
 
@@ -125,7 +125,7 @@ def test_only_slices_that_changed_run_again(network, cache):
 
 def altered(node):
     if isinstance(node, Add):
-        return replace(node, law=replace(node.law, c=node.law.c + (1 << node.law.shift + 3)))
+        return replace(node, affine=replace(node.affine, c=node.affine.c + (1 << node.affine.shift + 3)))
     return replace(node, bias=node.bias + 1)
 
 

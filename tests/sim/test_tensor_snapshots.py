@@ -24,7 +24,7 @@ def case():
 
 def test_most_tensors_share_their_memory(case):
     program, _, _ = case
-    shared = [p for p in program.places if p.role is Role.SHARED]
+    shared = [p for p in program.tensors if p.role is Role.SHARED]
     assert len(shared) >= 10
     assert len({p.address for p in shared}) < len(shared)
 

@@ -73,14 +73,14 @@ class GraphMaker(Maker):
 
     def add(self, a: str, b: str, *, table: bool = False) -> str:
         """A sum."""
-        return self.node(Add, (a, b), self.shape(a), law=self.law(), table=self.table() if table else None)
+        return self.node(Add, (a, b), self.shape(a), affine=self.affine(), table=self.table() if table else None)
 
     def mul(self, a: str, b: str, *, table: bool = False) -> str:
         """A product."""
-        law = Affine(int(self.rng.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
+        affine = Affine(int(self.rng.integers(1 << 12, 1 << 14)), 0, 1 << 10, 20)
         shape = max(self.shape(a), self.shape(b), key=lambda s: s[1] * s[2])
         extra = {"zero_a": int(self.rng.integers(-9, 9)), "zero_b": int(self.rng.integers(-9, 9))}
-        return self.node(Mul, (a, b), shape, law=law, table=self.table() if table else None, **extra)
+        return self.node(Mul, (a, b), shape, affine=affine, table=self.table() if table else None, **extra)
 
     def max_pool(self, x: str, kernel: int, stride: int = 1, pad: int = 0) -> str:
         """A maximum over windows."""
@@ -90,8 +90,8 @@ class GraphMaker(Maker):
     def avg_pool(self, x: str, kernel: int, stride: int = 1, pad: int = 0, *, table: bool = False) -> str:
         """An average over windows."""
         shape = self._pooled(x, kernel, stride, pad)
-        law = Affine((1 << 20) // (kernel * kernel), 0, int(self.rng.integers(-999, 999)), 20)
-        fields = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4, "law": law}
+        affine = Affine((1 << 20) // (kernel * kernel), 0, int(self.rng.integers(-999, 999)), 20)
+        fields = {"kernel": (kernel, kernel), "strides": (stride, stride), "pads": (pad,) * 4, "affine": affine}
         return self.node(AvgPool, (x,), shape, zp_in=-7, table=self.table() if table else None, **fields)
 
     def resize(self, x: str, factor_h: int = 2, factor_w: int = 2) -> str:

@@ -6,7 +6,7 @@ import numpy as np
 import onnx
 
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import IsaBackend
 from intloom.sim.golden import run_graph
@@ -20,7 +20,7 @@ def judged(maker: OnnxMaker, seed: int) -> Parity:
     found = assert_equal(model, seed)
     assert found.folded.host_tail is None, [v for v in found.folded.assignments if v.target == "host"]
     inputs = graph_inputs(found.folded, random_feeds(model, seed))
-    golden = run_graph(found.folded.graph, inputs, match=Match.ORT)
+    golden = run_graph(found.folded.graph, inputs, match=RoundingMode.ORT)
     program = compile_graph(found.folded.graph, preset("nano").replace(vector_multiply=True, vector_average=True))
     made = IsaBackend(check=True).run(program, inputs).outputs
     for name, values in golden.items():

@@ -16,7 +16,7 @@ from intloom.compiler.reference import open_session
 from intloom.flow.float_kernels import LayerComparator, LayerComparison
 from intloom.flow.host import HostSide, with_outputs
 from intloom.flow.regions import all_inputs, run_regions
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
 
 Array = NDArray[Any]
@@ -58,12 +58,16 @@ def random_feeds(model: onnx.ModelProto, seed: int) -> dict[str, Array]:
     return feeds
 
 
-def graph_inputs(folded: FoldedModel, feeds: dict[str, Array], match: Match = Match.ORT) -> dict[str, NDArray[np.int8]]:
+def graph_inputs(
+    folded: FoldedModel, feeds: dict[str, Array], match: RoundingMode = RoundingMode.ORT
+) -> dict[str, NDArray[np.int8]]:
     """The integer graph's inputs for a model's inputs."""
     return all_inputs(folded, HostSide(folded), feeds, match)
 
 
-def run_folded(folded: FoldedModel, feeds: dict[str, Array], match: Match = Match.ORT) -> dict[str, Array]:
+def run_folded(
+    folded: FoldedModel, feeds: dict[str, Array], match: RoundingMode = RoundingMode.ORT
+) -> dict[str, Array]:
     """The model's outputs by the host's parts and the golden model."""
     host = HostSide(folded)
     _, made = run_regions(
@@ -72,13 +76,15 @@ def run_folded(folded: FoldedModel, feeds: dict[str, Array], match: Match = Matc
     return host.after(made, feeds)
 
 
-def folded(model: onnx.ModelProto, match: Match = Match.ORT, extra_outputs: Collection[str] = ()) -> FoldedModel:
+def folded(
+    model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, extra_outputs: Collection[str] = ()
+) -> FoldedModel:
     """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
     return fold_model(from_proto(copy, name="model"), match=match, extra_outputs=extra_outputs)
 
 
-def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Parity:
+def compare(model: onnx.ModelProto, seed: int, match: RoundingMode = RoundingMode.ORT) -> Parity:
     """Fold a model, run it on random inputs and compare every integer tensor that both sides have.
 
     Showing a tensor may change onnxruntime's choice of kernels: what is compared is the model that shows them all.
@@ -89,7 +95,7 @@ def compare(model: onnx.ModelProto, seed: int, match: Match = Match.ORT) -> Pari
     shown = with_outputs(model, names)
     judged, feeds = folded(model, match, names), random_feeds(model, seed)
     ours = run_graph(judged.graph, graph_inputs(judged, feeds, match), match=match, keep=True)
-    theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimized=match is Match.ORT)
+    theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimized=match is RoundingMode.ORT)
     different, largest = {}, 0
     for name in names:
         offset = 128 if theirs[name].dtype == np.uint8 else 0

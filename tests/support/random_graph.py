@@ -6,7 +6,7 @@ import numpy as np
 
 from intloom.common.errors import ParameterError
 from intloom.compiler.ir import IntGraph
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 from tests.support.graph_maker import GraphMaker
 
@@ -169,7 +169,7 @@ def random_params(seed: int) -> HardwareParams:
                 scratch_kib=int(rng.choice([4, 8, 16, 32, 256])),
                 weight_kib=int(rng.choice([8, 16, 32, 64, 128])),
                 axi_data_bits=8 * rows,
-                match=Match(str(rng.choice(["ort", "exact"]))),
+                match=RoundingMode(str(rng.choice(["ort", "exact"]))),
                 queue_depth=int(rng.choice([2, 4, 8])),
             )
         except ParameterError:

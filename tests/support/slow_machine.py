@@ -60,15 +60,15 @@ class SlowMachine:
     def _vector_byte(self, i: Instruction, block: int, oy: int, ox: int, byte: int) -> int:
         if i.kind is Kind.VMAX:
             return max(v for v in self._window(i, block, oy, ox, byte) if v is not None)
-        law = arith.Affine(i["m1"], i["m2"], i["c"], i["shift"], bool(i["even"]))
+        affine = arith.Affine(i["m1"], i["m2"], i["c"], i["shift"], bool(i["even"]))
         if i.kind is Kind.VAVG:
             total = sum(i["zp_in"] if v is None else v for v in self._window(i, block, oy, ox, byte))
-            return arith.average(total, law)
+            return arith.average(total, affine)
         a, b = (
             _signed(self.scratch[i[f"{n}_base"] + block * i[f"{n}_plane"] + oy * i[f"{n}_row"] + ox][byte])
             for n in "ab"
         )
-        return arith.add(a, b, law) if i.kind is Kind.VADD else arith.multiply(a, b, i["zp_a"], i["zp_b"], law)
+        return arith.add(a, b, affine) if i.kind is Kind.VADD else arith.multiply(a, b, i["zp_a"], i["zp_b"], affine)
 
     def _window(self, i: Instruction, block: int, oy: int, ox: int, byte: int) -> Iterator[int | None]:
         for ky in range(i["kernel_h"]):
@@ -140,8 +140,8 @@ class SlowMachine:
         if i["residual"]:
             at = i["res_base"] + k // rows * i["res_plane"] + oy * i["res_row"] + ox
             m1, m2, c = _int(constants[:4]), _int(constants[4:8]), _int(constants[8:16])
-            law = arith.Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
-            value = arith.affine(value, _signed(self.scratch[at][k % rows]), law)
+            affine = arith.Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
+            value = arith.affine(value, _signed(self.scratch[at][k % rows]), affine)
         byte = i["out_lane"] + k
         at = i["out_base"] + byte // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
         self.scratch[at][byte % rows] = value & 0xFF

@@ -56,22 +56,22 @@ class Wanted:
         """Results at which the function is cut off: such a point bounds the law from one side only."""
         return (INT8_MIN, INT8_MAX) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
 
-    def missing(self, law: Affine) -> Points:
+    def missing(self, affine: Affine) -> Points:
         """What the law's result lacks at every point."""
-        found = apply(self.x1, self.x2, law)
+        found = apply(self.x1, self.x2, affine)
         if self.clamps is not None:
             found = self.clamps[found & 0xFF].astype(np.int64)
         return self.result - found
 
 
-def apply(x1: Points, x2: Points, law: Affine) -> Points:
+def apply(x1: Points, x2: Points, affine: Affine) -> Points:
     """The law of `intloom.hw.spec.arith.affine` for whole arrays."""
-    total = x1 * law.m1 + x2 * law.m2 + law.c
-    if law.shift:
-        half = 1 << (law.shift - 1)
-        rounded = (total + half) >> law.shift
-        if law.even:
-            rounded -= ((total & ((1 << law.shift) - 1)) == half) & (rounded & 1 == 1)
+    total = x1 * affine.m1 + x2 * affine.m2 + affine.c
+    if affine.shift:
+        half = 1 << (affine.shift - 1)
+        rounded = (total + half) >> affine.shift
+        if affine.even:
+            rounded -= ((total & ((1 << affine.shift) - 1)) == half) & (rounded & 1 == 1)
         total = rounded
     return np.clip(total, INT8_MIN, INT8_MAX)
 
@@ -84,9 +84,9 @@ def fit(
     `ratios` are the real factors of x1 and x2. `clamps` is a monotone table that the law's result passes through.
     """
     goal = Wanted(x1, x2, wanted, clamps)
-    for law in _proposals(goal, (ratios[0], ratios[1])):
-        if law is not None and not goal.missing(law).any():
-            return law
+    for affine in _proposals(goal, (ratios[0], ratios[1])):
+        if affine is not None and not goal.missing(affine).any():
+            return affine
     return None
 
 
@@ -96,10 +96,10 @@ def closest(
     """Constants that miss few points, for functions that no constants fit, and what is missing at each point."""
     goal = Wanted(x1, x2, wanted, clamps)
     shift = _FIRST_SHIFTS[0]
-    found = [law for law in _proposals(goal, (ratios[0], ratios[1]), force=True) if law is not None]
+    found = [affine for affine in _proposals(goal, (ratios[0], ratios[1]), force=True) if affine is not None]
     found = found or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
-    law = min(found, key=lambda k: int(np.count_nonzero(goal.missing(k))))
-    return law, goal.missing(law)
+    affine = min(found, key=lambda k: int(np.count_nonzero(goal.missing(k))))
+    return affine, goal.missing(affine)
 
 
 def _proposals(goal: Wanted, ratios: tuple[float, float], *, force: bool = False) -> Iterator[Affine | None]:
@@ -244,12 +244,12 @@ def fit_with_table(
     Where the runtime rounds ties to even and then adds an odd zero point, ties go to odd results. The law then computes
     the complement of the result, whose ties go to even, and the table takes that back.
     """
-    law = fit(x1, x2, wanted, ratios, clamps)
-    if law is not None:
-        return law, clamps
+    affine = fit(x1, x2, wanted, ratios, clamps)
+    if affine is not None:
+        return affine, clamps
     flipped = None if clamps is None else ~clamps[~np.arange(256, dtype=np.uint8)]
-    law = fit(x1, x2, ~wanted, [-r for r in ratios], flipped)
-    if law is None:
+    affine = fit(x1, x2, ~wanted, [-r for r in ratios], flipped)
+    if affine is None:
         return None
     back = ~np.arange(256, dtype=np.uint8).view(np.int8) if flipped is None else ~flipped
-    return law, back
+    return affine, back

@@ -59,7 +59,7 @@ def fit_bracket(goal: Wanted, ratio: float) -> Bracket | None:
 
 def _directions(goal: Wanted, low: Affine, high: Affine) -> NDArray[np.int8] | None:
     """For each lower result 1 where the higher one is wanted; None where one result would need both."""
-    below, above = (_seen(apply(goal.x1, goal.x2, law), goal) for law in (low, high))
+    below, above = (_seen(apply(goal.x1, goal.x2, affine), goal) for affine in (low, high))
     floor = apply(goal.x1, goal.x2, low)
     wants_up, wants_down = (above == goal.result) & (below != above), (below == goal.result) & (below != above)
     if np.any((below != goal.result) & (above != goal.result)):
@@ -84,18 +84,18 @@ def emit_bracket(
     both = np.zeros(256, np.int8)
     both[2] = 1
     origin = node.origin
-    framed = {k: replace(node, law=law, table=None) for k, law in (("low", frame.low), ("high", frame.high))}
+    framed = {k: replace(node, affine=affine, table=None) for k, affine in (("low", frame.low), ("high", frame.high))}
     steps = (
         (replace(framed["low"], name=f"{node.name}/low"), "low"),
         (replace(framed["high"], name=f"{node.name}/high"), "high"),
-        (Add(name=f"{node.name}/step", inputs=(names["low"], names["high"]), output="", law=_DIFFERENCE), "step"),
+        (Add(name=f"{node.name}/step", inputs=(names["low"], names["high"]), output="", affine=_DIFFERENCE), "step"),
         (Table(name=f"{node.name}/up", inputs=(names["low"],), output="", table=frame.up.tobytes()), "up"),
         (
             Add(
                 name=f"{node.name}/taken",
                 inputs=(names["step"], names["up"]),
                 output="",
-                law=_SUM,
+                affine=_SUM,
                 table=both.tobytes(),
             ),
             "taken",
@@ -105,6 +105,11 @@ def emit_bracket(
         builder.emit(replace(step, output=names[kind], origin=origin), Tensor(names[kind], result.shape, 1.0, 0, False))
     table = None if clamps is None else clamps.tobytes()
     last = Add(
-        name=node.name, inputs=(names["low"], names["taken"]), output=result.name, law=_SUM, table=table, origin=origin
+        name=node.name,
+        inputs=(names["low"], names["taken"]),
+        output=result.name,
+        affine=_SUM,
+        table=table,
+        origin=origin,
     )
     builder.emit(last, result)

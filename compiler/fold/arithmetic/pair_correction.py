@@ -45,7 +45,7 @@ def correct(
     so_far = rough.output
     for number, codes in enumerate(groups):
         mark = _mark(builder, unit, node, result, codes, str(number or ""))
-        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, law=_SUM)
+        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=_SUM)
         if number == len(groups) - 1:
             note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
             builder.finish(unit, last, result, Target.VECTOR, note)
@@ -71,7 +71,7 @@ def _mark(
         name=f"{node.name}/mark{number}",
         inputs=(marks[0], marks[1]),
         output=mark,
-        law=_SUM,
+        affine=_SUM,
         table=seen.tobytes(),
         origin=unit.origins,
     )

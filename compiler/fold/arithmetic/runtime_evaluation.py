@@ -14,12 +14,12 @@ from numpy.typing import NDArray
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.importer import Array, Model, to_bytes
 from intloom.compiler.reference import open_session
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 Bytes = NDArray[np.int8]
 
 
-def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Array]:
+def evaluate(part: Model, feeds: Mapping[str, Array], match: RoundingMode) -> list[Array]:
     """Outputs of `part`: in mode `ort` with the runtime's default optimizations, in mode `exact` node by node.
 
     Raises
@@ -28,7 +28,7 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: Match) -> list[Arra
         The runtime does not take the part.
     """
     try:
-        session = open_session(to_bytes(part), optimized=match is Match.ORT, threads=1)
+        session = open_session(to_bytes(part), optimized=match is RoundingMode.ORT, threads=1)
         return [np.asarray(a) for a in session.run(None, dict(feeds))]
     except Exception as error:  # noqa: BLE001  # the runtime's exceptions share no other base class
         text = " ".join(str(error).split())

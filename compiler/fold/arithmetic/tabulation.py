@@ -17,7 +17,7 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Model, OnnxNode, cut
 from intloom.compiler.importer.model import ValueType
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 
 Int8s = NDArray[np.int8]
 
@@ -37,7 +37,7 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
     return tuple(found)
 
 
-def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: Match) -> Int8s:
+def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: RoundingMode) -> Int8s:
     """What the unit's cone gives at each place, by the runtime itself, for these integers behind its leaves."""
     length = len(next(iter(values.values())))
     frame = isolate(builder, unit, values)

@@ -121,7 +121,7 @@ def _average_of(
         inputs=(x.name,),
         output=output,
         kernel=geometry.kernel,
-        law=_PLAIN,
+        affine=_PLAIN,
         zp_in=x.zero_point,
         strides=geometry.strides,
         pads=geometry.pads,
@@ -134,8 +134,8 @@ def _average_of(
         )
     found = fit_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
     if found is not None:
-        law, table = found
-        builder.emit(replace(node, law=law, table=None if table is None else table.tobytes()), result)
+        affine, table = found
+        builder.emit(replace(node, affine=affine, table=None if table is None else table.tobytes()), result)
         return result
     frame = fit_bracket(goal, ratios[0])
     if frame is None:

@@ -24,7 +24,7 @@ from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Conv
-from intloom.hw.spec.arith import Match, Scale, requantize, scale_from_float
+from intloom.hw.spec.arith import RoundingMode, Scale, requantize, scale_from_float
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
@@ -80,15 +80,15 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             f"channel {fitted.index(None)} is no straight line, or has ties that no integer constants follow",
             "use one constant for all channels, or change the scales a little",
         )
-    laws = [f for f in fitted if f is not None]
+    candidates = [f for f in fitted if f is not None]
     node = Conv(
         name=unit_name(unit),
         inputs=(x.tensor.name,),
         output=result.name,
-        weights=np.array([w for w, _, _ in laws], dtype=np.int8).reshape(1, -1, 1, 1, 1),
-        bias=np.array([b for _, b, _ in laws], dtype=np.int32),
-        mantissa=np.array([s.mantissa for _, _, s in laws], dtype=np.uint32),
-        shift=np.array([s.shift for _, _, s in laws], dtype=np.uint8),
+        weights=np.array([w for w, _, _ in candidates], dtype=np.int8).reshape(1, -1, 1, 1, 1),
+        bias=np.array([b for _, b, _ in candidates], dtype=np.int32),
+        mantissa=np.array([s.mantissa for _, _, s in candidates], dtype=np.uint32),
+        shift=np.array([s.shift for _, _, s in candidates], dtype=np.uint8),
         zp_in=x.tensor.zero_point,
         zp_out=result.zero_point,
         group=x.tensor.channels,
@@ -108,16 +108,16 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
     return made.T if len(shape) == 2 else made.reshape(channels, 256)
 
 
-def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: Match) -> tuple[int, int, Scale] | None:
+def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: RoundingMode) -> tuple[int, int, Scale] | None:
     """Weight, bias and scale with which a convolution gives a channel's bytes, or None where there are none."""
     x, goal = all_bytes().astype(np.int64), wanted.astype(np.int64)
     least, most = (-128, 127) if clamps is None else (int(clamps.min()), int(clamps.max()))
-    laws: Iterator[tuple[int, int, Scale]]
+    candidates: Iterator[tuple[int, int, Scale]]
     if ((goal > least) & (goal < most)).any():
-        laws = _laws(Bounds(x, goal - zero, goal > least, goal < most))
+        candidates = _candidates(Bounds(x, goal - zero, goal > least, goal < most))
     else:
-        laws = iter(((0, int(goal[0]) - zero, scale_from_float(1.0)),))
-    for weight, bias, scale in laws:
+        candidates = iter(((0, int(goal[0]) - zero, scale_from_float(1.0)),))
+    for weight, bias, scale in candidates:
         sums = bias + weight * x
         rough = np.clip(np.rint(sums * (scale.mantissa * 2.0**-scale.shift)) + zero, least, most)
         if np.count_nonzero(rough != goal) > _MOST_TIES:
@@ -166,7 +166,7 @@ class Bounds:
         return float(least + most) / 2 if least <= most else None
 
 
-def _laws(bounds: Bounds) -> Iterator[tuple[int, int, Scale]]:
+def _candidates(bounds: Bounds) -> Iterator[tuple[int, int, Scale]]:
     """Weights, biases and scales that come near a line; first that of a constant."""
     slope, offset = bounds.widest()
     yield 0, round(max(-256.0, min(256.0, offset))), scale_from_float(1.0)

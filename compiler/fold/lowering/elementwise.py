@@ -18,9 +18,9 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Mul, Tensor
-from intloom.hw.spec.arith import Affine, Match
+from intloom.hw.spec.arith import Affine, RoundingMode
 
-_OTHER_MATCH = {Match.ORT: Match.EXACT, Match.EXACT: Match.ORT}
+_OTHER_MATCH = {RoundingMode.ORT: RoundingMode.EXACT, RoundingMode.EXACT: RoundingMode.ORT}
 _SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
 
 
@@ -133,8 +133,8 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
         builder.bind(unit.output, result.name)
         builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, ties by a table")
         return
-    law, missing = closest(x1, x2, truth, ratios, clamps)
-    correct(builder, unit, _pair_node(unit, (a, b), result, law, clamps), result, missing.reshape(256, 256))
+    affine, missing = closest(x1, x2, truth, ratios, clamps)
+    correct(builder, unit, _pair_node(unit, (a, b), result, affine, clamps), result, missing.reshape(256, 256))
 
 
 def _linear_form(
@@ -149,12 +149,18 @@ def _linear_form(
 
 
 def _pair_node(
-    unit: QuantizationUnit, operands: tuple[Operand, Operand], result: Tensor, law: Affine, clamps: Int8s | None
+    unit: QuantizationUnit, operands: tuple[Operand, Operand], result: Tensor, affine: Affine, clamps: Int8s | None
 ) -> Add | Mul:
     a, b = (o.tensor for o in operands)
     name, inputs, table = unit_name(unit), (a.name, b.name), None if clamps is None else clamps.tobytes()
     if unit.main is not None and unit.main.op == "Mul":
         return Mul(
-            name=name, inputs=inputs, output=result.name, law=law, zero_a=a.zero_point, zero_b=b.zero_point, table=table
+            name=name,
+            inputs=inputs,
+            output=result.name,
+            affine=affine,
+            zero_a=a.zero_point,
+            zero_b=b.zero_point,
+            table=table,
         )
-    return Add(name=name, inputs=inputs, output=result.name, law=law, table=table)
+    return Add(name=name, inputs=inputs, output=result.name, affine=affine, table=table)

@@ -46,8 +46,8 @@ def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         _differences(builder, unit, x.tensor, result, "below", _BELOW, below),
         _differences(builder, unit, x.tensor, result, "above", _ABOVE, above - middle),
     )
-    law = Affine(1, 1, middle - int(above[0]), 0)
-    joined = Add(name=unit_name(unit), inputs=parts, output=result.name, law=law)
+    affine = Affine(1, 1, middle - int(above[0]), 0)
+    joined = Add(name=unit_name(unit), inputs=parts, output=result.name, affine=affine)
     builder.finish(unit, joined, result, Target.ARRAY, "proved over 65,536 pairs")
 
 

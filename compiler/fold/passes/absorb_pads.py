@@ -22,7 +22,7 @@ def absorb_pads(graph: IntGraph) -> IntGraph:
 
 
 def _is_border(node: Node) -> bool:
-    return isinstance(node, AvgPool) and (node.kernel, node.strides, node.law, node.table) == (
+    return isinstance(node, AvgPool) and (node.kernel, node.strides, node.affine, node.table) == (
         (1, 1),
         (1, 1),
         IDENTITY,

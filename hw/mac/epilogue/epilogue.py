@@ -14,7 +14,7 @@ from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
 from intloom.hw.mac.epilogue.table_lookup import TableLookup
 from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE
 from intloom.hw.ports import READ_LATENCY
-from intloom.hw.spec.arith import SHIFT_BITS, Affine, Match, Scale, wrap
+from intloom.hw.spec.arith import SHIFT_BITS, Affine, RoundingMode, Scale, wrap
 from intloom.hw.spec.params import HardwareParams
 
 TAG = data.StructLayout({"zp_out": signed(8), "use_table": 1, "table_set": 1, "residual": 1})
@@ -75,7 +75,7 @@ class Epilogue(wiring.Component):
         total: int,
         channel: tuple[int, Scale],
         zero_point: int,
-        match: Match,
+        match: RoundingMode,
         table: bytes | None = None,
         residual: tuple[int, Affine] | None = None,
     ) -> int:
@@ -84,8 +84,8 @@ class Epilogue(wiring.Component):
         if table is not None:
             value = TableLookup.model(value, table, use=True)
         if residual is not None:
-            operand, law = residual
-            value = ResidualAdder.model(wrap(value, 8), wrap(operand, 8), law) & 0xFF
+            operand, affine = residual
+            value = ResidualAdder.model(wrap(value, 8), wrap(operand, 8), affine) & 0xFF
         return value
 
     def elaborate(self, platform: object) -> Module:

@@ -16,7 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS
 from intloom.hw.pipeline import output_register
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Match, Scale, requantize, wrap
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, RoundingMode, Scale, requantize, wrap
 from intloom.hw.spec.params import HardwareParams
 
 _SUM_BITS = 32
@@ -69,7 +69,7 @@ class RequantizerLane(wiring.Component):
     LATENCY = 12
 
     def __init__(self, params: HardwareParams) -> None:
-        self._ort = params.match is Match.ORT
+        self._ort = params.match is RoundingMode.ORT
         self._mantissa_bits = params.mantissa_bits
         self._significand_bits = FP32_SIGNIFICAND_BITS if self._ort else _SUM_BITS
         super().__init__(
@@ -85,7 +85,7 @@ class RequantizerLane(wiring.Component):
         )
 
     @staticmethod
-    def model(acc: int, bias: int, scale: Scale, zero_point: int, match: Match) -> int:
+    def model(acc: int, bias: int, scale: Scale, zero_point: int, match: RoundingMode) -> int:
         """What `result` is: the law, on the 32-bit sum."""
         return requantize(wrap(acc + bias, _SUM_BITS), scale, zero_point, match)
 

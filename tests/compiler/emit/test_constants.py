@@ -15,10 +15,10 @@ def test_equal_constants_are_stored_once_and_start_at_words():
 
 
 def test_residual_constants_fill_whole_words():
-    law = Affine(-5, 7, -(1 << 40), 17)
+    affine = Affine(-5, 7, -(1 << 40), 17)
     for name in ("nano", "base", "large"):
         params = preset(name)
-        data = residual_constants(law, params)
+        data = residual_constants(affine, params)
         assert len(data) == params.residual_words * params.word_bytes
         assert int.from_bytes(data[:4], "little", signed=True) == -5
         assert int.from_bytes(data[8:16], "little", signed=True) == -(1 << 40)

@@ -3,7 +3,7 @@
 import pytest
 
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.port import IN_STEP, WAITING_BURSTS, MemoryTiming
+from intloom.compiler.program.memory_port import IN_STEP, WAITING_BURSTS, MemoryTiming
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind, TableUse, make

@@ -62,9 +62,9 @@ def test_strided_accesses_touch_only_their_words(tracker):
 
 
 def test_uninitialised_words_are_found(tracker):
-    tracker.mark_initialised(span(Memory.DRAM, 0, 10, write=False))
-    assert tracker.uninitialised(span(Memory.DRAM, 0, 10, write=False)) is None
-    assert tracker.uninitialised(span(Memory.DRAM, 5, 15, write=False)) == 10
+    tracker.mark_initialized(span(Memory.DRAM, 0, 10, write=False))
+    assert tracker.uninitialized(span(Memory.DRAM, 0, 10, write=False)) is None
+    assert tracker.uninitialized(span(Memory.DRAM, 5, 15, write=False)) == 10
     assert tracker.conflicts(Unit.LOAD, [span(Memory.DRAM, 0, 10, write=False)]) == (0, 0, 0, 0)
 
 

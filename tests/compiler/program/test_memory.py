@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 
 from intloom.common.errors import UsageError
 from intloom.compiler.program.memory import initial_memory, pack_tensor, read_outputs, tensor_words, unpack_tensor
-from intloom.compiler.program.program import Layout, Place, Role
+from intloom.compiler.program.program import Layout, Role, TensorBuffer
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import decode
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.support.graph_maker import GraphMaker
 
 
-def place(shape: tuple[int, int, int, int], layout: Layout, params: HardwareParams) -> Place:
+def place(shape: tuple[int, int, int, int], layout: Layout, params: HardwareParams) -> TensorBuffer:
     words = tensor_words(shape, layout, params)
     fields = {"scale": 1.0, "zero_point": 0, "unsigned": False}
-    return Place(name="t", role=Role.INPUT, shape=shape, layout=layout, address=0, words=words, **fields)
+    return TensorBuffer(name="t", role=Role.INPUT, shape=shape, layout=layout, address=0, words=words, **fields)
 
 
 names = st.sampled_from(["nano", "small", "base", "large"])

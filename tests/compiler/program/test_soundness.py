@@ -84,7 +84,7 @@ def test_reading_what_nobody_wrote_is_refused(program):
 
 def test_storing_over_constants_and_inputs_is_refused(program):
     index = find(program, Kind.STORE, "")
-    for word in (0, program.place("in0").address, program.instructions_at):
+    for word in (0, program.tensor("in0").address, program.instructions_at):
         broken = with_instruction(program, index, program.instructions[index].with_fields(dram=word, n0=1, n2=1))
         with pytest.raises(ProgramError, match="overwrites constants"):
             check_program(broken)

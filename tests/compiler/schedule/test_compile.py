@@ -58,7 +58,7 @@ def test_single_convolution(name, inputs, outputs, kernel, stride):
 def test_image_of_three_channels_is_read_packed():
     maker = GraphMaker(1)
     program = check(maker, maker.conv(maker.input(3, 33, 31), 16, 3, stride=2), preset("base"))
-    assert program.place("in0").layout is Layout.PIXELS4
+    assert program.tensor("in0").layout is Layout.PIXELS4
     conv = next(i for i in program.instructions if i.kind is Kind.CONV)
     assert (conv["packed"], conv["kernel_w"]) == (1, 1)
 
@@ -185,7 +185,7 @@ def test_kept_intermediates_are_all_right():
     expected = run_graph(graph, inputs, match=program.params.match, keep=True)
     simulator = IsaSimulator(program)
     simulator.run(inputs)
-    assert {p.name for p in program.places} == set(graph.tensors)
+    assert {p.name for p in program.tensors} == set(graph.tensors)
     for name, array in expected.items():
         np.testing.assert_array_equal(simulator.tensor(name), array, err_msg=name)
 
@@ -197,7 +197,7 @@ def test_first_instruction_completes_the_tensor():
     expected = run_graph(graph, inputs, match=program.params.match, keep=True)
     simulator = IsaSimulator(program)
     simulator.reset(inputs)
-    due = {p.first_instruction: p.name for p in program.places if p.role is not Role.INPUT}
+    due = {p.first_instruction: p.name for p in program.tensors if p.role is not Role.INPUT}
     while not simulator.finished:
         index = simulator.step()
         if index in due:

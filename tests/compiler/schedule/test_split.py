@@ -40,7 +40,7 @@ def test_the_half_that_only_a_table_reads_is_not_stored():
 def test_a_half_stored_tensor_is_not_offered_for_comparison():
     graph, _ = split_block()
     program = compile_graph(graph, BASE)
-    shared = {p.name for p in program.places if p.role is Role.SHARED}
+    shared = {p.name for p in program.tensors if p.role is Role.SHARED}
     whole = graph.nodes[0].output
     assert whole not in shared
     assert graph.nodes[2].output in shared

@@ -16,7 +16,7 @@ from amaranth.lib import wiring
 
 from intloom.hw.mac.epilogue import requantizer
 from intloom.hw.mac.epilogue.requantizer import RequantizerLane
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -56,14 +56,14 @@ def blur(product: Value) -> Value:
 class Contract(wiring.Component):
     """A lane with one input held for ever, and what must come out; `fault` states another law on purpose."""
 
-    def __init__(self, match: Match, fault: bool = False) -> None:
+    def __init__(self, match: RoundingMode, fault: bool = False) -> None:
         self._match = match
         self._fault = fault
         super().__init__({})
 
-    def _law(self, m: Module, total: Value, mantissa: Value, exponent: Value) -> Value:
+    def _affine(self, m: Module, total: Value, mantissa: Value, exponent: Value) -> Value:
         """The magnitude of the scaled sum, rounded to an integer."""
-        ort = self._match is Match.ORT
+        ort = self._match is RoundingMode.ORT
         magnitude = Signal(SUM_BITS)
         m.d.comb += magnitude.eq(Mux(total < 0, -total, total))
         factor = Signal(SUM_BITS + 1)
@@ -102,7 +102,7 @@ class Contract(wiring.Component):
             Assume((mantissa == 0) | mantissa[-1]),
             Assume(mantissa[:-MANTISSA_BITS] == 0),
         ]
-        rounded = self._law(m, total, mantissa, exponent)
+        rounded = self._affine(m, total, mantissa, exponent)
         wanted = Mux(total < 0, -rounded, rounded) + zero_point
         m.d.comb += Assert(dut.result == Mux(wanted > 127, 127, Mux(wanted < -128, -128, wanted)))
         return m
@@ -123,11 +123,11 @@ def holds(contract: Contract, folder: Path) -> bool:
     return prove(contract, folder, depth=latency + 1, first=latency).holds
 
 
-@pytest.mark.parametrize("match", list(Match))
-def test_the_lane_follows_the_law(narrow: None, tmp_path: Path, match: Match):
+@pytest.mark.parametrize("match", list(RoundingMode))
+def test_the_lane_follows_the_law(narrow: None, tmp_path: Path, match: RoundingMode):
     assert holds(Contract(match), tmp_path)
 
 
-@pytest.mark.parametrize("match", list(Match))
-def test_another_law_is_refuted(narrow: None, tmp_path: Path, match: Match):
+@pytest.mark.parametrize("match", list(RoundingMode))
+def test_another_law_is_refuted(narrow: None, tmp_path: Path, match: RoundingMode):
     assert not holds(Contract(match, fault=True), tmp_path)

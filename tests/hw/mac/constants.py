@@ -17,7 +17,7 @@ async def write_constant(ctx: Any, part: Any, piece: ConstantKind, index: int, v
     ctx.set(part.write.kind, ConstantKind.NONE)
 
 
-async def write_affine(ctx: Any, part: Any, law: Affine) -> None:
+async def write_affine(ctx: Any, part: Any, affine: Affine) -> None:
     """A residual's constants."""
-    for index, word in enumerate((law.m1, law.m2, law.c, law.c >> 32)):
+    for index, word in enumerate((affine.m1, affine.m2, affine.c, affine.c >> 32)):
         await write_constant(ctx, part, ConstantKind.RESIDUAL, index, word & 0xFFFFFFFF)

@@ -16,7 +16,7 @@ from intloom.hw.spec.arith import (
     FP32_SIGNIFICAND_BITS,
     MAX_SHIFT,
     Affine,
-    Match,
+    RoundingMode,
     Scale,
     add,
     affine,
@@ -91,8 +91,8 @@ def test_a_shorter_scale_is_the_nearest_one(factor: float, bits: int):
     assert error <= Fraction(factor) / (1 << bits) + Fraction(1, 1 << (MAX_SHIFT + 1))
 
 
-@given(st.floats(0, 2.0 ** (FP32_SIGNIFICAND_BITS - MAX_SHIFT - 1), width=32), INT32, st.sampled_from(Match))
-def test_factors_too_small_to_matter_give_zero(factor: float, acc: int, match: Match):
+@given(st.floats(0, 2.0 ** (FP32_SIGNIFICAND_BITS - MAX_SHIFT - 1), width=32), INT32, st.sampled_from(RoundingMode))
+def test_factors_too_small_to_matter_give_zero(factor: float, acc: int, match: RoundingMode):
     assert requantize(acc, scale_from_float(factor), 5, match) == 5 + round(acc * Fraction(factor))
 
 
@@ -107,7 +107,7 @@ def test_exact_requantisation_exhaustively_on_small_ranges():
         for mantissa in (1, 2, 3, 5, 8, 127, 128, 200, 255):
             for acc in range(-300, 300):
                 wanted = clamp(round(Fraction(acc * mantissa, 1 << shift)) - 3)
-                assert requantize(acc, Scale(mantissa, shift), -3, Match.EXACT) == wanted
+                assert requantize(acc, Scale(mantissa, shift), -3, RoundingMode.EXACT) == wanted
 
 
 def test_both_modes_agree_where_fp32_rounds_nothing():
@@ -115,19 +115,19 @@ def test_both_modes_agree_where_fp32_rounds_nothing():
         for mantissa in range(1, 64, 3):
             scale = Scale(mantissa << 12, shift + 12)
             for acc in range(-300, 300, 7):
-                assert requantize(acc, scale, 7, Match.ORT) == requantize(acc, scale, 7, Match.EXACT)
+                assert requantize(acc, scale, 7, RoundingMode.ORT) == requantize(acc, scale, 7, RoundingMode.EXACT)
 
 
 @given(INT32, FP32_FACTORS, INT8)
 def test_modes_differ_by_at_most_one(acc: int, factor: float, zero: int):
     scale = scale_from_float(factor)
-    assert abs(requantize(acc, scale, zero, Match.ORT) - requantize(acc, scale, zero, Match.EXACT)) <= 1
+    assert abs(requantize(acc, scale, zero, RoundingMode.ORT) - requantize(acc, scale, zero, RoundingMode.EXACT)) <= 1
 
 
 @given(INT32, FP32_FACTORS)
 def test_requantisation_is_odd_around_the_zero_point(acc: int, factor: float):
     scale = scale_from_float(factor)
-    for match in Match:
+    for match in RoundingMode:
         assert saturate(requantize(acc, scale, 0, match), -127) == -saturate(requantize(-acc, scale, 0, match), -127)
 
 
@@ -152,16 +152,16 @@ def random_scale(rng: np.random.Generator) -> np.float32:
     return np.float32(odd * 2.0**-shift)
 
 
-def count_differences(rng: np.random.Generator, cases: int, match: Match = Match.ORT) -> int:
+def count_differences(rng: np.random.Generator, cases: int, match: RoundingMode = RoundingMode.ORT) -> int:
     """How often the law differs from fp32 arithmetic in `cases` random and tie-heavy cases."""
     differences, chunk = 0, 2000
     for _ in range(cases // chunk):
         scale, zero = random_scale(rng), int(rng.integers(-128, 128))
-        law = scale_from_float(float(scale))
+        factor = scale_from_float(float(scale))
         spread = 1 << int(rng.integers(1, 32))
         wide = rng.integers(-spread, spread, chunk // 2).clip(-(1 << 31), (1 << 31) - 1)
         acc = np.concatenate([wide, near_ties(rng, scale, chunk // 2)])
-        ours = [requantize(a, law, zero, match) for a in acc.tolist()]
+        ours = [requantize(a, factor, zero, match) for a in acc.tolist()]
         differences += int(np.count_nonzero(fp32_requantize(acc, scale, zero) != ours))
     return differences
 
@@ -177,7 +177,7 @@ def test_mode_ort_is_fp32_arithmetic_in_ten_million_cases(seed: int):
 
 def test_these_cases_tell_the_modes_apart(seed: int):
     """The comparison would notice a law without fp32's double rounding."""
-    assert count_differences(np.random.default_rng(seed), 200_000, Match.EXACT) > 0
+    assert count_differences(np.random.default_rng(seed), 200_000, RoundingMode.EXACT) > 0
 
 
 INT48 = st.integers(-(1 << 47), (1 << 47) - 1)
@@ -191,18 +191,18 @@ def test_affine_is_the_rounded_fraction(a: int, b: int, m1: int, m2: int, c: int
 
 
 @given(INT8, INT8, INT8, INT8, st.integers(1, 1 << 16), st.booleans())
-def test_sum_product_and_average_are_the_affine_law(a: int, b: int, za: int, zb: int, m: int, even: bool):
-    law = Affine(m, m, 0, 10, even)
-    assert add(a, b, law) == affine(a, b, law)
-    assert multiply(a, b, za, zb, law) == affine((a - za) * (b - zb), 0, law)
-    assert average(37 * a, law) == affine(37 * a, 0, law)
+def test_sum_product_and_average_are_the_affine_operation(a: int, b: int, za: int, zb: int, m: int, even: bool):
+    k = Affine(m, m, 0, 10, even)
+    assert add(a, b, k) == affine(a, b, k)
+    assert multiply(a, b, za, zb, k) == affine((a - za) * (b - zb), 0, k)
+    assert average(37 * a, k) == affine(37 * a, 0, k)
 
 
 def test_addition_of_all_pairs_with_power_of_two_scales():
-    law = Affine(1, 2, -3, 2, even=True)
+    k = Affine(1, 2, -3, 2, even=True)
     for a in range(-128, 128):
         for b in range(-128, 128):
-            assert add(a, b, law) == clamp(round(Fraction(a + 2 * b - 3, 4)))
+            assert add(a, b, k) == clamp(round(Fraction(a + 2 * b - 3, 4)))
 
 
 @given(st.floats(width=32, allow_nan=False, allow_infinity=False))

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 
 from intloom.common.errors import FileFormatError, ParameterError
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import PRESETS, HardwareParams, from_dict, from_toml, preset
 from tests.hw.spec.strategies import hardware
 
@@ -39,7 +39,7 @@ def test_toml_files_give_all_fields_or_a_preset_and_changes(tmp_path: Path):
     changed.write_text('preset = "base"\nweight_kib = 256\nmatch = "exact"\n')
     assert from_toml(whole) == BASE
     assert from_toml(changed) == BASE.replace(weight_kib=256, match="exact")
-    assert from_toml(changed).match is Match.EXACT
+    assert from_toml(changed).match is RoundingMode.EXACT
 
 
 @pytest.mark.parametrize(

@@ -247,14 +247,14 @@ def test_words_are_put_together_rotated(lanes: int, rng: random.Random) -> None:
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_the_datapath_is_its_parts_in_a_row(lanes: int, rng: random.Random) -> None:
     datapath = Datapath(_params(lanes))
-    law = Affine(m1=rng.randint(-90, 90), m2=rng.randint(-90, 90), c=rng.randint(-9000, 9000), shift=6, even=True)
+    affine = Affine(m1=rng.randint(-90, 90), m2=rng.randint(-90, 90), c=rng.randint(-9000, 9000), shift=6, even=True)
     content, amount = rng.randbytes(256), rng.randrange(8)
     pairs = [(rng.randbytes(8), rng.randbytes(8)) for _ in range(20)]
     found: list[int] = []
 
     async def bench(ctx: Any) -> None:
         for name in ("m1", "m2", "c", "shift", "even"):
-            ctx.set(datapath.job[name], getattr(law, name))
+            ctx.set(datapath.job[name], getattr(affine, name))
         ctx.set(datapath.job.rotate, amount)
         ctx.set(datapath.job.table, 1)
         ctx.set(datapath.table_en, 1)
@@ -274,4 +274,4 @@ def test_the_datapath_is_its_parts_in_a_row(lanes: int, rng: random.Random) -> N
         await ctx.tick().repeat(Datapath.LATENCY)
 
     run(datapath, bench, background=[_collect(datapath.result_valid, datapath.result, found)])
-    assert [_bytes(n, 8) for n in found] == [Datapath.model(a, b, law, content, amount) for a, b in pairs]
+    assert [_bytes(n, 8) for n in found] == [Datapath.model(a, b, affine, content, amount) for a, b in pairs]

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from intloom.common.atomic_write import atomic_path, check_target, write_bytes, write_text
+from intloom.common.atomic_write import atomic_path, check_output_path, write_bytes, write_text
 from intloom.common.errors import DiskError, UsageError
 
 
@@ -45,7 +45,7 @@ def test_a_device_or_pipe_is_not_replaced(tmp_path):
     os.mkfifo(pipe)
     for path in (pipe, tmp_path / "../../../../../../../../dev/null"):
         with pytest.raises(UsageError, match="device or pipe"):
-            check_target(path)
+            check_output_path(path)
     with pytest.raises(UsageError, match="device or pipe"):
         write_bytes(pipe, b"")
     assert stat.S_ISFIFO(pipe.stat().st_mode)

@@ -7,7 +7,7 @@ import sys
 import time
 
 from intloom.common.errors import ExitCode
-from intloom.common.temporary_files import remembered, remove_remembered, temporary_folder
+from intloom.common.temporary_files import remove_tracked, temporary_folder, tracked
 
 _DEAF = """
 import signal, sys, time
@@ -37,12 +37,12 @@ def test_a_folder_goes_with_its_block(tmp_path):
 
 def test_only_what_is_still_in_use_is_removed(tmp_path):
     done, half = tmp_path / "done", tmp_path / "half"
-    with remembered(done):
+    with tracked(done):
         done.touch()
-    with remembered(half), temporary_folder(parent=tmp_path) as folder:
+    with tracked(half), temporary_folder(parent=tmp_path) as folder:
         half.touch()
         (folder / "file").touch()
-        remove_remembered()
+        remove_tracked()
         assert [*tmp_path.iterdir()] == [done]
         folder.mkdir()
 

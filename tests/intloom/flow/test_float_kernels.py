@@ -12,7 +12,7 @@ from intloom.flow.checking import check_onnxruntime
 from intloom.flow.float_kernels import FloatKernelAttribution, LayerComparison, attribute_differences, float_nodes
 from intloom.flow.host import HostSide
 from intloom.flow.subgraphs import subgraphs_between
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.images import seeded_input
 from intloom.models import load_onnx
 from intloom.quantization import ActivationType
@@ -25,7 +25,7 @@ SEEDS = 60
 class Case:
     def __init__(self, path):
         self.path = path
-        self.folded = fold_model(load_model(path), match=Match.ORT)
+        self.folded = fold_model(load_model(path), match=RoundingMode.ORT)
         self.host = HostSide(self.folded)
 
     def feed(self, seed):
@@ -33,8 +33,8 @@ class Case:
         return feeds, self.host.before(feeds)
 
     def differing(self, feeds, inputs):
-        outputs = run_graph(self.folded.graph, inputs, match=Match.ORT)
-        return sum(c.mismatches for c in check_onnxruntime(self.folded, self.path, feeds, outputs, Match.ORT))
+        outputs = run_graph(self.folded.graph, inputs, match=RoundingMode.ORT)
+        return sum(c.mismatches for c in check_onnxruntime(self.folded, self.path, feeds, outputs, RoundingMode.ORT))
 
     def with_node(self, place, **fields):
         graph = self.folded.graph
@@ -95,7 +95,7 @@ def test_a_wrong_table_is_not_excused(in_integers):
     # One entry of 256, one step off.
     common = int(
         np.bincount(
-            run_graph(in_integers.folded.graph, inputs, match=Match.ORT, keep=True)[
+            run_graph(in_integers.folded.graph, inputs, match=RoundingMode.ORT, keep=True)[
                 in_integers.folded.graph.nodes[place].output
             ]
             .view(np.uint8)

@@ -43,9 +43,9 @@ def test_every_extent_is_drawn_inside_its_memory(program):
 def test_tensors_that_share_memory_are_drawn_while_they_live(program):
     labels = [e for e in memory_map(program) if e.memory is Memory.DRAM]
     shared = [e for e in labels if e.last - e.first < len(program.instructions)]
-    assert {e.label for e in shared} == {p.name for p in program.places if p.role == "shared"}
+    assert {e.label for e in shared} == {p.name for p in program.tensors if p.role == "shared"}
     for extent in shared:
-        place = program.place(extent.label)
+        place = program.tensor(extent.label)
         assert (extent.start, extent.stop) == (place.address, place.address + place.words)
         assert extent.first <= place.first_instruction < extent.last
 

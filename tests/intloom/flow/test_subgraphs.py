@@ -46,7 +46,9 @@ def test_what_is_shown_has_other_laws(model):
 
 def test_a_part_with_laws_of_its_own_is_judged_by_these(model):
     plain = folded(model).graph
-    wrong = tuple(replace(n, law=replace(n.law, c=n.law.c + 1)) if isinstance(n, Add) else n for n in plain.nodes)
+    wrong = tuple(
+        replace(n, affine=replace(n.affine, c=n.affine.c + 1)) if isinstance(n, Add) else n for n in plain.nodes
+    )
     given = IntGraph(plain.name, plain.tensors, wrong, plain.inputs, plain.outputs)
     assert judged(given, model) == whole(given)
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intloom.hw.spec.arith import Affine
-from intloom.hw.spec.arith import affine as law
+from intloom.hw.spec.arith import affine as reference_affine
 from intloom.sim.golden.affine import affine
 
 FACTOR = st.integers(-(1 << 31), (1 << 31) - 1)
@@ -17,4 +17,4 @@ BYTE = st.integers(-128, 127)
 @given(st.lists(st.tuples(BYTE, BYTE), min_size=1, max_size=40), LAWS | TIED)
 def test_equals_the_law(pairs: list[tuple[int, int]], k: Affine) -> None:
     one, two = (np.array(side, np.int64) for side in zip(*pairs, strict=True))
-    assert affine(one, two, k).tolist() == [law(a, b, k) for a, b in pairs]
+    assert affine(one, two, k).tolist() == [reference_affine(a, b, k) for a, b in pairs]

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from intloom.compiler.ir import Conv, ConvTranspose, IntGraph, Tensor
 from intloom.compiler.ir.verify import verify
-from intloom.hw.spec.arith import Match, Scale, requantize
+from intloom.hw.spec.arith import RoundingMode, Scale, requantize
 from intloom.sim.golden import run_graph
 
 
@@ -75,8 +75,8 @@ def plain_sums(node: Conv, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
 
 
 @pytest.mark.parametrize("kind", [Conv, ConvTranspose])
-@pytest.mark.parametrize("match", list(Match))
-def test_equals_plain_loops(kind: type[Conv], match: Match, rng: random.Random) -> None:
+@pytest.mark.parametrize("match", list(RoundingMode))
+def test_equals_plain_loops(kind: type[Conv], match: RoundingMode, rng: random.Random) -> None:
     for _ in range(6):
         graph, node = random_conv(rng, kind)
         x = np.random.default_rng(rng.getrandbits(32)).integers(-128, 128, graph.tensors["x"].shape).astype(np.int8)
@@ -103,4 +103,4 @@ def test_long_sums_of_extreme_values_stay_exact(channels: int) -> None:
     x[0, : channels // 2] = 127
     graph = IntGraph("g", tensors, (node,), ("x",), ("y",))
     total = 127 * 127 * (2 * (channels // 2) - channels) + 1
-    assert run_graph(graph, {"x": x}, match=Match.EXACT)["y"].item() == max(-128, min(127, total))
+    assert run_graph(graph, {"x": x}, match=RoundingMode.EXACT)["y"].item() == max(-128, min(127, total))

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, MaxPool, Tensor
-from intloom.hw.spec.arith import Affine, Match, scale_from_float
+from intloom.hw.spec.arith import Affine, RoundingMode, scale_from_float
 from intloom.sim.golden.registry import Context, operation
 from intloom.sim.golden.rounding_error_bound import at_error_bound
 
@@ -17,7 +17,7 @@ CHANNELS, PIXELS = 48, 400
 
 
 def context(channels, height, width):
-    return Context(Match.ORT, {"y": Tensor("y", (1, channels, height, width), 1.0, 0, False)})
+    return Context(RoundingMode.ORT, {"y": Tensor("y", (1, channels, height, width), 1.0, 0, False)})
 
 
 def product(noise, scale):
@@ -89,7 +89,7 @@ def test_a_transposed_product_strays_like_a_plain_one(way):
 
 def test_averages_stray_and_largest_values_do_not():
     average = AvgPool(
-        name="n", inputs=("x",), output="y", kernel=(1, 2), strides=(1, 2), law=Affine(1, 0, 0, 1), zp_in=0
+        name="n", inputs=("x",), output="y", kernel=(1, 2), strides=(1, 2), affine=Affine(1, 0, 0, 1), zp_in=0
     )
     x = np.array([[[1, 2, 2, 2, 2, 3, 3, 3]]], np.int8)
     assert [at_error_bound(average, [x], context(1, 1, 4), way).ravel().tolist() for way in (-1, 1)] == [

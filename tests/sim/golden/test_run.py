@@ -5,7 +5,7 @@ import pytest
 
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.ir import Concat, Custom, IntGraph, Node, Resize, Slice, Table, Tensor, ops
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
 from intloom.sim.golden.registry import golden, registered
 
@@ -36,11 +36,11 @@ MOVES = graph_of(
 
 def test_moves_and_tables() -> None:
     x = np.arange(-8, 8, dtype=np.int8).reshape(1, 4, 2, 2)
-    everything = run_graph(MOVES, {"x": x}, match=Match.ORT, keep=True)
+    everything = run_graph(MOVES, {"x": x}, match=RoundingMode.ORT, keep=True)
     bigger = np.kron(x[:, 1:3], np.ones((1, 1, 2, 3), np.int8))
     np.testing.assert_array_equal(everything["b"], bigger)
     np.testing.assert_array_equal(everything["d"], np.concatenate([bigger, ~bigger], axis=1))
-    assert set(run_graph(MOVES, {"x": x}, match=Match.ORT)) == {"d"}
+    assert set(run_graph(MOVES, {"x": x}, match=RoundingMode.ORT)) == {"d"}
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_moves_and_tables() -> None:
 )
 def test_wrong_inputs_are_refused(inputs: dict[str, np.ndarray], message: str) -> None:
     with pytest.raises(UsageError) as error:
-        run_graph(MOVES, inputs, match=Match.ORT)
+        run_graph(MOVES, inputs, match=RoundingMode.ORT)
     assert message in str(error.value)
 
 
@@ -68,4 +68,4 @@ def test_an_unknown_custom_operation_is_refused_by_name() -> None:
     node = Custom(name="mine", inputs=("x",), output="y", domain="acme", op="Nothing")
     graph = graph_of(node, tensors=[tensor("x", 1, 1, 1), tensor("y", 1, 1, 1)], outputs=("y",))
     with pytest.raises(UnsupportedError, match="'mine': acme::Nothing is not registered"):
-        run_graph(graph, {"x": np.zeros((1, 1, 1, 1), np.int8)}, match=Match.ORT)
+        run_graph(graph, {"x": np.zeros((1, 1, 1, 1), np.int8)}, match=RoundingMode.ORT)

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intloom.hw.spec.arith import Match
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import executable_kinds, semantics
 from tests.support.slow_machine import SlowMachine
 
-ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=Match.EXACT)
+ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=RoundingMode.EXACT)
 WIDE = preset("nano").replace(rows=4, cols=8, strip=16)
 PARAMS = [preset("nano"), preset("base"), ODD, WIDE]
 OUT = 1200

@@ -56,7 +56,7 @@ class SpatialOps:
     def pad(self, x: Tensor, pads: Pads, value: int, name: str) -> Tensor:
         """`x` with a border of a byte."""
         top, left, bottom, right = pads
-        node = AvgPool(name=name, inputs=(x.name,), output=name, kernel=(1, 1), law=IDENTITY, zp_in=value, pads=pads)
+        node = AvgPool(name=name, inputs=(x.name,), output=name, kernel=(1, 1), affine=IDENTITY, zp_in=value, pads=pads)
         return self.emit(node, x, (x.height + top + bottom, x.width + left + right))
 
     def pick(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
@@ -105,7 +105,7 @@ class SpatialOps:
 
     def add(self, a: Tensor, b: Tensor, name: str) -> Tensor:
         """Bytes added to bytes: joins images that are zero where the other is not."""
-        return self.emit(Add(name=name, inputs=(a.name, b.name), output=name, law=SUM), a, (a.height, a.width))
+        return self.emit(Add(name=name, inputs=(a.name, b.name), output=name, affine=SUM), a, (a.height, a.width))
 
     def join(self, parts: list[tuple[Tensor, tuple[int, int]]], size: tuple[int, int], name: str) -> Tensor:
         """Images at their places (top, left) in one of `size`, which they cover without overlap."""

@@ -26,20 +26,20 @@ def fp32_sum(ra: float, rb: float, za: int, zb: int, zc: int) -> np.ndarray:
 @given(RATIO, RATIO, ZERO, ZERO, ZERO)
 def test_sums_are_exact_or_corrected(ra: float, rb: float, za: int, zb: int, zc: int) -> None:
     wanted = fp32_sum(ra, rb, za, zb, zc)
-    law = fit(A, B, wanted, (ra, rb))
-    if law is not None:
-        np.testing.assert_array_equal(apply(A, B, law), wanted)
+    affine = fit(A, B, wanted, (ra, rb))
+    if affine is not None:
+        np.testing.assert_array_equal(apply(A, B, affine), wanted)
         return
-    law, missing = closest(A, B, wanted, (ra, rb))
-    np.testing.assert_array_equal(apply(A, B, law) + missing, wanted)
+    affine, missing = closest(A, B, wanted, (ra, rb))
+    np.testing.assert_array_equal(apply(A, B, affine) + missing, wanted)
 
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 0.5), (0.25, 0.5), (1.0, 0.5)])
 @pytest.mark.parametrize("zero", [0, 1])
 def test_ties_of_powers_of_two_go_to_even(ratios: tuple[float, float], zero: int) -> None:
     wanted = fp32_sum(*ratios, 0, 0, zero)
-    law = fit(A, B, wanted, ratios)
-    assert law is not None
+    affine = fit(A, B, wanted, ratios)
+    assert affine is not None
 
 
 @pytest.mark.parametrize("zero", [0, 1, 127, -128])
@@ -49,8 +49,8 @@ def test_rounding_before_an_odd_zero_point(zero: int) -> None:
     wanted = np.clip(np.rint(sums / 4).astype(np.int64) + zero, -128, 127)
     found = fit_with_table(sums, np.zeros_like(sums), wanted, (0.25, 0.0))
     assert found is not None
-    law, table = found
-    made = apply(sums, np.zeros_like(sums), law)
+    affine, table = found
+    made = apply(sums, np.zeros_like(sums), affine)
     np.testing.assert_array_equal(made if table is None else table[made & 0xFF], wanted)
 
 
@@ -70,6 +70,6 @@ def test_marks_tell_exactly_the_missing_pairs(pairs: set[tuple[int, int]], down:
 def test_apply_is_the_law_of_the_specification() -> None:
     from intloom.hw.spec.arith import affine
 
-    for law in (Affine(3, -5, 7, 2, even=True), Affine(1, 1, 0, 0), Affine(9, 9, -4, 3)):
+    for k in (Affine(3, -5, 7, 2, even=True), Affine(1, 1, 0, 0), Affine(9, 9, -4, 3)):
         one, two = A[::997], B[::997]
-        assert apply(one, two, law).tolist() == [affine(int(a), int(b), law) for a, b in zip(one, two, strict=True)]
+        assert apply(one, two, k).tolist() == [affine(int(a), int(b), k) for a, b in zip(one, two, strict=True)]

@@ -21,7 +21,7 @@ def tied(ratio, zero, directions):
 
 
 def made(frame):
-    low, high = (apply(POINTS, np.zeros_like(POINTS), law) for law in (frame.low, frame.high))
+    low, high = (apply(POINTS, np.zeros_like(POINTS), affine) for affine in (frame.low, frame.high))
     return low + (high - low) * frame.up[low & 0xFF]
 
 

@@ -12,7 +12,7 @@ from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.ports import READ_LATENCY
-from intloom.hw.spec.arith import Affine, Match, Scale
+from intloom.hw.spec.arith import Affine, RoundingMode, Scale
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams, preset
 from tests.hw.mac.constants import write_affine, write_constant
 from tests.hw.streams import run
@@ -30,7 +30,7 @@ class Work:
         self.scales = [Scale(rng.randrange(1 << 23, 1 << 24), rng.randint(28, 34)) for _ in range(params.cols)]
         self.table = rng.randbytes(TABLE_BYTES)
         shift = rng.randint(4, 20)
-        self.law = Affine(rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), shift)
+        self.affine = Affine(rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), shift)
         limit = 1 << 13
         self.items = [
             (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(40)
@@ -46,16 +46,16 @@ class Work:
             total,
             (self.biases[channel], self.scales[channel]),
             self.zero_point,
-            Match(params.match),
+            RoundingMode(params.match),
             self.table if self.use_table else None,
-            (operand, self.law) if self.residual else None,
+            (operand, self.affine) if self.residual else None,
         )
 
     async def prepare(self, ctx: Any, epilogue: Epilogue) -> None:
         """Write all constants; nothing is under way."""
         for index, byte in enumerate(self.table):
             await write_constant(ctx, epilogue, ConstantKind.TABLE, index, byte)
-        await write_affine(ctx, epilogue, self.law)
+        await write_affine(ctx, epilogue, self.affine)
         words = [*self.biases, *(scale.mantissa | scale.shift << 24 for scale in self.scales)]
         for index, word in enumerate(words):
             await write_constant(ctx, epilogue, ConstantKind.CHANNEL, index, word & 0xFFFFFFFF)
@@ -73,8 +73,8 @@ async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -
         now = coming.pop(0) if coming and rng.random() < 0.7 else None
         ctx.set(epilogue.valid, now is not None)
         ctx.set(epilogue.activate, int(first and now is not None and bool(work.residual)))
-        ctx.set(epilogue.shift, work.law.shift)
-        ctx.set(epilogue.even, work.law.even)
+        ctx.set(epilogue.shift, work.affine.shift)
+        ctx.set(epilogue.even, work.affine.even)
         if now is not None:
             ctx.set(epilogue.group, work.items[now][0])
             first = False

@@ -13,7 +13,7 @@ import pytest
 
 from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.scale_normalizer import ScaleNormalizer
-from intloom.hw.spec.arith import Match, Scale
+from intloom.hw.spec.arith import RoundingMode, Scale
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.bench import build
 from tests.hw.streams import run
@@ -74,11 +74,11 @@ def _vector(rng: random.Random, params: HardwareParams) -> Vector:
     return acc, bias, scale, rng.randint(-128, 127)
 
 
-@pytest.mark.parametrize("match", list(Match))
+@pytest.mark.parametrize("match", list(RoundingMode))
 @pytest.mark.parametrize("seed", range(4))
-def test_random_vectors_follow_the_law(match: Match, seed: int) -> None:
+def test_random_vectors_follow_the_law(match: RoundingMode, seed: int) -> None:
     rng = random.Random(seed)
-    exact = match is Match.EXACT
+    exact = match is RoundingMode.EXACT
     params = preset("nano").replace(
         match=str(match), mantissa_bits=(24, 8, 17, 24)[seed] if exact else 24, acc_bits=(32, 20, 24, 32)[seed]
     )
@@ -131,8 +131,8 @@ def _in_verilator(params: HardwareParams, vectors: list[Vector], seed: int, fold
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("match", list(Match))
-def test_half_a_million_full_width_vectors(match: Match, seed: int, tmp_path: Path) -> None:
+@pytest.mark.parametrize("match", list(RoundingMode))
+def test_half_a_million_full_width_vectors(match: RoundingMode, seed: int, tmp_path: Path) -> None:
     """A million in both modes together, in Verilator."""
     vectors = _full_width(random.Random(seed), 500_000)
     results = _in_verilator(preset("nano").replace(match=str(match)), vectors, seed, tmp_path)
@@ -142,8 +142,8 @@ def test_half_a_million_full_width_vectors(match: Match, seed: int, tmp_path: Pa
     assert inside > len(vectors) // 4, "many results must be neither clamped nor zero"
 
 
-@pytest.mark.parametrize("match", list(Match))
-def test_every_small_sum_and_scale(match: Match) -> None:
+@pytest.mark.parametrize("match", list(RoundingMode))
+def test_every_small_sum_and_scale(match: RoundingMode) -> None:
     vectors: list[Vector | None] = [
         (acc, 0, Scale(mantissa, shift), 3) for mantissa in (1, 2, 3, 5) for shift in range(5) for acc in range(-40, 41)
     ]

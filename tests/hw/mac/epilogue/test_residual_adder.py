@@ -22,11 +22,11 @@ DEPTH = 16
 def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
     adder = ResidualAdder(NANO.replace(lanes=lanes), DEPTH)
 
-    async def batch(ctx: Any, law: Affine, pairs: list[tuple[bytes, bytes]]) -> None:
-        await write_affine(ctx, adder, law)
+    async def batch(ctx: Any, affine: Affine, pairs: list[tuple[bytes, bytes]]) -> None:
+        await write_affine(ctx, adder, affine)
         ctx.set(adder.activate, 1)
-        ctx.set(adder.shift, law.shift)
-        ctx.set(adder.even, law.even)
+        ctx.set(adder.shift, affine.shift)
+        ctx.set(adder.even, affine.even)
         await ctx.tick()
         ctx.set(adder.activate, 0)
         arrived, met, left, result_next, due = 0, 0, 0, False, deque([False] * adder.LATENCY)
@@ -45,7 +45,7 @@ def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
             if ctx.get(adder.sums_valid):
                 found = [ctx.get(adder.sums[lane]) for lane in range(lanes)]
                 values = (memoryview(data).cast("b") for data in pairs[left])
-                expected = [ResidualAdder.model(*pair, law) & 0xFF for pair in zip(*values, strict=True)]
+                expected = [ResidualAdder.model(*pair, affine) & 0xFF for pair in zip(*values, strict=True)]
                 assert found == expected
                 left += 1
             await ctx.tick()
@@ -54,7 +54,7 @@ def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
         for _ in range(4):
             shift = rng.randint(0, 30)
             m1, m2 = (rng.randint(-(1 << shift), 1 << shift) for _ in range(2))
-            law = Affine(m1, m2, rng.randint(-(1 << shift), 1 << shift) << 5, shift, bool(rng.randrange(2)))
-            await batch(ctx, law, [(rng.randbytes(lanes), rng.randbytes(lanes)) for _ in range(60)])
+            affine = Affine(m1, m2, rng.randint(-(1 << shift), 1 << shift) << 5, shift, bool(rng.randrange(2)))
+            await batch(ctx, affine, [(rng.randbytes(lanes), rng.randbytes(lanes)) for _ in range(60)])
 
     run(adder, bench)

@@ -11,7 +11,7 @@ Times = Sequence[Sequence[int]]
 """For each queued unit the cycles at which its instructions started, or were done, in order."""
 
 
-def layer_spans(
+def layer_cycles(
     instructions: Sequence[Instruction],
     provenance: Sequence[Provenance],
     layers: int,

@@ -56,7 +56,7 @@ class _Move:
 
 
 @dataclass
-class _Hindrance:
+class _Contention:
     """From `start` to `stop` the scratchpad's banks are in use by what comes before loads and stores."""
 
     start: int
@@ -92,7 +92,7 @@ class MemoryPort:
         self._streams: dict[Unit, deque[_Move]] = {Unit.LOAD: deque(), Unit.STORE: deque()}
         self._behind = {Unit.LOAD: 0.0, Unit.STORE: 0.0}
         """Bursts of all moves of a stream but the first."""
-        self._hindrances: dict[Unit, deque[_Hindrance]] = {Unit.MAC: deque(), Unit.VEC: deque()}
+        self._contention: dict[Unit, deque[_Contention]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
 
     def drain(self, start: int, stop: int, share: float) -> None:
@@ -103,13 +103,13 @@ class MemoryPort:
         """
         cycles = self._params.cols // self._params.lanes
         if cycles > 1:
-            self._hindrances[Unit.MAC].append(_Hindrance(start, stop, 1 / (1 + share * (cycles - 1)), 1.0))
+            self._contention[Unit.MAC].append(_Contention(start, stop, 1 / (1 + share * (cycles - 1)), 1.0))
 
     def compute(self, start: int, stop: int, *, writes: bool) -> None:
         """The vector unit works from `start` to `stop`; `writes` says that it writes as many words as it reads."""
         rate = _beside(self._params.vector_slices)
         if rate < 1:
-            self._hindrances[Unit.VEC].append(_Hindrance(start, stop, rate if writes else 1.0, rate))
+            self._contention[Unit.VEC].append(_Contention(start, stop, rate if writes else 1.0, rate))
 
     def request(self, unit: Unit, time: int, instruction: Instruction) -> None:
         """A move starts at `time`."""
@@ -144,7 +144,7 @@ class MemoryPort:
             if not stream:
                 continue
             if stream[0].scratch:
-                times += [t for h in self._next_hindrances() for t in (h.start, h.stop) if t > self._now]
+                times += [t for h in self._next_contention() for t in (h.start, h.stop) if t > self._now]
             if stream[0].due > self._now:
                 times.append(stream[0].due)
             elif (rate := self._rate(unit)) > 0:
@@ -166,9 +166,9 @@ class MemoryPort:
                 through.append((unit, stream.popleft().tail))
                 self._behind[unit] -= stream[0].bursts if stream else 0.0
         self._now = time
-        for hindrances in self._hindrances.values():
-            while hindrances and hindrances[0].stop <= time:
-                hindrances.popleft()
+        for periods in self._contention.values():
+            while periods and periods[0].stop <= time:
+                periods.popleft()
         return through
 
     def _active(self, unit: Unit) -> bool:
@@ -190,12 +190,12 @@ class MemoryPort:
         """Words a cycle of a direction that has the memory to itself."""
         return min(self._streams[unit][0].rate, self._scratch_rate(unit))
 
-    def _next_hindrances(self) -> list[_Hindrance]:
+    def _next_contention(self) -> list[_Contention]:
         """Of each unit the one at work, or the next."""
-        return [hindrances[0] for hindrances in self._hindrances.values() if hindrances]
+        return [periods[0] for periods in self._contention.values() if periods]
 
     def _scratch_rate(self, unit: Unit) -> float:
         """Words a cycle that the scratchpad takes from a load or gives to a store."""
         if not self._streams[unit][0].scratch:
             return 1.0
-        return min((h.rate(unit) for h in self._next_hindrances() if h.start <= self._now), default=1.0)
+        return min((h.rate(unit) for h in self._next_contention() if h.start <= self._now), default=1.0)
