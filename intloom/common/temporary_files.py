@@ -1,4 +1,4 @@
-"""Temporary files and folders, remembered: they can be removed even when a process has to be ended from outside."""
+"""Temporary files and folders, tracked: they can be removed even when a process has to be ended from outside."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _remembered: set[Path] = set()
 
 @contextmanager
 def tracked(path: Path) -> Iterator[Path]:
-    """While the block runs, `remove_remembered` removes this file or folder; its maker removes it otherwise."""
+    """While the block runs, `remove_tracked` removes this file or folder; its maker removes it otherwise."""
     _remembered.add(path)
     try:
         yield path

@@ -12,11 +12,11 @@ from intloom.common.temporary_files import remove_tracked, temporary_folder, tra
 _DEAF = """
 import signal, sys, time
 from pathlib import Path
-from intloom.common.temporary_files import remembered, temporary_folder
+from intloom.common.temporary_files import tracked, temporary_folder
 from intloom.cli.interrupt import prompt_interrupt
 
 here = Path(sys.argv[1])
-with prompt_interrupt(), temporary_folder(parent=here) as folder, remembered(here / "half.onnx") as half:
+with prompt_interrupt(), temporary_folder(parent=here) as folder, tracked(here / "half.onnx") as half:
     half.touch()
     (folder / "memory").touch()
     # As if a library computed on and on.
