@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intloom.compiler.program.footprint import conv_tiles
-from intloom.hw.spec.isa import Instruction, Kind, TableUse
+from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 FIRST_FETCH = 41
@@ -142,8 +142,8 @@ def _vector(words: int, params: HardwareParams) -> Cost:
 
 def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
     """What one instruction of the array or the vector unit takes."""
-    match i.kind:
-        case Kind.CONV:
+    match i.spec.pattern:
+        case AccessPattern.CONV:
             busy = conv_busy(i, params)
             pixels = i["out_h"] * i["out_w"]
             last = pixels // -(-pixels // params.strip)
@@ -152,11 +152,11 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             late = _late_constants(i, params)
             constants = _first_constants(i, params) + pixels * each + MAC_LATENCY if i["out_blocks"] == 1 else 0
             return Cost(busy, tail, busy, late, constants, drain=i["out_blocks"] * pixels * each / busy)
-        case Kind.VTABLE:
+        case AccessPattern.TABLE:
             return Cost(TABLE_BYTES, TABLE_LATENCY, TABLE_BYTES + TABLE_LATENCY)
-        case Kind.VMAX | Kind.VAVG:
+        case AccessPattern.WINDOW:
             return _vector(window_words(i), params)
-        case Kind.VCOPY | Kind.VADD | Kind.VMUL:
+        case AccessPattern.COPY | AccessPattern.ELEMENTWISE:
             return _vector(i["out_h"] * i["out_w"] * i["blocks"], params)
         case _:
             return Cost(0, 0, 0)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, Kind, TableUse, Target
+from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, Instruction, Kind, TableUse, Target
 from intloom.hw.spec.params import HardwareParams
 
 ADDRESS_SPACE = 1 << SCRATCH_BITS
@@ -148,18 +148,18 @@ def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Acce
 
     Input rows and columns that a stride steps over count as read. Weight addresses past the memory's end wrap.
     """
-    match instruction.kind:
-        case Kind.LOAD | Kind.STORE:
+    match instruction.spec.pattern:
+        case AccessPattern.MOVE:
             return _move(instruction)
-        case Kind.CONV:
+        case AccessPattern.CONV:
             return _conv(instruction, params)
-        case Kind.VTABLE:
+        case AccessPattern.TABLE:
             return [Access(Memory.SCRATCH, False, instruction["a_base"], ((params.table_words, 1),))]
-        case Kind.VCOPY:
+        case AccessPattern.COPY:
             return _copy(instruction)
-        case Kind.VADD | Kind.VMUL:
+        case AccessPattern.ELEMENTWISE:
             return _pair(instruction)
-        case Kind.VMAX | Kind.VAVG:
+        case AccessPattern.WINDOW:
             return _pool(instruction)
         case _:
             return []

@@ -24,7 +24,7 @@ from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layer_cycles import layer_cycles
 from intloom.compiler.program.memory_port import MemoryPort, MemoryTiming
 from intloom.compiler.program.program import Provenance
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -146,8 +146,8 @@ class _Simulation:
         start = self._compute(unit, state, cost)
         if unit is Unit.MAC:
             self.port.drain(start, start + cost.work, cost.drain)
-        elif instruction.kind is not Kind.VTABLE:
-            self.port.compute(start, start + cost.work, writes=instruction.kind not in (Kind.VMAX, Kind.VAVG))
+        elif instruction.spec.pattern is not AccessPattern.TABLE:
+            self.port.compute(start, start + cost.work, writes=instruction.spec.pattern is not AccessPattern.WINDOW)
 
     def _compute(self, unit: Unit, state: _Unit, cost: Cost) -> int:
         """The array prepares its next instruction while one is at work; the vector unit takes them in turn.

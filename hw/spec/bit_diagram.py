@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from intloom.hw.spec.fields import InstructionSpec
+from intloom.hw.spec.instructions import InstructionSpec
 
 BITS_A_LINE = 32
 _CHARACTERS_A_BIT = 3

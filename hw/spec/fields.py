@@ -1,14 +1,9 @@
-"""What an instruction is made of: widths, units, fields, and the row type of the instruction table."""
+"""What an instruction is made of: widths, units and fields."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import IntEnum, StrEnum
-from functools import cached_property
-from types import MappingProxyType
-
-from intloom.common.errors import EncodingError
+from enum import IntEnum
 
 ISA_VERSION = 1
 INSTRUCTION_BITS = 512
@@ -87,54 +82,3 @@ HEADER = (
         for u in QUEUED_UNITS
     ),
 )
-
-
-class Kind(StrEnum):
-    """Names of all instructions, for code that builds them."""
-
-    BEGIN = "BEGIN"
-    END = "END"
-    LOAD = "LOAD"
-    STORE = "STORE"
-    CONV = "CONV"
-    VTABLE = "VTABLE"
-    VCOPY = "VCOPY"
-    VADD = "VADD"
-    VMUL = "VMUL"
-    VMAX = "VMAX"
-    VAVG = "VAVG"
-
-
-@dataclass(frozen=True)
-class InstructionSpec:
-    """One row of the table: name, opcode, the unit that runs it, its own fields after the header."""
-
-    kind: Kind
-    opcode: int
-    unit: Unit
-    doc: str
-    body: tuple[Field, ...]
-
-    @property
-    def fields(self) -> tuple[Field, ...]:
-        """Header and body, from bit 0 upwards."""
-        return HEADER + self.body
-
-    @cached_property
-    def offsets(self) -> Mapping[str, int]:
-        """Bit number of each field's lowest bit."""
-        places: dict[str, int] = {}
-        at = 0
-        for f in self.fields:
-            places[f.name] = at
-            at += f.width
-        if at > INSTRUCTION_BITS:
-            raise EncodingError(f"{self.kind} must fit {INSTRUCTION_BITS} bits, not {at}")
-        return MappingProxyType(places)
-
-    def field(self, name: str) -> Field:
-        """The field called `name`."""
-        for f in self.fields:
-            if f.name == name:
-                return f
-        raise EncodingError(f"{self.kind} has no field {name!r}: it has {', '.join(f.name for f in self.fields)}")

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from intloom.common.errors import HardwareMismatchError
-from intloom.hw.spec.fields import ISA_VERSION, Kind
+from intloom.hw.spec.fields import ISA_VERSION
+from intloom.hw.spec.instructions import Kind
 from intloom.hw.spec.isa import Instruction, make
 from intloom.hw.spec.params import PRESETS, HardwareParams
 

@@ -25,13 +25,11 @@ from intloom.hw.spec.fields import (
     QUEUED_UNITS,
     SCRATCH_BITS,
     Field,
-    InstructionSpec,
-    Kind,
     TableUse,
     Target,
     Unit,
 )
-from intloom.hw.spec.instructions import BY_KIND, BY_OPCODE, INSTRUCTIONS
+from intloom.hw.spec.instructions import BY_KIND, BY_OPCODE, INSTRUCTIONS, AccessPattern, InstructionSpec, Kind
 
 __all__ = [
     "BY_KIND",
@@ -46,6 +44,7 @@ __all__ = [
     "ISA_VERSION",
     "QUEUED_UNITS",
     "SCRATCH_BITS",
+    "AccessPattern",
     "Field",
     "Instruction",
     "InstructionSpec",

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from enum import IntEnum
 
-from intloom.hw.spec.fields import INSTRUCTION_BYTES, ISA_VERSION, Field, InstructionSpec, TableUse, Target, Unit
-from intloom.hw.spec.instructions import INSTRUCTIONS
+from intloom.hw.spec.fields import INSTRUCTION_BYTES, ISA_VERSION, Field, TableUse, Target, Unit
+from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
 from intloom.hw.spec.params import PRESETS, HardwareParams
 from intloom.hw.spec.regs import MAGIC, REGISTERS, ROUNDING_CODES, VERSION, Cause, Register, Stall
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
 from intloom.hw.spec.bit_diagram import bit_diagram
-from intloom.hw.spec.fields import INSTRUCTION_BITS, ISA_VERSION, Field, InstructionSpec
-from intloom.hw.spec.instructions import INSTRUCTIONS
+from intloom.hw.spec.fields import INSTRUCTION_BITS, ISA_VERSION, Field
+from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
 from intloom.hw.spec.params import PRESETS, HardwareParams
 from intloom.hw.spec.regs import REGISTERS, VERSION, Access, Cause, Register, Stall
 
