@@ -1,6 +1,7 @@
-"""Intloom: from a quantized ONNX network to a Verilog accelerator, its program and the proof that they agree.
+"""Intloom: from a quantized ONNX network to a Verilog accelerator and its program, checked byte for byte.
 
-Everything that a user needs from Python: `quantize`, `compile`, `Program`, `Session`. The command line is `intloom`.
+The Python interface: `quantize`, `compile`, `Program`, `Session`, the options and errors of these, and custom
+operators. The command line is `intloom`.
 """
 
 from __future__ import annotations
@@ -10,30 +11,93 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from intloom.api import Program, Run, Session, compile  # noqa: A004  # see intloom.api
+    from intloom.common.errors import (
+        CapacityError,
+        DiskError,
+        EncodingError,
+        EnvironmentFault,
+        ExitCode,
+        FileFormatError,
+        HardwareMismatchError,
+        IntloomError,
+        MismatchError,
+        ModelError,
+        ParameterError,
+        ProgramError,
+        SimulationError,
+        UnsupportedError,
+        UsageError,
+    )
+    from intloom.compiler.custom import CustomOp
+    from intloom.compiler.custom import register as register_custom_op
+    from intloom.compiler.custom import unregister as unregister_custom_op
+    from intloom.flow.running import RtlOptions
     from intloom.quantization import QuantizeOptions, quantize
+    from intloom.sim.rtl.job import MemorySettings
 
     __version__: str
 
-_HOMES = {
+__all__ = [
+    "CapacityError",
+    "CustomOp",
+    "DiskError",
+    "EncodingError",
+    "EnvironmentFault",
+    "ExitCode",
+    "FileFormatError",
+    "HardwareMismatchError",
+    "IntloomError",
+    "MemorySettings",
+    "MismatchError",
+    "ModelError",
+    "ParameterError",
+    "Program",
+    "ProgramError",
+    "QuantizeOptions",
+    "RtlOptions",
+    "Run",
+    "Session",
+    "SimulationError",
+    "UnsupportedError",
+    "UsageError",
+    "__version__",
+    "compile",
+    "quantize",
+    "register_custom_op",
+    "unregister_custom_op",
+]
+
+_MODULES = {
     "Program": "intloom.api",
     "Run": "intloom.api",
     "Session": "intloom.api",
     "compile": "intloom.api",
+    "CustomOp": "intloom.compiler.custom",
+    "register_custom_op": "intloom.compiler.custom",
+    "unregister_custom_op": "intloom.compiler.custom",
+    "RtlOptions": "intloom.flow.running",
     "QuantizeOptions": "intloom.quantization",
     "quantize": "intloom.quantization",
+    "MemorySettings": "intloom.sim.rtl.job",
 }
-
-__all__ = ["Program", "QuantizeOptions", "Run", "Session", "__version__", "compile", "quantize"]
+"""Module of each exported name. Names that are not listed are errors."""
+_ERRORS = "intloom.common.errors"
+_ALIASES = {"register_custom_op": "register", "unregister_custom_op": "unregister"}
+"""Exported names that differ from the name in the module."""
 
 
 def __getattr__(name: str) -> Any:
-    # onnxruntime and Amaranth take a second to load; `intloom version` need not wait for them. And until the command
-    # line answers to Ctrl-C, it must load as little as can be.
-    if name in _HOMES:
-        return getattr(import_module(_HOMES[name]), name)
+    # Loaded on first use: onnxruntime and Amaranth take a second to import, which `intloom version` does not need.
+    # Before the interrupt handler of the command line is installed, as little as possible may be imported.
     if name == "__version__":
         return _version()
-    raise AttributeError(f"module 'intloom' has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module 'intloom' has no attribute {name!r}")
+    return getattr(import_module(_MODULES.get(name, _ERRORS)), _ALIASES.get(name, name))
+
+
+def __dir__() -> list[str]:
+    return [*globals(), *__all__]
 
 
 def _version() -> str:
@@ -42,5 +106,5 @@ def _version() -> str:
     try:
         return version("intloom")
     except PackageNotFoundError:
-        # Run from a checkout that was never installed.
+        # A checkout that is not installed has no metadata.
         return "0"

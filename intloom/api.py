@@ -1,4 +1,4 @@
-"""The Python interface: quantize, compile, run, in onnxruntime's manner.
+"""The Python interface, with the calls of onnxruntime: compile a model, run it in a session.
 
 >>> import intloom
 >>> program = intloom.compile("yolov8n.q.onnx", preset="base")
@@ -35,9 +35,9 @@ PathLike = str | Path
 
 
 class Program:
-    """A compiled program with the model that it came from.
+    """A compiled program with its model.
 
-    Made by `compile` or `Program.load`; shows itself as a table in a notebook.
+    Returned by `compile` and `Program.load`. Displays as a table in a notebook.
     """
 
     def __init__(self, bundle: Bundle, compiled: Compiled | None = None) -> None:
@@ -46,25 +46,25 @@ class Program:
 
     @staticmethod
     def load(path: PathLike, model: PathLike | None = None) -> Program:
-        """The program in a file, with the model beside it or in `model`."""
+        """The program in a file, with its model from `model` or from `PROGRAM.loom.onnx` in the same folder."""
         return Program(load_bundle(Path(path), None if model is None else Path(model)))
 
     def save(self, path: PathLike) -> None:
-        """Writes the program and, beside it, its model, as `intloom compile` does."""
+        """Write the program, and its model to `PROGRAM.loom.onnx`, as `intloom compile` does."""
         if self._compiled is None or self._bundle.model is None:
             raise UsageError(
-                "only a freshly compiled program can be saved: copy the file that this one was loaded from"
+                "only a freshly compiled program can be saved, and this one was loaded from a file: copy that file"
             )
         store(self._compiled, self._bundle.model, Path(path))
 
     @property
     def bundle(self) -> Bundle:
-        """Program and model together."""
+        """The program and its model."""
         return self._bundle
 
     @property
     def program(self) -> CompiledProgram:
-        """Instructions, constants and the places of all tensors."""
+        """Instructions, constants and the addresses of all tensors."""
         return self._bundle.program
 
     @property
@@ -79,12 +79,12 @@ class Program:
 
     @property
     def params(self) -> HardwareParams:
-        """The hardware that it was made for."""
+        """The hardware parameters that the program was compiled for."""
         return self.program.params
 
     @property
     def predicted_cycles(self) -> int:
-        """Cycles that the compiler expects."""
+        """Cycles predicted by the compiler."""
         return self.program.predicted_cycles
 
     def __repr__(self) -> str:
@@ -96,14 +96,14 @@ class Program:
 
 
 class Graph:
-    """The integer graph that a model was folded into; shows itself as a table in a notebook."""
+    """The integer graph of a model. Displays as a table in a notebook."""
 
     def __init__(self, graph: IntGraph) -> None:
         self.ir = graph
         """Nodes and tensors; see `intloom.compiler.ir`."""
 
     def save(self, path: PathLike) -> None:
-        """Writes the graph as a readable file; called `.onnx`, as one that Netron opens and onnxruntime runs."""
+        """Write the graph as text, or as an ONNX file for Netron and onnxruntime if `path` ends in `.onnx`."""
         if Path(path).suffix == ".onnx":
             write_bytes(Path(path), to_onnx(self.ir))
         else:
@@ -117,7 +117,7 @@ class Graph:
 
 
 class Run:
-    """What one inference gave and cost; shows itself as a summary in a notebook."""
+    """Results and cost of one inference. Displays as a summary in a notebook."""
 
     def __init__(self, execution: Execution) -> None:
         self._execution = execution
@@ -130,12 +130,12 @@ class Run:
         return self._execution.outputs
 
     def save(self, folder: PathLike) -> Path:
-        """Writes outputs, record and timeline as `intloom run -o` does; gives the folder."""
+        """Write outputs, record and timeline as `intloom run -o` does; return the folder."""
         self._execution.save(Path(folder))
         return Path(folder)
 
     def report(self, folder: PathLike) -> Path:
-        """Saves the run in `folder` with its report; gives the page."""
+        """Save the run in `folder` with its report; return the path of the page."""
         from intloom.report import write_report
 
         return write_report(self.save(folder))
@@ -149,7 +149,7 @@ class Run:
 
 
 class Session:
-    """Runs a program again and again, with the calls of `onnxruntime.InferenceSession`.
+    """Runs a program, with the calls of `onnxruntime.InferenceSession`.
 
     Parameters
     ----------
@@ -158,9 +158,9 @@ class Session:
     backend
         `golden`, `isa` or `rtl`.
     check
-        Compare every run with the golden model and with onnxruntime; a difference raises `MismatchError`.
+        Compare every run with the golden model and with onnxruntime. A difference raises `MismatchError`.
     rtl
-        How the RTL is simulated.
+        Options of the RTL simulation.
     """
 
     def __init__(
@@ -181,17 +181,19 @@ class Session:
         return input_shapes(self._program.bundle, self._host)
 
     def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
-        """The outputs called `output_names`, or all of them, for the inputs in `feeds`.
+        """The outputs named in `output_names`, or all outputs, for the inputs in `feeds`.
 
         Raises
         ------
         UsageError
-            A name or shape is wrong.
+            A name, shape or type is invalid.
         MismatchError
-            With `check`: a byte differs.
+            `check` is set and a byte differs.
         """
         if isinstance(output_names, str):
-            raise UsageError(f"output names must be a list, not the text {output_names!r}: write [{output_names!r}]")
+            raise UsageError(
+                f"output_names must be a list of names, not the string {output_names!r}; write [{output_names!r}]"
+            )
         done = execute(self._program.bundle, self._backend, _arrays(feeds), host=self._host, check=self._check)
         self.last = Run(done)
         if done.mismatches:
@@ -206,16 +208,16 @@ class Session:
 
 
 def _arrays(feeds: Mapping[str, Any]) -> dict[str, Array]:
-    """The feeds as arrays: nested lists will do."""
+    """The feeds as arrays; nested lists are converted."""
     if not isinstance(feeds, Mapping):
         raise UsageError(f"feeds must be a dictionary of arrays by input name, not {type(feeds).__name__}")
     try:
         return {name: np.asarray(value) for name, value in feeds.items()}
     except ValueError as error:
-        raise UsageError(f"feeds must be arrays, which these are not: {error}") from None
+        raise UsageError(f"feeds must be arrays of one shape each, but conversion failed: {error}") from None
 
 
-def compile(  # noqa: A001  # the name that everyone expects, as in torch.compile
+def compile(  # noqa: A001  # named like torch.compile
     model: PathLike,
     preset: str | None = None,
     *,
@@ -224,7 +226,7 @@ def compile(  # noqa: A001  # the name that everyone expects, as in torch.compil
     dims: Mapping[str, int] | None = None,
     keep_intermediates: bool = False,
 ) -> Program:
-    """Compiles a quantized ONNX file for a preset, or for the hardware in a TOML file."""
+    """Compile a quantized ONNX file for a preset, or for the hardware in the TOML file `config`."""
     if match is not None and match not in list(RoundingMode):
         raise UsageError(f"match must be one of {', '.join(RoundingMode)}, not {match!r}")
     chosen = None if match is None else RoundingMode(match)

@@ -1,4 +1,4 @@
-"""Arrays in the user's .npy and .npz files."""
+"""Reading of .npy and .npz files."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ Array = NDArray[np.generic]
 
 
 def load_arrays(path: Path, what: str) -> Array | dict[str, Array]:
-    """The array of a .npy file, or the arrays of a .npz archive by name; `what` says in errors what they are for.
+    """The array of a .npy file, or the arrays of a .npz archive by name; `what` names the purpose in messages.
 
     Raises
     ------
     FileFormatError
-        The file cannot be read, or holds no plain arrays.
+        The file cannot be read, or contains objects.
     """
     try:
         loaded = np.load(path, allow_pickle=False)
@@ -33,12 +33,12 @@ def load_arrays(path: Path, what: str) -> Array | dict[str, Array]:
 
 
 def check_real(array: Array, what: str) -> None:
-    """Refuses an array of text, complex numbers or truth values; `what` names it.
+    """Raise an error unless an array holds real numbers; `what` names the array in the message.
 
     Raises
     ------
     UsageError
-        Its values are no real numbers.
+        The array holds text, complex numbers or booleans.
     """
     if not np.issubdtype(array.dtype, np.number) or np.issubdtype(array.dtype, np.complexfloating):
         raise UsageError(f"{what} must hold real numbers, not {array.dtype}")

@@ -1,7 +1,7 @@
-"""The ONNX backend: ONNX's own tests, and whoever speaks its interface, can run models in this project's arithmetic.
+"""The ONNX backend interface: runs models, such as those of ONNX's backend tests, in the accelerator's arithmetic.
 
-Quantized operators, products and moves are evaluated by the front end and the golden model; other operators of a
-model by onnxruntime, as on the host's side of a compiled model.
+The front end and the golden model evaluate quantized operators, matrix products and data movement. onnxruntime
+evaluates the other operators, as on the host side of a compiled model.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Array = NDArray[Any]
 
 
 class IntloomRep(BackendRep):
-    """A model that is ready to run."""
+    """An imported model."""
 
     def __init__(self, model: Model) -> None:
         self._model = model
@@ -57,7 +57,7 @@ class IntloomRep(BackendRep):
 def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tuple[Constant, ...]:
     rule = evaluator(node.op) if node.domain == STANDARD else None
     if rule is not None:
-        with contextlib.suppress(UnsupportedError):  # then it is the host's, as in a compiled model
+        with contextlib.suppress(UnsupportedError):  # evaluated by the host instead, as in a compiled model
             return rule(Evaluation(model, node, tuple(values[n] if n else None for n in node.inputs)))
     names = tuple(dict.fromkeys(n for n in node.inputs if n and n not in model.constants))
     part = cut(model, (node,), names, tuple(n for n in node.outputs if n))
@@ -70,7 +70,7 @@ def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tupl
 
 
 def _unpacked(value: Any) -> Array:
-    """An array, or ONNX's tensor where numpy has no type for it; small integers as bytes."""
+    """The value as an array; 4-bit and 2-bit integers as bytes, because numpy has no type for them."""
     array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
     name = array.dtype.name
     if name in ("int4", "int2"):
@@ -79,13 +79,13 @@ def _unpacked(value: Any) -> Array:
 
 
 def _packed(constant: Constant) -> Array:
-    """The array in numpy's own type for the element type, as ONNX's tests expect it."""
+    """The array in the numpy type of its ONNX element type, as ONNX's tests expect it."""
     kind = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(constant.dtype.upper()))
     return constant.array.astype(kind)
 
 
 class IntloomBackend(Backend):
-    """See the module's docstring."""
+    """ONNX's `Backend` interface, implemented by `IntloomRep`."""
 
     @classmethod
     def prepare(cls, model: onnx.ModelProto, device: str = "CPU", **kwargs: Any) -> IntloomRep:
@@ -94,21 +94,21 @@ class IntloomBackend(Backend):
         Raises
         ------
         ModelError, UnsupportedError
-            The model is refused; messages name the node.
+            The model is invalid or unsupported; the message names the node.
         """
         if not cls.supports_device(device):
             raise UsageError(f"device must be CPU, not {device!r}")
         copy = onnx.ModelProto.FromString(model.SerializeToString())
         newest = max((o.version for o in copy.opset_import if o.domain in ("", "ai.onnx")), default=0)
         if not newest:
-            raise ModelError("the model must import ONNX's own operators: it names no opset of theirs")
+            raise ModelError("the model imports no ONNX opset; it must import a version of the domain ai.onnx")
         return IntloomRep(from_proto(copy, name=copy.graph.name or "model", newest_opset=newest))
 
     @classmethod
     def run_node(
         cls, node: onnx.NodeProto, inputs: Sequence[Any], device: str = "CPU", outputs_info: Any = None, **kwargs: Any
     ) -> tuple[Array, ...]:
-        """The outputs of one node of the newest opset that is supported."""
+        """The outputs of one node, by default of opset 25."""
         arrays = [np.asarray(a) for a in inputs]
         names = [n for n in node.input if n]
         if len(arrays) != len(names):
@@ -125,11 +125,11 @@ class IntloomBackend(Backend):
 
     @classmethod
     def supports_device(cls, device: str) -> bool:
-        """Only the CPU: the arithmetic is simulated."""
+        """Whether `device` is the CPU, the only supported device."""
         try:
             return bool(Device(device).type == DeviceType.CPU)
         except AttributeError:
-            # ONNX's class knows its own devices only.
+            # onnx.backend.base.Device raises this for names that it does not know.
             return False
 
 

@@ -1,4 +1,4 @@
-"""Reading and writing the user's files; failures carry the right error."""
+"""File access that raises project errors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __all__ = ["atomic_path", "check_folder", "check_output", "read_bytes", "write_b
 
 
 def check_output(target: Path, *inputs: Path) -> None:
-    """Refuses a path at which no file can be written, and one whose file is also read; call it before any work.
+    """Check before any work that a file can be written to `target` and that it is none of the inputs.
 
     Raises
     ------
@@ -22,11 +22,11 @@ def check_output(target: Path, *inputs: Path) -> None:
     check_output_path(target)
     for source in inputs:
         if os.path.realpath(source) == os.path.realpath(target):
-            raise UsageError(f"output must be another file than the input {source}: name a new one")
+            raise UsageError(f"output must be another file than the input {source}; choose another name")
 
 
 def check_folder(folder: Path, what: str) -> None:
-    """Refuses a path at which there is something else than a folder; `what` says what it is for.
+    """Check that `folder` is a folder or does not exist; `what` names its purpose in the message.
 
     Raises
     ------
@@ -34,16 +34,16 @@ def check_folder(folder: Path, what: str) -> None:
         `folder` is a file.
     """
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"{what} must be a folder, but {folder} is a file")
+        raise UsageError(f"{what} must be a folder, but {folder} is a file; choose another path")
 
 
 def read_bytes(path: Path, what: str) -> bytes:
-    """The bytes of a file; `what` names its kind in the error.
+    """The bytes of a file; `what` names its kind in the message.
 
     Raises
     ------
     FileFormatError
-        It does not exist, is a folder or may not be read.
+        The file does not exist, is a folder or is not readable.
     """
     try:
         return path.read_bytes()

@@ -1,7 +1,6 @@
-"""Seeded synthetic images that look like nature to a network: 1/f texture, shaded shapes, edges and noise.
+"""Seeded synthetic images with the statistics of photographs: 1/f texture, shaded shapes, edges and noise.
 
-They stand in for photographs where the user gives none: for calibration, for the zoo's weight statistics
-and as a test input.
+They replace photographs if the user gives none: for calibration, for the zoo's weight statistics and as test input.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 FloatImage = NDArray[np.float32]
 
 _SHAPES = 6
-"""Shaded ellipses in each image: enough that every part of a picture has edges."""
+"""Shaded ellipses per image: enough for edges in every part of it."""
 
 
 def synthetic_image(height: int, width: int, seed: int, channels: int = 3) -> FloatImage:
@@ -26,7 +25,7 @@ def synthetic_image(height: int, width: int, seed: int, channels: int = 3) -> Fl
 
 
 def seeded_input(shape: tuple[int, ...], seed: int) -> FloatImage:
-    """A synthetic picture for an image input, normal noise for any other."""
+    """A synthetic image for an input of four dimensions, normal noise for any other."""
     if len(shape) == 4:
         return synthetic_image(shape[2], shape[3], seed, shape[1])[None]
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)

@@ -1,4 +1,4 @@
-"""Loading and hashing ONNX files of the user's."""
+"""Loading and hashing of ONNX files."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
     FileFormatError
         The file cannot be read or is not an ONNX model.
     ModelError
-        Its external data is missing or too short.
+        The external data is missing or too short.
     """
     data = read_bytes(path, "model")
     model = onnx.ModelProto()
@@ -44,18 +44,18 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
 
 
 def operators(model: onnx.ModelProto) -> Iterator[str]:
-    """Operators of a model's nodes and of those in its functions."""
+    """Operator types of a model's nodes and of the nodes in its functions."""
     for body in (model.graph, *model.functions):
         yield from (node.op_type for node in body.node)
 
 
 def is_quantized(operators: Iterable[str]) -> bool:
-    """Whether a model of these operators holds quantized ones, in QDQ or in QOperator form."""
+    """Whether any of the operators is quantized, in QDQ or QOperator form."""
     return any("quantize" in op.lower() or "QLinear" in op or op in _INTEGER_OPERATORS for op in operators)
 
 
 def content_hash(path: Path) -> str:
-    """SHA-256 of a model's content: the file and every external data file that it names."""
+    """SHA-256 over the model file and every external data file that it names."""
     digest = hashlib.sha256(read_bytes(path, "model"))
     model = load_onnx(path, external_data=False)
     for location in sorted(set(_external_locations(model.graph))):

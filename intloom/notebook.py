@@ -1,4 +1,4 @@
-"""HTML for notebooks: short tables of programs and runs, in colors that suit light and dark pages."""
+"""HTML tables of programs, graphs and runs for notebooks with light and dark themes."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ _GOOD, _BAD = "#1f9d6b", "#b3261e"
 
 
 def program_html(program: Program) -> str:
-    """A program: its hardware, and every layer with its predicted cost."""
+    """The hardware of a program, and every layer with its predicted cost."""
     p = program.params
     macs = sum(layer.macs for layer in program.layers)
     use = macs / (program.predicted_cycles * p.macs) if program.predicted_cycles else 0.0
     head = (
         f"<b>{escape(program.name)}</b>: {len(program.instructions):,} instructions for a {p.rows}x{p.cols} array, "
-        f"{program.predicted_cycles:,} cycles predicted, array use {100 * use:.1f} %"
+        f"{program.predicted_cycles:,} cycles predicted, array utilization {100 * use:.1f} %"
     )
     rows = [
         (
@@ -33,11 +33,11 @@ def program_html(program: Program) -> str:
         )
         for layer in program.layers
     ]
-    return head + _table(("layer", "kind", ">MACs", ">cycles", "array use", ">memory bytes"), rows)
+    return head + _table(("layer", "kind", ">MACs", ">cycles", "utilization", ">memory bytes"), rows)
 
 
 def run_html(record: Mapping[str, Any]) -> str:
-    """A run: totals, verdict, and every layer with its measured cost."""
+    """The totals of a run, the result of the comparison, and every layer with its measured cost."""
     equal = "not compared"
     if record["compared_bytes"]:
         count = f"{record['compared_bytes']:,} bytes compared"
@@ -46,7 +46,7 @@ def run_html(record: Mapping[str, Any]) -> str:
             equal = f"<span style='color:{_GOOD}'>bit-exact</span>, {count}"
     head = f"<b>{escape(record['name'])}</b> on {record['backend']}: {equal}"
     if record["cycles"]:
-        head += f"; {record['cycles']:,} cycles, array use {100 * record['mac_use']:.1f} %"
+        head += f"; {record['cycles']:,} cycles, array utilization {100 * record['mac_use']:.1f} %"
     peak = record["params"]["rows"] * record["params"]["cols"]
     rows = [
         (
@@ -55,15 +55,15 @@ def run_html(record: Mapping[str, Any]) -> str:
             _number(layer["cycles"]),
             _number(layer["predicted_cycles"]),
             _meter(layer["macs"], layer["cycles"] * peak),
-            _parity(layer),
+            _comparison(layer),
         )
         for layer in record["layers"]
     ]
-    return head + _table(("layer", "kind", ">cycles", ">predicted", "array use", "parity"), rows)
+    return head + _table(("layer", "kind", ">cycles", ">predicted", "utilization", "comparison"), rows)
 
 
 def graph_html(graph: IntGraph) -> str:
-    """A graph: every operation with its operands and the shape of its result."""
+    """Every operation of a graph with its operands and the shape of its result."""
     head = f"<b>{escape(graph.name)}</b>: {len(graph.nodes)} integer operations"
     rows = [
         (
@@ -74,7 +74,7 @@ def graph_html(graph: IntGraph) -> str:
         )
         for n in graph.nodes
     ]
-    return head + _table(("operation", "kind", "reads", "makes"), rows)
+    return head + _table(("operation", "kind", "inputs", "output shape"), rows)
 
 
 def _number(value: int) -> str:
@@ -82,7 +82,7 @@ def _number(value: int) -> str:
 
 
 def _meter(work: int, possible: int) -> str:
-    """A bar for the share of the array that a layer uses; nothing where the array has no part in it."""
+    """A bar for the array utilization of a layer; empty for a layer without MACs."""
     if not work or not possible:
         return ""
     share = work / possible
@@ -91,17 +91,17 @@ def _meter(work: int, possible: int) -> str:
     return f"{frame} {100 * share:.1f} %"
 
 
-def _parity(layer: Mapping[str, Any]) -> str:
+def _comparison(layer: Mapping[str, Any]) -> str:
     if layer["mismatches"]:
         return f"<span style='color:{_BAD}'>{layer['mismatches']:,} bytes differ</span>"
     if layer["compared_bytes"]:
         return f"<span style='color:{_GOOD}'>equal</span>"
     inside = escape(layer["compared_in"])
-    return f"<span style='color:{_GOOD}' title='inside {inside}'>equal, fused</span>" if inside else ""
+    return f"<span style='color:{_GOOD}' title='compared within {inside}'>equal, fused</span>" if inside else ""
 
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
-    """Rows of HTML; columns with a leading `>` are numbers, set to the right."""
+    """An HTML table; columns with a leading `>` are right-aligned."""
     listed = list(rows)
     sides = ["right" if c.startswith(">") else "left" for c in columns]
     heads = (f"<th style='text-align:{s}'>{escape(c.lstrip('>'))}</th>" for c, s in zip(columns, sides, strict=True))

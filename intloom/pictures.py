@@ -1,4 +1,4 @@
-"""Pictures in and out: letterboxed and normalized as YOLOv8 asks, and boxes drawn on them."""
+"""Image files: letterboxing and normalization as YOLOv8 requires, and drawing of boxes."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from intloom.files import atomic_path
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
 _GRAY = (114, 114, 114)
-"""What YOLO pads with."""
+"""Padding color of YOLO."""
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture as the network sees it, and how to get from its pixels back to the original's."""
+    """An image as network input, with the mapping from its pixels to the original's."""
 
     tensor: NDArray[np.float32]
     """[1, 3, height, width], RGB, 0 to 1."""
@@ -31,40 +31,42 @@ class Picture:
     top: int
 
     def to_original(self, boxes: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Corners x1, y1, x2, y2 in the network's pixels, moved to the original's."""
+        """Corners x1, y1, x2, y2, converted from the network's pixels to the original's."""
         offset = np.array([self.left, self.top, self.left, self.top], np.float32)
         moved: NDArray[np.float32] = ((boxes - offset) / self.scale).astype(np.float32)
         return moved
 
 
 def read_picture(path: Path, height: int, width: int) -> Picture:
-    """A picture file, resized to fit with its proportions kept, padded with gray.
+    """An image file, resized with constant aspect ratio and padded with gray.
 
     Raises
     ------
     FileFormatError
-        It cannot be read as a picture.
+        The file cannot be read as an image.
     """
     try:
         with Image.open(path) as opened:
             original = opened.convert("RGB")
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
-        raise FileFormatError(f"picture {path} cannot be read: {error}") from None
+        raise FileFormatError(f"image {path} cannot be read: {error}") from None
     return letterbox(original, height, width)
 
 
 def read_tensor(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32]:
-    """A picture file as the network's input of that shape.
+    """An image file as a network input of `shape`.
 
     Raises
     ------
     UsageError
-        The input takes no colored pictures.
+        The shape is not that of a color image.
     FileFormatError
-        The file cannot be read as a picture.
+        The file cannot be read as an image.
     """
     if len(shape) != 4 or shape[1] != 3:
-        raise UsageError(f"picture {path} needs an input of shape [1, 3, H, W], not {list(shape)}")
+        raise UsageError(
+            f"image {path} needs an input of shape [1, 3, H, W], not {list(shape)}; give a .npy file instead"
+        )
     return read_picture(path, shape[2], shape[3]).tensor
 
 
@@ -80,7 +82,7 @@ def letterbox(original: Image.Image, height: int, width: int) -> Picture:
 
 
 def draw_boxes(picture: Image.Image, boxes: NDArray[np.float32], labels: Sequence[str], path: Path) -> None:
-    """Draws labeled corner boxes on a copy of `picture` and writes it as PNG."""
+    """Draw labeled boxes, given as corners, on a copy of `picture` and write it as PNG."""
     drawn = picture.copy()
     pen = ImageDraw.Draw(drawn)
     for i, (box, label) in enumerate(zip(boxes, labels, strict=True)):
@@ -94,6 +96,6 @@ def draw_boxes(picture: Image.Image, boxes: NDArray[np.float32], labels: Sequenc
 
 
 def _color(index: int) -> tuple[int, int, int]:
-    # Steps of the golden angle keep neighbors apart however many boxes there are.
+    # Steps of the golden angle give consecutive boxes different hues for any number of boxes.
     red, green, blue = colorsys.hsv_to_rgb(index * 137.508 / 360 % 1.0, 0.8, 0.8)
     return int(255 * red), int(255 * green), int(255 * blue)

@@ -1,7 +1,7 @@
-"""Preparing a float model for quantization, as a step of its own with its result in the cache.
+"""Preprocessing of a float model for quantization, with its result in the cache.
 
-Constants are folded, batch normalization goes into the convolutions, the graph is cleaned by onnxslim or onnxruntime,
-and all shapes are inferred. A failure raises; the unprepared model is never passed on in its place.
+Constants are folded, batch normalization is folded into the convolutions, onnxslim or onnxruntime simplifies the
+graph, and all shapes are inferred. A failure is an error: the original model is never used instead.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _MOST_BYTES = (1 << 31) - 1
 
 
 class Optimizer(StrEnum):
-    """Which library cleans the graph."""
+    """Library that simplifies the graph."""
 
     ONNXSLIM = "onnxslim"
     ONNXRUNTIME = "onnxruntime"
@@ -33,31 +33,31 @@ class Optimizer(StrEnum):
 
 @dataclass(frozen=True)
 class Preprocessed:
-    """A prepared model in the cache."""
+    """A preprocessed model in the cache."""
 
     path: Path
     key: str
     hit: bool
     seconds: float
-    """Time this call took."""
+    """Duration of this call."""
     making_seconds: float
-    """Time the preparation itself took, now or when the entry was made."""
+    """Duration of the preprocessing, in this call or when the cache entry was made."""
     nodes_before: int
     nodes_after: int
 
     @property
     def saved_seconds(self) -> float:
-        """What the cache saved."""
+        """Time that the cache saved."""
         return max(0.0, self.making_seconds - self.seconds) if self.hit else 0.0
 
 
 def preprocess(source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: Cache | None = None) -> Preprocessed:
-    """The prepared form of the model in `source`, from the cache where it has been made before.
+    """The preprocessed model of `source`, from the cache if possible.
 
     Raises
     ------
     FileFormatError, ModelError
-        The model cannot be read, or breaks the rules of ONNX.
+        The model cannot be read, or violates the ONNX rules.
     DiskError
         The cache cannot be written.
     """
@@ -78,15 +78,13 @@ def preprocess(source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: C
 
 
 def tool_versions() -> dict[str, str]:
-    """Versions of the libraries that shape prepared models; part of every cache key."""
+    """Versions of the libraries that affect preprocessed models; part of every cache key."""
     return {name: version(name) for name in ("intloom", "onnx", "onnxruntime", "onnxslim")}
 
 
 def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> bytes:
     if model.ByteSize() > _MOST_BYTES:
-        raise UnsupportedError(
-            f"{source} holds {model.ByteSize()} bytes of weights: models above 2 GiB are not supported"
-        )
+        raise UnsupportedError(f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported")
     try:
         onnx.checker.check_model(model)
         if optimizer is Optimizer.ONNXSLIM:
@@ -96,7 +94,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
         inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
         onnx.checker.check_model(inferred)
     except Exception as error:
-        # The libraries raise what they like; whatever it was, the model could not be prepared.
+        # onnx, onnxslim and onnxruntime raise exceptions without a common base class.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{source} cannot be preprocessed with {optimizer}: {reason}") from error
     return bytes(inferred.SerializeToString(deterministic=True))
@@ -110,12 +108,12 @@ def _with_onnxslim(model: onnx.ModelProto) -> onnx.ModelProto:
 
 
 def _with_onnxruntime(model: onnx.ModelProto) -> onnx.ModelProto:
-    # Basic only: the extended level writes operators that no quantizer knows.
+    # Basic level only: the extended level writes operators that onnxruntime's quantizer does not support.
     return optimized(model, "ORT_ENABLE_BASIC")
 
 
 def optimized(model: onnx.ModelProto, level: str) -> onnx.ModelProto:
-    """The model as onnxruntime's optimizer leaves it at `level`, a member of its `GraphOptimizationLevel`."""
+    """The model after onnxruntime's optimizer at `level`, a member of its `GraphOptimizationLevel`."""
     import onnxruntime as ort
 
     with temporary_folder() as folder:

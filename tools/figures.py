@@ -27,7 +27,7 @@ README, PICTURE = ROOT / "README.md", ROOT / "docs/assets/report.png"
 _PICTURE_SIZE = (1360, 1160)
 START, END = "<!-- figures: make figures -->\n", "<!-- end of figures -->\n"
 _HEAD = """\
-| network | preset | array | cycles | use of the array | memory traffic | simulated in |
+| network | preset | array | cycles | array utilization | memory traffic | simulated in |
 |---|---|---|---|---|---|---|
 """
 

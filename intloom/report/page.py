@@ -20,7 +20,7 @@ RECORD = "run.json"
 TIMELINE = "timeline.json"
 PAGE = "report.html"
 _CLOCK_MHZ = 100
-"""Clock at which times are quoted: what the presets aim at on small FPGAs."""
+"""Clock frequency for times in milliseconds: the target of the presets on small FPGAs."""
 _LAYER_KEYS = (
     "index", "name", "op", "origin", "macs", "cycles", "mac_use", "busy", "stalls", "dram_bytes",
     "predicted_cycles", "instructions", "compared_bytes", "mismatches", "compared_in",
@@ -35,7 +35,7 @@ _LINKS = (
 
 @dataclass(frozen=True)
 class _Tile:
-    """One headline figure."""
+    """One figure at the top of the page."""
 
     label: str
     value: str
@@ -44,12 +44,12 @@ class _Tile:
 
 
 def write_report(folder: Path, target: Path | None = None) -> Path:
-    """Writes the page for the run in `folder`, by default into it; gives the page's path.
+    """Write the page for the run in `folder` to `target` or to `folder/report.html`; return its path.
 
     Raises
     ------
     FileFormatError
-        The folder holds no record of a run, or a broken one.
+        The folder holds no run record, or an altered one.
     """
     page = folder / PAGE if target is None else target
     check_output(page, folder / RECORD, folder / TIMELINE)
@@ -57,9 +57,9 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
     try:
         text = render(record, timeline, _present(folder, page))
     except (LookupError, TypeError, ValueError, ArithmeticError, jinja2.UndefinedError, EncodingError) as error:
-        # These files were written by us: what the page does not find in them, somebody changed.
+        # `intloom run` wrote these files, so a missing key means that they were edited.
         raise FileFormatError(
-            f"{folder} must hold {RECORD} and {TIMELINE} as intloom run wrote them, but they were altered "
+            f"{folder} must hold {RECORD} and {TIMELINE} as written by intloom run, but they were altered "
             f"({type(error).__name__}: {error}); run the program again"
         ) from error
     write_text(page, text)
@@ -67,7 +67,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
 
 
 def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[str, str]]) -> str:
-    """The page as text."""
+    """The HTML text of the page."""
     _check_layers(record["layers"])
     here = files("intloom.report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
@@ -75,7 +75,7 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
     return template.render(
         run=record,
         tiles=_tiles(record),
-        verdict=_verdict(record),
+        comparison=_comparison(record),
         totals=_totals(record["checks"]),
         cycles=f"{record['cycles'] or 0:,}",
         files=links,
@@ -96,44 +96,46 @@ def _load(path: Path) -> dict[str, Any]:
     try:
         value = json.loads(read_bytes(path, "run record"), parse_constant=_refuse_constant)
     except ValueError as error:
-        raise FileFormatError(f"{path} must be JSON as intloom run writes it: {error}") from None
+        raise FileFormatError(
+            f"{path} must be JSON as written by intloom run, but is not ({error}); run the program again"
+        ) from None
     if not isinstance(value, dict):
-        raise FileFormatError(f"{path} must hold one JSON object as intloom run writes it")
+        raise FileFormatError(f"{path} must hold one JSON object as written by intloom run; run the program again")
     return value
 
 
 def _refuse_constant(name: str) -> None:
-    """JSON knows no NaN and no Infinity; the page's script would stop at them."""
-    raise ValueError(f"{name} is no number")
+    """Reject NaN and Infinity, which are not JSON and which JSON.parse of the page rejects."""
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _check_layers(layers: list[dict[str, Any]]) -> None:
-    """Every layer has all that the page's script reads of it."""
+    """Check that every layer has all keys that the page's script reads."""
     for layer in layers:
         if missing := [key for key in _LAYER_KEYS if key not in layer]:
-            raise KeyError(f"layers without {missing[0]}")
+            raise KeyError(f"a layer has no key {missing[0]}")
 
 
 def _present(folder: Path, page: Path) -> list[dict[str, str]]:
-    """Links to the files beside the page."""
+    """Links to the files in the page's folder."""
     if folder.resolve() != page.parent.resolve():
         return []
     return [{"href": name, "label": label} for name, label in _LINKS if (folder / name).exists()]
 
 
 def _embedded(value: dict[str, Any]) -> Markup:
-    # Inside a script element only `</` could end it early; JSON may write `<` as an escape.
+    # `</` would end the script element; JSON allows `<` as an escape.
     return Markup(json.dumps(value, separators=(",", ":")).replace("<", "\\u003c"))
 
 
-def _verdict(record: dict[str, Any]) -> dict[str, Any]:
+def _comparison(record: dict[str, Any]) -> dict[str, Any]:
     compared = record["compared_bytes"]
     ok = None if not compared else record["mismatches"] == 0
     return {"ok": ok, "compared": _bytes(compared), "mismatches": f"{record['mismatches']:,}"}
 
 
 def _totals(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """What was compared with each reference, in one line."""
+    """Totals of the comparisons with each reference."""
     lines = []
     for against in dict.fromkeys(c["against"] for c in checks):
         chosen = [c for c in checks if c["against"] == against]
@@ -151,7 +153,7 @@ def _totals(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def _with_traffic(layers: list[dict[str, Any]], timeline: list[list[Any]], word_bytes: int) -> list[dict[str, Any]]:
-    """The layers with the bytes that their loads and stores move: weights, tensors read, tensors written."""
+    """The layers with the bytes that their loads and stores move, split into weights, tensors read, tensors written."""
     moved = [dict.fromkeys(("weights", "read", "written"), 0) for _ in layers]
     for _, layer, _, _, _, text in timeline:
         if not 0 <= layer < len(layers) or not text.startswith((Kind.LOAD.name, Kind.STORE.name)):
@@ -170,16 +172,19 @@ def _tiles(record: dict[str, Any]) -> list[_Tile]:
         ideal = record["macs"] / peak
         tiles.append(_Tile("cycles", *_scaled(cycles), f"ideal {' '.join(_scaled(ideal))}"))
         tiles.append(
-            _Tile("use of the array", f"{100 * record['mac_use']:.1f}", "%", f"{peak} multipliers, every cycle counted")
+            _Tile("array utilization", f"{100 * record['mac_use']:.1f}", "%", f"{peak} multipliers, all cycles counted")
         )
         milliseconds = cycles / (_CLOCK_MHZ * 1e3)
         tiles.append(
             _Tile(
-                "one inference", f"{milliseconds:.2f}", "ms", f"at {_CLOCK_MHZ} MHz: {1000 / milliseconds:.1f} a second"
+                "one inference",
+                f"{milliseconds:.2f}",
+                "ms",
+                f"{1000 / milliseconds:.1f} per second at {_CLOCK_MHZ} MHz",
             )
         )
     else:
-        note = "the compiler's forecast; --backend rtl counts them"
+        note = "predicted by the compiler; --backend rtl counts them"
         tiles.append(_Tile("cycles", *_scaled(record["predicted_cycles"]), note))
     tiles.append(_Tile("work", *_scaled(record["macs"], "MAC"), f"{len(record['layers'])} layers"))
     if record["dram_bytes"]:
@@ -187,7 +192,7 @@ def _tiles(record: dict[str, Any]) -> list[_Tile]:
         tiles.append(_Tile("memory traffic", value, unit, "weights, tensors and instructions"))
     if record["sim_hz"]:
         note = f"{record['wall_s']:.1f} s" + (f", build {record['build_s']:.0f} s" if record["build_s"] >= 0.5 else "")
-        tiles.append(_Tile("simulated", *_scaled(record["sim_hz"], "Hz"), note))
+        tiles.append(_Tile("simulation speed", *_scaled(record["sim_hz"], "Hz"), note))
     return tiles
 
 

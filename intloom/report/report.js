@@ -6,40 +6,40 @@ const short = (n) => n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e
 const percent = (x) => (100 * x).toFixed(1) + " %";
 const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-const spoken = { work: "at work", partial: "array partly filled", no_instruction: "nothing to do", wait: "waits for another unit", memory: "waits for memory", weights: "waits for weights", drain: "waits for draining", other: "starting and ending" };
+const labels = { work: "busy", partial: "array partly filled", no_instruction: "no instruction", wait: "wait for another unit", memory: "wait for memory", weights: "wait for weights", drain: "wait for drain", other: "start and end" };
 const peak = run.params.rows * run.params.cols;
 let chosen = -1;
 
-// A unit's cycles as colored parts: work, each stall cause, the rest.
+// Cycles of a unit: busy, stalled by cause, remaining.
 function parts(busy, stalls, total) {
   const list = [["work", busy], ...Object.entries(stalls).map(([k, v]) => [k.toLowerCase(), v])];
   const rest = total - list.reduce((sum, [, v]) => sum + v, 0);
   return [...list, ["other", Math.max(0, rest)]].filter(([, v]) => v > 0);
 }
-// The unit that a layer keeps busy, and what that unit did in the layer's cycles.
+// The main unit of a layer, and its cycles within the layer.
 const mainUnit = (l) => l.macs ? "MAC" : "VEC";
 function unitParts(l) {
   const unit = mainUnit(l) + "_STALL_";
   const stalls = Object.entries(l.stalls).filter(([k]) => k.startsWith(unit)).map(([k, v]) => [k.slice(unit.length), v]);
   return parts(l.busy[mainUnit(l)] ?? 0, Object.fromEntries(stalls), l.cycles);
 }
-const bars = (list, total, tag) => list.map(([k, v]) => `<${tag} style="width:${100 * v / total}%;background:var(--${k})" title="${spoken[k] || k}: ${number(v)} cycles, ${percent(v / total)}"></${tag}>`).join("");
+const bars = (list, total, tag) => list.map(([k, v]) => `<${tag} style="width:${100 * v / total}%;background:var(--${k})" title="${labels[k] || k}: ${number(v)} cycles, ${percent(v / total)}"></${tag}>`).join("");
 
 function drawUnits() {
   if (!$("units")) return;
   const causes = new Set(["work", "partial"]);
   const rows = run.units.map((u) => {
-    let list = parts(u.busy, u.stalls, run.cycles), said = `${percent(u.busy / run.cycles)} at work`;
+    let list = parts(u.busy, u.stalls, run.cycles), text = `${percent(u.busy / run.cycles)} busy`;
     if (u.name === "mac") {
-      // What the array did in its busy cycles: multiply, or stand idle in rows and columns without a channel.
+      // Busy cycles of the array are useful, or lost in rows and columns without a channel.
       const ideal = Math.min(u.busy, run.macs / peak);
       list = [["work", ideal], ["partial", u.busy - ideal], ...list.slice(1)].filter(([, v]) => v > 0);
-      said = `${percent(ideal / run.cycles)} useful`;
+      text = `${percent(ideal / run.cycles)} useful`;
     }
     list.forEach(([k]) => causes.add(k));
-    return `<div class="unit"><b>${u.name}</b><div class="bar">${bars(list, run.cycles, "div")}</div><span class="num">${said}</span></div>`;
+    return `<div class="unit"><b>${u.name}</b><div class="bar">${bars(list, run.cycles, "div")}</div><span class="num">${text}</span></div>`;
   });
-  const legend = [...causes].map((k) => `<span><i style="background:var(--${k})"></i>${spoken[k] || k}</span>`).join("");
+  const legend = [...causes].map((k) => `<span><i style="background:var(--${k})"></i>${labels[k] || k}</span>`).join("");
   $("units").innerHTML = rows.join("") + `<div class="legend">${legend}</div>`;
 }
 
@@ -52,7 +52,7 @@ function drawSkyline() {
     const w = width * l.cycles / total, h = height * Math.min(1, l.mac_use), at = x;
     x += w;
     const gap = w > 3 ? 1 : 0;
-    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.cycles)} cycles, ${percent(l.mac_use)} of the array</title><rect class="lost" x="${at}" y="0" width="${Math.max(0.2, w - gap)}" height="${height}"/><rect class="done" x="${at}" y="${height - h}" width="${Math.max(0.2, w - gap)}" height="${h}"/></g>`;
+    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.cycles)} cycles, utilization ${percent(l.mac_use)}</title><rect class="lost" x="${at}" y="0" width="${Math.max(0.2, w - gap)}" height="${height}"/><rect class="done" x="${at}" y="${height - h}" width="${Math.max(0.2, w - gap)}" height="${h}"/></g>`;
   }).join("");
   $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 46} ${height + 26}">${grid}${layers}${axis(width, height + 16, total)}</svg>`;
 }
@@ -60,7 +60,7 @@ function axis(width, y, total) {
   return ticks(width).map((f) => `<text x="${f * width}" y="${y}" text-anchor="${f === 0 ? "start" : f === 1 ? "end" : "middle"}">${short(f * total)} cycles</text>`).join("");
 }
 
-// Fractions of an axis that have room for a label.
+// Positions of axis labels, as fractions of the width.
 function ticks(width) { return width < 500 ? [0, 0.5, 1] : [0, 0.25, 0.5, 0.75, 1]; }
 
 const flows = [["weights", "weights read"], ["read", "tensors read"], ["written", "tensors written"]];
@@ -73,28 +73,28 @@ function drawTraffic() {
       y -= h;
       return `<rect style="fill:var(--flow-${k})" x="${i * step}" y="${y}" width="${Math.max(0.5, Math.min(40, step - 1.5))}" height="${h}"/>`;
     }).join("");
-    const said = flows.map(([k, name]) => `${name} ${number(l.traffic[k])}`).join(", ");
-    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${said} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/>${stack}</g>`;
+    const text = flows.map(([k, name]) => `${name} ${number(l.traffic[k])}`).join(", ");
+    return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${text} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/>${stack}</g>`;
   }).join("");
   const legend = flows.map(([k, name]) => `<span><i style="background:var(--flow-${k})"></i>${name}: ${short(run.layers.reduce((s, l) => s + l.traffic[k], 0))}B</span>`).join("");
   $("traffic").innerHTML = `<svg viewBox="0 -6 ${width} ${height + 10}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}</svg><div class="legend">${legend}<span>highest column: ${short(most)}B</span></div>`;
 }
 
-// Each layer's verdict: compared by itself, as part of the layer that it is fused into, or not at all.
-function verdict(l) {
+// Comparison of a layer: by its own tensor, within the layer that it is fused into, or none.
+function comparison(l) {
   if (l.compared_bytes) return l.mismatches ? ["differs", `${number(l.mismatches)} of ${number(l.compared_bytes)} bytes differ`] : ["equal", `${number(l.compared_bytes)} bytes equal`];
-  return l.compared_in ? ["inside", `compared inside ${l.compared_in}`] : ["unseen", "not compared"];
+  return l.compared_in ? ["inside", `compared within ${l.compared_in}`] : ["missing", "not compared"];
 }
-function drawParity() {
+function drawComparison() {
   const counts = {};
   const cells = run.layers.map((l, i) => {
-    const [kind, said] = verdict(l);
+    const [kind, text] = comparison(l);
     counts[kind] = (counts[kind] ?? 0) + 1;
-    return `<i class="${kind}" data-layer="${i}" title="${escape(l.name)}: ${escape(said)}"></i>`;
+    return `<i class="${kind}" data-layer="${i}" title="${escape(l.name)}: ${escape(text)}"></i>`;
   }).join("");
-  const names = { equal: "equal", inside: "equal inside the layer that they are fused into", differs: "different", unseen: "not compared" };
+  const names = { equal: "equal", inside: "equal within the layer that they are fused into", differs: "different", missing: "not compared" };
   const legend = Object.keys(names).filter((k) => counts[k]).map((k) => `<span><i class="${k}"></i>${counts[k]} ${counts[k] === 1 ? "layer" : "layers"} ${names[k]}</span>`).join("");
-  $("parity").innerHTML = `<div class="cells">${cells}</div><div class="legend">${legend}</div>`;
+  $("comparison").innerHTML = `<div class="cells">${cells}</div><div class="legend">${legend}</div>`;
 }
 
 const columns = [
@@ -105,13 +105,13 @@ const columns = [
   ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : '<span class="dim">–</span>', true],
   ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true],
   ["predicted", (l) => l.predicted_cycles, (l) => l.predicted_cycles ? number(l.predicted_cycles) : "", true],
-  ["array use", (l) => l.mac_use, (l) => l.macs && l.cycles ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
-  ["unit's time", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false],
+  ["utilization", (l) => l.mac_use, (l) => l.macs && l.cycles ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
+  ["unit cycles", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false],
   ["memory B", (l) => l.dram_bytes, (l) => l.dram_bytes ? short(l.dram_bytes) : "", true],
-  ["parity", (l) => ["unseen", "inside", "equal", "differs"].indexOf(verdict(l)[0]), (l) => ({
+  ["comparison", (l) => ["missing", "inside", "equal", "differs"].indexOf(comparison(l)[0]), (l) => ({
     equal: '<span class="goodtext">✓ equal</span>', differs: `<span class="badtext">✗ ${number(l.mismatches)} differ</span>`,
-    inside: `<span class="goodtext" title="${escape(verdict(l)[1])}">✓ fused</span>`, unseen: '<span class="dim">–</span>' })[verdict(l)[0]], false],
-  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into a neighbor, or a matter of placement">free</span>', true],
+    inside: `<span class="goodtext" title="${escape(comparison(l)[1])}">✓ fused</span>`, missing: '<span class="dim">–</span>' })[comparison(l)[0]], false],
+  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into another layer, or no instruction needed">none</span>', true],
 ];
 let order = 0, up = true;
 function drawTable() {
@@ -133,7 +133,7 @@ function choose(index, scroll) {
   const lines = run.timeline.map((t, i) => [t, i]).filter(([t]) => t[1] === index);
   $("listing").innerHTML = lines.map(([t, i]) => `<span class="i">${String(i).padStart(6)} tile ${String(t[2]).padStart(3)}${t[3] === null ? "" : ` @${String(t[3]).padStart(9)}`}</span>  <span class="${run.unit_names[t[0]] || ""}">${escape(t[5])}</span>`).join("\n");
   const count = lines.length;
-  $("listing-count").textContent = count ? `${number(count)} ${count === 1 ? "line" : "lines"}` : "none: fused into a neighbor, or only a matter of placement";
+  $("listing-count").textContent = count ? `${number(count)} ${count === 1 ? "line" : "lines"}` : "none: fused into another layer, or no instruction needed";
   if (scroll) document.querySelector(`#layers tr[data-layer="${index}"]`)?.scrollIntoView({ block: "nearest" });
   drawTimeline();
 }
@@ -152,14 +152,14 @@ function drawTimeline() {
     pen.fillStyle = color("track"); pen.fillRect(left, 6 + u * (lane + 4), width - left, lane);
     pen.fillStyle = color("ink"); pen.fillText(name, 4, 6 + u * (lane + 4) + lane / 2 + 4);
   });
-  // Neighboring instructions closer than a pixel are drawn as one, or a long run would take seconds.
+  // Instructions closer than a pixel are drawn as one: a long run has too many to draw each.
   const edge = names.map(() => -1);
   for (const [unit, layer, , start, done] of run.timeline) {
     if (start === null || unit > 3 || done < view[0] || start > view[1]) continue;
     const x = Math.max(left, left + (start - view[0]) * scale), end = Math.min(width, left + (done - view[0]) * scale);
     if (end <= edge[unit] && layer !== chosen) continue;
     edge[unit] = Math.max(edge[unit], end);
-    pen.fillStyle = layer === chosen ? accent : color2[unit];
+    pen.fillStyle = layer === chosen ? accent : unitColors[unit];
     pen.globalAlpha = layer % 2 ? 0.72 : 1;
     pen.fillRect(x, 6 + unit * (lane + 4), Math.max(0.6, end - x - (end - x > 4 ? 1 : 0)), lane);
   }
@@ -170,7 +170,7 @@ function drawTimeline() {
   }
   pen.textAlign = "left";
 }
-let color2 = [];
+let unitColors = [];
 function zoom(factor, at) {
   const span = Math.min(run.cycles, Math.max(50, (view[1] - view[0]) * factor));
   const start = Math.max(0, Math.min(run.cycles - span, at - (at - view[0]) * span / (view[1] - view[0])));
@@ -202,8 +202,8 @@ function wireTimeline() {
 }
 
 function paint() {
-  color2 = run.unit_names.map((n) => color(n));
-  drawUnits(); drawParity(); drawTable(); resize();
+  unitColors = run.unit_names.map((n) => color(n));
+  drawUnits(); drawComparison(); drawTable(); resize();
 }
 function resize() {
   drawSkyline(); drawTraffic(); drawTimeline();
@@ -227,7 +227,7 @@ document.querySelectorAll("#zoom button").forEach((b) => b.addEventListener("cli
   if (b.dataset.zoom === "0") view = [0, run.cycles];
   zoom(+b.dataset.zoom || 1, (view[0] + view[1]) / 2);
 }));
-// A link to #layer-7 chooses that layer and shows its instructions.
+// A link to #layer-7 selects that layer and shows its instructions.
 function follow() {
   const wanted = Number(/^#layer-(\d+)$/.exec(location.hash)?.[1] ?? NaN);
   if (!(wanted in run.layers)) return false;
@@ -240,7 +240,7 @@ window.addEventListener("resize", resize);
 wireTimeline();
 paint();
 if (!follow() && run.layers.length) {
-  // To begin with: the first layer that differs, else the longest.
+  // Initially select the first layer that differs, otherwise the longest one.
   const wrong = run.layers.findIndex((l) => l.mismatches);
   choose(wrong >= 0 ? wrong : run.layers.reduce((best, l, i) => (l.cycles > run.layers[best].cycles ? i : best), 0), false);
 }

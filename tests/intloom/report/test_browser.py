@@ -18,14 +18,14 @@ seen.rows = all("#layers tbody tr").length;
 seen.units = all("#units .unit").length;
 seen.skyline = all("#skyline g.layer").length;
 seen.traffic = all("#traffic g.layer").length;
-seen.parity = all("#parity .cells i.equal, #parity .cells i.inside").length;
+seen.comparison = all("#comparison .cells i.equal, #comparison .cells i.inside").length;
 one('th[data-column="4"]').click();
 const cycles = all("#layers tbody tr td:nth-child(5)").map((e) => +e.textContent.replace(/,/g, "") || 0);
 seen.sorted = cycles.every((v, i) => i === 0 || cycles[i - 1] >= v) && cycles[0] > cycles[cycles.length - 1];
 one("#search").value = "concat";
 one("#search").dispatchEvent(new Event("input"));
 seen.found = all("#layers tbody tr td:nth-child(2)").map((e) => e.textContent);
-all("#parity .cells i")[0].click();
+all("#comparison .cells i")[0].click();
 seen.listing = one("#listing").textContent.split("\\n").length;
 seen.chosen = one("#listing-name").textContent;
 one("#theme").click();
@@ -67,7 +67,7 @@ def test_everything_on_the_page_works(run_folder, width):
     layers = record["layers"]
     seen = drive(page, run_folder, width)
     assert not seen["failed"]
-    assert seen["rows"] == seen["skyline"] == seen["traffic"] == seen["parity"] == len(layers)
+    assert seen["rows"] == seen["skyline"] == seen["traffic"] == seen["comparison"] == len(layers)
     assert seen["units"] == 4
     assert seen["sorted"]
     assert seen["found"] and all("oncat" in name for name in seen["found"])
