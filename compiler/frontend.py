@@ -29,8 +29,8 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.serialize import to_text
 from intloom.compiler.ir.verify import verify
 from intloom.compiler.partition.assignment import Assignment, assign_nodes
-from intloom.compiler.partition.host import border_value, entry_source, part_before, tail_part
-from intloom.compiler.partition.regions import return_thin_regions, split, tensor_levels, without_unread
+from intloom.compiler.partition.host import boundary_value, final_part, input_source, part_before
+from intloom.compiler.partition.regions import return_small_regions, split, tensor_levels, without_unread_inputs
 from intloom.compiler.partition.warn import find_warnings
 from intloom.hw.spec.arith import RoundingMode
 
@@ -47,7 +47,7 @@ GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead_code.PASS, absorb_pads.PASS, me
 
 
 @dataclass(frozen=True)
-class Quant:
+class TensorQuantization:
     """A tensor at the border of the integer graph, as the model knows it.
 
     `name` is the integer tensor, `stored` the model's own integers behind it, `source` the float value on the host's
@@ -74,14 +74,14 @@ class FoldedModel:
     """The graph in parts that run one after the other, each a program; none where nothing can be accelerated."""
     host_parts: tuple[bytes | None, ...]
     """What the host runs before each region, as ONNX models; None where the inputs only need quantizing."""
-    host_tail: bytes | None
+    final_host_part: bytes | None
     """ONNX model of the part after the last region, fed by the dequantized outputs; None where nothing is left."""
     inputs: Mapping[str, tuple[int, ...]]
     """The model's inputs and their shapes."""
     assignments: tuple[Assignment, ...]
     warnings: tuple[str, ...]
-    input_quant: Mapping[str, Quant]
-    output_quant: Mapping[str, Quant]
+    input_quant: Mapping[str, TensorQuantization]
+    output_quant: Mapping[str, TensorQuantization]
     source: str = ""
     """SHA-256 of the model's content."""
 
@@ -102,7 +102,7 @@ class FoldedModel:
         return self.whole
 
     @property
-    def late(self) -> frozenset[str]:
+    def host_computed(self) -> frozenset[str]:
         """Inputs of the graph that the host makes from other integers."""
         return frozenset(n for n, q in self.input_quant.items() if q.source not in self.inputs and q.source == q.stored)
 
@@ -134,10 +134,10 @@ def fold_model(
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     prepared = run_passes(model, MODEL_PASSES, check_model)
     builder = lower_units(prepared, match, extra_outputs)
-    return_thin_regions(builder)
+    return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
     verify(graph)
-    graph = without_unread(run_passes(graph, GRAPH_PASSES, verify), builder.late)
+    graph = without_unread_inputs(run_passes(graph, GRAPH_PASSES, verify), builder.host_computed)
     regions = split(graph, tensor_levels(builder))
     parts = [part_before(builder, r, leaving, first=r is regions[0]) for r in regions]
     for region in regions:
@@ -146,7 +146,7 @@ def fold_model(
         whole=graph,
         regions=regions,
         host_parts=tuple(_serialized(p) for p in parts),
-        host_tail=_serialized(tail_part(builder, leaving)),
+        final_host_part=_serialized(final_part(builder, leaving)),
         inputs={v: model.shape(v) or () for v in model.inputs},
         assignments=assign_nodes(model, builder),
         warnings=find_warnings(builder),
@@ -170,7 +170,7 @@ def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT
     prepared = run_passes(model, MODEL_PASSES, check_model, lambda step, m: seen.update({step: model_text(m)}))
     if name not in seen:
         builder = lower_units(prepared, match)
-        return_thin_regions(builder)
+        return_small_regions(builder)
         graph, _ = graph_of(builder, model)
         run_passes(graph, GRAPH_PASSES, verify, lambda step, g: seen.update({step: to_text(g)}))
     return seen[name]
@@ -180,17 +180,17 @@ def _serialized(part: Model | None) -> bytes | None:
     return None if part is None else to_bytes(part)
 
 
-def _quant(builder: GraphBuilder, stored: str, tensor: str) -> Quant:
+def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantization:
     """How the model names and scales the stored integers behind a tensor."""
     model = builder.model
     maker = model.producers.get(stored)
     readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
-    source = entry_source(builder, stored) if stored in builder.entries else border_value(model, stored)
+    source = input_source(builder, stored) if stored in builder.inputs else boundary_value(model, stored)
     # What enters is quantized by its QuantizeLinear; what leaves as a float, by the DequantizeLinear that makes it.
-    leaves_as_float = stored not in builder.entries and source != stored
+    leaves_as_float = stored not in builder.inputs and source != stored
     pattern = model.producers[source] if leaves_as_float else maker or readers[0]
     params = read_qparams(model, pattern)
-    return Quant(
+    return TensorQuantization(
         name=tensor,
         stored=stored,
         source=source,
@@ -201,4 +201,4 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> Quant:
     )
 
 
-__all__ = ["FoldedModel", "Quant", "Target", "dump_pass", "fold_model", "pass_names"]
+__all__ = ["FoldedModel", "Target", "TensorQuantization", "dump_pass", "fold_model", "pass_names"]

@@ -29,7 +29,7 @@ class Operand:
     """Its shape in the model; the tensor's own may hold the same values in another form (after a Flatten)."""
 
     @property
-    def natural(self) -> bool:
+    def has_model_shape(self) -> bool:
         """The tensor's shape is the model's own, padded to four dimensions."""
         return self.tensor.shape == as_image(self.shape)
 
@@ -79,13 +79,13 @@ class GraphBuilder:
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     targets: dict[str, tuple[Target, str]] = field(default_factory=dict)
     remedies: dict[str, str] = field(default_factory=dict)
-    notes: dict[str, str] = field(default_factory=dict)
+    warnings: dict[str, str] = field(default_factory=dict)
     """Warnings of single lowerings, by the node of the model."""
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimization level."""
-    entries: list[str] = field(default_factory=list)
+    inputs: list[str] = field(default_factory=list)
     """Stored integers that are inputs of the graph."""
-    late: list[str] = field(default_factory=list)
+    host_computed: list[str] = field(default_factory=list)
     """The entries that the host makes from other integers, in the model's order."""
     producing_nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """For stored integers the nodes of the unit that makes them."""
@@ -125,7 +125,7 @@ class GraphBuilder:
     def image(self, value: str) -> Operand:
         """Like `operand`, for lowerings that need the tensor in the model's own shape."""
         found = self.operand(value)
-        if not found.natural:
+        if not found.has_model_shape:
             raise UnsupportedPattern(
                 f"{value!r} is a reshaped view {found.shape} of a tensor {found.tensor.shape}",
                 "let a Gemm or an output follow a Flatten",
@@ -179,7 +179,7 @@ class GraphBuilder:
         for n in unit.nodes:
             self.targets.setdefault(n.name, (target, note))
 
-    def runs(self, name: str) -> bool:
+    def on_accelerator(self, name: str) -> bool:
         """Whether a node of the model went to the accelerator."""
         target = self.targets.get(name)
         return target is not None and target[0] not in (Target.HOST, Target.UNSUPPORTED)

@@ -9,9 +9,9 @@ from functools import partial
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.custom import find
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
-from intloom.compiler.fold.lowering.channelwise import is_channelwise, lower_channelwise
+from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
 from intloom.compiler.fold.lowering.custom import lower_custom
-from intloom.compiler.fold.lowering.elementwise import is_bytewise, lower_elementwise
+from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
 from intloom.compiler.fold.lowering.registry import OperatorLowering, registered_lowerings
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
@@ -24,8 +24,8 @@ from intloom.hw.spec.arith import RoundingMode
 
 _DIVIDING = frozenset({"LayerNormalization", "InstanceNormalization", "LpNormalization"})
 _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], OperatorLowering], ...] = (
-    (is_channelwise, lower_channelwise),
-    (is_bytewise, lower_elementwise),
+    (is_channelwise_unit, lower_channelwise),
+    (is_elementwise_unit, lower_elementwise),
 )
 """Families of operators that one lowering serves, tried in this order before the registered operators."""
 _ADVICE = "let it run on the host, or replace it by supported operators"
@@ -35,14 +35,14 @@ def lower_units(model: Model, match: RoundingMode, extra_outputs: Collection[str
     """Lower what can be lowered; the rest gets a verdict with the reason and what to change."""
     builder = GraphBuilder(model, match, frozenset(extra_outputs))
     units = {u.quantize.name: u for u in find_quantization_units(model)}
-    for source in _entries(model, units):
-        _enter(builder, source)
+    for source in _input_values(model, units):
+        _add_input(builder, source)
     for node in model.nodes:
         unit = units.get(node.name)
         if unit is not None and unit.output not in builder.views:
             builder.producing_nodes[unit.output] = tuple(n.name for n in unit.nodes)
             if not _attempt(builder, unit.nodes, partial(_lower, builder, unit)):
-                _enter_late(builder, unit)
+                _add_host_computed_input(builder, unit)
         elif node.domain and find(node.domain, node.op) is not None:
             _attempt(builder, (node,), partial(lower_custom, builder, node))
     return builder
@@ -92,7 +92,7 @@ def _why_not(op: str) -> str:
     return f"there is no integer form of {op}"
 
 
-def _entries(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[str, ...]:
+def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[str, ...]:
     """Stored integers that enter the graph: integer inputs, and quantized values with nothing quantized before them."""
     deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
     shallow: set[str] = {v for v in model.inputs if v not in deep}
@@ -109,7 +109,7 @@ def _entries(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[str, 
     return tuple(found)
 
 
-def _enter(builder: GraphBuilder, stored: str) -> None:
+def _add_input(builder: GraphBuilder, stored: str) -> None:
     """Make stored integers an input of the graph."""
     maker = builder.model.producers.get(stored)
     reader = maker or next((n for n in builder.model.users(stored) if n.op == DEQUANTIZE), None)
@@ -125,19 +125,19 @@ def _enter(builder: GraphBuilder, stored: str) -> None:
             builder.remedies[maker.name] = getattr(refusal, "remedy", _ADVICE)
         return
     builder.tensors[stored] = tensor
-    builder.entries.append(stored)
+    builder.inputs.append(stored)
     builder.views[stored] = (stored, shape)
 
 
-def _enter_late(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+def _add_host_computed_input(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Make integers that the host computes an input of the graph, for what follows them."""
     shape = builder.model.shape(unit.output)
     if shape is None:
         return
     with contextlib.suppress(UnsupportedError):  # then what follows runs on the host too
         builder.tensors[unit.output] = builder.tensor(unit.output, as_image(shape), builder.params(unit))
-        builder.entries.append(unit.output)
-        builder.late.append(unit.output)
+        builder.inputs.append(unit.output)
+        builder.host_computed.append(unit.output)
         builder.views[unit.output] = (unit.output, shape)
 
 
@@ -146,17 +146,17 @@ def graph_of(builder: GraphBuilder, file: Model) -> tuple[IntGraph, dict[str, st
 
     A view that a pass made leaves under its tensor's own name, which the model as it came in `file` knows.
     """
-    outside = [n for n in builder.model.nodes if not builder.runs(n.name)]
+    outside = [n for n in builder.model.nodes if not builder.on_accelerator(n.name)]
     read = {v for n in outside if n.op != DEQUANTIZE for v in n.inputs} | set(builder.model.outputs)
     leaving: dict[str, str] = {}
     for stored, (tensor, _) in builder.views.items():
         floats = [out for n in builder.model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
         # A tensor leaves under one name; further views of it, and views of inputs, are the host's.
-        if tensor in builder.entries or tensor in leaving.values():
+        if tensor in builder.inputs or tensor in leaving.values():
             continue
         if stored in read or any(f in read for f in floats):
             own = stored in file.producers or tensor not in builder.views
             leaving[stored if own else tensor] = tensor
     outputs = tuple(dict.fromkeys(leaving.values()))
-    graph = IntGraph(builder.model.name, dict(builder.tensors), tuple(builder.nodes), tuple(builder.entries), outputs)
+    graph = IntGraph(builder.model.name, dict(builder.tensors), tuple(builder.nodes), tuple(builder.inputs), outputs)
     return graph, leaving

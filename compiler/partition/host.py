@@ -11,17 +11,17 @@ from intloom.compiler.importer import Model, OnnxNode, cut
 from intloom.compiler.ir import IntGraph
 
 
-def entry_source(builder: GraphBuilder, stored: str) -> str:
+def input_source(builder: GraphBuilder, stored: str) -> str:
     """The value under which the host knows stored integers that enter the graph.
 
     A float of the model's input side, which only needs quantizing; else the integers themselves, which the host makes
     with the QuantizeLinear, so that onnxruntime finds the same kernels as in the whole model.
     """
     maker = builder.model.producers.get(stored)
-    return stored if maker is None or stored in builder.late else maker.inputs[0]
+    return stored if maker is None or stored in builder.host_computed else maker.inputs[0]
 
 
-def border_value(model: Model, stored: str) -> str:
+def boundary_value(model: Model, stored: str) -> str:
     """The value under which the host knows stored integers that leave the graph.
 
     The integers themselves where they are an output of the model or nothing dequantizes them, else a dequantized
@@ -35,16 +35,16 @@ def border_value(model: Model, stored: str) -> str:
 
 def part_before(builder: GraphBuilder, region: IntGraph, leaving: Mapping[str, str], *, first: bool) -> Model | None:
     """What the host runs before a region: from the model's inputs and what earlier regions gave to its inputs."""
-    sources = dict.fromkeys(entry_source(builder, v) for v in region.inputs if v in builder.entries)
+    sources = dict.fromkeys(input_source(builder, v) for v in region.inputs if v in builder.inputs)
     wanted = [v for v in sources if v not in builder.model.inputs]
     if not first:
-        wanted = [v for v in wanted if v in builder.late]
+        wanted = [v for v in wanted if v in builder.host_computed]
     return _part(builder, {} if first else leaving, wanted, builder.model.inputs if first else ())
 
 
-def tail_part(builder: GraphBuilder, leaving: Mapping[str, str]) -> Model | None:
+def final_part(builder: GraphBuilder, leaving: Mapping[str, str]) -> Model | None:
     """Everything that the model's outputs still need once the graph's results are there, under their border values."""
-    borders = {border_value(builder.model, stored) for stored in leaving}
+    borders = {boundary_value(builder.model, stored) for stored in leaving}
     return _part(builder, leaving, [v for v in builder.model.outputs if v not in borders], ())
 
 
@@ -62,7 +62,7 @@ def _part(
         return None
     made = {out for n in nodes for out in n.outputs}
     read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
-    by_stored = {stored: border_value(builder.model, stored) for stored in leaving}
+    by_stored = {stored: boundary_value(builder.model, stored) for stored in leaving}
     again = [_requantize(builder.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
     renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
     fed = dict.fromkeys((*inputs, *(by_stored.get(v, v) for v in read)))

@@ -26,11 +26,11 @@ _REMEDY = "make the nodes before it integer"
 def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
     """The level of every tensor of the graph."""
     found: dict[str, int] = {}
-    given = {stored: tensor for stored, (tensor, _) in builder.views.items() if tensor not in builder.entries}
-    for stored in builder.entries:
-        if stored not in builder.late:
+    given = {stored: tensor for stored, (tensor, _) in builder.views.items() if tensor not in builder.inputs}
+    for stored in builder.inputs:
+        if stored not in builder.host_computed:
             found[stored] = 0
-    pending = list(builder.late)
+    pending = list(builder.host_computed)
     for node in (*builder.nodes, None):
         # The host makes late entries from tensors of nodes before this one, since both stand in the model's order.
         while pending and (node is None or any(v not in found for v in node.inputs)):
@@ -42,28 +42,28 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
     return found
 
 
-def return_thin_regions(builder: GraphBuilder) -> None:
+def return_small_regions(builder: GraphBuilder) -> None:
     """Give back to the host what would be a region of little work, and forget entries that nothing reads."""
     while True:
         read = {v for n in builder.nodes for v in n.inputs}
-        unread = [e for e in builder.late if e not in read]
+        unread = [e for e in builder.host_computed if e not in read]
         for entry in unread:
             _return(
                 builder, {entry}, "its integers are made on the host, and nothing that multiplies reads them", _REMEDY
             )
         levels = tensor_levels(builder)
-        thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_thin(builder, levels, k)), None)
+        thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_small(builder, levels, k)), None)
         if thin is None:
             return
         _return(
             builder,
-            {e for e in builder.late if levels[e] == thin},
+            {e for e in builder.host_computed if levels[e] == thin},
             f"behind the host it would multiply less than {PRODUCTS_A_BYTE} times for each byte that comes or goes",
             _REMEDY,
         )
 
 
-def _is_thin(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> bool:
+def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> bool:
     nodes = [n for n in builder.nodes if levels[n.output] == level]
     made = {n.output for n in nodes}
     read = {v for n in nodes for v in n.inputs} - made
@@ -82,8 +82,8 @@ def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) 
         else:
             kept.append(node)
     builder.nodes[:] = kept
-    builder.entries[:] = [e for e in builder.entries if e not in gone]
-    builder.late[:] = [e for e in builder.late if e not in gone]
+    builder.inputs[:] = [e for e in builder.inputs if e not in gone]
+    builder.host_computed[:] = [e for e in builder.host_computed if e not in gone]
     for stored in [s for s, (tensor, _) in builder.views.items() if tensor in gone]:
         del builder.views[stored]
         for name in builder.producing_nodes.get(stored, ()):
@@ -94,7 +94,7 @@ def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) 
         builder.tensors.pop(name, None)
 
 
-def without_unread(graph: IntGraph, late: Collection[str]) -> IntGraph:
+def without_unread_inputs(graph: IntGraph, late: Collection[str]) -> IntGraph:
     """The graph without inputs that the host would make on the way for nothing."""
     read = {v for n in graph.nodes for v in n.inputs}
     gone = {v for v in graph.inputs if v in late and v not in read}

@@ -20,7 +20,7 @@ def find_warnings(builder: GraphBuilder) -> tuple[str, ...]:
     """All warnings on a model, in the order of the checks below."""
     checks = (_mixed_concats, _one_sided_outputs, _missing_zero_points, _tie_prone, _mode_dependent, _float_kernels)
     return (
-        *(text for name, text in builder.notes.items() if builder.runs(name)),
+        *(text for name, text in builder.warnings.items() if builder.on_accelerator(name)),
         *(text for check in checks for text in check(builder)),
     )
 
@@ -93,7 +93,7 @@ def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
 
 
 def _mode_dependent(builder: GraphBuilder) -> Iterator[str]:
-    found = [name for name in builder.mode_dependent if builder.runs(name)]
+    found = [name for name in builder.mode_dependent if builder.on_accelerator(name)]
     if found:
         yield (
             f"{_names(found)}: onnxruntime adds the zero point before it rounds if it optimizes, else "

@@ -83,7 +83,7 @@ def _as_dict(folded: FoldedModel) -> dict[str, Any]:
             {"nodes": len(g.nodes), "inputs": g.inputs, "outputs": g.outputs, "host_before": part is not None}
             for g, part in zip(folded.regions, folded.host_parts, strict=True)
         ],
-        "host_tail": folded.host_tail is not None,
+        "final_host_part": folded.final_host_part is not None,
     }
 
 

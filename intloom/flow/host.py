@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from intloom.arrays import Array
 from intloom.common.errors import IntloomError, ModelError, UsageError
 from intloom.compiler import reference
-from intloom.compiler.frontend import FoldedModel, Quant
+from intloom.compiler.frontend import FoldedModel, TensorQuantization
 from intloom.compiler.program.program import Program, Role
 
 Int8 = NDArray[np.int8]
@@ -60,7 +60,7 @@ def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProt
     return shown
 
 
-def quantize_array(values: Array, quant: Quant, shape: tuple[int, ...]) -> Int8:
+def quantize_array(values: Array, quant: TensorQuantization, shape: tuple[int, ...]) -> Int8:
     """Real values, or the model's own integers, as the accelerator's int8 of `shape`."""
     low, high = (0, 255) if quant.unsigned else (-128, 127)
     if np.issubdtype(values.dtype, np.floating):
@@ -72,13 +72,13 @@ def quantize_array(values: Array, quant: Quant, shape: tuple[int, ...]) -> Int8:
     return (codes - (128 if quant.unsigned else 0)).astype(np.int8).reshape(shape)
 
 
-def dequantize_array(codes: Int8, quant: Quant) -> NDArray[np.float32]:
+def dequantize_array(codes: Int8, quant: TensorQuantization) -> NDArray[np.float32]:
     """The real values of the accelerator's int8, in the model's shape."""
     whole = stored_array(codes, quant).astype(np.int32) - quant.zero_point
     return (whole.astype(np.float32) * np.float32(quant.scale)).astype(np.float32)
 
 
-def stored_array(codes: Int8, quant: Quant) -> Array:
+def stored_array(codes: Int8, quant: TensorQuantization) -> Array:
     """The model's own integers behind the accelerator's int8, in the model's shape."""
     shaped = codes.reshape(quant.shape)
     return (shaped.astype(np.int16) + 128).astype(np.uint8) if quant.unsigned else shaped
@@ -90,7 +90,7 @@ class HostSide:
     def __init__(self, folded: FoldedModel) -> None:
         self._folded = folded
         self._parts = [None if p is None else open_session(p) for p in folded.host_parts]
-        self._tail = None if folded.host_tail is None else open_session(folded.host_tail)
+        self._tail = None if folded.final_host_part is None else open_session(folded.final_host_part)
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the model's inputs."""
@@ -138,20 +138,20 @@ def _run(session: ort.InferenceSession, values: Mapping[str, Array]) -> dict[str
         return dict(zip(names, session.run(names, feeds), strict=True))
 
 
-def plain_quant(program: Program) -> dict[str, Quant]:
+def plain_quant(program: Program) -> dict[str, TensorQuantization]:
     """Scales of a program's inputs as its own manifest has them, for running without the model."""
     return {p.name: _place_quant(p.name, program) for p in program.tensors if p.role is Role.INPUT}
 
 
-def output_quant(program: Program) -> dict[str, Quant]:
+def output_quant(program: Program) -> dict[str, TensorQuantization]:
     """Scales of a program's outputs as its own manifest has them."""
     return {p.name: _place_quant(p.name, program) for p in program.tensors if p.role is Role.OUTPUT}
 
 
-def _place_quant(name: str, program: Program) -> Quant:
+def _place_quant(name: str, program: Program) -> TensorQuantization:
     place = program.tensor(name)
     zero = place.zero_point + (128 if place.unsigned else 0)
-    return Quant(
+    return TensorQuantization(
         name=name, stored=name, source=name, shape=place.shape,
         scale=place.scale, zero_point=zero, unsigned=place.unsigned,
     )  # fmt: skip

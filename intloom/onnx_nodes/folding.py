@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
-from intloom.compiler.frontend import Quant, fold_model
+from intloom.compiler.frontend import TensorQuantization, fold_model
 from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
@@ -35,7 +35,7 @@ def run_folded(
     part = Model("node", tuple(nodes), tuple(data), tuple(outputs), constants, {**types, **outputs}, model.opsets)
     folded = fold_model(part, match=RoundingMode.ORT)
     graph = folded.graph
-    if any(folded.host_parts) or folded.host_tail is not None or set(graph.inputs) != set(data):
+    if any(folded.host_parts) or folded.final_host_part is not None or set(graph.inputs) != set(data):
         reasons = "; ".join(v.reason for v in folded.assignments if v.reason)
         raise UnsupportedError(f"node {nodes[-1].name!r} does not run in integers: {reasons}")
     inputs = {n: _internal(data[n].array, q).reshape(graph.tensors[n].shape) for n, q in folded.input_quant.items()}
@@ -44,10 +44,10 @@ def run_folded(
     return [stored[name] for name in outputs]
 
 
-def _internal(values: Array, quant: Quant) -> NDArray[np.int8]:
+def _internal(values: Array, quant: TensorQuantization) -> NDArray[np.int8]:
     return (values.astype(np.int16) - 128 * quant.unsigned).astype(np.int8)
 
 
-def _stored(values: NDArray[np.int8], quant: Quant) -> Array:
+def _stored(values: NDArray[np.int8], quant: TensorQuantization) -> Array:
     kind = np.uint8 if quant.unsigned else np.int8
     return (values.astype(np.int16) + 128 * quant.unsigned).astype(kind).reshape(quant.shape)

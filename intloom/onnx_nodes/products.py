@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import split_planes
-from intloom.compiler.fold.patterns.window import window
+from intloom.compiler.fold.patterns.window import read_window
 from intloom.compiler.importer import Constant, ValueType
 from intloom.compiler.ir import Conv, Tensor
 from intloom.onnx_nodes.folding import run_folded
@@ -61,7 +61,7 @@ def conv_integer(e: Evaluation) -> tuple[Constant, ...]:
         w = w - e.operand(3).array.astype(np.int32).reshape(-1, *([1] * (w.ndim - 1)))
     shift = 128 if e.operand(0).dtype == "uint8" else 0
     tensor = Tensor("x", (1, *x.shape[1:]), 1.0, zero - shift, bool(shift))
-    place = window(e.node, tensor, (w.shape[2], w.shape[3]))
+    place = read_window(e.node, tensor, (w.shape[2], w.shape[3]))
     rows, columns = place.output((tensor.height, tensor.width))
     channels = w.shape[0]
     node = Conv(

@@ -115,7 +115,7 @@ FORMS = {
 @pytest.mark.parametrize("name", FORMS)
 def test_integer_operators(name: str, rng: random.Random, seed: int) -> None:
     found = assert_equal(FORMS[name](OnnxMaker(rng)), seed)
-    assert found.folded.host_tail is None
+    assert found.folded.final_host_part is None
     assert not any(found.folded.host_parts)
 
 
@@ -150,7 +150,7 @@ def test_chains_of_matmul_integer(bias: bool, rng: random.Random, seed: int) -> 
         (value,) = m.node("Add", [value, m.constant(np.linspace(-1, 1, 7, dtype=np.float32))])
     (stored,) = m.node("QuantizeLinear", [value, *out])
     found = compare(finish(m, stored, out), seed)
-    assert found.folded.host_tail is None
+    assert found.folded.final_host_part is None
     assert [v.target for v in found.folded.assignments if v.op == "MatMulInteger"] == [Target.ARRAY]
     assert found.largest <= 1  # onnxruntime rounds these chains in float
     assert sum(found.different.values()) <= 1
@@ -192,7 +192,7 @@ def test_weights_of_four_bits(dtype: str, low: int, high: int, axis: int, rng: r
     (weight,) = m.node("DequantizeLinear", ["w4", m.constant(scales(rng, 4)), "z4"], axis=axis)
     model = conv_of_weights(m, weight)
     found = compare(model, seed)
-    assert found.folded.host_tail is None
+    assert found.folded.final_host_part is None
     assert found.largest <= 1  # onnxruntime has no kernel for such weights and computes in float
     assert sum(found.different.values()) <= max(1, found.elements // 10_000)
 

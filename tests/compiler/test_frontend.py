@@ -50,7 +50,7 @@ def test_blocks_of_yolov8_equal_onnxruntime(rng: random.Random) -> None:
     m.output(m.conv(c2f(m, joined, 16), 8, 1), m.conv(z, 4, 1))
     found = folded(m)
     assert {Conv, Add, Concat, Slice, MaxPool, Resize, Table} >= set(kinds(found)) >= {Conv, Concat, MaxPool, Resize}
-    assert found.folded.host_tail is None
+    assert found.folded.final_host_part is None
     assert found.folded.host_parts == (None,)
 
 
@@ -67,7 +67,7 @@ def test_mobile_blocks_equal_onnxruntime(rng: random.Random) -> None:
     m.output(m.pair(scores, (1, 10), 0.05))
     found = folded(m)
     assert kinds(found).count(AvgPool) == 1
-    assert found.folded.host_tail is None
+    assert found.folded.final_host_part is None
 
 
 def test_gemm_behind_a_flattened_image_becomes_a_kernel_as_large(rng: random.Random) -> None:
@@ -120,7 +120,7 @@ def test_a_float_tail_runs_on_the_host(rng: random.Random) -> None:
     (soft,) = m.node("Softmax", [x.name], axis=1)
     m.outputs.append(soft)
     found = folded(m)
-    assert found.folded.host_tail is not None
+    assert found.folded.final_host_part is not None
     assignment = next(v for v in found.folded.assignments if v.op == "Softmax")
     assert (assignment.target, bool(assignment.remedy)) == (Target.HOST, True)
 
@@ -190,7 +190,7 @@ def test_chains_of_conv_integer(bias: str, rng: random.Random) -> None:
     m.output(m.pair(value, (1, 4, 6, 6), 0.03))
     found = compare(m.model(), rng.getrandbits(32))
     assert kinds(found) == [Conv]
-    assert found.folded.host_tail is None
+    assert found.folded.final_host_part is None
     assert found.largest <= 1
     assert sum(found.different.values()) <= 1
 

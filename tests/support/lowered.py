@@ -18,7 +18,7 @@ def judged(maker: OnnxMaker, seed: int) -> Parity:
     """A model without a host part, on every level below RTL."""
     model: onnx.ModelProto = maker.model()
     found = assert_equal(model, seed)
-    assert found.folded.host_tail is None, [v for v in found.folded.assignments if v.target == "host"]
+    assert found.folded.final_host_part is None, [v for v in found.folded.assignments if v.target == "host"]
     inputs = graph_inputs(found.folded, random_feeds(model, seed))
     golden = run_graph(found.folded.graph, inputs, match=RoundingMode.ORT)
     program = compile_graph(found.folded.graph, preset("nano").replace(vector_multiply=True, vector_average=True))

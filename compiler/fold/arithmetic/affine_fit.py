@@ -43,7 +43,7 @@ _GRID = np.linspace(-1.0, 1.0, 17)
 
 
 @dataclass(frozen=True, eq=False)
-class Wanted:
+class SampledFunction:
     """A function of two small integers at every point, and the table of clamps that its result passes through."""
 
     x1: Points
@@ -76,25 +76,25 @@ def apply(x1: Points, x2: Points, affine: Affine) -> Points:
     return np.clip(total, INT8_MIN, INT8_MAX)
 
 
-def fit(
+def fit_affine(
     x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
 ) -> Affine | None:
     """Constants with which the law gives `wanted` at every point, or None when none of those tried does.
 
     `ratios` are the real factors of x1 and x2. `clamps` is a monotone table that the law's result passes through.
     """
-    goal = Wanted(x1, x2, wanted, clamps)
+    goal = SampledFunction(x1, x2, wanted, clamps)
     for affine in _proposals(goal, (ratios[0], ratios[1])):
         if affine is not None and not goal.missing(affine).any():
             return affine
     return None
 
 
-def closest(
+def closest_affine(
     x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
 ) -> tuple[Affine, Points]:
     """Constants that miss few points, for functions that no constants fit, and what is missing at each point."""
-    goal = Wanted(x1, x2, wanted, clamps)
+    goal = SampledFunction(x1, x2, wanted, clamps)
     shift = _FIRST_SHIFTS[0]
     found = [affine for affine in _proposals(goal, (ratios[0], ratios[1]), force=True) if affine is not None]
     found = found or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
@@ -102,7 +102,7 @@ def closest(
     return affine, goal.missing(affine)
 
 
-def _proposals(goal: Wanted, ratios: tuple[float, float], *, force: bool = False) -> Iterator[Affine | None]:
+def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: bool = False) -> Iterator[Affine | None]:
     yield from _simple(goal, ratios, force=force)
     for shift in _FIRST_SHIFTS:
         base = [round(r * (1 << shift)) for r in ratios]
@@ -115,7 +115,7 @@ def _proposals(goal: Wanted, ratios: tuple[float, float], *, force: bool = False
             yield from _zoomed(goal, ratios, force=force)
 
 
-def _simple(goal: Wanted, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
+def _simple(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
     """Proposals for ratios that are meant to be binary fractions."""
     for shift in _SIMPLE_SHIFTS:
         exact = [r * (1 << shift) for r in ratios]
@@ -127,7 +127,7 @@ def _simple(goal: Wanted, ratios: tuple[float, float], *, force: bool) -> Iterat
             return
 
 
-def _with_constant(goal: Wanted, m1: int, m2: int, shift: int, *, even: bool, force: bool) -> Affine | None:
+def _with_constant(goal: SampledFunction, m1: int, m2: int, shift: int, *, even: bool, force: bool) -> Affine | None:
     """The law with the middle one of the constants that all points allow; with `force` also where they allow none."""
     total = goal.x1 * m1 + goal.x2 * m2
     half = 1 << (shift - 1)
@@ -143,7 +143,7 @@ def _with_constant(goal: Wanted, m1: int, m2: int, shift: int, *, even: bool, fo
     return Affine(m1, m2, c, shift, even)
 
 
-def _zoomed(goal: Wanted, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
+def _zoomed(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
     """Proposals of the second and third search."""
     near = _near_ties(goal, ratios)
     if not near.x1.size:
@@ -173,7 +173,7 @@ def _finest(factors: tuple[float, float]) -> int:
     return shift
 
 
-def _near_ties(goal: Wanted, ratios: tuple[float, float]) -> Wanted:
+def _near_ties(goal: SampledFunction, ratios: tuple[float, float]) -> SampledFunction:
     """The points whose real result lies next to a tie, where rounding decides."""
     value = goal.x1 * ratios[0] + goal.x2 * ratios[1]
     low, high = goal.limits
@@ -186,10 +186,10 @@ def _near_ties(goal: Wanted, ratios: tuple[float, float]) -> Wanted:
     value += offset
     tie = np.abs(value - np.floor(value) - 0.5) < _NEAR_TIE
     keep = tie & (value > low - 1) & (value < high + 1)
-    return Wanted(goal.x1[keep], goal.x2[keep], goal.result[keep], goal.clamps)
+    return SampledFunction(goal.x1[keep], goal.x2[keep], goal.result[keep], goal.clamps)
 
 
-def _bounds(near: Wanted, total: Reals) -> tuple[Reals, Reals]:
+def _bounds(near: SampledFunction, total: Reals) -> tuple[Reals, Reals]:
     """Least and most real constant that the points allow, along the last axis."""
     low, high = near.limits
     least = np.where(near.result > low, near.result - 0.5 - total, -np.inf).max(axis=-1)
@@ -197,7 +197,9 @@ def _bounds(near: Wanted, total: Reals) -> tuple[Reals, Reals]:
     return least, most
 
 
-def _largest_room(near: Wanted, middle: tuple[float, float], radius: float) -> tuple[float, tuple[float, float]]:
+def _largest_room(
+    near: SampledFunction, middle: tuple[float, float], radius: float
+) -> tuple[float, tuple[float, float]]:
     """The best of a grid of factors around `middle`."""
     one = middle[0] + radius * _GRID if middle[0] else np.zeros(1)
     two = middle[1] + radius * _GRID if middle[1] else np.zeros(1)
@@ -208,8 +210,8 @@ def _largest_room(near: Wanted, middle: tuple[float, float], radius: float) -> t
     return float(room[i, j]), (float(one[i]), float(two[j]))
 
 
-def _tied_factors(near: Wanted, best: tuple[float, float], shift: int) -> tuple[int, int] | None:
-    """Integer factors next to `best` with which the tightest points, if they lie in a line, are exact ties together."""
+def _tied_factors(near: SampledFunction, best: tuple[float, float], shift: int) -> tuple[int, int] | None:
+    """Integer factors next to `best` that make the tightest points exact ties, if these points lie on one line."""
     total = near.x1 * best[0] + near.x2 * best[1]
     least, most = _bounds(near, total)
     value = total + (least + most) / 2
@@ -236,7 +238,7 @@ def _on_line(steps: tuple[int, int], target: int, near: tuple[float, float]) -> 
     return m1, (goal - p * m1) // q
 
 
-def fit_with_table(
+def fit_affine_with_table(
     x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
 ) -> tuple[Affine, NDArray[np.int8] | None] | None:
     """Like `fit`, with the table that must follow the law.
@@ -244,11 +246,11 @@ def fit_with_table(
     Where the runtime rounds ties to even and then adds an odd zero point, ties go to odd results. The law then computes
     the complement of the result, whose ties go to even, and the table takes that back.
     """
-    affine = fit(x1, x2, wanted, ratios, clamps)
+    affine = fit_affine(x1, x2, wanted, ratios, clamps)
     if affine is not None:
         return affine, clamps
     flipped = None if clamps is None else ~clamps[~np.arange(256, dtype=np.uint8)]
-    affine = fit(x1, x2, ~wanted, [-r for r in ratios], flipped)
+    affine = fit_affine(x1, x2, ~wanted, [-r for r in ratios], flipped)
     if affine is None:
         return None
     back = ~np.arange(256, dtype=np.uint8).view(np.int8) if flipped is None else ~flipped

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.affine_fit import Points, Wanted, apply
+from intloom.compiler.fold.arithmetic.affine_fit import Points, SampledFunction, apply
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.ir import Add, AvgPool, Mul, Table, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
@@ -36,7 +36,7 @@ class Bracket:
     up: NDArray[np.int8]
 
 
-def fit_bracket(goal: Wanted, ratio: float) -> Bracket | None:
+def fit_bracket(goal: SampledFunction, ratio: float) -> Bracket | None:
     """A frame that gives the wanted result at every point; `goal.x2` must be zero everywhere."""
     shift = _SHIFT
     while abs(ratio) * (1 << shift) >= 1 << 30 and shift > 8:
@@ -57,7 +57,7 @@ def fit_bracket(goal: Wanted, ratio: float) -> Bracket | None:
     return None
 
 
-def _directions(goal: Wanted, low: Affine, high: Affine) -> NDArray[np.int8] | None:
+def _directions(goal: SampledFunction, low: Affine, high: Affine) -> NDArray[np.int8] | None:
     """For each lower result 1 where the higher one is wanted; None where one result would need both."""
     below, above = (_seen(apply(goal.x1, goal.x2, affine), goal) for affine in (low, high))
     floor = apply(goal.x1, goal.x2, low)
@@ -70,7 +70,7 @@ def _directions(goal: Wanted, low: Affine, high: Affine) -> NDArray[np.int8] | N
     return None if np.any(up & down) else up
 
 
-def _seen(values: Points, goal: Wanted) -> Points:
+def _seen(values: Points, goal: SampledFunction) -> Points:
     """Results through the clamps."""
     clipped = np.clip(values, INT8_MIN, INT8_MAX)
     return clipped if goal.clamps is None else goal.clamps[clipped & 0xFF].astype(np.int64)

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from intloom.compiler.fold.arithmetic.runtime_evaluation import Bytes, internal, stored
+from intloom.compiler.fold.arithmetic.runtime_evaluation import Bytes, to_int8, to_stored
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, QParams, dequantize, quantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -32,13 +32,13 @@ class IsolatedUnit:
 
     def bytes_of(self, made: Array) -> Bytes:
         """The unit's result as int8."""
-        return internal(made if self.params is None else quantize(made, self.params))
+        return to_int8(made if self.params is None else quantize(made, self.params))
 
 
 def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Bytes]) -> IsolatedUnit:
     """A unit with `values` behind its leaves."""
     model = builder.model
-    codes = {leaf: stored(data, builder.operand(leaf).tensor.unsigned) for leaf, data in values.items()}
+    codes = {leaf: to_stored(data, builder.operand(leaf).tensor.unsigned) for leaf, data in values.items()}
     if unit.kernel is not None:
         # The runtime computes the file's own integer operator in integers whatever the types are.
         feeds = {model.producers[leaf].inputs[0]: coded for leaf, coded in codes.items()}
@@ -48,7 +48,7 @@ def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, 
     for leaf, coded in codes.items():
         source = model.producers[leaf]
         name = source.inputs[0]
-        if _stands_alone(builder, name):
+        if _is_stored_as_uint8(builder, name):
             real, maker = f"{name}/real", model.producers[name]
             makers.append(replace(maker, inputs=(real, *maker.inputs[1:])))
             types[real] = ValueType(model.dtype(leaf), None)
@@ -56,13 +56,13 @@ def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, 
         else:
             feeds[name] = coded
     nodes = (*makers, *(model.producers[leaf] for leaf in unit.leaves), *unit.nodes)
-    if not _stands_alone(builder, unit.output):
+    if not _is_stored_as_uint8(builder, unit.output):
         return IsolatedUnit(model.with_nodes(nodes, types=types), feeds, unit.output)
     reader = model.users(unit.output)[0]
     return IsolatedUnit(model.with_nodes((*nodes, reader), types=types), feeds, reader.outputs[0], builder.params(unit))
 
 
-def _stands_alone(builder: GraphBuilder, value: str) -> bool:
+def _is_stored_as_uint8(builder: GraphBuilder, value: str) -> bool:
     """int8 between a QuantizeLinear and the one DequantizeLinear that reads it, which gives fp32 to one reader."""
     model, maker = builder.model, builder.model.producers.get(value)
     if maker is None or maker.op != QUANTIZE or model.dtype(value) != "int8":

@@ -35,12 +35,12 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: RoundingMode) -> li
         raise UnsupportedError(f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text[:300]}") from None
 
 
-def stored(values: Bytes, unsigned: bool) -> Array:
+def to_stored(values: Bytes, unsigned: bool) -> Array:
     """int8 values of the integer graph as the model's own type stores them."""
     return (values.astype(np.int16) + 128).astype(np.uint8) if unsigned else values
 
 
-def internal(values: Array) -> Bytes:
+def to_int8(values: Array) -> Bytes:
     """Bytes as the model stores them, as int8 values of the integer graph."""
     return (values.astype(np.int16) - 128).astype(np.int8) if values.dtype == np.uint8 else values.astype(np.int8)
 

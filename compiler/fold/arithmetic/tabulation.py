@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.kernel_selection import isolate
-from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, internal, stored
+from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
@@ -41,19 +41,19 @@ def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str,
     """What the unit's cone gives at each place, by the runtime itself, for these integers behind its leaves."""
     length = len(next(iter(values.values())))
     frame = isolate(builder, unit, values)
-    part = vector_part(frame.model, frame.model.nodes, tuple(frame.feeds), frame.output, length)
+    part = vector_model(frame.model, frame.model.nodes, tuple(frame.feeds), frame.output, length)
     return frame.bytes_of(evaluate(part, frame.feeds, match)[0]).ravel()  # constants of one value may have more axes
 
 
-def unit_on(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
+def evaluate_unit(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
     """What the runtime makes of a unit with these integers, in their own shape, behind the leaf."""
     sources = [builder.model.producers[v] for v in unit.leaves]
     source = builder.model.producers[leaf].inputs[0]
     model = builder.model if unit.kernel is None else builder.model.with_nodes((unit.kernel,))
     nodes = (*sources, *unit.nodes) if unit.kernel is None else (unit.kernel,)
-    part = vector_part(model, nodes, (source,), unit.output, 1)
+    part = vector_model(model, nodes, (source,), unit.output, 1)
     part = replace(part, types={**part.types, source: ValueType(builder.model.dtype(source), values.shape)})
-    return internal(evaluate(part, {source: stored(values, builder.operand(leaf).tensor.unsigned)}, builder.match)[0])
+    return to_int8(evaluate(part, {source: to_stored(values, builder.operand(leaf).tensor.unsigned)}, builder.match)[0])
 
 
 def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
@@ -83,11 +83,11 @@ def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
     )
     params = read_qparams(builder.model, unit.quantize)
     model = builder.model.with_nodes((source, *unit.clamps, unit.quantize), types={name: ValueType(params.dtype, None)})
-    part = vector_part(model, model.nodes, (name,), unit.output, 256)
-    return internal(evaluate(part, {name: stored(all_bytes(), params.unsigned)}, builder.match)[0]).ravel()
+    part = vector_model(model, model.nodes, (name,), unit.output, 256)
+    return to_int8(evaluate(part, {name: to_stored(all_bytes(), params.unsigned)}, builder.match)[0]).ravel()
 
 
-def vector_part(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...], output: str, length: int) -> Model:
+def vector_model(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...], output: str, length: int) -> Model:
     """Some nodes as a model of their own that works on vectors of one length."""
     wanted = {n.name for n in nodes}
     part = cut(model, (n for n in model.nodes if n.name in wanted), inputs, (output,))
@@ -106,6 +106,6 @@ def requant_table(builder: GraphBuilder, leaf: str, unit: QuantizationUnit) -> I
         for n in (*unit.clamps, unit.quantize)
     )
     model = builder.model.with_nodes((source, *tail))
-    part = vector_part(model, model.nodes, (source.inputs[0],), unit.output, 256)
-    table = internal(evaluate(part, {source.inputs[0]: stored(all_bytes(), before.unsigned)}, builder.match)[0])
+    part = vector_model(model, model.nodes, (source.inputs[0],), unit.output, 256)
+    table = to_int8(evaluate(part, {source.inputs[0]: to_stored(all_bytes(), before.unsigned)}, builder.match)[0])
     return None if np.array_equal(table, all_bytes()) else table

@@ -8,16 +8,16 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.affine_fit import Wanted, fit_with_table
+from intloom.compiler.fold.arithmetic.affine_fit import SampledFunction, fit_affine_with_table
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
-from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate, internal, stored
-from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_part
+from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate, to_int8, to_stored
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_model
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
-from intloom.compiler.fold.patterns.window import Window, window
+from intloom.compiler.fold.patterns.window import Window, read_window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode, ValueType
 from intloom.compiler.ir import AvgPool, Tensor
@@ -115,7 +115,7 @@ def _average_of(
         )
     sums, truth = _every_sum(builder, unit, leaf, size)
     clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
-    goal = Wanted(sums, np.zeros_like(sums), truth, clamps)
+    goal = SampledFunction(sums, np.zeros_like(sums), truth, clamps)
     node = AvgPool(
         name=name,
         inputs=(x.name,),
@@ -128,11 +128,11 @@ def _average_of(
         origin=unit.origins,
     )
     if main.op != "GlobalAveragePool" and main.kernel is None and _many_ties(goal, x, result, size):
-        builder.notes[main.name] = (
+        builder.warnings[main.name] = (
             f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which it "
             "breaks by the order of the values: single results may differ by one: change its scale a little"
         )
-    found = fit_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
+    found = fit_affine_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
     if found is not None:
         affine, table = found
         builder.emit(replace(node, affine=affine, table=None if table is None else table.tobytes()), result)
@@ -144,7 +144,7 @@ def _average_of(
     return result
 
 
-def _many_ties(goal: Wanted, x: Tensor, result: Tensor, size: int) -> bool:
+def _many_ties(goal: SampledFunction, x: Tensor, result: Tensor, size: int) -> bool:
     """Whether more than one sum in ten thousand gives an average on a tie, where float sums depend on their order."""
     value = (goal.x1 - size * x.zero_point) * (x.scale / (size * result.scale)) + result.zero_point
     least, most = goal.limits
@@ -155,7 +155,7 @@ def _many_ties(goal: Wanted, x: Tensor, result: Tensor, size: int) -> bool:
 def _geometry(model: Model, node: OnnxNode, x: Operand) -> Window:
     size = (x.tensor.height, x.tensor.width)
     if node.op == "AveragePool":
-        found = window(node, x.tensor)
+        found = read_window(node, x.tensor)
         if found.dilations != (1, 1):
             raise UnsupportedPattern("its window is dilated", "use dilations of 1")
         return found
@@ -193,12 +193,12 @@ def _average(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: I
     model = builder.model.with_nodes((source, line, *unit.clamps, unit.quantize))
     if main.kernel is not None:
         model = builder.model.with_nodes((replace(main.kernel, op="QLinearGlobalAveragePool", attributes={}),))
-    part = vector_part(model, model.nodes, (source.inputs[0],), unit.output, 1)
+    part = vector_model(model, model.nodes, (source.inputs[0],), unit.output, 1)
     shape = (1, values.shape[0], 1, values.shape[1])
     part = replace(
         part, types={**part.types, source.inputs[0]: ValueType(builder.model.dtype(source.inputs[0]), shape)}
     )
     unsigned = builder.operand(leaf).tensor.unsigned
-    return internal(
-        evaluate(part, {source.inputs[0]: stored(values.reshape(shape), unsigned)}, builder.match)[0]
+    return to_int8(
+        evaluate(part, {source.inputs[0]: to_stored(values.reshape(shape), unsigned)}, builder.match)[0]
     ).ravel()

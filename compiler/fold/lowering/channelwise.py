@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import EncodingError
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
-from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, unit_on
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE
@@ -35,7 +35,7 @@ _LARGEST_BIAS = 1 << 30
 Reals = NDArray[np.float64]
 
 
-def is_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+def is_channelwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
     """Every operator of the cone works place by place, with constants that differ by channel, and no further."""
     shape = builder.model.shape(unit.output)
     if shape is None or len(_tensor_leaves(builder.model, unit)) != 1 or not all(n.op in _OPS for n in unit.operators):
@@ -104,7 +104,7 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
     forms = {2: (256, channels), 3: (1, channels, 256), 4: (1, channels, 16, 16)}
     shape = forms[len(x.shape)]
     fed = np.ascontiguousarray(grid.T if len(shape) == 2 else grid).reshape(shape)
-    made = unit_on(builder, unit, leaf, fed)
+    made = evaluate_unit(builder, unit, leaf, fed)
     return made.T if len(shape) == 2 else made.reshape(channels, 256)
 
 

@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, internal, stored
-from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_part
+from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
+from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_model
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.registry import lowers
@@ -68,9 +68,9 @@ def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
     if main.kernel is not None:
         model = builder.model.with_nodes((replace(main.kernel, attributes={**main.kernel.attributes, "axis": 0}),))
     names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
-    part = vector_part(model, model.nodes, names, unit.output, 256)
-    feeds = {n.inputs[0]: stored(all_bytes(), builder.operand(v).tensor.unsigned) for v, n in sources.items()}
-    return list(np.split(internal(evaluate(part, feeds, builder.match)[0]), len(main.inputs)))
+    part = vector_model(model, model.nodes, names, unit.output, 256)
+    feeds = {n.inputs[0]: to_stored(all_bytes(), builder.operand(v).tensor.unsigned) for v, n in sources.items()}
+    return list(np.split(to_int8(evaluate(part, feeds, builder.match)[0]), len(main.inputs)))
 
 
 def _rescaled(

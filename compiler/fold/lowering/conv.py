@@ -8,7 +8,7 @@ from intloom.compiler.fold.lowering.common.convolution import finish_convolution
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
-from intloom.compiler.fold.patterns.window import window
+from intloom.compiler.fold.patterns.window import read_window
 
 
 @lowers("Conv")
@@ -25,7 +25,7 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise UnsupportedPattern(
             f"a convolution over {values.ndim - 2} dimensions", "use convolutions over one or two dimensions"
         )
-    geometry = window(main, x.tensor, (values.shape[2], values.shape[3]))
+    geometry = read_window(main, x.tensor, (values.shape[2], values.shape[3]))
     group = main.integer("group", 1)
     if group < 1 or values.shape[1] * group != x.tensor.channels:
         raise UnsupportedPattern(

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from intloom.compiler.custom import AttributeValue, CustomOp, find
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
-from intloom.compiler.fold.passes.custom_shapes import plain_attributes
+from intloom.compiler.fold.passes.custom_shapes import simple_attributes
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
@@ -35,7 +35,7 @@ def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
                 f"{stored!r} is not stored integers", "feed custom operations from a QuantizeLinear"
             )
         operands.append(builder.tensors[builder.views[stored][0]])
-    attributes = plain_attributes(node)
+    attributes = simple_attributes(node)
     result = _result(builder, node, operation, attributes)
     custom = Custom(
         name=node.name,

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from intloom.compiler.fold.arithmetic.affine_fit import Points, Wanted, closest, fit_with_table
+from intloom.compiler.fold.arithmetic.affine_fit import Points, SampledFunction, closest_affine, fit_affine_with_table
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.pair_correction import correct
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
@@ -24,7 +24,7 @@ _OTHER_MATCH = {RoundingMode.ORT: RoundingMode.EXACT, RoundingMode.EXACT: Roundi
 _SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
 
 
-def is_bytewise(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+def is_elementwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
     """Every operator of the cone works place by place; an empty cone (a change of scale) does so too."""
     return all(is_elementwise(builder.model, n) for n in unit.operators)
 
@@ -59,7 +59,7 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
     """One value for each channel, wanted at every place."""
     wide = shape is not None and len(shape) == len(operand.shape) > 2 and shape[:2] == operand.shape[:2]
-    return wide and operand.natural and set(operand.shape[2:]) == {1}
+    return wide and operand.has_model_shape and set(operand.shape[2:]) == {1}
 
 
 def _repeated(builder: GraphBuilder, unit: QuantizationUnit, operand: Operand) -> Operand:
@@ -119,13 +119,13 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
         builder.mode_dependent.append(main.name)
     clamps = clamp_table(builder, unit)
     x1, x2, ratios = _linear_form(main.op, (a, b), result, one.astype(np.int64), two.astype(np.int64))
-    found = fit_with_table(x1, x2, truth, ratios, clamps)
+    found = fit_affine_with_table(x1, x2, truth, ratios, clamps)
     if found is not None:
         builder.finish(
             unit, _pair_node(unit, (a, b), result, *found), result, Target.VECTOR, "proved over 65,536 pairs"
         )
         return
-    frame = fit_bracket(Wanted(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
+    frame = fit_bracket(SampledFunction(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
     if frame is not None:
         rough = _pair_node(unit, (a, b), result, frame.low, None)
         assert isinstance(rough, Mul)
@@ -133,7 +133,7 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
         builder.bind(unit.output, result.name)
         builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, ties by a table")
         return
-    affine, missing = closest(x1, x2, truth, ratios, clamps)
+    affine, missing = closest_affine(x1, x2, truth, ratios, clamps)
     correct(builder, unit, _pair_node(unit, (a, b), result, affine, clamps), result, missing.reshape(256, 256))
 
 

@@ -7,7 +7,7 @@ from intloom.compiler.fold.lowering.common.data_movement import finish_data_move
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
-from intloom.compiler.fold.patterns.window import window
+from intloom.compiler.fold.patterns.window import read_window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import MaxPool
 
@@ -22,7 +22,7 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     leaf = main.input(0)
     x = builder.image(leaf)
     size = (x.tensor.height, x.tensor.width)
-    geometry = window(main, x.tensor, size if main.op == "GlobalMaxPool" else None)
+    geometry = read_window(main, x.tensor, size if main.op == "GlobalMaxPool" else None)
     if geometry.dilations != (1, 1):
         raise UnsupportedPattern("its window is dilated", "use dilations of 1")
     node = MaxPool(

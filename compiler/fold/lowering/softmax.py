@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
-from intloom.compiler.fold.arithmetic.tabulation import unit_on
+from intloom.compiler.fold.arithmetic.tabulation import evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -65,10 +65,10 @@ def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDAr
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     pairs = np.stack([one, two])
     if len(x.shape) == 2:
-        made = unit_on(builder, unit, unit.main.input(0), np.ascontiguousarray(pairs.T)).T
+        made = evaluate_unit(builder, unit, unit.main.input(0), np.ascontiguousarray(pairs.T)).T
     else:
         form = {3: (1, 2, 1 << 16), 4: (1, 2, 256, 256)}[len(x.shape)]
-        made = unit_on(builder, unit, unit.main.input(0), pairs.reshape(form)).reshape(2, -1)
+        made = evaluate_unit(builder, unit, unit.main.input(0), pairs.reshape(form)).reshape(2, -1)
     difference = np.concatenate([one.astype(np.int64) - two, two.astype(np.int64) - one]) + 255
     values = made.astype(np.int64).ravel()
     found = np.zeros(511, dtype=np.int64)

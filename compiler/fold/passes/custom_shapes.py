@@ -11,7 +11,7 @@ from intloom.compiler.fold.patterns.qparams import DEQUANTIZE
 from intloom.compiler.importer import Model, OnnxNode, ValueType, infer
 
 
-def plain_attributes(node: OnnxNode) -> dict[str, AttributeValue]:
+def simple_attributes(node: OnnxNode) -> dict[str, AttributeValue]:
     """The attributes that a custom operation is handed: numbers, texts and lists of integers."""
     found: dict[str, AttributeValue] = {}
     for name, value in node.attributes.items():
@@ -35,7 +35,7 @@ def _with_result(model: Model, node: OnnxNode) -> Model:
     shapes = [model.shape(v) for v in node.inputs]
     if operation is None or model.shape(node.outputs[0]) is not None or any(s is None for s in shapes):
         return model
-    shape = operation.shape([s for s in shapes if s is not None], plain_attributes(node))
+    shape = operation.shape([s for s in shapes if s is not None], simple_attributes(node))
     reader = next((n for n in model.users(node.outputs[0]) if n.op == DEQUANTIZE), None)
     dtype = model.dtype(reader.input(2)) if reader is not None else model.dtype(node.inputs[0])
     return infer(model.with_nodes(model.nodes, types={node.outputs[0]: ValueType(dtype, tuple(shape))}))

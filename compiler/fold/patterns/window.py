@@ -28,7 +28,7 @@ class Window:
         return rows, columns
 
 
-def window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
+def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
     """Read the geometry of a node over tensor `x`; `kernel` is given where the weights' shape says it."""
     if kernel is None:
         kernel = _pair(node, "kernel_shape", 0)

@@ -8,7 +8,7 @@ from onnx import TensorProto, helper
 from onnx.reference import ReferenceEvaluator
 
 from intloom.common.errors import ModelError
-from intloom.compiler.frontend import Quant
+from intloom.compiler.frontend import TensorQuantization
 from intloom.flow.host import dequantize_array, quantize_array, run_with_outputs, stored_array
 
 SCALES = st.one_of(st.floats(2**-13, 10.0, width=32), st.sampled_from([0.5, 0.25, 1.0, 2.0]))
@@ -30,7 +30,7 @@ def reference(kind, array, quant):
 
 
 def make_quant(scale, zero_point, unsigned, size):
-    return Quant(
+    return TensorQuantization(
         name="q", stored="q", source="x", shape=(1, size), scale=scale,
         zero_point=zero_point if unsigned else zero_point - 128, unsigned=unsigned,
     )  # fmt: skip

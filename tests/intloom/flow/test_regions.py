@@ -37,7 +37,7 @@ def test_what_follows_the_host_is_a_region_of_its_own(model, seed):
     assert len([name for name in second.inputs if "/mark_" not in name]) == 2
     assert found.folded.host_parts[0] is None
     assert found.folded.host_parts[1] is not None
-    assert found.folded.host_tail is None
+    assert found.folded.final_host_part is None
     assert len(first.nodes) + len(second.nodes) == len(found.folded.graph.nodes)
     verdicts = {v.name: v for v in found.folded.assignments}
     soft = next(v for v in verdicts.values() if v.op == "Softmax")

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intloom.compiler.fold.arithmetic.affine_fit import apply, closest, fit, fit_with_table
+from intloom.compiler.fold.arithmetic.affine_fit import apply, closest_affine, fit_affine, fit_affine_with_table
 from intloom.compiler.fold.arithmetic.pair_correction import _codes
 from intloom.hw.spec.arith import Affine
 
@@ -26,11 +26,11 @@ def fp32_sum(ra: float, rb: float, za: int, zb: int, zc: int) -> np.ndarray:
 @given(RATIO, RATIO, ZERO, ZERO, ZERO)
 def test_sums_are_exact_or_corrected(ra: float, rb: float, za: int, zb: int, zc: int) -> None:
     wanted = fp32_sum(ra, rb, za, zb, zc)
-    affine = fit(A, B, wanted, (ra, rb))
+    affine = fit_affine(A, B, wanted, (ra, rb))
     if affine is not None:
         np.testing.assert_array_equal(apply(A, B, affine), wanted)
         return
-    affine, missing = closest(A, B, wanted, (ra, rb))
+    affine, missing = closest_affine(A, B, wanted, (ra, rb))
     np.testing.assert_array_equal(apply(A, B, affine) + missing, wanted)
 
 
@@ -38,7 +38,7 @@ def test_sums_are_exact_or_corrected(ra: float, rb: float, za: int, zb: int, zc:
 @pytest.mark.parametrize("zero", [0, 1])
 def test_ties_of_powers_of_two_go_to_even(ratios: tuple[float, float], zero: int) -> None:
     wanted = fp32_sum(*ratios, 0, 0, zero)
-    affine = fit(A, B, wanted, ratios)
+    affine = fit_affine(A, B, wanted, ratios)
     assert affine is not None
 
 
@@ -47,7 +47,7 @@ def test_rounding_before_an_odd_zero_point(zero: int) -> None:
     """An average of four rounds ties to even and then adds the zero point."""
     sums = np.arange(-512, 509, dtype=np.int64)
     wanted = np.clip(np.rint(sums / 4).astype(np.int64) + zero, -128, 127)
-    found = fit_with_table(sums, np.zeros_like(sums), wanted, (0.25, 0.0))
+    found = fit_affine_with_table(sums, np.zeros_like(sums), wanted, (0.25, 0.0))
     assert found is not None
     affine, table = found
     made = apply(sums, np.zeros_like(sums), affine)

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.compiler.fold.arithmetic.affine_fit import Wanted, apply, fit
+from intloom.compiler.fold.arithmetic.affine_fit import SampledFunction, apply, fit_affine
 from intloom.compiler.fold.arithmetic.irregular_ties import fit_bracket
 
 RATIOS = st.sampled_from([1 / 2, 1 / 4, 3 / 8, 3 / 16, 1 / 3, 1 / 6, 2 / 7, 0.05, 0.0123])
@@ -28,7 +28,7 @@ def made(frame):
 @given(RATIOS, st.integers(-60, 60), st.sets(st.integers(-128, 126)))
 def test_every_choice_of_directions_is_met(ratio, zero, directions):
     wanted = tied(ratio, zero, directions)
-    frame = fit_bracket(Wanted(POINTS, np.zeros_like(POINTS), wanted), ratio)
+    frame = fit_bracket(SampledFunction(POINTS, np.zeros_like(POINTS), wanted), ratio)
     assert frame is not None
     np.testing.assert_array_equal(made(frame), wanted)
 
@@ -36,10 +36,10 @@ def test_every_choice_of_directions_is_met(ratio, zero, directions):
 def test_one_law_alone_does_not_do():
     wanted = tied(1 / 4, 0, {3, 4, 8, 11})
     zeros = np.zeros_like(POINTS)
-    assert fit(POINTS, zeros, wanted, (1 / 4, 0.0)) is None
-    assert fit_bracket(Wanted(POINTS, zeros, wanted), 1 / 4) is not None
+    assert fit_affine(POINTS, zeros, wanted, (1 / 4, 0.0)) is None
+    assert fit_bracket(SampledFunction(POINTS, zeros, wanted), 1 / 4) is not None
 
 
 def test_what_is_no_line_is_given_up():
     bent = np.clip(np.abs(POINTS) // 8, -128, 127)
-    assert fit_bracket(Wanted(POINTS, np.zeros_like(POINTS), bent), 1 / 8) is None
+    assert fit_bracket(SampledFunction(POINTS, np.zeros_like(POINTS), bent), 1 / 8) is None
