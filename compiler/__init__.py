@@ -1,1 +1,1 @@
-"""From a quantized ONNX model to a program for the accelerator."""
+"""Compiler: from a quantized ONNX model to an accelerator program."""

@@ -1,8 +1,8 @@
-"""The registry of users' integer operations.
+"""Registry of custom integer operations.
 
-A custom operation is a node of the user's own domain between a QuantizeLinear and a DequantizeLinear (`Q -> MyOp ->
-DQ`): it owns its scales, is handed integers, and gives integers. Register its meaning in numpy, and, where it can be
-made of the accelerator's own operations, a lowering into those:
+A custom operation is a node in the user's domain between a QuantizeLinear and a DequantizeLinear (`Q -> MyOp -> DQ`).
+Its operands and its result are integers; it interprets their scales itself. Register its semantics in numpy and, if
+operations of the accelerator can express it, a lowering to these:
 
     from intloom.compiler.custom import CustomOp, register
 
@@ -24,21 +24,21 @@ AttributeValue = int | float | str | tuple[int, ...]
 Meaning = Callable[
     [Sequence[NDArray[np.int8]], Sequence[Tensor], Tensor, Mapping[str, AttributeValue]], NDArray[np.int8]
 ]
-"""From operands (1, C, H, W), their tensors, the result's tensor and attributes to the result."""
+"""Semantics: from operands (1, C, H, W), their tensors, the result's tensor and the attributes to the result."""
 
 ShapeRule = Callable[[Sequence[tuple[int, ...]], Mapping[str, AttributeValue]], tuple[int, ...]]
 LowerRule = Callable[[Custom, Sequence[Tensor], Tensor], Sequence[Node]]
-"""From the node, its operands and its result to nodes that together do the same."""
+"""Lowering: from the node, its operands and its result to equivalent nodes of the integer graph."""
 
 
 def same_shape(shapes: Sequence[tuple[int, ...]], attributes: Mapping[str, AttributeValue]) -> tuple[int, ...]:
-    """The shape rule of elementwise operations."""
+    """Shape rule of elementwise operations: the shape of the first operand."""
     return shapes[0]
 
 
 @dataclass(frozen=True)
 class CustomOp:
-    """One operation. Without `lower` only the golden model runs it, and compilation refuses it by name."""
+    """One custom operation. Without `lower`, only the golden model runs it, and compilation fails with an error."""
 
     domain: str
     op: str
@@ -51,10 +51,18 @@ _OPERATIONS: dict[tuple[str, str], CustomOp] = {}
 
 
 def register(operation: CustomOp) -> CustomOp:
-    """Make an operation known; the same name twice is refused."""
+    """Register an operation.
+
+    Raises
+    ------
+    UsageError
+        The domain is reserved, or the operation is already registered.
+    """
     key = (operation.domain, operation.op)
     if not operation.domain or operation.domain in ("ai.onnx", "com.microsoft"):
-        raise UsageError(f"a custom operation must be in a domain of its own, not {operation.domain!r}")
+        raise UsageError(
+            f"a custom operation must be in your own domain, not {operation.domain!r}: choose another domain"
+        )
     if key in _OPERATIONS:
         raise UsageError(
             f"custom operation {operation.domain}::{operation.op} is already registered: unregister it first"
@@ -64,17 +72,23 @@ def register(operation: CustomOp) -> CustomOp:
 
 
 def unregister(domain: str, op: str) -> None:
-    """Forget an operation."""
+    """Remove an operation from the registry."""
     _OPERATIONS.pop((domain, op), None)
 
 
 def find(domain: str, op: str) -> CustomOp | None:
-    """The operation of this name, if it is registered."""
+    """Look up an operation; None if it is not registered."""
     return _OPERATIONS.get((domain, op))
 
 
 def require(node: Custom) -> CustomOp:
-    """The operation behind a node; an unknown one is refused."""
+    """Look up the operation of a node.
+
+    Raises
+    ------
+    UnsupportedError
+        The operation is not registered.
+    """
     found = find(node.domain, node.op)
     if found is None:
         raise UnsupportedError(

@@ -1,4 +1,4 @@
-"""The front end in one call: from an imported model to integer graph, host parts, assignments and warnings."""
+"""Front end: from an imported model to the integer graph, host parts, assignments and warnings."""
 
 from __future__ import annotations
 
@@ -48,11 +48,11 @@ GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead_code.PASS, absorb_pads.PASS, me
 
 @dataclass(frozen=True)
 class TensorQuantization:
-    """A tensor at the border of the integer graph, as the model knows it.
+    """Quantization of a tensor at the boundary of the integer graph.
 
-    `name` is the integer tensor, `stored` the model's own integers behind it, `source` the float value on the host's
-    side (equal to `stored` where the model itself hands integers over). `shape` is the model's; `scale` and
-    `zero_point` are in the model's type.
+    `name` is the tensor of the graph and `stored` the quantized value of the model that it holds. `source` is the
+    float value on the host's side, or equal to `stored` where the model passes integers across the boundary. `shape`,
+    `scale` and `zero_point` are those of the model.
     """
 
     name: str
@@ -66,24 +66,24 @@ class TensorQuantization:
 
 @dataclass(frozen=True, eq=False)
 class FoldedModel:
-    """What folding gives."""
+    """Result of folding: integer graph, regions, host parts, assignments and boundary quantization."""
 
     whole: IntGraph
-    """All integer operations. Its inputs that `late` names are made by the host between two regions."""
+    """All integer operations. The host computes the inputs in `host_computed` between two regions."""
     regions: tuple[IntGraph, ...]
-    """The graph in parts that run one after the other, each a program; none where nothing can be accelerated."""
+    """Parts of the graph in execution order, each a program; empty if no node runs on the accelerator."""
     host_parts: tuple[bytes | None, ...]
-    """What the host runs before each region, as ONNX models; None where the inputs only need quantizing."""
+    """ONNX model that the host runs before each region; None where the host only quantizes the inputs."""
     final_host_part: bytes | None
-    """ONNX model of the part after the last region, fed by the dequantized outputs; None where nothing is left."""
+    """ONNX model that the host runs after the last region on the dequantized outputs; None where it is empty."""
     inputs: Mapping[str, tuple[int, ...]]
-    """The model's inputs and their shapes."""
+    """Inputs of the model with their shapes."""
     assignments: tuple[Assignment, ...]
     warnings: tuple[str, ...]
     input_quant: Mapping[str, TensorQuantization]
     output_quant: Mapping[str, TensorQuantization]
     source: str = ""
-    """SHA-256 of the model's content."""
+    """SHA-256 hash of the model."""
 
     @property
     def graph(self) -> IntGraph:
@@ -92,23 +92,23 @@ class FoldedModel:
         Raises
         ------
         UnsupportedError
-            Nothing of the model can run on the accelerator.
+            No node of the model can run on the accelerator.
         """
         if not self.regions:
             reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.assignments if v.reason)[:400]
             raise UnsupportedError(
-                f"no part of the model can run on the accelerator: {reasons or 'it is not quantized'}"
+                f"no part of the model can run on the accelerator: {reasons or 'the model is not quantized'}"
             )
         return self.whole
 
     @property
     def host_computed(self) -> frozenset[str]:
-        """Inputs of the graph that the host makes from other integers."""
+        """Inputs of the graph that the host computes from results of earlier regions."""
         return frozenset(n for n, q in self.input_quant.items() if q.source not in self.inputs and q.source == q.stored)
 
 
 def pass_names() -> tuple[str, ...]:
-    """Names of all passes, in order."""
+    """Names of all passes in execution order."""
     return (*(p.name for p in MODEL_PASSES), *(p.name for p in GRAPH_PASSES))
 
 
@@ -119,16 +119,17 @@ def fold_model(
     dump_after: str | None = None,
     extra_outputs: Collection[str] = (),
 ) -> FoldedModel:
-    """Fold a model into integers; the log (level info) shows the folding as it is after pass `dump_after`.
+    """Fold a model into an integer graph; log the state after pass `dump_after` (level info).
 
-    Integers equal onnxruntime's that gives out `extra_outputs` besides the outputs, which may change its kernels.
+    Results equal those of onnxruntime where `extra_outputs` are outputs too. Extra outputs may change the kernels that
+    onnxruntime selects.
 
     Raises
     ------
     ModelError, UnsupportedError
-        The model breaks a rule, or nothing of it can be folded; messages name the node.
+        The model is invalid, or no part of it can be folded; messages name the node.
     UsageError
-        There is no pass of the name to dump after.
+        `dump_after` is not the name of a pass.
     """
     if dump_after is not None:
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
@@ -157,12 +158,12 @@ def fold_model(
 
 
 def dump_pass(model: Model, name: str, *, match: RoundingMode = RoundingMode.ORT) -> str:
-    """The model or the integer graph as text, as it is after a pass.
+    """Text of the model or of the integer graph after a pass.
 
     Raises
     ------
     UsageError
-        There is no pass of this name.
+        `name` is not the name of a pass.
     """
     if name not in pass_names():
         raise UsageError(f"pass must be one of {', '.join(pass_names())}, not {name!r}")
@@ -181,12 +182,12 @@ def _serialized(part: Model | None) -> bytes | None:
 
 
 def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantization:
-    """How the model names and scales the stored integers behind a tensor."""
+    """Quantization of the model's quantized value that a boundary tensor holds."""
     model = builder.model
     maker = model.producers.get(stored)
     readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
     source = input_source(builder, stored) if stored in builder.inputs else boundary_value(model, stored)
-    # What enters is quantized by its QuantizeLinear; what leaves as a float, by the DequantizeLinear that makes it.
+    # An input has the parameters of its QuantizeLinear; a float output has those of the DequantizeLinear after it.
     leaves_as_float = stored not in builder.inputs and source != stored
     pattern = model.producers[source] if leaves_as_float else maker or readers[0]
     params = read_qparams(model, pattern)

@@ -1,4 +1,4 @@
-"""onnxruntime as the outside reference: silent, and with whole sums on every processor."""
+"""onnxruntime as the reference model: without log output, and with exact sums on every processor."""
 
 from __future__ import annotations
 
@@ -13,17 +13,18 @@ from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKern
 
 _SILENT = 4
 _WHOLE_SUMS = ("session.x64quantprecision", "1")
-"""Else, on x86 without VNNI, products of unsigned and signed bytes are added in pairs, which saturates."""
+"""Without it, x86 processors that lack VNNI add products of uint8 and int8 in pairs with saturation to 16 bits."""
 _PLAIN_LAYOUT = ("optimization.disable_specified_optimizers", "NhwcTransformer")
 
 
 def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
-    """A session on the CPU, with onnxruntime's default optimizations or none; `threads` 0 leaves their number to it.
+    """Open a session on the CPU, with onnxruntime's default optimizations or none; `threads` 0 means its default.
 
-    Where the processor has VNNI neither entry changes a result. Where it has not, onnxruntime turns signed weights and
-    their zero points into unsigned ones for whole sums, and fails at a tensor that two nodes share: then each gets its
-    own. Nor can it load what it itself makes of some convolutions of signed bytes, be it asked for whole sums or for
-    its own layout. Their sums are whole anyhow.
+    On processors with VNNI, neither session entry changes a result. On other x86 processors, onnxruntime converts int8
+    weights and their zero points to uint8 for exact sums. This conversion fails for a tensor that two nodes read, so
+    the second attempt gives every node its own copy. onnxruntime also fails to load some int8 convolutions that its
+    own optimizations produce with this entry or with its NHWC layout; the last attempt disables both. The sums of
+    these convolutions are exact without the entry.
     """
     whole = _options(_WHOLE_SUMS, optimized, threads)
     try:
@@ -37,13 +38,13 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
 
 
 def _unshared(data: bytes) -> bytes:
-    """The model with a stored tensor of signed bytes for every node that reads one."""
+    """Copy the model with a separate int8 initializer for every node that reads one."""
     model = onnx.ModelProto.FromString(data)
     stored = {tensor.name: tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.INT8}
     taken = {name for node in model.graph.node for name in (*node.input, *node.output)} | stored.keys()
     readers: Counter[str] = Counter()
     for node in model.graph.node:
-        for place, name in enumerate(node.input):
+        for position, name in enumerate(node.input):
             if name not in stored:
                 continue
             readers[name] += 1
@@ -52,7 +53,7 @@ def _unshared(data: bytes) -> bytes:
                 copy.CopyFrom(stored[name])
                 copy.name = next(new for new in (f"{name}_{n}" for n in count(readers[name])) if new not in taken)
                 taken.add(copy.name)
-                node.input[place] = copy.name
+                node.input[position] = copy.name
     serialized: bytes = model.SerializeToString()
     return serialized
 

@@ -1,4 +1,4 @@
-"""The importer: the only package that touches ONNX protobufs."""
+"""ONNX importer: the only package that reads and writes ONNX protobufs."""
 
 from intloom.compiler.importer.emit import cut, to_bytes
 from intloom.compiler.importer.load import from_proto, load_model

@@ -1,4 +1,4 @@
-"""Verifies a `Model` between passes."""
+"""Consistency check of a `Model`, run between passes."""
 
 from __future__ import annotations
 
@@ -7,26 +7,30 @@ from intloom.compiler.importer.model import Model
 
 
 def check_model(model: Model) -> None:
-    """Every value is made once and before it is read; node names are unique.
+    """Check that every value is produced once and before it is read, and that node names are unique.
 
     Raises
     ------
     ModelError
-        A rule is broken.
+        A value or a node name violates this.
     """
     made = set(model.inputs) | set(model.constants)
     names: set[str] = set()
     for node in model.nodes:
         if node.name in names:
-            raise ModelError(f"two nodes are called {node.name!r}")
+            raise ModelError(f"two nodes have the name {node.name!r}: node names must be unique")
         names.add(node.name)
         for value in node.inputs:
             if value and value not in made:
-                raise ModelError(f"node {node.name!r} reads {value!r} before it is made")
+                raise ModelError(
+                    f"node {node.name!r} reads {value!r} before any node produces it: sort the nodes in data-flow order"
+                )
         for value in node.outputs:
             if value and value in made:
-                raise ModelError(f"node {node.name!r} makes {value!r}, which already exists")
+                raise ModelError(
+                    f"node {node.name!r} produces {value!r}, which already exists: value names must be unique"
+                )
             made.add(value)
     for value in model.outputs:
         if value not in made:
-            raise ModelError(f"output {value!r} is made by no node")
+            raise ModelError(f"output {value!r} is produced by no node: remove the output or add its node")

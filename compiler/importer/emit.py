@@ -1,4 +1,4 @@
-"""From a `Model`, or a part of one, back to ONNX: for the host's part, for evaluating a chain, for a file to read."""
+"""Export of a `Model` to ONNX, for host parts, for evaluation by onnxruntime and for shape inference."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ NEWEST_IR = 10
 
 
 def to_bytes(model: Model) -> bytes:
-    """The model as a serialized ModelProto."""
+    """Serialize the model as a ModelProto."""
     return bytes(to_proto(model).SerializeToString())
 
 
 def cut(model: Model, nodes: Iterable[OnnxNode], inputs: Iterable[str], outputs: Iterable[str]) -> Model:
-    """The part of a model made of `nodes`, fed by `inputs`, with only the constants that it reads."""
+    """Extract the subgraph of `nodes` between `inputs` and `outputs`, with the constants that it reads."""
     kept = tuple(nodes)
     inputs, outputs = tuple(inputs), tuple(outputs)
     read = {name for n in kept for name in n.inputs} | set(outputs)
@@ -41,7 +41,7 @@ def cut(model: Model, nodes: Iterable[OnnxNode], inputs: Iterable[str], outputs:
 
 
 def to_proto(model: Model) -> onnx.ModelProto:
-    """The model as a ModelProto; only for this package."""
+    """Convert the model to a ModelProto; used only inside this package."""
     domains = {n.domain for n in model.nodes} | {""}
     graph = helper.make_graph(
         [_node(n) for n in model.nodes],
@@ -56,7 +56,7 @@ def to_proto(model: Model) -> onnx.ModelProto:
 
 
 def _inner_values(model: Model) -> list[onnx.ValueInfoProto]:
-    """What is known of values of foreign operators, which shape inference cannot know."""
+    """Types of the values of operators in other domains, which ONNX shape inference does not compute."""
     made = (v for n in model.nodes if n.domain for v in n.outputs if v and v not in model.outputs)
     return [_value(v, model) for v in made if model.shape(v) is not None]
 

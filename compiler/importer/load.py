@@ -1,4 +1,4 @@
-"""From an ONNX file to a `Model`: read, check, inline, infer shapes, convert."""
+"""Conversion of an ONNX file to a `Model`: read, check, inline functions, infer shapes, convert."""
 
 from __future__ import annotations
 
@@ -26,17 +26,17 @@ LARGEST_FILE = 2 << 30
 def load_model(path: Path, *, dims: Mapping[str, int] | None = None) -> Model:
     """Read, check and convert an ONNX file.
 
-    `dims` gives sizes to dimensions that the file leaves open, by their names in the file; an unnamed one is called
-    `input.axis`, as in `images.0`.
+    `dims` sets the sizes of dynamic dimensions by their names in the file. An unnamed dimension has the name
+    `input.axis`, for example `images.0`.
 
     Raises
     ------
     FileFormatError
         The file cannot be read or is not an ONNX model.
     ModelError
-        The model breaks a rule of ONNX.
+        The model is not valid ONNX.
     UnsupportedError
-        Its opset is out of range or a dimension stays open.
+        The opset is out of range, or a dimension is still dynamic.
     """
     path = Path(path)
     proto = _read(path)
@@ -47,18 +47,20 @@ def load_model(path: Path, *, dims: Mapping[str, int] | None = None) -> Model:
 def _read(path: Path) -> onnx.ModelProto:
     try:
         if path.stat().st_size > LARGEST_FILE:
-            raise FileFormatError(f"{path} must be smaller than 2 GiB: keep its weights as external data")
+            raise FileFormatError(f"{path} must be smaller than 2 GiB: store its weights as external data")
         proto = onnx.ModelProto.FromString(path.read_bytes())
     except OSError as error:
         raise FileFormatError(f"cannot read {path}: {error.strerror}") from None
     except DecodeError:
-        raise FileFormatError(f"{path} must be an ONNX model: it is truncated, altered or of another kind") from None
+        raise FileFormatError(
+            f"{path} must be an ONNX model, but it does not parse as one: check that the file is complete"
+        ) from None
     if not proto.HasField("graph"):
-        raise FileFormatError(f"{path} must be an ONNX model: it holds no graph")
+        raise FileFormatError(f"{path} must be an ONNX model, but it has no graph: export the model again")
     try:
         onnx.load_external_data_for_model(proto, str(path.parent))
     except Exception as error:  # noqa: BLE001  # the loader raises OSError, ValueError, ValidationError…
-        raise FileFormatError(f"{path}: cannot read its external data: {error}") from None
+        raise FileFormatError(f"cannot read the external data of {path}: {error}") from None
     return proto
 
 
@@ -88,7 +90,7 @@ def from_proto(
 
 
 def _check(proto: onnx.ModelProto) -> None:
-    """ONNX's own checker. It demands shapes of all outputs, which behind foreign operators nobody knows."""
+    """Run ONNX's checker, without outputs of unknown shape: it requires shapes that unknown operators do not have."""
     outputs = list(proto.graph.output)
     del proto.graph.output[:]
     proto.graph.output.extend(v for v in outputs if v.type.tensor_type.HasField("shape"))
@@ -98,7 +100,7 @@ def _check(proto: onnx.ModelProto) -> None:
 
 
 def _guarded(what: str, action: Any) -> Any:
-    """Run a step of the ONNX library and name the step when it refuses the model."""
+    """Run a step of the ONNX library; convert its exception to a ModelError that names the step."""
     try:
         return action()
     except Exception as error:  # noqa: BLE001  # the library raises RuntimeError, ValueError and its own classes
@@ -109,15 +111,15 @@ def _guarded(what: str, action: Any) -> Any:
 def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
     versions = [o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx")]
     if not versions:
-        raise ModelError("the model must import the standard operator set, but it imports none")
+        raise ModelError("the model must import the standard operator set, but it imports none: add an opset import")
     if not OLDEST_OPSET <= versions[0] <= newest:
         raise UnsupportedError(
-            f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it"
+            f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it to one of these"
         )
 
 
 def _check_known_ops(proto: onnx.ModelProto) -> None:
-    """Standard operators must exist in the model's opset, so that shape inference cannot pass over them in silence."""
+    """Check that standard operators exist in the model's opset; shape inference silently ignores those that do not."""
     version = next(o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx"))
     for node in proto.graph.node:
         if node.domain in (STANDARD, "ai.onnx") and not onnx.defs.has(
@@ -127,14 +129,14 @@ def _check_known_ops(proto: onnx.ModelProto) -> None:
 
 
 def _drop_unused_domains(proto: onnx.ModelProto) -> None:
-    """Keep the imported domains that have nodes; files often import domains that they never use."""
+    """Remove imported domains without nodes; exporters often import domains that the model does not use."""
     used = {n.domain for n in proto.graph.node} | {STANDARD, "ai.onnx"}
     for index in range(len(proto.opset_import) - 1, -1, -1):
         if proto.opset_import[index].domain not in used:
             del proto.opset_import[index]
     imported = {o.domain for o in proto.opset_import}
     for domain in used - imported - {STANDARD, "ai.onnx"}:
-        raise ModelError(f"the model has nodes of domain {domain!r} but does not import it")
+        raise ModelError(f"the model has nodes of domain {domain!r} but no opset import for it: add the import")
 
 
 def _fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
@@ -151,7 +153,7 @@ def _fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
             key = dim.dim_param or f"{value.name}.{axis}"
             if key not in dims:
                 raise UnsupportedError(
-                    f"dimension {axis} of input {value.name!r} must be fixed, but it is open: give a size for {key!r}"
+                    f"dimension {axis} of input {value.name!r} must be fixed, but it is dynamic: set a size for {key!r}"
                 )
             dim.dim_value = dims[key]
             fixed.add(key)
@@ -159,11 +161,11 @@ def _fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
             if not 0 < dim.dim_value < 1 << 20:
                 raise ModelError(f"dimension {axis} of input {value.name!r} must be positive, not {dim.dim_value}")
     if unknown := sorted(set(dims) - fixed):
-        raise UsageError(f"no dimension {unknown[0]!r} is open in this model: {_listed(fixed)}; leave its size out")
+        raise UsageError(f"no dynamic dimension is named {unknown[0]!r}: {_listed(fixed)}; remove its size")
 
 
 def _listed(names: set[str]) -> str:
-    return f"open are {', '.join(sorted(names))}" if names else "all its sizes are fixed"
+    return f"dynamic are {', '.join(sorted(names))}" if names else "all sizes of the model are fixed"
 
 
 def _convert(proto: onnx.ModelProto, name: str, source: str) -> Model:
@@ -217,7 +219,7 @@ def _type(value: onnx.ValueInfoProto) -> ValueType:
 
 
 def _constant(tensor: onnx.TensorProto) -> Constant:
-    """A stored tensor as numpy array; the small integer types become int8 or uint8."""
+    """Convert a stored tensor to a numpy array; integer types below 8 bits become int8 or uint8."""
     dtype = onnx.TensorProto.DataType.Name(tensor.data_type).lower()
     array = _guarded(f"read tensor {tensor.name!r}", lambda: numpy_helper.to_array(tensor))
     if dtype in ("int4", "int2"):

@@ -1,4 +1,4 @@
-"""The importer's own picture of an ONNX graph: plain immutable data, no protobuf."""
+"""Immutable representation of an ONNX graph, without protobufs."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import ModelError
@@ -28,7 +27,7 @@ INTEGER_RANGES: Mapping[str, tuple[int, int]] = {
     "uint16": (0, (1 << 16) - 1),
     "int32": (-(1 << 31), (1 << 31) - 1),
 }
-"""Smallest and largest value of each integer element type that a quantized tensor may have."""
+"""Minimum and maximum of each integer element type of quantized tensors."""
 
 
 NUMBERED_TYPES: Mapping[int, str] = {
@@ -52,12 +51,12 @@ NUMBERED_TYPES: Mapping[int, str] = {
     25: "uint2",
     26: "int2",
 }
-"""ONNX's numbers of the element types that attributes such as `output_dtype` may name."""
+"""Element types by their `TensorProto.DataType` number, for attributes such as `output_dtype`."""
 
 
 @dataclass(frozen=True)
 class ValueType:
-    """Element type (ONNX's name in lower case) and shape of a value; a shape of None is not known."""
+    """Element type (ONNX's name in lower case) and shape of a value; a shape of None is unknown."""
 
     dtype: str
     shape: tuple[int, ...] | None
@@ -65,7 +64,7 @@ class ValueType:
 
 @dataclass(frozen=True, eq=False)
 class Constant:
-    """A tensor stored in the model. Element types numpy lacks are unpacked: int4 to int8, uint4 to uint8."""
+    """A stored tensor. Element types that numpy does not have are unpacked: int4 to int8, uint4 to uint8."""
 
     array: Array
     dtype: str
@@ -73,7 +72,7 @@ class Constant:
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """An attribute that only the host may interpret (a subgraph, a sparse tensor), kept as it stood in the file."""
+    """An attribute that only onnxruntime interprets (a subgraph, a sparse tensor), as serialized in the file."""
 
     data: bytes
 
@@ -83,7 +82,7 @@ Attribute = int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tu
 
 @dataclass(frozen=True, eq=False)
 class OnnxNode:
-    """One ONNX node. `origin` names the nodes of the file that it stands for, if it is not one of them."""
+    """One ONNX node. `origin` lists the nodes of the file that a rewritten node replaces."""
 
     name: str
     op: str
@@ -93,15 +92,15 @@ class OnnxNode:
     domain: str = STANDARD
     origin: tuple[str, ...] = ()
     kernel: OnnxNode | None = None
-    """The integer operator of the file (QLinearAdd…) that it and the pairs around it stand for."""
+    """The QOperator node of the file (QLinearAdd…) that was rewritten to this node and the Q and DQ nodes around it."""
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """The nodes of the file that this one stands for."""
+        """Names of the nodes of the file that this node replaces, or its own name."""
         return self.origin or (self.name,)
 
     def input(self, index: int) -> str:
-        """Name of an input, empty when it is left out."""
+        """Name of an input, empty if it is omitted."""
         return self.inputs[index] if index < len(self.inputs) else ""
 
     def integer(self, name: str, default: int) -> int:
@@ -117,7 +116,7 @@ class OnnxNode:
         return self._typed(name, default, str)
 
     def integers(self, name: str, default: tuple[int, ...]) -> tuple[int, ...]:
-        """An attribute that is a list of integers."""
+        """A list-of-integers attribute."""
         value = self._typed(name, default, tuple)
         if not all(isinstance(v, int) for v in value):
             raise ModelError(f"node {self.name!r}: attribute {name} must be a list of integers, not {value!r}")
@@ -132,7 +131,7 @@ class OnnxNode:
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A checked, shape-inferred graph in topological order, without local functions and unused domains."""
+    """A checked graph in topological order with inferred shapes, without local functions and unused domains."""
 
     name: str
     nodes: tuple[OnnxNode, ...]
@@ -146,12 +145,12 @@ class Model:
 
     @cached_property
     def producers(self) -> Mapping[str, OnnxNode]:
-        """The node that makes each value."""
+        """The node that produces each value."""
         return {out: n for n in self.nodes for out in n.outputs if out}
 
     @cached_property
     def consumers(self) -> Mapping[str, tuple[OnnxNode, ...]]:
-        """The nodes that read each value, in order, each once."""
+        """The nodes that read each value, in graph order, each listed once."""
         found: dict[str, list[OnnxNode]] = {}
         for n in self.nodes:
             for name in dict.fromkeys(n.inputs):
@@ -168,19 +167,19 @@ class Model:
         return self.consumers.get(value, ())
 
     def constant(self, value: str) -> Array | None:
-        """The stored array called `value`, if it is one."""
+        """The array of the constant `value`, or None if it is no constant."""
         found = self.constants.get(value)
         return None if found is None else found.array
 
     def shape(self, value: str) -> tuple[int, ...] | None:
-        """The static shape of `value`, if it is known."""
+        """The static shape of `value`, or None if unknown."""
         if value in self.constants:
             return tuple(self.constants[value].array.shape)
         known = self.types.get(value)
         return None if known is None else known.shape
 
     def dtype(self, value: str) -> str:
-        """Element type of `value`, empty when it is not known."""
+        """Element type of `value`, empty if unknown."""
         if value in self.constants:
             return self.constants[value].dtype
         known = self.types.get(value)
@@ -193,16 +192,10 @@ class Model:
         constants: Mapping[str, Constant] | None = None,
         types: Mapping[str, ValueType] | None = None,
     ) -> Model:
-        """A copy with other nodes and, added to those it has, more constants and types."""
+        """Copy the model with other nodes and additional constants and types."""
         return replace(
             self,
             nodes=tuple(nodes),
             constants={**self.constants, **(constants or {})},
             types={**self.types, **(types or {})},
         )
-
-
-def scalar_constant(value: float, dtype: str = "float") -> Constant:
-    """A scalar to put into a model."""
-    kinds: Mapping[str, Any] = {"float": np.float32, "uint8": np.uint8, "int8": np.int8, "int32": np.int32}
-    return Constant(np.array(value, dtype=kinds[dtype]), dtype)

@@ -1,4 +1,4 @@
-"""The rules of names and order that everything later relies on, checked before the ONNX library sees the model."""
+"""Checks of value names and node order, before the ONNX library processes the model."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from intloom.common.errors import ModelError
 
 
 def check_order(graph: onnx.GraphProto) -> None:
-    """Every value is made once, before it is used; every output exists.
+    """Check that every value is produced once and before it is read, and that every output exists.
 
     Raises
     ------
     ModelError
-        A name is made twice, read before it is made (a cycle or a missing initializer), or asked for and never made.
+        A value is produced twice, read before it is produced (a cycle or a missing initializer), or never produced.
     """
     _check_text(graph)
     made = _given(graph)
@@ -26,23 +26,23 @@ def check_order(graph: onnx.GraphProto) -> None:
 
 
 def _check_text(graph: onnx.GraphProto) -> None:
-    """Names must be text: the protobuf reader gives bytes where a damaged file holds no valid UTF-8."""
+    """Check that names are text: the protobuf reader returns bytes where a damaged file contains invalid UTF-8."""
     names = [v.name for v in (*graph.input, *graph.output, *graph.value_info, *graph.initializer)]
     for node in graph.node:
         names += [node.op_type, node.domain, node.name, *node.input, *node.output, *(a.name for a in node.attribute)]
     for name in names:
         if not isinstance(name, str):
-            raise ModelError(f"every name must be valid UTF-8, not {name!r}")
+            raise ModelError(f"every name must be valid UTF-8, not {name!r}: export the model again")
 
 
 def _given(graph: onnx.GraphProto) -> set[str]:
-    """Names of inputs and initializers; an initializer may share its name with an input, whose default it then is."""
+    """Names of inputs and initializers. An initializer with the name of an input is the input's default value."""
     inputs = [v.name for v in graph.input]
     stored = [t.name for t in graph.initializer] + [t.values.name for t in graph.sparse_initializer]
     for kind, names in (("input", inputs), ("initializer", stored)):
         for name, count in Counter(names).items():
             if not name or count > 1:
-                raise ModelError(f"every {kind} must have a name of its own, not {name!r} for {count}")
+                raise ModelError(f"every {kind} must have a unique, non-empty name, but {name!r} names {count}")
     return {*inputs, *stored}
 
 
@@ -51,21 +51,21 @@ def _check_node(node: onnx.NodeProto, made: set[str]) -> None:
     for name in node.input:
         if name and name not in made:
             raise ModelError(
-                f"node {label!r} reads {name!r}, which no input, initializer or earlier node makes: "
-                "the nodes form a cycle, are out of order, or an initializer is missing"
+                f"node {label!r} reads {name!r}, which no input, initializer or earlier node produces: "
+                "sort the nodes, remove the cycle, or add the missing initializer"
             )
     outputs = [name for name in node.output if name]
     for name in outputs:
         if name in made or outputs.count(name) > 1:
-            raise ModelError(f"node {label!r} makes {name!r}, which already exists: value names must be unique")
+            raise ModelError(f"node {label!r} produces {name!r}, which already exists: value names must be unique")
 
 
 def _check_outputs(graph: onnx.GraphProto, made: set[str]) -> None:
     names = [v.name for v in graph.output]
     if not names:
-        raise ModelError("the model must have an output, but it has none")
+        raise ModelError("the model must have an output, but it has none: add one")
     for name in names:
         if not name or name not in made:
-            raise ModelError(f"output {name!r} is made by no node")
+            raise ModelError(f"output {name!r} is produced by no node: remove the output or add its node")
         if names.count(name) > 1:
-            raise ModelError(f"two outputs are called {name!r}")
+            raise ModelError(f"two outputs have the name {name!r}: output names must be unique")

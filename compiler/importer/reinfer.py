@@ -1,4 +1,4 @@
-"""Shape inference for a `Model` whose nodes were rewritten."""
+"""Shape inference of a `Model` after a pass rewrote its nodes."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ from intloom.compiler.importer.model import Model
 
 
 def infer(model: Model) -> Model:
-    """The model with types and shapes for every value that standard operators make.
+    """Infer types and shapes of all values that standard operators produce.
 
     Raises
     ------
     ModelError
         The rewritten model is not a valid ONNX model.
     """
-    # Checked once already; a rewritten model may use what its old opset lacks (a scale per channel before opset 13).
+    # Not checked again: a rewritten model may use what its opset does not define (a scale per channel before opset 13).
     inferred = from_proto(to_proto(model), name=model.name, newest_opset=model.opset, check=False)
     return replace(model, types={**model.types, **inferred.types})

@@ -1,4 +1,4 @@
-"""A `Model` as text, a node a line, to look at between passes."""
+"""Text form of a `Model`, one node a line, for dumps after passes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from intloom.compiler.importer.model import Attribute, Constant, Model, Opaque
 
 
 def model_text(model: Model) -> str:
-    """Inputs, nodes and outputs with types and shapes; constants only by name."""
+    """Format inputs, nodes and outputs with types and shapes; constants appear by name only."""
     lines = [f"model {model.name}, opset {model.opset}"]
     lines += [f"input  {_value(model, v)}" for v in model.inputs]
     for node in model.nodes:

@@ -1,1 +1,1 @@
-"""What runs where: the border between accelerator and host, and a verdict for every node."""
+"""Partitioning of a model between accelerator and host."""

@@ -1,4 +1,4 @@
-"""A target for every node of the model: where it runs, why, and what to change."""
+"""Assignment of every node of the model to a target, with the reason and the remedy."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from intloom.compiler.partition.host import before
 
 @dataclass(frozen=True)
 class Assignment:
-    """One node's fate."""
+    """The target of one node of the file, with the reason and what to change."""
 
     name: str
     op: str
@@ -26,7 +26,7 @@ class Assignment:
 
 
 def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
-    """The target on every node of the file, in its order."""
+    """Assign every node of the file to a target, in file order."""
     by_origin: dict[str, list[tuple[Target, str, str]]] = {}
     for node in builder.model.nodes:
         target, reason = builder.targets.get(node.name, (None, ""))
@@ -42,14 +42,17 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
         elif node.op == "Constant":
             target, reason, remedy = Target.PLACEMENT, "a constant", ""
         elif node.op in (QUANTIZE, DEQUANTIZE):
-            target, reason, remedy = Target.PLACEMENT, "at a border: absorbed by what it feeds", ""
+            target, reason, remedy = Target.PLACEMENT, "on the boundary: fused with the nodes that read it", ""
         elif node.name not in needed:
-            target, reason, remedy = Target.PLACEMENT, "no output needs it", ""
+            target, reason, remedy = Target.PLACEMENT, "no output depends on it", ""
         else:
-            target, reason = Target.HOST, "its result stays float"
-            remedy = "put a QuantizeLinear, DequantizeLinear pair behind it"
+            target, reason = Target.HOST, "its result is float: no QuantizeLinear follows"
+            remedy = "add a QuantizeLinear, DequantizeLinear pair after it"
         if target is Target.HOST and (node.domain, node.op) not in host_operators():
-            target, reason = Target.UNSUPPORTED, f"onnxruntime does not know {node.domain}::{node.op} either"
+            target, reason = (
+                Target.UNSUPPORTED,
+                f"onnxruntime does not implement {node.domain}::{node.op} either",
+            )
             remedy = "register it as a custom operation (compiler.custom), or replace it"
         rows.append(Assignment(node.name, node.op, target, reason, remedy))
     return tuple(rows)
@@ -65,5 +68,5 @@ _WEIGHT = {
 
 @cache
 def host_operators() -> frozenset[tuple[str, str]]:
-    """Domains and names of all operators that onnxruntime has."""
+    """Domains and names of all operators that onnxruntime implements."""
     return frozenset((schema.domain, schema.name) for schema in get_all_operator_schema())

@@ -1,4 +1,4 @@
-"""Cuts out the parts that run on the host, through onnxruntime: before, between and after the graph's regions."""
+"""Extraction of the host parts, which onnxruntime runs before, between and after the regions of the graph."""
 
 from __future__ import annotations
 
@@ -12,20 +12,21 @@ from intloom.compiler.ir import IntGraph
 
 
 def input_source(builder: GraphBuilder, stored: str) -> str:
-    """The value under which the host knows stored integers that enter the graph.
+    """Value of the model from which the host computes an input of the graph.
 
-    A float of the model's input side, which only needs quantizing; else the integers themselves, which the host makes
-    with the QuantizeLinear, so that onnxruntime finds the same kernels as in the whole model.
+    It is the float value before the QuantizeLinear where the host only has to quantize. Otherwise it is the quantized
+    value itself: the QuantizeLinear stays in the host part, so that onnxruntime selects the same kernels as in the
+    whole model.
     """
     maker = builder.model.producers.get(stored)
     return stored if maker is None or stored in builder.host_computed else maker.inputs[0]
 
 
 def boundary_value(model: Model, stored: str) -> str:
-    """The value under which the host knows stored integers that leave the graph.
+    """Value of the model that an output of the graph provides to the host.
 
-    The integers themselves where they are an output of the model or nothing dequantizes them, else a dequantized
-    value, if possible one that is an output.
+    It is the quantized value itself where this is an output of the model or where no DequantizeLinear reads it.
+    Otherwise it is a dequantized value, preferably an output of the model.
     """
     floats = [out for n in model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
     if stored in model.outputs or not floats:
@@ -34,7 +35,7 @@ def boundary_value(model: Model, stored: str) -> str:
 
 
 def part_before(builder: GraphBuilder, region: IntGraph, leaving: Mapping[str, str], *, first: bool) -> Model | None:
-    """What the host runs before a region: from the model's inputs and what earlier regions gave to its inputs."""
+    """Host part before a region: from the model's inputs and the results of earlier regions to the region's inputs."""
     sources = dict.fromkeys(input_source(builder, v) for v in region.inputs if v in builder.inputs)
     wanted = [v for v in sources if v not in builder.model.inputs]
     if not first:
@@ -43,7 +44,7 @@ def part_before(builder: GraphBuilder, region: IntGraph, leaving: Mapping[str, s
 
 
 def final_part(builder: GraphBuilder, leaving: Mapping[str, str]) -> Model | None:
-    """Everything that the model's outputs still need once the graph's results are there, under their border values."""
+    """Host part after the last region: from the results of the graph, as boundary values, to the model's outputs."""
     borders = {boundary_value(builder.model, stored) for stored in leaving}
     return _part(builder, leaving, [v for v in builder.model.outputs if v not in borders], ())
 
@@ -51,10 +52,10 @@ def final_part(builder: GraphBuilder, leaving: Mapping[str, str]) -> Model | Non
 def _part(
     builder: GraphBuilder, leaving: Mapping[str, str], outputs: Sequence[str], inputs: Sequence[str]
 ) -> Model | None:
-    """The nodes that `outputs` need, fed by the graph's results and, at least, by `inputs`.
+    """Extract the nodes that `outputs` depend on, with the graph's results and at least `inputs` as inputs.
 
-    A dequantized result is quantized again before all else, which changes nothing but lets onnxruntime find the same
-    integer kernels as in the whole model.
+    A dequantized result is quantized again first. This does not change its value, but onnxruntime then selects the
+    same integer kernels as in the whole model.
     """
     model = _with_kernels(builder.model)
     nodes = before(model, outputs, leaving)
@@ -70,11 +71,11 @@ def _part(
 
 
 def _with_kernels(model: Model) -> Model:
-    """The model with the file's own integer operators in place of their twins: the host computes what the file says."""
-    twins = {n.outputs[0]: n.kernel for n in model.nodes if n.kernel is not None}
+    """Restore the QOperator nodes of the file from their QDQ form: the host runs the operators of the file."""
+    qoperators = {n.outputs[0]: n.kernel for n in model.nodes if n.kernel is not None}
     nodes: list[OnnxNode] = []
     for node in model.nodes:
-        kernel = twins.get(node.inputs[0]) if node.op == QUANTIZE else None
+        kernel = qoperators.get(node.inputs[0]) if node.op == QUANTIZE else None
         if kernel is not None and kernel.outputs == node.outputs:
             nodes.append(kernel)
         elif node.kernel is None:
@@ -83,7 +84,7 @@ def _with_kernels(model: Model) -> Model:
 
 
 def _requantize(model: Model, stored: str, value: str) -> OnnxNode:
-    """A QuantizeLinear that gives back the stored integers behind a dequantized value."""
+    """Create a QuantizeLinear that restores the quantized value from its dequantized value."""
     source = next(n for n in model.users(stored) if value in n.outputs)
     attributes = {k: v for k, v in source.attributes.items() if k == "axis"}
     inputs = (value, *source.inputs[1:])
@@ -101,7 +102,7 @@ def _renamed(node: OnnxNode, names: Mapping[str, str]) -> OnnxNode:
 
 
 def before(model: Model, values: Iterable[str], given: Iterable[str]) -> tuple[OnnxNode, ...]:
-    """The nodes that `values` depend on, as far back as values that are given."""
+    """Nodes that `values` depend on, up to the `given` values."""
     stop = set(given)
     wanted: set[str] = set()
     pending = list(values)

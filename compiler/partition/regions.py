@@ -1,8 +1,8 @@
-"""Cuts the integer graph into regions: what runs on the accelerator between two turns of the host.
+"""Division of the integer graph into regions, which run on the accelerator with host parts between them.
 
-Every tensor has a level. What the model's inputs alone lead to has level 0; integers that the host makes from tensors
-of level k have level k + 1, and so has what follows from them. The nodes of one level are a region, which is a program
-of its own; before it the host runs the part that makes its inputs.
+Every tensor has a level. Tensors that depend on the model's inputs only have level 0. Values that the host computes
+from tensors of level k have level k + 1, and so have all tensors that depend on them. The nodes of one level are a
+region. Each region is a program; before it, the host runs the part that computes its inputs.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.graph import macs
 from intloom.compiler.partition.host import before
 
-PRODUCTS_A_BYTE = 16
-"""A region behind the host is worth the way if it multiplies so often for each byte that enters or leaves it."""
+MACS_PER_BYTE = 16
+"""Minimum of multiply-accumulate operations per byte of input and output for a region after a host part."""
 
-_REMEDY = "make the nodes before it integer"
+_REMEDY = "quantize the operators before it, so that no host part comes before it"
 
 
 def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
-    """The level of every tensor of the graph."""
+    """Compute the level of every tensor of the graph."""
     found: dict[str, int] = {}
     given = {stored: tensor for stored, (tensor, _) in builder.views.items() if tensor not in builder.inputs}
     for stored in builder.inputs:
@@ -32,7 +32,7 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
             found[stored] = 0
     pending = list(builder.host_computed)
     for node in (*builder.nodes, None):
-        # The host makes late entries from tensors of nodes before this one, since both stand in the model's order.
+        # Host-computed inputs depend only on nodes before this one: inputs and nodes are both in the model's order.
         while pending and (node is None or any(v not in found for v in node.inputs)):
             entry = pending.pop(0)
             read = {v for n in before(builder.model, (entry,), given) for v in n.inputs if v in given}
@@ -43,13 +43,16 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
 
 
 def return_small_regions(builder: GraphBuilder) -> None:
-    """Give back to the host what would be a region of little work, and forget entries that nothing reads."""
+    """Assign regions with little work to the host, and remove graph inputs that no node reads."""
     while True:
         read = {v for n in builder.nodes for v in n.inputs}
         unread = [e for e in builder.host_computed if e not in read]
         for entry in unread:
             _return(
-                builder, {entry}, "its integers are made on the host, and nothing that multiplies reads them", _REMEDY
+                builder,
+                {entry},
+                "the host computes its input, and no multiplication depends on it",
+                _REMEDY,
             )
         levels = tensor_levels(builder)
         thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_small(builder, levels, k)), None)
@@ -58,7 +61,7 @@ def return_small_regions(builder: GraphBuilder) -> None:
         _return(
             builder,
             {e for e in builder.host_computed if levels[e] == thin},
-            f"behind the host it would multiply less than {PRODUCTS_A_BYTE} times for each byte that comes or goes",
+            f"after a host part it would do fewer than {MACS_PER_BYTE} multiplications per byte of input and output",
             _REMEDY,
         )
 
@@ -69,11 +72,11 @@ def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> b
     read = {v for n in nodes for v in n.inputs} - made
     inner = {v for n in nodes for v in n.inputs} & made
     crossing = sum(prod(builder.tensors[v].shape) for v in read | (made - inner))
-    return sum(macs(n, builder.tensors) for n in nodes) < PRODUCTS_A_BYTE * crossing
+    return sum(macs(n, builder.tensors) for n in nodes) < MACS_PER_BYTE * crossing
 
 
 def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) -> None:
-    """Take entries, and all that follows from them, out of the graph."""
+    """Remove graph inputs and everything that depends on them from the graph."""
     gone = set(entries)
     kept = []
     for node in builder.nodes:
@@ -95,7 +98,7 @@ def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) 
 
 
 def without_unread_inputs(graph: IntGraph, late: Collection[str]) -> IntGraph:
-    """The graph without inputs that the host would make on the way for nothing."""
+    """Remove host-computed inputs that no node reads."""
     read = {v for n in graph.nodes for v in n.inputs}
     gone = {v for v in graph.inputs if v in late and v not in read}
     tensors = {v: t for v, t in graph.tensors.items() if v not in gone}
@@ -103,9 +106,9 @@ def without_unread_inputs(graph: IntGraph, late: Collection[str]) -> IntGraph:
 
 
 def split(graph: IntGraph, levels: Mapping[str, int]) -> tuple[IntGraph, ...]:
-    """The regions in the order in which they run; none where the graph has no nodes.
+    """Regions in execution order; empty if the graph has no nodes.
 
-    Inputs of a region are made by the host or by regions before it.
+    The inputs of a region come from the host or from earlier regions.
     """
     regions = []
     for level in range(max(levels.values(), default=0) + 1):

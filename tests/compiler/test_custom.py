@@ -74,7 +74,7 @@ def test_an_unregistered_operation_stays_outside() -> None:
 def test_names_are_taken_once(thinning: CustomOp) -> None:
     with pytest.raises(UsageError, match="already registered"):
         register(thinning)
-    with pytest.raises(UsageError, match="domain of its own"):
+    with pytest.raises(UsageError, match="must be in your own domain"):
         register(CustomOp("", "Conv", halve))
 
 
