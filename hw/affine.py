@@ -1,4 +1,4 @@
-"""The affine datapath shared by the residual adder and the vector unit: two products, one sum, one rounding shift.
+"""The affine datapath of the residual adder and the vector unit: two products, one sum, one rounding shift, a clamp.
 
 It computes `intloom.hw.spec.arith.affine`: clamp((x1*m1 + x2*m2 + c) * 2**-shift).
 """
@@ -16,14 +16,14 @@ FACTOR_BITS = 32
 CONSTANT_BITS = 48
 BYTE_BITS = 8
 _LOW_FACTOR_BITS = 17
-"""An unsigned half of a factor that fits a signed 18 x 18 multiplier."""
-_EARLY_STEPS = (32, 16, 8)
-_LATE_STEPS = (4, 2, 1)
+"""Width of the lower, unsigned half of a factor: with a sign bit it fits a signed 18 x 18 multiplier."""
+_COARSE_SHIFTS = (32, 16, 8)
+_FINE_SHIFTS = (4, 2, 1)
 
 AFFINE_LAYOUT = data.StructLayout(
     {"m1": signed(FACTOR_BITS), "m2": signed(FACTOR_BITS), "c": signed(CONSTANT_BITS), "shift": SHIFT_BITS, "even": 1}
 )
-"""The constants as the law has them. `shift` is at most 47, the limit of its field."""
+"""The parameters of an affine operation. `shift` is at most 47, the limit of its instruction field."""
 PREPARED_LAYOUT = data.StructLayout(
     {
         "m1": signed(FACTOR_BITS),
@@ -33,19 +33,37 @@ PREPARED_LAYOUT = data.StructLayout(
         "to_even": 1,
     }
 )
-"""What lanes need: the factors, in registers that serve multipliers only; `c` and half of the last place; the shift;
-and whether ties go to even, and there are ties."""
+"""Precomputed for the lanes: the factors, in registers that feed only multipliers; `constant` = c plus half a unit in
+the last place; the shift; `to_even`: ties round to even, and the shift is not 0, so that ties exist."""
 
 
 class AffineConstants(wiring.Component):
-    """What all lanes with the same constants need of them, made once; `LATENCY` cycles.
+    """Precomputes the constants that all lanes of one affine operation share.
+
+    One instance serves any number of `AffineLane`: the rounding constant is decoded and added once, not per lane.
 
     Members
     -------
-    operation:
-        The constants.
-    prepared:
-        For the lanes.
+    operation
+        Parameters of the operation.
+    prepared
+        Constants for the lanes.
+
+    Handshake
+    ---------
+    None. `prepared` follows `operation` continuously.
+
+    Timing
+    ------
+    From `operation` to `prepared`: `LATENCY` = 2 cycles. A new operation may be given every cycle.
+
+    Requirements
+    ------------
+    None.
+
+    Reset and faults
+    ----------------
+    Reset-less: after reset the output is undefined until 2 cycles after `operation` is set. No faults.
     """
 
     LATENCY = 2
@@ -55,12 +73,12 @@ class AffineConstants(wiring.Component):
 
     @staticmethod
     def model(k: Affine) -> dict[str, int]:
-        """What is prepared."""
+        """The value of `prepared` for the operation `k`."""
         constant = k.c + ((1 << k.shift) >> 1)
         return {"m1": k.m1, "m2": k.m2, "constant": constant, "shift": k.shift, "to_even": k.even and k.shift != 0}
 
     def elaborate(self, platform: object) -> Module:
-        """A decoder, then an adder."""
+        """Decode the rounding constant, then add it to `c`."""
         m = Module()
         operation = self.operation
         half = Signal(CONSTANT_BITS, reset_less=True)
@@ -76,21 +94,40 @@ class AffineConstants(wiring.Component):
 
 
 class AffineLane(wiring.Component):
-    """One byte a cycle through the affine law; `LATENCY` cycles from operands to result.
+    """Applies an affine operation to one pair of operands per cycle and gives a byte.
+
+    Two multiplications, three additions, a rounding right shift in two stages, and a clamp to int8. Ties round to even
+    or up, as `constants.to_even` says.
 
     Parameters
     ----------
     x1_bits, x2_bits
-        Widths of the operands, with their signs, up to 18.
+        Widths of the signed operands, at most 18.
 
     Members
     -------
-    valid, x1, x2:
+    valid, x1, x2
         The operands of this cycle.
-    constants:
-        From `AffineConstants`, which must have them from the cycle of the first operands to that of the last result.
-    result_valid, result:
-        The result; `result` keeps its value while `result_valid` is low.
+    constants
+        From `AffineConstants`.
+    result_valid, result
+        The result. `result` keeps its value while `result_valid` is low.
+
+    Handshake
+    ---------
+    No back-pressure: the pipeline never stalls, and the receiver must take each result in its cycle.
+
+    Timing
+    ------
+    One result per cycle. From `valid` to `result_valid`: `LATENCY` = 7 cycles.
+
+    Requirements
+    ------------
+    `constants` are stable from the cycle of the first operands to the cycle of the last result of an operation.
+
+    Reset and faults
+    ----------------
+    Reset clears the valid bits; data registers have no reset. No faults.
     """
 
     LATENCY = 7
@@ -111,15 +148,15 @@ class AffineLane(wiring.Component):
 
     @staticmethod
     def model(x1: int, x2: int, k: Affine) -> int:
-        """What `result` is, from the law."""
+        """The value of `result`, by the fixed-point semantics."""
         return affine(x1, x2, k)
 
     def elaborate(self, platform: object) -> Module:
         """Multiply, add, shift, clamp."""
         m = Module()
-        under_way = Signal(self.LATENCY)
-        m.d.sync += under_way.eq(Cat(self.valid, under_way))
-        stage = [self.valid, *under_way]
+        in_flight = Signal(self.LATENCY)
+        m.d.sync += in_flight.eq(Cat(self.valid, in_flight))
+        stage = [self.valid, *in_flight]
         total = self._sum(m, stage, self._multiply(m))
         self._round(m, stage, total)
         m.d.comb += self.result_valid.eq(stage[self.LATENCY])
@@ -128,7 +165,7 @@ class AffineLane(wiring.Component):
     def _multiply(self, m: Module) -> list[tuple[Signal, Signal]]:
         """Stages 1 and 2: each operand's products with both halves of its factor.
 
-        Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else.
+        The operand and product registers feed nothing else, so synthesis can move them into the DSP blocks.
         """
         products = []
         for i, (operand, factor) in enumerate(((self.x1, self.constants.m1), (self.x2, self.constants.m2)), start=1):
@@ -141,14 +178,14 @@ class AffineLane(wiring.Component):
         return products
 
     def _sum(self, m: Module, stage: list[Signal], products: list[tuple[Signal, Signal]]) -> Signal:
-        """Stages 3 to 5: sums of equal weight, both together, the constant; an adder's carry takes all of a stage."""
+        """Stages 3 to 5: add products of equal weight, join the halves, add the constant; one carry chain each."""
         split = _LOW_FACTOR_BITS
         lows, highs = zip(*products, strict=True)
         low = Signal(signed(max(map(len, lows)) + 1), reset_less=True)
         high = Signal(signed(self._sum_bits - split), reset_less=True)
         both = Signal(signed(self._sum_bits), reset_less=True)
         total = Signal(signed(self._sum_bits), reset_less=True)
-        # What comes before the whole may wrap: the whole, which fits, is right all the same.
+        # The partial sums may wrap: addition is modulo 2**_sum_bits, and the final sum fits.
         with m.If(stage[2]):
             m.d.sync += [low.eq(lows[0] + lows[1]), high.eq(highs[0] + highs[1])]
         with m.If(stage[3]):
@@ -158,18 +195,18 @@ class AffineLane(wiring.Component):
         return total
 
     def _round(self, m: Module, stage: list[Signal], total: Signal) -> None:
-        """Stages 6 and 7: down to a byte, a bit of the shift at a time; then ties and clamp.
+        """Stages 6 and 7: shift down to a byte, one bit of `shift` per multiplexer level; then ties and the clamp.
 
-        `total` holds half of the last place already: when nothing is left below the last place, there was a tie.
+        `total` includes half a unit in the last place: when all bits below the last place are zero, there was a tie.
         """
         negative = Signal(reset_less=True)
-        value = Signal(BYTE_BITS - 1 + _EARLY_STEPS[-1], reset_less=True)
+        value = Signal(BYTE_BITS - 1 + _COARSE_SHIFTS[-1], reset_less=True)
         outside = Signal(reset_less=True)
         below = Signal(reset_less=True)
-        narrowed, lost, rest = self._narrow(m, total, total[-1], _EARLY_STEPS)
+        narrowed, lost, rest = self._narrow(m, total, total[-1], _COARSE_SHIFTS)
         with m.If(stage[5]):
             m.d.sync += [negative.eq(total[-1]), value.eq(narrowed), outside.eq(lost.any()), below.eq(rest.any())]
-        byte, lost, rest = self._narrow(m, value, negative, _LATE_STEPS)
+        byte, lost, rest = self._narrow(m, value, negative, _FINE_SHIFTS)
         clamp, tie = Signal(), Signal()
         m.d.comb += [
             clamp.eq(outside | lost.any() | (byte[-1] != negative)),
@@ -183,9 +220,9 @@ class AffineLane(wiring.Component):
                 m.d.sync += result.eq(Cat(byte[0] & ~tie, byte[1:]))
 
     def _narrow(self, m: Module, value: Value, negative: Value, steps: tuple[int, ...]) -> tuple[Value, Value, Value]:
-        """Shift right by those steps that `shift` has.
+        """Shift right by each of `steps` whose bit is set in `shift`.
 
-        Also, for each step: above the value there was something else than its sign; something went out below.
+        Returns the value and, per step, whether bits above it differed from the sign, and whether a 1 was shifted out.
         """
         lost, rest = [], []
         for step in steps:

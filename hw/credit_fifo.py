@@ -1,4 +1,4 @@
-"""A queue for words whose places are reserved before they set out, so that nothing on their way ever has to wait."""
+"""A FIFO with credits: an entry is reserved before a word enters the pipeline that leads to it."""
 
 from __future__ import annotations
 
@@ -14,35 +14,53 @@ from amaranth.utils import ceil_log2
 
 
 class CreditFifo(wiring.Component):
-    """Words arrive with `push` at any time after a place was reserved, and leave in order from `o`.
+    """Stores words in order; a sender takes a credit for an entry before it sends a word.
 
-    Whoever sends a word first reserves its place, which it may only do while `free` is high. Then the pipeline that
-    the word travels through needs no way to stop. Reserved in the cycle of their push, words stand in a plain queue.
-    Throughput is a word a cycle when `depth` is at least the cycles from a reservation to the word's arrival, plus
-    `TURNAROUND`.
+    A word may arrive any number of cycles after its credit was taken, so the pipeline between sender and FIFO needs no
+    back-pressure. With `take_credit` and `push` in the same cycle it is a plain FIFO. A credit returns when its word
+    is taken from `o`.
 
     Parameters
     ----------
     shape
         Shape of a word.
     depth
-        Places, a power of two.
+        Number of entries, a power of two.
 
     Members
     -------
-    free
-        A place can be reserved in this cycle.
-    reserve
-        Take a place. Only while `free` is high.
+    credit_available
+        An entry can be reserved in this cycle.
+    take_credit
+        Reserve an entry.
     push, word
-        A word arrives in its place. There must be a reserved place that no earlier word has taken.
+        Write a word into the entry that was reserved first among those without a word.
     o
-        The words, from `LATENCY` cycles after their arrival.
+        The words, in order.
+
+    Handshake
+    ---------
+    `o` is a stream: `o.valid` does not depend on `o.ready`, and `o.payload` is stable until it is taken.
+    `credit_available` is a register. `push` has no ready: the credit guarantees the entry.
+
+    Timing
+    ------
+    From `push` to `o.valid`: `LATENCY` = 1 cycle. From a word's `push` to its credit being available again:
+    `TURNAROUND` = 2 cycles, if the word is taken at once. One word per cycle when `depth` is at least the cycles from
+    `take_credit` to `push`, plus `TURNAROUND`.
+
+    Requirements
+    ------------
+    `take_credit` only while `credit_available` is high. `push` only while an entry is reserved and has no word.
+
+    Reset and faults
+    ----------------
+    Reset empties the FIFO and returns all credits; senders and their pipelines must be reset with it. No faults.
     """
 
     LATENCY = 1
     TURNAROUND = 2
-    """Cycles from a word's arrival until its place can be reserved again, when it is taken at once."""
+    """Cycles from `push` to the credit being available again, if the word is taken at once."""
 
     def __init__(self, shape: ShapeLike, depth: int) -> None:
         super().__init__(
@@ -55,62 +73,63 @@ class CreditFifo(wiring.Component):
             }
         )
         bits = data.StructLayout({"word": shape}).size
-        # Proofs look into these.
+        # Attributes, because the proofs of tests/hw/formal read them.
         self.memory = Memory(shape=unsigned(bits), depth=depth, init=[])
         self.head = Signal(ceil_log2(depth))
         self.tail = Signal(ceil_log2(depth))
-        self.here = Signal(range(depth + 1))
-        self.places = Signal(range(depth + 1), init=depth)
+        self.level = Signal(range(depth + 1))
+        self.credits = Signal(range(depth + 1), init=depth)
 
     @staticmethod
     def model(depth: int, steps: Iterable[tuple[bool, Any, bool]]) -> Iterator[tuple[bool, Any]]:
-        """What every cycle shows: whether a place is free, and the word to be taken, or None.
+        """Outputs of every cycle: `credit_available`, and the word on `o` or None.
 
-        A step says whether a place is reserved, which word arrives, or None, and whether the taker is ready.
+        A step has the inputs of a cycle: `take_credit`, the word that is pushed or None, and `o.ready`.
         """
         words: deque[Any] = deque()
-        claimed = 0
-        for reserves, arrives, ready in steps:
-            yield claimed < depth, words[0] if words else None
-            claimed += reserves
+        taken = 0
+        for takes_credit, pushed, ready in steps:
+            yield taken < depth, words[0] if words else None
+            taken += takes_credit
             if words and ready:
                 words.popleft()
-                claimed -= 1
-            if arrives is not None:
-                words.append(arrives)
+                taken -= 1
+            if pushed is not None:
+                words.append(pushed)
 
     def elaborate(self, platform: object) -> Module:
-        """A small memory with two pointers, and a count of free places."""
+        """A memory in distributed RAM with head and tail pointers, a level and a credit counter."""
         m = Module()
         m.submodules.memory = self.memory
         write = self.memory.write_port()
         read = self.memory.read_port(domain="comb")
-        taken = Signal()
+        fire = Signal()
         m.d.comb += [
             write.addr.eq(self.tail),
             write.data.eq(self.word),
             write.en.eq(self.push),
             read.addr.eq(self.head),
             self.o.payload.eq(read.data),
-            taken.eq(self.o.valid & self.o.ready),
+            fire.eq(self.o.valid & self.o.ready),
         ]
         with m.If(self.push):
             m.d.sync += self.tail.eq(self.tail + 1)
-        with m.If(taken):
+        with m.If(fire):
             m.d.sync += self.head.eq(self.head + 1)
-        self._count(m, taken)
+        self._count(m, fire)
         return m
 
-    def _count(self, m: Module, taken: Signal) -> None:
-        """Words that are here, and places that nobody has reserved; the flags are registers of their own."""
-        free = Signal(init=1)
+    def _count(self, m: Module, fire: Signal) -> None:
+        """Count stored words and credits; `o.valid` and `credit_available` are registers, not comparisons."""
+        available = Signal(init=1)
         valid = Signal()
-        m.d.comb += [self.credit_available.eq(free), self.o.valid.eq(valid)]
-        # Up or down is told by the side that is known early; that a word is taken comes from far.
-        with m.If(self.push ^ taken):
-            m.d.sync += [self.here.eq(self.here + Mux(self.push, 1, -1)), valid.eq(self.push | (self.here != 1))]
-        with m.If(self.take_credit ^ taken):
+        m.d.comb += [self.credit_available.eq(available), self.o.valid.eq(valid)]
+        # The direction comes from `push` or `take_credit`, which arrive early. `fire` ends a long path through the
+        # receiver's ready, so it drives only the enable.
+        with m.If(self.push ^ fire):
+            m.d.sync += [self.level.eq(self.level + Mux(self.push, 1, -1)), valid.eq(self.push | (self.level != 1))]
+        with m.If(self.take_credit ^ fire):
             m.d.sync += [
-                self.places.eq(self.places + Mux(self.take_credit, -1, 1)),
-                free.eq(~self.take_credit | (self.places != 1)),
+                self.credits.eq(self.credits + Mux(self.take_credit, -1, 1)),
+                available.eq(~self.take_credit | (self.credits != 1)),
             ]

@@ -1,4 +1,4 @@
-"""Instruction layouts for the RTL, derived from the instruction table, and the checks that hardware makes on fields."""
+"""Instruction layouts for the RTL and range checks of instruction fields, derived from the instruction table."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from intloom.common.errors import EncodingError
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, Field, Kind
 
 PAST_END = "past_end"
-"""Name of the bits above the last field; a legal instruction has zeros there."""
+"""Name of the bits above the last field. They are zero in a legal instruction."""
 
 
 def field_shape(field: Field) -> Shape:
@@ -18,7 +18,7 @@ def field_shape(field: Field) -> Shape:
 
 
 def used_bits(kind: Kind | str) -> int:
-    """Bits of an instruction up to the end of its last field; all above are zero."""
+    """Number of bits up to the end of an instruction's last field. All bits above are zero."""
     return sum(f.width for f in BY_KIND[Kind(kind)].fields)
 
 
@@ -32,9 +32,10 @@ def instruction_layout(kind: Kind | str) -> data.StructLayout:
 
 
 def _above(value: Value, limit: int) -> Value:
-    """Whether an unsigned value exceeds a constant: gates that shrink to almost nothing, where `>` takes a carry chain.
+    """Whether an unsigned value exceeds a constant.
 
-    From bit 0 upwards: where the limit has a 0, a 1 exceeds it; where it has a 1, a 0 stays below it.
+    Built bit by bit from bit 0 upwards: where the limit has a 0, a 1 exceeds it; where it has a 1, a 0 does not.
+    Yosys 0.70 maps `>` to a carry chain; these gates reduce to one or two LUTs.
     """
     above: Value = Const(0, 1)
     for number in range(len(value)):
@@ -44,10 +45,10 @@ def _above(value: Value, limit: int) -> Value:
 
 
 def bad_fields(kind: Kind | str, instruction: data.View[data.StructLayout]) -> Value:
-    """A bit that is high when some field of the instruction lies outside the limits of the table.
+    """A bit that is high when a field of the instruction is outside the limits of the instruction table.
 
     Only fields with fewer legal values than bit patterns take gates. The opcode and the bits past the last field are
-    not checked: control does that.
+    checked by `intloom.hw.control.instruction_checks`.
     """
     bad: Value = Const(0, 1)
     for f in BY_KIND[Kind(kind)].fields[1:]:

@@ -1,4 +1,4 @@
-"""A counter for loops."""
+"""A loadable loop counter with a registered terminal count."""
 
 from __future__ import annotations
 
@@ -6,9 +6,10 @@ from amaranth.hdl import Module, Signal, Value
 
 
 class DownCounter:
-    """Counts from a number down to one; that it has come to its last round stands in a register of its own.
+    """Counts iterations down to 1; `last` is high during the last iteration.
 
-    So nobody who looks at `last` waits for a comparison. Driven by the module that owns it.
+    `last` is a register: the comparison is made one step ahead, so it adds no logic to the path that reads the flag.
+    The owner calls `load` and `step` in its own module; at most one of the two in a cycle.
     """
 
     def __init__(self, bits: int, name: str) -> None:
@@ -16,9 +17,9 @@ class DownCounter:
         self.last = Signal(name=f"{name}_last")
 
     def load(self, m: Module, count: Value) -> None:
-        """Begin `count` rounds, at least one."""
+        """Load `count` iterations, at least 1; `last` is valid from the next cycle on."""
         m.d.sync += [self._left.eq(count), self.last.eq(count == 1)]
 
     def step(self, m: Module) -> None:
-        """Go on to the next round; there must be one."""
+        """Go to the next iteration. Not allowed while `last` is high."""
         m.d.sync += [self._left.eq(self._left - 1), self.last.eq(self._left == 2)]

@@ -1,4 +1,4 @@
-"""The engine: everything that runs a program, and that a soft reset clears."""
+"""The engine: all components that execute a program and that the soft reset clears."""
 
 from __future__ import annotations
 
@@ -28,7 +28,9 @@ from intloom.hw.vector.unit import VectorUnit
 
 
 class Engine(wiring.Component):
-    """Four units with their queues, the two memories, fetch and dispatch.
+    """The four units with their queues, the two memories, fetch, dispatch, wait checks, watchdog and fault latch.
+
+    It holds no logic of its own beyond connections, and the index of each unit's last issued instruction.
 
     Parameters
     ----------
@@ -40,19 +42,36 @@ class Engine(wiring.Component):
     bus
         AXI4 master.
     base, program, length, limit
-        Configuration: memory base in words, the program's place and length, the watchdog's limit.
+        Configuration: memory base as a word address, word offset and length of the program, watchdog limit.
     launch, running, halt
-        From the sequencer.
+        From `RunControl`.
     units
-        What units and queues did in this cycle.
+        Events of units and queues in this cycle, for the counters.
     started, done
-        A pulse for every instruction, a bit for every unit.
+        Per unit: an instruction issued; an instruction finished.
     ended
-        The program is over.
+        The program has ended.
     fault
-        The first fault, kept until reset.
+        The first fault.
     bus_idle
-        No bus transfer is under way.
+        No bus transfer is outstanding.
+
+    Handshake
+    ---------
+    The channels of `bus` are streams. `launch`, `started` and `done` are pulses. `ended` and `fault` stay until reset.
+
+    Timing
+    ------
+    See the components: this one adds no register to any path.
+
+    Requirements
+    ------------
+    Configuration is stable from `launch` to reset. `launch` comes only after a reset.
+
+    Reset and faults
+    ----------------
+    Reset is allowed only while `halt` is high and `bus_idle` holds. `FaultLatch` keeps the first fault of units,
+    dispatch and watchdog until reset.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -77,33 +96,33 @@ class Engine(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Instantiate all, and join them group by group."""
+        """Instantiate the components and connect them group by group."""
         m = Module()
         p = self._params
         m.submodules.load = load = LoadUnit(p)
         m.submodules.mac = mac = MacUnit(p)
         m.submodules.vec = vec = VectorUnit(p)
         m.submodules.store = store = StoreUnit(p)
-        self._join_memories(m, load, mac, vec, store)
+        self._connect_memories(m, load, mac, vec, store)
         m.submodules.fetch = fetch = Fetch(p)
-        self._join_bus(m, fetch, load, store)
+        self._connect_bus(m, fetch, load, store)
         m.submodules.dispatch = dispatch = Dispatch(p)
-        self._join_fetch(m, fetch, dispatch)
+        self._connect_fetch(m, fetch, dispatch)
         m.submodules.queues = queues = InstructionQueues(p)
         wiring.connect(m, dispatch.queues, queues.write)
-        self._join_waits(m, dispatch, queues)
+        self._connect_waits(m, dispatch, queues)
         ports = [load.unit, mac.unit, vec.unit, store.unit]
         for unit in QUEUED_UNITS:
-            self._join_unit(m, unit, queues, ports[unit])
+            self._connect_unit(m, unit, queues, ports[unit])
         self._watch(m, dispatch, queues, ports)
         m.d.comb += [
-            dispatch.quiet.eq(queues.empty.all() & Cat(port.idle for port in ports).all()),
+            dispatch.all_idle.eq(queues.empty.all() & Cat(port.idle for port in ports).all()),
             self.ended.eq(dispatch.ended),
             self.bus_idle.eq(fetch.idle & load.unit.idle & store.unit.idle),
         ]
         return m
 
-    def _join_memories(self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit) -> None:
+    def _connect_memories(self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit) -> None:
         m.submodules.scratch = scratch = Scratchpad(self._params)
         m.submodules.weights = weights = WeightMemory(self._params)
         for unit_port, memory_port in (
@@ -121,7 +140,7 @@ class Engine(wiring.Component):
         ):
             wiring.connect(m, unit_port, memory_port)
 
-    def _join_bus(self, m: Module, fetch: Fetch, load: LoadUnit, store: StoreUnit) -> None:
+    def _connect_bus(self, m: Module, fetch: Fetch, load: LoadUnit, store: StoreUnit) -> None:
         m.submodules.arbiter = arbiter = ReadArbiter(self._params)
         wiring.connect(m, fetch.bursts, arbiter.fetch)
         wiring.connect(m, load.bursts, arbiter.load)
@@ -137,7 +156,7 @@ class Engine(wiring.Component):
             wiring.connect(m, inner, wiring.flipped(outer))
         m.d.comb += [unit.base.eq(self.base) for unit in (fetch, load, store)]
 
-    def _join_fetch(self, m: Module, fetch: Fetch, dispatch: Dispatch) -> None:
+    def _connect_fetch(self, m: Module, fetch: Fetch, dispatch: Dispatch) -> None:
         wiring.connect(m, fetch.words, dispatch.words)
         m.d.comb += [
             fetch.start.eq(self.launch),
@@ -148,7 +167,7 @@ class Engine(wiring.Component):
             dispatch.exhausted.eq(fetch.exhausted),
         ]
 
-    def _join_waits(self, m: Module, dispatch: Dispatch, queues: InstructionQueues) -> None:
+    def _connect_waits(self, m: Module, dispatch: Dispatch, queues: InstructionQueues) -> None:
         m.submodules.waits = waits = WaitChecker()
         m.d.comb += [
             waits.done.eq(self.done),
@@ -157,7 +176,7 @@ class Engine(wiring.Component):
             waits.write_unit.eq(dispatch.end_unit),
             waits.write_wait.eq(dispatch.end_wait),
             dispatch.end_written.eq(~queues.wait),
-            waits.ready.eq(Cat(queues.waits_known, dispatch.end_ready)),
+            waits.ready.eq(Cat(queues.waits_loaded, dispatch.end_ready)),
             Cat(queues.met, dispatch.end_met).eq(waits.met),
         ]
         with m.If(queues.wait):
@@ -168,7 +187,7 @@ class Engine(wiring.Component):
                 waits.write_wait.eq(queues.wait_value),
             ]
 
-    def _join_unit(self, m: Module, unit: Unit, queues: InstructionQueues, port: UnitPort) -> None:
+    def _connect_unit(self, m: Module, unit: Unit, queues: InstructionQueues, port: UnitPort) -> None:
         offered = queues.o[unit]
         events = self.units[unit]
         m.d.comb += [
@@ -187,10 +206,10 @@ class Engine(wiring.Component):
         ]
 
     def _watch(self, m: Module, dispatch: Dispatch, queues: InstructionQueues, ports: list[UnitPort]) -> None:
-        """Gather faults, and tell the watchdog what each unit is at."""
+        """Connect all faults to the latch, and each unit's unfinished instructions to the watchdog."""
         m.submodules.watchdog = watchdog = Watchdog()
         m.submodules.faults = faults = FaultLatch()
-        at_work_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)), reset_less=True)
+        issued_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)), reset_less=True)
         for unit in QUEUED_UNITS:
             port, source = ports[unit], faults.sources[unit]
             m.d.comb += [
@@ -199,25 +218,25 @@ class Engine(wiring.Component):
                 source.fault.unit.eq(unit),
                 source.fault.index.eq(port.fault_index),
             ]
-            at_work, following = watchdog.suspects[2 * unit], watchdog.suspects[2 * unit + 1]
+            issued, following = watchdog.candidates[2 * unit], watchdog.candidates[2 * unit + 1]
             with m.If(port.valid & port.ready):
-                m.d.sync += at_work_index[unit].eq(port.index)
+                m.d.sync += issued_index[unit].eq(port.index)
             m.d.comb += [
-                at_work.valid.eq(~port.idle),
-                at_work.index.eq(at_work_index[unit]),
+                issued.valid.eq(~port.idle),
+                issued.index.eq(issued_index[unit]),
                 following.valid.eq(~queues.empty[unit]),
                 following.index.eq(queues.o[unit].payload.index),
             ]
-        decoding, silence = faults.sources[len(QUEUED_UNITS)], faults.sources[len(QUEUED_UNITS) + 1]
+        dispatch_source, watchdog_source = faults.sources[len(QUEUED_UNITS)], faults.sources[len(QUEUED_UNITS) + 1]
         m.d.comb += [
-            decoding.valid.eq(dispatch.fault_valid),
-            decoding.fault.eq(dispatch.fault),
+            dispatch_source.valid.eq(dispatch.fault_valid),
+            dispatch_source.fault.eq(dispatch.fault),
             watchdog.running.eq(self.running),
             watchdog.limit.eq(self.limit),
             watchdog.dispatch_index.eq(dispatch.index),
-            watchdog.alive.eq(self.done.any() | self._beat()),
+            watchdog.progress.eq(self.done.any() | self._beat()),
         ]
-        wiring.connect(m, watchdog.port, silence)
+        wiring.connect(m, watchdog.port, watchdog_source)
         wiring.connect(m, faults.latched, wiring.flipped(self.fault))
 
     def _beat(self) -> Value:

@@ -1,4 +1,4 @@
-"""The top level: the engine behind an AXI4 master, an AXI4-Lite slave and an interrupt line."""
+"""The top level: AXI4 master, AXI4-Lite slave, interrupt; engine, run control, registers and counters."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ TOP_NAME = "npu"
 
 
 def _buses(params: HardwareParams) -> dict[str, tuple[dict[str, data.StructLayout], dict[str, Any]]]:
-    """Payloads and directions of every bus's channels, by the prefix of its ports' names."""
+    """Payloads and directions of the channels of each bus, by the prefix of its port names."""
     return {
         "m_axi": (axi4.channel_layouts(params.axi_addr_bits, params.axi_data_bits), axi4.CHANNELS),
         "s_axi": (axi4_lite.channel_layouts(ADDRESS_BITS), axi4_lite.CHANNELS),
@@ -29,7 +29,7 @@ def _buses(params: HardwareParams) -> dict[str, tuple[dict[str, data.StructLayou
 
 
 def npu_members(params: HardwareParams) -> dict[str, Any]:
-    """The accelerator's ports, each a plain signal, by name."""
+    """The ports of the accelerator by name, each a plain signal."""
     members: dict[str, Any] = {}
     for prefix, (layouts, flows) in _buses(params).items():
         members |= axi4.flat_members(prefix, layouts, flows)
@@ -40,7 +40,10 @@ def npu_members(params: HardwareParams) -> dict[str, Any]:
 
 
 class Npu(wiring.Component):
-    """The accelerator. Its ports have the names that the AXI standard gives them.
+    """The accelerator, with the port names of the AXI standard.
+
+    The engine is in the clock domain `engine`: the accelerator's clock, and a reset that run control can raise.
+    Registers, counters and run control are outside it.
 
     Parameters
     ----------
@@ -50,13 +53,32 @@ class Npu(wiring.Component):
     Members
     -------
     m_axi_*
-        AXI4 master to memory, one beat a word.
+        AXI4 master to memory; a beat is a word.
     s_axi_*
         AXI4-Lite slave: the registers of `intloom.hw.spec.regs`.
     irq
-        High while a flag of IRQ_STATUS that IRQ_ENABLE selects is set.
+        Interrupt, level-sensitive.
     trace_started, trace_done
-        With `trace`: a bit for every unit, one cycle for every instruction.
+        Only with the parameter `trace`. Per unit: an instruction issued; an instruction finished.
+
+    Handshake
+    ---------
+    AXI4 and AXI4-Lite. `irq` is high while IRQ_STATUS has a flag that IRQ_ENABLE selects. The trace outputs are pulses,
+    in order: the n-th pulse of a unit belongs to its n-th instruction.
+
+    Timing
+    ------
+    From a fault in the engine's latch to `irq`: 1 cycle, while a program runs. Trace pulses come 1 cycle after the
+    event.
+
+    Requirements
+    ------------
+    Reads return in request order (all identifiers are 0). `clk` is the only clock.
+
+    Reset and faults
+    ----------------
+    `rst` resets everything. The soft reset, after a program and on the reset command, clears only the engine:
+    registers, counters and STATUS survive it. A fault sets STATUS.error and its cause, and raises the error interrupt.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -64,7 +86,7 @@ class Npu(wiring.Component):
         super().__init__(npu_members(params))
 
     def elaborate(self, platform: object) -> Module:
-        """The engine under the run_control's reset; registers and counters outlive it."""
+        """The engine in its own reset domain; registers and counters survive the soft reset."""
         m = Module()
         run_control = RunControl()
         engine = Engine(self._params)
@@ -73,22 +95,22 @@ class Npu(wiring.Component):
         m.submodules.counters = counters = Counters()
         m.submodules.engine = DomainRenamer("engine")(engine)
         self._reset_engine(m, run_control)
-        self._join_buses(m, engine, registers)
+        self._connect_buses(m, engine, registers)
         self._configure(m, engine, registers)
         self._connect_run_control(m, run_control, engine, registers)
-        self._count(m, counters, run_control, engine, registers)
+        self._connect_counters(m, counters, run_control, engine, registers)
         if self._params.trace:
             m.d.sync += [self.trace_started.eq(engine.started), self.trace_done.eq(engine.done)]
         return m
 
     def _reset_engine(self, m: Module, run_control: RunControl) -> None:
-        """The engine has the accelerator's clock, and a reset that comes from a register, for it goes everywhere."""
+        """Create the domain `engine`. Its reset is a register, because of its fan-out to all of the engine."""
         m.domains.engine = ClockDomain()
         reset = Signal(init=1, reset_less=True)
         m.d.sync += reset.eq(ResetSignal() | run_control.clear)
         m.d.comb += [ClockSignal("engine").eq(ClockSignal()), ResetSignal("engine").eq(reset)]
 
-    def _join_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
+    def _connect_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
         inner = {"m_axi": engine.bus, "s_axi": registers.bus}
         for prefix, (layouts, flows) in _buses(self._params).items():
             pairs = axi4.flat_pairs(self, prefix, inner[prefix], layouts, flows)
@@ -125,7 +147,7 @@ class Npu(wiring.Component):
             self.irq.eq((registers.irq_status_value & registers.irq_enable).any()),
         ]
 
-    def _count(
+    def _connect_counters(
         self, m: Module, counters: Counters, run_control: RunControl, engine: Engine, registers: Registers
     ) -> None:
         bus = engine.bus
@@ -135,7 +157,7 @@ class Npu(wiring.Component):
             counters.read_beat.eq(bus.r.valid & bus.r.ready),
             counters.write_beat.eq(bus.w.valid & bus.w.ready),
             counters.units.eq(engine.units),
-            registers.turn.eq(counters.turn),
+            registers.scan_index.eq(counters.scan_index),
             registers.count.eq(counters.value),
         ]
 

@@ -1,4 +1,4 @@
-"""Registers of data: values some cycles later, and what stands behind a port."""
+"""Pipeline registers: a value N cycles later, and a reset-less output register for a port."""
 
 from __future__ import annotations
 
@@ -11,16 +11,22 @@ _Shaped = TypeVar("_Shaped", Value, "data.View[data.StructLayout]")
 
 
 def pipeline_stages(m: Module, name: str, value: _Shaped, cycles: int, *, reset_less: bool) -> _Shaped:
-    """The value, so many cycles later, in registers `name1` and on; what counts as an event must be reset."""
+    """Delay `value` by `cycles` pipeline registers, called `name1`, `name2` and so on; 0 cycles return `value` itself.
+
+    Pass `reset_less=False` for `valid` bits and events, True for payload that such a bit qualifies.
+    """
     for number in range(1, cycles + 1):
-        after = Signal.like(value, name=f"{name}{number}", reset_less=reset_less)
-        m.d.sync += after.eq(value)
-        value = after
+        stage = Signal.like(value, name=f"{name}{number}", reset_less=reset_less)
+        m.d.sync += stage.eq(value)
+        value = stage
     return value
 
 
 def output_register(m: Module, port: Any, name: str = "register") -> Any:
-    """The register behind a port of plain data, which no reset need reach: a port's own register would have one."""
+    """Create the output register of a data port, without a reset, and drive the port from it.
+
+    Assigning `m.d.sync += port.eq(...)` would make the port itself a register, which has a reset.
+    """
     register = Signal.like(port, name=name, reset_less=True)
     m.d.comb += port.eq(register)
     return register

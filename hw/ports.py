@@ -1,4 +1,4 @@
-"""Signatures of the connections between units, memories and control. All of `hw` speaks through these."""
+"""Interfaces between units, memories and control."""
 
 from __future__ import annotations
 
@@ -10,27 +10,28 @@ from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
 from intloom.hw.spec.regs import Stall
 
 READ_LATENCY = 5
-"""Cycles from an accepted read request to its data: two registers on the way to the memory, the memory, one that
-belongs to it, and one at the end of the way back."""
+"""Cycles from an accepted scratchpad read to its data: request register, bank input register, block RAM, its output
+register, and a register after the bank multiplexer."""
 
 WEIGHT_LATENCY = READ_LATENCY + 1
-"""The same for the weight memory: weights and pixels then take equally long, for pixels have addresses to be made."""
+"""Cycles from a weight read to its data. One more than `READ_LATENCY`: the pixel path has one address stage before its
+request, so both arrive at the array together."""
 
 CAUSE_BITS = 4
 
 
 def out_of_range(addr: Value, words: int) -> Value:
-    """Whether a word address of a port lies past the end of a memory of `words` words, a power of two."""
+    """Whether a word address is past the end of a memory of `words` words, a power of two."""
     return addr[exact_log2(words) :].any()
 
 
 class ReadPort(Signature):
-    """A unit's read port on the scratchpad, seen from the unit.
+    """A unit's read port on the scratchpad, from the unit's side.
 
-    A request is taken in a cycle with `valid` and `ready`; its `data` is there `READ_LATENCY` cycles later, for one
-    cycle. `valid` never waits for `ready`, and a request that was not taken stays as it is. `fault` is combinational:
-    it is high in the cycle of the request when `addr` lies outside the memory, and such a request is taken and gives
-    undefined data.
+    A request fires in a cycle with `valid` and `ready`; its `data` is valid `READ_LATENCY` cycles later, for one cycle.
+    `valid` never waits for `ready`; `valid` and `addr` are stable until the request fires. `fault` is combinational: it
+    is high in the cycle of a request whose `addr` is outside the memory. Such a request fires and returns undefined
+    data.
     """
 
     def __init__(self, word_bytes: int) -> None:
@@ -46,10 +47,10 @@ class ReadPort(Signature):
 
 
 class WritePort(Signature):
-    """A unit's write port on the scratchpad, seen from the unit; `mask` has a bit for every byte of the word.
+    """A unit's write port on the scratchpad, from the unit's side; `mask` has a bit for each byte of the word.
 
-    A write is taken in a cycle with `valid` and `ready`, and a read accepted in a later cycle sees it. `fault` is
-    as on `ReadPort`; the write is then taken and dropped.
+    A write fires in a cycle with `valid` and `ready`. A read that fires in a later cycle returns the new data. `fault`
+    is as on `ReadPort`; the write then fires and is dropped.
     """
 
     def __init__(self, word_bytes: int) -> None:
@@ -66,9 +67,9 @@ class WritePort(Signature):
 
 
 class WeightReadPort(Signature):
-    """The MAC unit's read port on the weight memory: never refused, data after `WEIGHT_LATENCY` cycles.
+    """The MAC unit's read port on the weight memory: always ready, data valid `WEIGHT_LATENCY` cycles after `valid`.
 
-    The address wraps at the memory's end.
+    The address wraps at the end of the memory.
     """
 
     def __init__(self, word_bytes: int) -> None:
@@ -76,22 +77,22 @@ class WeightReadPort(Signature):
 
 
 class WeightWritePort(Signature):
-    """The load unit's write port on the weight memory: never refused, address wraps."""
+    """The load unit's write port on the weight memory: always ready; the address wraps at the end of the memory."""
 
     def __init__(self, word_bytes: int) -> None:
         super().__init__({"valid": Out(1), "addr": Out(SCRATCH_BITS), "data": Out(8 * word_bytes)})
 
 
 class UnitPort(Signature):
-    """From the control unit to one of the four units, seen from the control unit.
+    """Control of one of the four units, from the control side.
 
-    `instruction` is offered (`valid`) only once all its waits hold; the unit takes it with `ready`, and may take the
-    next one while earlier ones are still in its pipeline. `started` and `done` pulse once for every instruction, in
-    order; `done` comes in the first cycle in which all its writes are visible to readers. A unit that meets an error
-    raises `fault` with `cause` and the instruction's `fault_index`, and holds them until reset. While `halt` is high a
-    unit starts nothing new, but finishes what the bus has accepted; `idle` says that nothing is left under way.
-    `busy` is high in cycles in which it moves or computes a word; `stall` has a bit for every `Stall` cause, at most
-    one set.
+    `valid` rises only when all waits of `instruction` are met; `valid`, `instruction` and `index` are stable until the
+    instruction issues (`valid & ready`). A unit may accept the next instruction while earlier ones are in flight.
+    `started` and `done` pulse once per instruction, in order; `done` comes in the first cycle in which all writes of
+    the instruction are visible to readers. On an error a unit raises `fault` with `cause` and `fault_index`, the number
+    of the instruction; they stay until reset. While `halt` is high a unit issues nothing new and completes accepted bus
+    transfers; `idle` is high when nothing is in flight. `busy` is high in cycles in which the unit moves or computes a
+    word; `stall` has one bit per `Stall` cause, at most one of them high.
     """
 
     def __init__(self) -> None:

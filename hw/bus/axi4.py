@@ -1,7 +1,7 @@
-"""AXI4 as a signature: each channel is a stream of a struct, and the flat names that other tools expect.
+"""AXI4 as a signature: each channel is a stream of a struct; and the flat port names of the AXI standard.
 
-Only what the accelerator needs is variable: data and address width. The identifier has one bit and is always 0, so
-responses come back in the order of their requests.
+Parameters are the data and the address width. The identifier has one bit and is always 0, so the slave returns
+responses in the order of the requests.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ID_BITS = 1
 LENGTH_BITS = 8
 RESP_BITS = 2
 BOUNDARY_BYTES = 4096
-"""No burst may cross a multiple of this."""
+"""A burst must not cross a multiple of this address (AXI4, A3.4.1)."""
 
 
 class Resp(IntEnum):
@@ -76,11 +76,11 @@ RESPONSE_LAYOUT = data.StructLayout({"id": ID_BITS, "resp": RESP_BITS})
 """Payload of the B channel."""
 
 CHANNELS = {"aw": Out, "w": Out, "b": In, "ar": Out, "r": In}
-"""The five channels with their direction at the master."""
+"""Direction of each of the five channels at the master."""
 
 
 def channel_layouts(addr_bits: int, data_bits: int) -> dict[str, data.StructLayout]:
-    """Payload of every channel, by the channel's standard short name."""
+    """Payload of each channel, by the channel's standard short name."""
     return {
         "aw": address_layout(addr_bits),
         "w": write_layout(data_bits),
@@ -91,7 +91,7 @@ def channel_layouts(addr_bits: int, data_bits: int) -> dict[str, data.StructLayo
 
 
 class Axi4(Signature):
-    """An AXI4 port seen from the master: streams `aw`, `w`, `b`, `ar` and `r`.
+    """An AXI4 interface from the master's side: streams `aw`, `w`, `b`, `ar` and `r`.
 
     Parameters
     ----------
@@ -114,7 +114,7 @@ class Axi4(Signature):
 def drive_address(
     payload: data.View[data.StructLayout], word: Value, beats_less_one: Value, word_bytes: int
 ) -> Iterator[Any]:
-    """Assignments that make `payload` ask for an incrementing burst of whole words from word address `word` on."""
+    """Yield assignments that set `payload` to an INCR burst of whole words that starts at word address `word`."""
     size = exact_log2(word_bytes)
     fixed = {"id": 0, "size": size, "burst": Burst.INCR, "lock": 0, "qos": 0}
     fixed |= {"cache": MODIFIABLE_BUFFERABLE, "prot": DATA_SECURE_UNPRIVILEGED}
@@ -125,7 +125,7 @@ def drive_address(
 
 
 def flat_members(prefix: str, layouts: dict[str, data.StructLayout], flows: dict[str, Any]) -> dict[str, Any]:
-    """Members of a flat port, named as the AXI standard does: `<prefix>_awaddr`, `<prefix>_awvalid` and so on."""
+    """Members of a flat port with the names of the AXI standard: `<prefix>_awaddr`, `<prefix>_awvalid` and so on."""
     members: dict[str, Any] = {}
     for channel, layout in layouts.items():
         forward = flows[channel]
@@ -140,7 +140,7 @@ def flat_members(prefix: str, layouts: dict[str, data.StructLayout], flows: dict
 def flat_pairs(
     port: object, prefix: str, bus: object, layouts: dict[str, data.StructLayout], flows: dict[str, Any]
 ) -> Iterator[tuple[Value, Value]]:
-    """Pairs (driven, driver) that join the flat members of component `port` to the streams of `bus` inside it."""
+    """Yield pairs (driven, driver) that connect the flat members of component `port` to the streams of `bus`."""
     for channel, layout in layouts.items():
         channel_stream = getattr(bus, channel)
         forward = [(getattr(port, f"{prefix}_{channel}{name}"), channel_stream.payload[name]) for name, _ in layout]

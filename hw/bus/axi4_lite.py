@@ -10,11 +10,11 @@ from intloom.hw.bus.axi4 import RESP_BITS
 DATA_BITS = 32
 
 CHANNELS = {"aw": In, "w": In, "b": Out, "ar": In, "r": Out}
-"""The five channels with their direction at the slave."""
+"""Direction of each of the five channels at the slave."""
 
 
 def channel_layouts(addr_bits: int) -> dict[str, data.StructLayout]:
-    """Payload of every channel, by the channel's standard short name."""
+    """Payload of each channel, by the channel's standard short name."""
     address = data.StructLayout({"addr": addr_bits, "prot": 3})
     return {
         "aw": address,
@@ -26,7 +26,7 @@ def channel_layouts(addr_bits: int) -> dict[str, data.StructLayout]:
 
 
 class Axi4Lite(Signature):
-    """An AXI4-Lite port seen from the slave: streams `aw`, `w`, `b`, `ar` and `r`.
+    """An AXI4-Lite interface from the slave's side: streams `aw`, `w`, `b`, `ar` and `r`.
 
     Parameters
     ----------

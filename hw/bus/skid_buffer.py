@@ -1,4 +1,4 @@
-"""A two-entry stream buffer: full rate, and no combinational path from one side to the other."""
+"""A skid buffer: a two-entry stream register without a combinational path between its sides."""
 
 from __future__ import annotations
 
@@ -12,12 +12,37 @@ from amaranth.lib.wiring import In, Out
 
 
 class SkidBuffer(wiring.Component):
-    """A stream register in both directions: what goes in comes out `LATENCY` cycles later, or when it is taken.
+    """Registers a stream in both directions at full rate.
+
+    An output register offers an item; a second register, the spare, takes the item that arrives in the cycle in which
+    the output stalls. It cuts the paths of `valid`, `payload` and `ready`.
 
     Parameters
     ----------
     shape
         Shape of the payload.
+
+    Members
+    -------
+    i, o
+        The stream before and after the buffer.
+
+    Handshake
+    ---------
+    Both sides are streams. `i.ready` and `o.valid` are registers; `o.payload` is stable while `o` stalls.
+
+    Timing
+    ------
+    One item per cycle. From an item's transfer on `i` to `o.valid` with that item: `LATENCY` = 1 cycle if the buffer is
+    empty or `o` fires in the cycle of the transfer.
+
+    Requirements
+    ------------
+    None beyond the stream rules.
+
+    Reset and faults
+    ----------------
+    Reset empties the buffer (`DEPTH` = 2 entries). No faults.
     """
 
     LATENCY = 1
@@ -25,26 +50,26 @@ class SkidBuffer(wiring.Component):
 
     def __init__(self, shape: ShapeLike) -> None:
         super().__init__({"i": In(stream.Signature(shape)), "o": Out(stream.Signature(shape))})
-        # Proofs look into it.
+        # An attribute, because the proofs of tests/hw/formal read it.
         self.spare = Signal(shape, reset_less=True)
 
     @staticmethod
     def model(steps: Iterable[tuple[Any, bool]]) -> Iterator[tuple[bool, Any]]:
-        """What every cycle shows: whether there is room, and the item to be taken, or None.
+        """Outputs of every cycle: `i.ready`, and the item on `o` or None.
 
-        A step says what is on offer, or None, and whether the taker is ready.
+        A step has the inputs of a cycle: the item on `i` or None, and `o.ready`.
         """
-        held: deque[Any] = deque()
+        stored: deque[Any] = deque()
         for offer, ready in steps:
-            room = len(held) < SkidBuffer.DEPTH
-            yield room, held[0] if held else None
-            if held and ready:
-                held.popleft()
-            if room and offer is not None:
-                held.append(offer)
+            ready_in = len(stored) < SkidBuffer.DEPTH
+            yield ready_in, stored[0] if stored else None
+            if stored and ready:
+                stored.popleft()
+            if ready_in and offer is not None:
+                stored.append(offer)
 
     def elaborate(self, platform: object) -> Module:
-        """One output register, and one spare for the item that comes in the cycle in which the output stops."""
+        """An output register, and a spare register for the item that arrives as the output stalls."""
         m = Module()
         spare, spare_valid = self.spare, Signal()
         payload = Signal.like(spare, reset_less=True)
@@ -54,7 +79,7 @@ class SkidBuffer(wiring.Component):
             m.d.sync += payload.eq(Mux(spare_valid, spare, self.i.payload))
         with m.Elif(self.i.valid):
             m.d.sync += spare_valid.eq(1)
-        # Whatever comes may stand here while it does not count.
+        # Loaded whenever it is empty, valid or not: `i.valid` then drives no wide clock enable.
         with m.If(~spare_valid):
             m.d.sync += spare.eq(self.i.payload)
         return m

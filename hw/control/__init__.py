@@ -1,1 +1,1 @@
-"""Control: fetch, dispatch, semaphores, registers, counters, faults."""
+"""Control: fetch, dispatch, instruction queues, wait checks, run control, registers, counters, faults."""

@@ -1,4 +1,4 @@
-"""The read channel, shared by instruction fetch and load unit."""
+"""Arbiter for the AXI read channels, shared by instruction fetch and the load unit."""
 
 from __future__ import annotations
 
@@ -18,16 +18,44 @@ from intloom.hw.spec.params import HardwareParams
 
 
 class ReadArbiter(wiring.Component):
-    """Puts two masters' bursts on one AR channel and gives each its own data.
+    """Arbitrates two masters' bursts onto one AR channel and routes each burst's data to its master.
 
-    Fetch goes first: it asks only for what its queue has room for, so it takes no more than it needs. At most
-    `axi_outstanding` bursts are under way. AXI returns them in order, since all carry the same identifier.
-    A burst stands on AR `LATENCY` cycles after it was taken, or when those before it have gone.
+    Fixed priority: fetch before load. Fetch requests only what its queue has space for, so it cannot starve load.
+    A FIFO records the owner of each outstanding burst, at most `axi_outstanding`. All bursts carry the same identifier,
+    so AXI returns their data in order.
 
     Parameters
     ----------
     params
         The accelerator's parameters.
+
+    Members
+    -------
+    fetch, load
+        Bursts requested by the two masters.
+    ar, r
+        The AXI read channels.
+    fetch_r, load_r
+        Each master's read data.
+
+    Handshake
+    ---------
+    All members are streams. `fetch.ready` and `load.ready` depend on registers and, for `load.ready`, on `fetch.valid`.
+    `r` is routed without a register: `r.ready` is combinational from the owner's ready.
+
+    Timing
+    ------
+    One burst per cycle. From a burst's transfer on `fetch` or `load` to its address on `ar`: `LATENCY` = 1 cycle, if
+    `ar` is not stalled. From `r` to `fetch_r` or `load_r`: 0 cycles.
+
+    Requirements
+    ------------
+    The slave returns read data in request order. Each master accepts all data of its bursts.
+
+    Reset and faults
+    ----------------
+    Reset forgets outstanding bursts, so it is allowed only while the bus is idle. Response codes pass through to the
+    masters.
     """
 
     LATENCY = SkidBuffer.LATENCY
@@ -36,16 +64,15 @@ class ReadArbiter(wiring.Component):
     def model(
         outstanding: int, steps: Iterable[tuple[Any, Any, bool, bool]]
     ) -> Iterator[tuple[tuple[bool, bool], Any, str | None]]:
-        """What every cycle shows: whether each master's burst is taken, the burst on AR, or None, and whose data comes.
+        """Outputs of every cycle: both masters' ready, the burst on AR or None, and the owner of the next data or None.
 
-        A step has the burst that each master offers, or None, whether AR is ready, and whether a burst's last beat is
-        taken.
+        A step has the inputs of a cycle: each master's burst or None, `ar.ready`, and whether a last beat transfers.
         """
         owners: deque[str] = deque()
         waiting: deque[Any] = deque()
         for fetch, load, ready, ends in steps:
-            room = len(owners) < outstanding and len(waiting) < SkidBuffer.DEPTH
-            takes = (room, room and fetch is None)
+            space = len(owners) < outstanding and len(waiting) < SkidBuffer.DEPTH
+            takes = (space, space and fetch is None)
             yield takes, waiting[0] if waiting else None, owners[0] if owners else None
             if waiting and ready:
                 waiting.popleft()
@@ -72,25 +99,25 @@ class ReadArbiter(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """A queue remembers whose burst is whose."""
+        """A skid buffer before AR and a FIFO with the owners of outstanding bursts."""
         m = Module()
         m.submodules.owners = owners = CreditFifo(1, self._params.axi_outstanding)
         m.submodules.requests = requests = SkidBuffer(burst_layout(self._params))
-        asked = requests.o.payload
+        burst = requests.o.payload
         m.d.comb += [
-            *drive_address(self.ar.payload, asked.addr, asked.beats_less_one, self._params.word_bytes),
+            *drive_address(self.ar.payload, burst.addr, burst.beats_less_one, self._params.word_bytes),
             self.ar.valid.eq(requests.o.valid),
             requests.o.ready.eq(self.ar.ready),
         ]
-        self._request(m, owners, requests)
-        self._answer(m, owners)
+        self._arbitrate(m, owners, requests)
+        self._route_data(m, owners)
         return m
 
-    def _request(self, m: Module, owners: CreditFifo, requests: SkidBuffer) -> None:
-        may = owners.credit_available & requests.i.ready
+    def _arbitrate(self, m: Module, owners: CreditFifo, requests: SkidBuffer) -> None:
+        grant = owners.credit_available & requests.i.ready
         m.d.comb += [
-            self.fetch.ready.eq(may),
-            self.load.ready.eq(may & ~self.fetch.valid),
+            self.fetch.ready.eq(grant),
+            self.load.ready.eq(grant & ~self.fetch.valid),
             requests.i.valid.eq((self.fetch.valid | self.load.valid) & owners.credit_available),
             requests.i.payload.eq(self.load.payload),
             owners.word.eq(self.fetch.valid),
@@ -100,15 +127,15 @@ class ReadArbiter(wiring.Component):
         with m.If(self.fetch.valid):
             m.d.comb += requests.i.payload.eq(self.fetch.payload)
 
-    def _answer(self, m: Module, owners: CreditFifo) -> None:
-        """Both masters have a place for what comes, so nothing stands between."""
-        taken = Signal()
+    def _route_data(self, m: Module, owners: CreditFifo) -> None:
+        # No buffer on R: both masters reserved space for their data before they issued the burst.
+        fire = Signal()
         m.d.comb += [
             self.fetch_r.payload.eq(self.r.payload),
             self.load_r.payload.eq(self.r.payload),
             self.fetch_r.valid.eq(self.r.valid & owners.o.valid & owners.o.payload),
             self.load_r.valid.eq(self.r.valid & owners.o.valid & ~owners.o.payload),
             self.r.ready.eq(owners.o.valid & Mux(owners.o.payload, self.fetch_r.ready, self.load_r.ready)),
-            taken.eq(self.r.valid & self.r.ready),
-            owners.o.ready.eq(taken & self.r.payload.last),
+            fire.eq(self.r.valid & self.r.ready),
+            owners.o.ready.eq(fire & self.r.payload.last),
         ]

@@ -1,4 +1,4 @@
-"""Performance counters: a short count for every event, and one memory for their upper bits."""
+"""Performance counters: a short counter per event, and one memory for the upper bits of all."""
 
 from __future__ import annotations
 
@@ -15,41 +15,58 @@ from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
 
 COUNTER_BITS = 32
-TURN_BITS = ceil_log2(len(COUNTERS))
-SHORT_BITS = TURN_BITS + 1
-"""Bits of a short count: between two of its turns it grows by less than half of its range, or by just half."""
+SCAN_BITS = ceil_log2(len(COUNTERS))
+SHORT_BITS = SCAN_BITS + 1
+"""Bits of a short counter: within one scan period it grows by at most half of its range."""
 
 BLOCK_RAM = NO_COLLISIONS | {"ram_style": "block"}
-"""Attributes of a memory too small for synthesis to put it into a block RAM by itself."""
+"""Attributes that force a block RAM: by itself synthesis would use distributed RAM for a memory this small."""
 
 UNIT_EVENTS_LAYOUT = data.StructLayout({"busy": 1, "stall": len(Stall), "waiting": 1, "empty": 1, "done": 1})
-"""What a unit and its queue did in a cycle; see `UnitPort` and `InstructionQueues`."""
+"""Events of a unit and its queue in one cycle; see `UnitPort` and `InstructionQueues`."""
 
 
 class Counters(wiring.Component):
-    """Counts events while a program runs; `launch` sets all to zero.
+    """Counts events while a program runs.
 
-    A unit is either busy, or stalled for its own reason, or waits for other units, or has no instruction; at most
-    one of these counts in a cycle.
-
-    Each event has a short count of its own, which wraps. A memory holds the upper bits of all counters; they take
-    turns to be brought up to date, each every `TURNS` cycles, which is sooner than its short count can wrap twice.
+    Per unit and cycle at most one of these counts: busy, stalled for a cause of its own, waiting for other units, no
+    instruction. Each event has a short counter, which wraps. A memory holds the upper bits of all counters and is
+    updated by a round-robin scan. The scan visits each counter every `SCAN_PERIOD` cycles, before its short counter can
+    wrap twice.
 
     Members
     -------
     launch
-        A program starts.
+        A program starts: all counters become 0.
     running
-        A program runs.
+        A program runs: events count.
     read_beat, write_beat
-        A word passed on the bus.
+        A data beat transferred on the bus.
     units
         Events of the units, in the order of `QUEUED_UNITS`.
-    turn, value
-        A counter, by its place in `COUNTERS`, and what it was `LATENCY` cycles ago. Turns without a counter give 0.
+    scan_index, value
+        The counter that the scan visits, by its index in `COUNTERS`, and its value. Unused indices read 0.
+
+    Handshake
+    ---------
+    None. `launch` is a pulse. `scan_index` and `value` change every cycle; a reader waits for its index.
+
+    Timing
+    ------
+    `value` is the count of the events up to `LATENCY` = 3 cycles ago. A counter is visited every `SCAN_PERIOD` cycles:
+    the number of counters, rounded up to a power of two.
+
+    Requirements
+    ------------
+    None.
+
+    Reset and faults
+    ----------------
+    The soft reset does not reach this component: counters keep their values after a program's end, until the next
+    `launch`. No faults.
     """
 
-    TURNS = 1 << ceil_log2(len(COUNTERS))
+    SCAN_PERIOD = 1 << ceil_log2(len(COUNTERS))
     LATENCY = 3
 
     def __init__(self) -> None:
@@ -60,14 +77,14 @@ class Counters(wiring.Component):
                 "read_beat": In(1),
                 "write_beat": In(1),
                 "units": In(data.ArrayLayout(UNIT_EVENTS_LAYOUT, len(QUEUED_UNITS))),
-                "turn": Out(TURN_BITS),
+                "scan_index": Out(SCAN_BITS),
                 "value": Out(COUNTER_BITS),
             }
         )
 
     @staticmethod
     def model(unit: Unit, event: Mapping[str, int]) -> list[str]:
-        """Names of a unit's counters that grow by what it did in a cycle."""
+        """Names of the unit's counters that the events of one cycle increment."""
         names = [f"{unit.name}_DONE"] if event["done"] else []
         if event["busy"]:
             return [*names, f"{unit.name}_BUSY"]
@@ -78,24 +95,29 @@ class Counters(wiring.Component):
         return [*names, stall_counter(unit, Stall.NO_INSTRUCTION)] if event["empty"] else names
 
     def elaborate(self, platform: object) -> Module:
-        """A counter's short count and upper bits are read, wait a cycle in registers, and make its value."""
+        """Scan the counters: read short counter and upper bits, register both, combine them."""
         m = Module()
-        at, next_turn = Signal(TURN_BITS), Signal(TURN_BITS)
-        first_round = Signal(init=1)
+        at, read_index = Signal(SCAN_BITS), Signal(SCAN_BITS)
+        first_scan = Signal(init=1)
         with m.If(self.launch):
-            m.d.sync += [at.eq(0), first_round.eq(1)]
+            m.d.sync += [at.eq(0), first_scan.eq(1)]
         with m.Else():
             m.d.sync += at.eq(at + 1)
-            with m.If(at == self.TURNS - 1):
-                m.d.sync += first_round.eq(0)
-        next_low, low = Signal(SHORT_BITS), Signal(SHORT_BITS)
-        m.d.sync += [next_turn.eq(at), self.turn.eq(next_turn), next_low.eq(self._short_count(m, at)), low.eq(next_low)]
-        self._extend(m, at, first_round, low)
+            with m.If(at == self.SCAN_PERIOD - 1):
+                m.d.sync += first_scan.eq(0)
+        read_low, low = Signal(SHORT_BITS), Signal(SHORT_BITS)
+        m.d.sync += [
+            read_index.eq(at),
+            self.scan_index.eq(read_index),
+            read_low.eq(self._short_count(m, at)),
+            low.eq(read_low),
+        ]
+        self._extend(m, at, first_scan, low)
         return m
 
     def _short_count(self, m: Module, at: Signal) -> Signal:
-        """The short count whose turn it is."""
-        chosen = Signal(SHORT_BITS)
+        """The short counter that the scan visits."""
+        selected = Signal(SHORT_BITS)
         events = self._events(m)
         shorts = [Signal(SHORT_BITS, name=f"short_{register.name.lower()}") for register in COUNTERS]
         for short, register in zip(shorts, COUNTERS, strict=True):
@@ -106,34 +128,35 @@ class Counters(wiring.Component):
         with m.Switch(at):
             for i, short in enumerate(shorts):
                 with m.Case(i):
-                    m.d.comb += chosen.eq(short)
-        return chosen
+                    m.d.comb += selected.eq(short)
+        return selected
 
-    def _extend(self, m: Module, at: Signal, first_round: Signal, low: Signal) -> None:
-        """Upper bits, and the short count's top bit at its last turn: when that has fallen, the count has wrapped."""
+    def _extend(self, m: Module, at: Signal, first_scan: Signal, low: Signal) -> None:
+        """Store upper bits and the short counter's top bit: if it fell since the last visit, the counter wrapped."""
         shape = data.StructLayout({"high": COUNTER_BITS - SHORT_BITS, "top": 1})
-        m.submodules.memory = memory = Memory(shape=shape, depth=self.TURNS, init=[], attrs=BLOCK_RAM)
+        m.submodules.memory = memory = Memory(shape=shape, depth=self.SCAN_PERIOD, init=[], attrs=BLOCK_RAM)
         write, read = memory.write_port(), memory.read_port(domain="sync")
-        old, of_first_round = Signal(shape), Signal()
+        old, in_first_scan = Signal(shape), Signal()
         high = Signal(COUNTER_BITS - SHORT_BITS)
         m.d.comb += [
             read.addr.eq(at),
             high.eq(old.high + (old.top & ~low[-1])),
             self.value.eq(Cat(low, high)),
-            write.addr.eq(self.turn),
+            write.addr.eq(self.scan_index),
             write.data.high.eq(high),
             write.data.top.eq(low[-1]),
             write.en.eq(1),
         ]
-        m.d.sync += of_first_round.eq(first_round)
-        # What the memory holds is of an earlier program, or nothing yet.
-        with m.If(of_first_round):
+        m.d.sync += in_first_scan.eq(first_scan)
+        # In the first scan after `launch` the memory holds counts of an earlier program: read it as 0, so that no
+        # cycles are spent on clearing it.
+        with m.If(in_first_scan):
             m.d.sync += old.eq(0)
         with m.Else():
             m.d.sync += old.eq(read.data)
 
     def _events(self, m: Module) -> dict[str, Signal]:
-        """Which counters grow, told by what was seen in the cycle before: it comes from far."""
+        """Which counters increment. All inputs are registered first: they have long routing delays from the units."""
         events = {register.name: Signal(name=register.name.lower()) for register in COUNTERS}
         running, units = Signal(), Signal.like(self.units)
         m.d.sync += [
@@ -144,15 +167,15 @@ class Counters(wiring.Component):
         ]
         m.d.comb += events["CYCLES"].eq(running)
         for unit in QUEUED_UNITS:
-            seen = units[unit]
-            free = running & ~seen.busy
-            silent = free & (seen.stall == 0)
+            event = units[unit]
+            not_busy = running & ~event.busy
+            no_stall = not_busy & (event.stall == 0)
             m.d.comb += [
-                events[f"{unit.name}_BUSY"].eq(running & seen.busy),
-                events[f"{unit.name}_DONE"].eq(seen.done),
+                events[f"{unit.name}_BUSY"].eq(running & event.busy),
+                events[f"{unit.name}_DONE"].eq(event.done),
             ]
-            causes = {stall: free & seen.stall[stall] for stall in Stall}
-            causes[Stall.WAIT] = silent & seen.waiting
-            causes[Stall.NO_INSTRUCTION] = silent & seen.empty
+            causes = {stall: not_busy & event.stall[stall] for stall in Stall}
+            causes[Stall.WAIT] = no_stall & event.waiting
+            causes[Stall.NO_INSTRUCTION] = no_stall & event.empty
             m.d.comb += [events[stall_counter(unit, stall)].eq(cause) for stall, cause in causes.items()]
         return events

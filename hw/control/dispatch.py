@@ -1,4 +1,4 @@
-"""Dispatch: judges each instruction and puts it into its unit's queue, in program order."""
+"""Dispatch: checks each instruction and writes it into its unit's queue, in program order."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause
 
 FAULT_LAYOUT = data.StructLayout({"cause": CAUSE_BITS, "unit": UNIT_BITS, "index": COUNT_BITS})
-"""What went wrong, where, and at which instruction."""
+"""Cause of a fault, unit, and index of the instruction."""
 
 
 class Dispatch(wiring.Component):
-    """Gathers each instruction from the program's words, judges it, and makes it an entry of its unit's queue.
+    """Assembles instructions from the program's words, checks them, and appends them to their units' queues.
 
-    The words go into the queue as they come. When the instruction is whole it is judged; if it is legal, its waits
-    follow, and it is committed. BEGIN and END stay out of the queues. An instruction takes
-    `beats_per_instruction + GAP` cycles.
+    Words are written into the queue as they arrive. The complete instruction is checked; if it is legal, its waits are
+    written too, and the entry is committed. BEGIN and END do not enter a queue. The program ends when END's waits are
+    met and all units are idle.
 
     Parameters
     ----------
@@ -36,34 +36,54 @@ class Dispatch(wiring.Component):
     Members
     -------
     running
-        A program runs; low, nothing is taken.
+        A program runs. While low, no word is taken.
     words
-        The program, with the marks of its bus errors.
+        Words of the program, each with its error flag.
     exhausted
-        There are no more words.
+        No more words will arrive.
     queues
-        The units' queues.
+        Write port of the instruction queues.
     end_write, end_unit, end_wait, end_written
-        END's wait for a unit, until it has been taken down.
+        A wait of END, to be written into `WaitChecker`; it was written in this cycle.
     end_ready, end_met
-        All END's waits have been taken down; they are met.
-    quiet
-        All queues and units are empty.
+        All waits of END have been written; they are met.
+    all_idle
+        All queues are empty and all units idle.
     index
-        Number of the instruction at hand.
+        Index of the instruction in dispatch.
     ended
-        END's waits hold and all is quiet.
+        The program has ended.
     fault_valid, fault
-        The program cannot go on; they stay until reset.
+        The program cannot continue.
+
+    Handshake
+    ---------
+    `words` is a stream. `end_write` stays high until `end_written`. `fault_valid` and `fault` are stable until reset.
+
+    Timing
+    ------
+    From the first word of an instruction to the first word of the next one: `beats_per_instruction + GAP` cycles for a
+    queued instruction, if words arrive every cycle and its queue is not full. In `GAP`: 3 cycles to decode the unit and
+    see its queue's `not_full`, `InstructionChecker.LATENCY`, 2 cycles to register the check result and act on it, 1 per
+    wait, and 1 to commit.
+
+    Requirements
+    ------------
+    `queues.not_full` of a unit falls only by a commit of this component. `all_idle` is low from the issue of an
+    instruction until its `done`.
+
+    Reset and faults
+    ----------------
+    Reset restarts at index 0. A bus error in any word raises FETCH_ERROR, a first instruction other than BEGIN
+    WRONG_PROGRAM, an illegal one the cause of `InstructionChecker`, and a program without END raises NO_END.
     """
 
     GAP = UNITS + 6 + InstructionChecker.LATENCY
-    """Cycles for an instruction beside those for its words: to find its unit and that unit's room, to judge it and to
-    act on that, to write each wait, and to commit."""
+    """Cycles per queued instruction beside those for its words: decode, check, waits and commit."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._places = EntrySlots(params.axi_data_bits)
+        self._slots = EntrySlots(params.axi_data_bits)
         super().__init__(
             {
                 "running": In(1),
@@ -77,7 +97,7 @@ class Dispatch(wiring.Component):
                 "end_ready": Out(1),
                 "end_met": In(1),
                 "index": Out(COUNT_BITS),
-                "quiet": In(1),
+                "all_idle": In(1),
                 "ended": Out(1),
                 "fault_valid": Out(1),
                 "fault": Out(FAULT_LAYOUT),
@@ -86,7 +106,7 @@ class Dispatch(wiring.Component):
 
     @staticmethod
     def entry(code: bytes, index: int, word_bytes: int) -> list[int]:
-        """What stands in a queue for an encoded instruction: each wait with a part of its number, then its words."""
+        """The words of a queue entry for an encoded instruction: each wait with a part of the index, then its words."""
         instruction = decode(code)
         parts = [index >> INDEX_PART_BITS * unit & (1 << INDEX_PART_BITS) - 1 for unit in QUEUED_UNITS]
         waits = [instruction[f"wait_{unit.name.lower()}"] for unit in QUEUED_UNITS]
@@ -97,9 +117,9 @@ class Dispatch(wiring.Component):
     def model(
         program: Sequence[bytes], params: HardwareParams, broken: Container[int] = ()
     ) -> tuple[dict[Unit, list[list[int]]], tuple[Cause, Unit, int] | None]:
-        """The entries in every unit's queue, and the fault that stops the program, if any.
+        """The entries in every unit's queue, and the fault that stops the program, or None.
 
-        `broken` holds the numbers of instructions that come with a bus error.
+        `broken` holds the indices of instructions that arrive with a bus error.
         """
         entries: dict[Unit, list[list[int]]] = {unit: [] for unit in QUEUED_UNITS}
         for index, code in enumerate(program):
@@ -117,68 +137,68 @@ class Dispatch(wiring.Component):
         return entries, (Cause.NO_END, Unit.CONTROL, len(program))
 
     def elaborate(self, platform: object) -> Module:
-        """One step after the other; what each decides stands in a register before the next looks at it."""
+        """One FSM state per decision, each registered before the next state uses it."""
         m = Module()
         instruction, error = Signal(INSTRUCTION_BITS, reset_less=True), Signal()
-        queued, unit, place = Signal(), Signal(UNIT_SELECT_BITS), Signal(self._places.bits)
-        verdict = Signal(CHECK_LAYOUT, reset_less=True)
-        m.submodules.legality = legality = InstructionChecker(self._params)
-        m.d.comb += legality.instruction.eq(instruction)
-        come = self._take_words(m, instruction, error)
+        queued, unit, slot = Signal(), Signal(UNIT_SELECT_BITS), Signal(self._slots.bits)
+        result = Signal(CHECK_LAYOUT, reset_less=True)
+        m.submodules.checker = checker = InstructionChecker(self._params)
+        m.d.comb += checker.instruction.eq(instruction)
+        word_fire = self._take_words(m, instruction, error)
         with m.FSM() as fsm:
             with m.State("FIRST"):
-                self._begin(m, come, place, error)
+                self._begin(m, word_fire, slot, error)
             with m.State("FIND_UNIT"):
                 self._find_unit(m, instruction, queued, unit)
-                m.next = "FIND_ROOM"
-            with m.State("FIND_ROOM"):
-                self._find_room(m, queued, unit)
-            with m.State("GATHER"):
-                self._gather(m, come, place)
+                m.next = "FIND_SPACE"
+            with m.State("FIND_SPACE"):
+                self._find_space(m, queued, unit)
+            with m.State("ASSEMBLE"):
+                self._assemble(m, word_fire, slot)
             for cycle in range(InstructionChecker.LATENCY):
-                with m.State(f"WHOLE{cycle}"):
-                    m.next = f"WHOLE{cycle + 1}" if cycle + 1 < InstructionChecker.LATENCY else "JUDGE"
-            with m.State("JUDGE"):
-                self._judge(m, legality, error, verdict)
+                with m.State(f"CHECKING{cycle}"):
+                    m.next = f"CHECKING{cycle + 1}" if cycle + 1 < InstructionChecker.LATENCY else "CHECK"
+            with m.State("CHECK"):
+                self._check(m, checker, error, result)
                 m.next = "ACT"
             with m.State("ACT"):
-                self._act(m, verdict)
-                m.d.sync += place.eq(0)
+                self._act(m, result)
+                m.d.sync += slot.eq(0)
             with m.State("WAITS"):
-                self._pass_waits(m, queued, place)
+                self._write_waits(m, queued, slot)
             with m.State("COMMIT"):
                 m.d.comb += self.queues.commit.eq(1)
                 self._finish(m)
             with m.State("END"):
                 m.d.comb += self.end_ready.eq(1)
-                m.d.sync += self.ended.eq(self.end_met & self.quiet)
+                m.d.sync += self.ended.eq(self.end_met & self.all_idle)
             with m.State("FAULT"):
                 pass
-        gathering = fsm.ongoing("GATHER") | fsm.ongoing("WHOLE0")
-        m.d.comb += self.queues.valid.eq(queued & (gathering | fsm.ongoing("WAITS")))
-        self._queue(m, instruction, unit, place, fsm.ongoing("WAITS"))
+        assembling = fsm.ongoing("ASSEMBLE") | fsm.ongoing("CHECKING0")
+        m.d.comb += self.queues.valid.eq(queued & (assembling | fsm.ongoing("WAITS")))
+        self._drive_queue(m, instruction, unit, slot, fsm.ongoing("WAITS"))
         return m
 
     def _take_words(self, m: Module, instruction: Signal, error: Signal) -> Signal:
-        """Shift words together, the first one ends up lowest; whether one comes."""
-        come = Signal()
-        m.d.comb += come.eq(self.words.valid & self.words.ready)
-        with m.If(come):
+        """Shift words into the instruction register, first word lowest; returns whether a word transfers."""
+        word_fire = Signal()
+        m.d.comb += word_fire.eq(self.words.valid & self.words.ready)
+        with m.If(word_fire):
             m.d.sync += instruction.eq(Cat(instruction[self._params.axi_data_bits :], self.words.payload.data))
             m.d.sync += error.eq(error | self.words.payload.error)
-        return come
+        return word_fire
 
-    def _begin(self, m: Module, come: Signal, place: Signal, error: Signal) -> None:
+    def _begin(self, m: Module, word_fire: Signal, slot: Signal, error: Signal) -> None:
         m.d.comb += self.words.ready.eq(self.running)
-        m.d.sync += place.eq(UNITS)
-        with m.If(come):
+        m.d.sync += slot.eq(UNITS)
+        with m.If(word_fire):
             m.d.sync += error.eq(self.words.payload.error)
             m.next = "FIND_UNIT"
         with m.Elif(self.running & self.exhausted):
             self._fail(m, Cause.NO_END, Unit.CONTROL)
 
     def _find_unit(self, m: Module, instruction: Signal, queued: Signal, unit: Signal) -> None:
-        """Whether the instruction goes to a queue, and whose: its first word tells."""
+        """Decode from the opcode in the first word whether the instruction is queued, and for which unit."""
         first = instruction[-self._params.axi_data_bits :]
         m.d.sync += queued.eq(0)
         with m.Switch(first[: INSTRUCTIONS[0].field("opcode").width]):
@@ -187,46 +207,46 @@ class Dispatch(wiring.Component):
                     with m.Case(spec.opcode):
                         m.d.sync += [queued.eq(1), unit.eq(spec.unit)]
 
-    def _find_room(self, m: Module, queued: Signal, unit: Signal) -> None:
-        """Wait until its queue has room, which only dispatch itself can take away."""
-        room = Signal()
-        m.d.sync += room.eq(self.queues.room.bit_select(unit, 1))
-        with m.If(~queued | room):
-            m.d.sync += room.eq(0)
-            m.next = "GATHER"
+    def _find_space(self, m: Module, queued: Signal, unit: Signal) -> None:
+        """Wait until the unit's queue has space. Only a commit takes space, so one check per instruction is enough."""
+        not_full = Signal()
+        m.d.sync += not_full.eq(self.queues.not_full.bit_select(unit, 1))
+        with m.If(~queued | not_full):
+            m.d.sync += not_full.eq(0)
+            m.next = "ASSEMBLE"
 
-    def _gather(self, m: Module, come: Signal, place: Signal) -> None:
-        """The other words; each stays before the queue until the next has come."""
+    def _assemble(self, m: Module, word_fire: Signal, slot: Signal) -> None:
+        """Take the other words; each is written to its slot until the next one arrives."""
         m.d.comb += self.words.ready.eq(self.running)
-        with m.If(come):
-            m.d.sync += place.eq(place + 1)
-            with m.If(place == UNITS + self._places.instruction_words - 2):
-                m.next = "WHOLE0"
+        with m.If(word_fire):
+            m.d.sync += slot.eq(slot + 1)
+            with m.If(slot == UNITS + self._slots.instruction_words - 2):
+                m.next = "CHECKING0"
 
-    def _judge(
-        self, m: Module, legality: InstructionChecker, error: Signal, verdict: data.View[data.StructLayout]
+    def _check(
+        self, m: Module, checker: InstructionChecker, error: Signal, result: data.View[data.StructLayout]
     ) -> None:
-        """The table's verdict, which has had `InstructionChecker.LATENCY` cycles since the instruction was whole."""
-        m.d.sync += verdict.eq(legality.verdict)
-        with m.If((self.index == 0) & ~legality.verdict.begin):
-            m.d.sync += [verdict.cause.eq(Cause.WRONG_PROGRAM), verdict.unit.eq(Unit.CONTROL)]
+        """Register the check result, valid since `InstructionChecker.LATENCY` cycles have passed."""
+        m.d.sync += result.eq(checker.result)
+        with m.If((self.index == 0) & ~checker.result.begin):
+            m.d.sync += [result.cause.eq(Cause.WRONG_PROGRAM), result.unit.eq(Unit.CONTROL)]
         with m.If(error):
-            m.d.sync += [verdict.cause.eq(Cause.FETCH_ERROR), verdict.unit.eq(Unit.CONTROL)]
+            m.d.sync += [result.cause.eq(Cause.FETCH_ERROR), result.unit.eq(Unit.CONTROL)]
 
-    def _act(self, m: Module, verdict: data.View[data.StructLayout]) -> None:
-        with m.If(verdict.cause != Cause.NONE):
-            self._fail(m, verdict.cause, verdict.unit)
-        with m.Elif(verdict.begin):
+    def _act(self, m: Module, result: data.View[data.StructLayout]) -> None:
+        with m.If(result.cause != Cause.NONE):
+            self._fail(m, result.cause, result.unit)
+        with m.Elif(result.begin):
             self._finish(m)
         with m.Else():
             m.next = "WAITS"
 
-    def _pass_waits(self, m: Module, queued: Signal, place: Signal) -> None:
-        """Go over the waits: those of END as they are taken down."""
+    def _write_waits(self, m: Module, queued: Signal, slot: Signal) -> None:
+        """Write the waits, one per cycle; a wait of END takes until `end_written`."""
         m.d.comb += self.end_write.eq(~queued)
         with m.If(queued | self.end_written):
-            m.d.sync += place.eq(place + 1)
-            with m.If(place == UNITS - 1):
+            m.d.sync += slot.eq(slot + 1)
+            with m.If(slot == UNITS - 1):
                 m.next = "END"
                 with m.If(queued):
                     m.next = "COMMIT"
@@ -244,13 +264,13 @@ class Dispatch(wiring.Component):
         ]
         m.next = "FAULT"
 
-    def _queue(self, m: Module, instruction: Signal, unit: Signal, place: Signal, waits: Value) -> None:
-        """Words as they come, then waits, one a cycle."""
-        wait_number = place[:UNIT_SELECT_BITS]
+    def _drive_queue(self, m: Module, instruction: Signal, unit: Signal, slot: Signal, waits: Value) -> None:
+        """Drive the write port: instruction words as they arrive, then waits."""
+        wait_number = slot[:UNIT_SELECT_BITS]
         wait = data.View(WAIT_WORD_LAYOUT, self.queues.word[: WAIT_WORD_LAYOUT.size])
         m.d.comb += [
             self.queues.unit.eq(unit),
-            self.queues.place.eq(place),
+            self.queues.slot.eq(slot),
             self.queues.word.eq(instruction[-self._params.axi_data_bits :]),
             self.end_unit.eq(wait_number),
         ]

@@ -1,4 +1,4 @@
-"""The sticky error: what stopped the accelerator first."""
+"""The sticky error: the first fault."""
 
 from __future__ import annotations
 
@@ -14,18 +14,44 @@ from intloom.hw.spec.isa import QUEUED_UNITS
 
 
 class FaultPort(Signature):
-    """A fault and its description, seen from the one that reports it."""
+    """A fault and its description, from the side of the component that reports it."""
 
     def __init__(self) -> None:
         super().__init__({"valid": Out(1), "fault": Out(FAULT_LAYOUT)})
 
 
 SOURCES = len(QUEUED_UNITS) + 2
-"""The units, then dispatch, then the watchdog."""
+"""The units, then dispatch, then the watchdog: highest priority first."""
 
 
 class FaultLatch(wiring.Component):
-    """Keeps the first fault until reset, from `LATENCY` cycles after it on; of several at once, the first source's."""
+    """Latches the first fault.
+
+    Of several faults in one cycle it takes the one of the source with the lowest index.
+
+    Members
+    -------
+    sources
+        Faults of the units, of dispatch and of the watchdog.
+    latched
+        The first fault.
+
+    Handshake
+    ---------
+    Each source is a level with its description; `latched.valid` stays high and `latched.fault` stable until reset.
+
+    Timing
+    ------
+    From a source's `valid` to `latched.valid`: `LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    A source's description is valid in the cycle in which its `valid` rises.
+
+    Reset and faults
+    ----------------
+    Reset clears the latch.
+    """
 
     LATENCY = 1
 
@@ -39,11 +65,11 @@ class FaultLatch(wiring.Component):
 
     @staticmethod
     def model(cycles: Iterable[Sequence[Any]]) -> Any:
-        """The fault that is kept, or None, of what the sources report in every cycle: a fault or None."""
+        """The fault that is latched, or None; each cycle has one fault or None per source."""
         return next((fault for reported in cycles for fault in reported if fault is not None), None)
 
     def elaborate(self, platform: object) -> Module:
-        """A priority choice into a register."""
+        """A priority multiplexer and a register."""
         m = Module()
         with m.If(~self.latched.valid):
             for source in reversed(range(SOURCES)):

@@ -1,4 +1,4 @@
-"""Instruction fetch: the program's words in long bursts, well ahead of their use."""
+"""Instruction fetch: prefetches the program's words in long bursts."""
 
 from __future__ import annotations
 
@@ -18,27 +18,27 @@ from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BYTES
 from intloom.hw.spec.params import HardwareParams
 
 LENGTH_REGISTER_BITS = 32
-AHEAD_INSTRUCTIONS = 16
-"""Instructions that the queue holds at least: with the units' own queues they cover latencies of hundreds of cycles."""
+PREFETCH_INSTRUCTIONS = 16
+"""Least depth of the prefetch queue in instructions: with the units' queues it covers memory latencies of hundreds of
+cycles."""
 
 
 def beats_per_instruction(params: HardwareParams) -> int:
-    """Bus words that make an instruction."""
+    """Bus words per instruction."""
     return INSTRUCTION_BYTES // params.word_bytes
 
 
 def program_word_layout(params: HardwareParams) -> data.StructLayout:
-    """A word of the program, and whether memory answered it with an error."""
+    """A word of the program, and whether its read returned an error response."""
     return data.StructLayout({"data": params.axi_data_bits, "error": 1})
 
 
 class Fetch(wiring.Component):
-    """Reads a program and hands out its words in order.
+    """Reads a program into a prefetch queue and passes its words on in order.
 
-    Memory is asked by blocks of `axi_burst` words, each at a multiple of its size, so that none crosses 4 KiB. A block
-    has its place in the queue before it is asked for: its data never stands in the way of other data on the bus.
-    Programs longer than instructions can be numbered end at the last number. The first burst is offered `LATENCY`
-    cycles after the start, and a word `WORD_LATENCY` cycles after it came.
+    A burst covers one aligned block of `axi_burst` words, or the part of it that belongs to the program, so no burst
+    crosses 4 KiB. Space for a whole block is reserved before its burst is issued, so read data never stalls on the bus.
+    A program with more instructions than an index can number ends at the last index.
 
     Parameters
     ----------
@@ -48,17 +48,41 @@ class Fetch(wiring.Component):
     Members
     -------
     base
-        First word of the memory.
-    start
-        Begin; the program's first word (from the base) and its length in instructions are read in this cycle.
+        Word address of the memory base.
+    start, program, length
+        Start to fetch `length` instructions from word offset `program` on.
     halt
-        Ask for nothing more, and drop what comes.
+        Issue no further bursts.
+    bursts
+        Burst requests.
+    r
+        Read data.
     words
-        The program.
+        Words of the program.
     exhausted
-        The whole program has been handed out; told a cycle later.
+        All words have been taken.
     idle
-        No burst is under way.
+        No burst is outstanding.
+
+    Handshake
+    ---------
+    `start` is a pulse; `program` and `length` are read in its cycle. `bursts` and `words` are streams. `r.ready` is
+    always high.
+
+    Timing
+    ------
+    From `start` to the first `bursts.valid`: `LATENCY` = 4 cycles. From a word on `r` to `words.valid`: `WORD_LATENCY`
+    = 2 cycles; one word per cycle. A burst takes at least 3 cycles to compute. `exhausted` rises 2 cycles after the
+    last word transfers.
+
+    Requirements
+    ------------
+    `base` is stable while the program is fetched. `start` comes only after a reset.
+
+    Reset and faults
+    ----------------
+    While `halt` is high, data of outstanding bursts is accepted. Reset requires `idle`. An error response is passed on
+    in `words.payload.error`; dispatch raises the fault.
     """
 
     LATENCY = 4
@@ -84,7 +108,7 @@ class Fetch(wiring.Component):
 
     @staticmethod
     def model(first: int, length: int, params: HardwareParams) -> Iterator[tuple[int, int]]:
-        """First word and length of every burst that reads a program of `length` instructions from word `first` on."""
+        """Yield first word and beats of each burst for a program of `length` instructions from word `first` on."""
         end = first + min(length, (1 << COUNT_BITS) - 1) * beats_per_instruction(params)
         while first < end:
             block_end = (first // params.axi_burst + 1) * params.axi_burst
@@ -92,66 +116,67 @@ class Fetch(wiring.Component):
             first = block_end
 
     @property
-    def ahead_words(self) -> int:
-        """Words that the queue holds: two blocks, so that one is under way while another is used up."""
-        return max(2 * self._params.axi_burst, AHEAD_INSTRUCTIONS * beats_per_instruction(self._params))
+    def prefetch_words(self) -> int:
+        """Depth of the queue in words: at least two blocks, so that one is in flight while the other is consumed."""
+        return max(2 * self._params.axi_burst, PREFETCH_INSTRUCTIONS * beats_per_instruction(self._params))
 
     def elaborate(self, platform: object) -> Module:
-        """Bursts as room allows, words into the queue and out of it."""
+        """Issue bursts as space allows; write words into the queue and read them out."""
         m = Module()
-        # The queue's places are the low bits of the words' addresses, and one bit that tells full from empty.
         first = Signal(word_address_bits(self._params))
         m.d.comb += first.eq(self.base + self.program)
-        stored, block_freed = self._store(m, first)
-        asked_all = self._ask(m, first, block_freed)
-        m.d.sync += self.exhausted.eq(asked_all & self.idle & ~stored & ~self.words.valid)
+        stored, block_read = self._store(m, first)
+        all_issued = self._issue(m, first, block_read)
+        m.d.sync += self.exhausted.eq(all_issued & self.idle & ~stored & ~self.words.valid)
         return m
 
     def _store(self, m: Module, first: Value) -> tuple[Value, Value]:
-        """The queue's memory, whose output register offers the word.
+        """The queue's memory; its output register is the payload of `words`.
 
-        Whether words stand in it, and whether a block's last word leaves it.
+        Returns whether the memory holds words, and whether the last word of a block is read. Queue addresses are the
+        low bits of word addresses, plus one bit that distinguishes full from empty: blocks need no address of their
+        own.
         """
-        place_bits = ceil_log2(self.ahead_words)
+        index_bits = ceil_log2(self.prefetch_words)
         shape = unsigned(program_word_layout(self._params).size)
-        m.submodules.memory = memory = Memory(shape=shape, depth=self.ahead_words, init=[], attrs=NO_COLLISIONS)
+        m.submodules.memory = memory = Memory(shape=shape, depth=self.prefetch_words, init=[], attrs=NO_COLLISIONS)
         write, read = memory.write_port(), memory.read_port(domain="sync")
-        tail, head = Signal(place_bits + 1), Signal(place_bits + 1)
-        stored, moves = Signal(), Signal()
+        tail, head = Signal(index_bits + 1), Signal(index_bits + 1)
+        stored, advance = Signal(), Signal()
         m.d.comb += [
             self.r.ready.eq(1),
             write.en.eq(self.r.valid),
-            write.addr.eq(tail[:place_bits]),
+            write.addr.eq(tail[:index_bits]),
             write.data.eq(Cat(self.r.payload.data, self.r.payload.resp[1])),
             stored.eq(head != tail),
-            moves.eq(stored & (~self.words.valid | self.words.ready)),
-            read.en.eq(moves),
-            read.addr.eq(head[:place_bits]),
+            advance.eq(stored & (~self.words.valid | self.words.ready)),
+            read.en.eq(advance),
+            read.addr.eq(head[:index_bits]),
             Value.cast(self.words.payload).eq(read.data),
         ]
         with m.If(self.start | self.r.valid):
-            m.d.sync += tail.eq(Mux(self.start, first[:place_bits], tail + 1))
-        with m.If(self.start | moves):
-            m.d.sync += head.eq(Mux(self.start, first[:place_bits], head + 1))
+            m.d.sync += tail.eq(Mux(self.start, first[:index_bits], tail + 1))
+        with m.If(self.start | advance):
+            m.d.sync += head.eq(Mux(self.start, first[:index_bits], head + 1))
         with m.If(~self.words.valid | self.words.ready):
-            m.d.sync += self.words.valid.eq(moves)
-        return stored, moves & head[: self._block_bits].all()
+            m.d.sync += self.words.valid.eq(advance)
+        return stored, advance & head[: self._block_bits].all()
 
-    def _ask(self, m: Module, first: Value, block_freed: Value) -> Value:
-        """Bursts, while there are words to ask for and room for a block; whether all have been asked for."""
+    def _issue(self, m: Module, first: Value, block_read: Value) -> Value:
+        """Issue bursts while words remain and a block of space is free; returns whether all have been issued."""
         beats_bits = exact_log2(beats_per_instruction(self._params))
-        blocks = self.ahead_words // self._params.axi_burst
+        blocks = self.prefetch_words // self._params.axi_burst
         next_word = Signal(word_address_bits(self._params), reset_less=True)
         at = next_word[: self._block_bits]
-        # Below zero: the words that a whole block would have had beyond the program's end.
+        # Negative after the last block: by the words of that block beyond the end of the program.
         left = Signal(signed(COUNT_BITS + beats_bits + 1), reset_less=True)
         size = Signal(range(-self._params.axi_burst, self._params.axi_burst), reset_less=True)
-        room = Signal(range(blocks + 1), init=blocks)
-        under_way = Signal(range(blocks + 1))
-        ask, none_left = Signal(), Signal()
-        m.d.comb += self.idle.eq(under_way == 0)
+        space = Signal(range(blocks + 1), init=blocks)
+        outstanding = Signal(range(blocks + 1))
+        issue, none_left = Signal(), Signal()
+        m.d.comb += self.idle.eq(outstanding == 0)
         with m.FSM() as fsm:
-            with m.State("REST"):
+            with m.State("IDLE"):
                 count = Mux(self.length[COUNT_BITS:].any(), Const(-1, COUNT_BITS), self.length[:COUNT_BITS])
                 m.d.sync += [next_word.eq(first), left.eq(count << beats_bits)]
                 with m.If(self.start):
@@ -161,30 +186,30 @@ class Fetch(wiring.Component):
                 m.next = "COUNT"
             with m.State("COUNT"):
                 m.d.sync += [left.eq(left + size), size.eq(Cat(left[: self._block_bits], 0))]
-                m.next = "ASK"
+                m.next = "ISSUE"
                 with m.If(none_left):
-                    m.next = "REST"
-            with m.State("ASK"):
-                m.d.comb += ask.eq((room != 0) & ~self.halt & ~self.bursts.valid)
-                with m.If(ask):
+                    m.next = "IDLE"
+            with m.State("ISSUE"):
+                m.d.comb += issue.eq((space != 0) & ~self.halt & ~self.bursts.valid)
+                with m.If(issue):
                     next_block = next_word[self._block_bits :] + 1
                     m.d.sync += next_word.eq(next_block << self._block_bits)
                     m.next = "MEASURE"
                     with m.If(left < 0):
-                        m.next = "REST"
-        self._offer(m, ask, next_word, left, size)
+                        m.next = "IDLE"
+        self._offer(m, issue, next_word, left, size)
         m.d.sync += [
-            room.eq(room - ask + block_freed),
-            under_way.eq(under_way + ask - (self.r.valid & self.r.payload.last)),
+            space.eq(space - issue + block_read),
+            outstanding.eq(outstanding + issue - (self.r.valid & self.r.payload.last)),
         ]
-        return fsm.ongoing("REST")
+        return fsm.ongoing("IDLE")
 
-    def _offer(self, m: Module, ask: Value, next_word: Signal, left: Signal, size: Signal) -> None:
-        """Put a burst on offer: to the block's end, or when the program ends before it, `size` words."""
+    def _offer(self, m: Module, issue: Value, next_word: Signal, left: Signal, size: Signal) -> None:
+        """Offer a burst up to the end of the block, or of `size` words if the program ends before it."""
         beyond = left < 0
         burst = Signal(burst_layout(self._params), reset_less=True)
         m.d.comb += self.bursts.payload.eq(burst)
-        with m.If(ask):
+        with m.If(issue):
             m.d.sync += [
                 self.bursts.valid.eq(1),
                 burst.addr.eq(next_word),

@@ -1,4 +1,4 @@
-"""Whether an instruction is one of the table's, and which queue it belongs to."""
+"""Instruction checks: whether an instruction is legal, and which unit executes it."""
 
 from __future__ import annotations
 
@@ -16,27 +16,54 @@ from intloom.hw.spec.regs import Cause
 
 UNIT_BITS = 3
 CHECK_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "end": 1})
-"""The fault that the instruction is by itself, or NONE; its unit; whether it is BEGIN or END."""
+"""The fault of the instruction, or NONE; its unit; whether it is BEGIN or END."""
 
 
 class InstructionChecker(wiring.Component):
-    """Judges an instruction by the table alone; the verdict is right when the instruction has stood for `LATENCY`.
+    """Checks an instruction against the instruction table.
+
+    It checks the opcode, the limits of all fields, zeros past the last field, and for BEGIN the instruction set version
+    and the parameter fingerprint.
 
     Parameters
     ----------
     params
         The accelerator's parameters, whose fingerprint BEGIN must carry.
+
+    Members
+    -------
+    instruction
+        The instruction.
+    result
+        Cause of the fault or NONE, unit, and whether the instruction is BEGIN or END.
+
+    Handshake
+    ---------
+    None. `result` follows `instruction`.
+
+    Timing
+    ------
+    `result` is valid once `instruction` has been stable for `LATENCY` = 2 cycles: 1 register stage, and 1 cycle for the
+    selection by opcode.
+
+    Requirements
+    ------------
+    `instruction` is stable until `result` has been read.
+
+    Reset and faults
+    ----------------
+    No state that outlasts `LATENCY` cycles. Faults are reported in `result.cause`.
     """
 
     LATENCY = 2
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        super().__init__({"instruction": In(INSTRUCTION_BITS), "verdict": Out(CHECK_LAYOUT)})
+        super().__init__({"instruction": In(INSTRUCTION_BITS), "result": Out(CHECK_LAYOUT)})
 
     @staticmethod
     def model(code: bytes, params: HardwareParams) -> tuple[Cause, Unit]:
-        """The verdict on an encoded instruction: what the decoder refuses is illegal."""
+        """Cause and unit of an encoded instruction; what the decoder rejects is illegal."""
         spec = BY_OPCODE.get(code[0])
         if spec is None:
             return Cause.BAD_OPCODE, Unit.CONTROL
@@ -54,37 +81,37 @@ class InstructionChecker(wiring.Component):
         return (Cause.NONE if legal else Cause.BAD_FIELD), spec.unit
 
     def elaborate(self, platform: object) -> Module:
-        """One case for every row of the table; what each row refuses is known before its case is chosen."""
+        """One case per row of the table; the field checks of all rows are registered before the selection by opcode."""
         m = Module()
-        verdict = self.verdict
+        result = self.result
         past_end = self._past_end(m)
         views = {spec.kind: data.View(instruction_layout(spec.kind), self.instruction) for spec in INSTRUCTIONS}
         bad = {spec.kind: Signal(name=f"bad_{spec.kind.lower()}") for spec in INSTRUCTIONS}
         m.d.sync += [bad[kind].eq(bad_fields(kind, fields) | past_end[kind]) for kind, fields in views.items()]
         ours, begin = Signal(), views[Kind.BEGIN]
         m.d.sync += ours.eq((begin.version == ISA_VERSION) & (begin.fingerprint == self._params.fingerprint()))
-        m.d.comb += [verdict.cause.eq(Cause.BAD_OPCODE), verdict.unit.eq(Unit.CONTROL)]
+        m.d.comb += [result.cause.eq(Cause.BAD_OPCODE), result.unit.eq(Unit.CONTROL)]
         with m.Switch(self.instruction[: INSTRUCTIONS[0].field("opcode").width]):
             for spec in INSTRUCTIONS:
                 with m.Case(spec.opcode):
-                    m.d.comb += [verdict.unit.eq(spec.unit), verdict.cause.eq(Cause.NONE)]
-                    m.d.comb += [verdict.begin.eq(spec.kind is Kind.BEGIN), verdict.end.eq(spec.kind is Kind.END)]
+                    m.d.comb += [result.unit.eq(spec.unit), result.cause.eq(Cause.NONE)]
+                    m.d.comb += [result.begin.eq(spec.kind is Kind.BEGIN), result.end.eq(spec.kind is Kind.END)]
                     with m.If(bad[spec.kind]):
-                        m.d.comb += verdict.cause.eq(Cause.BAD_FIELD)
+                        m.d.comb += result.cause.eq(Cause.BAD_FIELD)
                     if spec.kind is Kind.BEGIN:
                         self._check_begin(m, ours)
         return m
 
     def _past_end(self, m: Module) -> dict[Kind, Value]:
-        """For every kind, whether bits above its last field are set: each stretch of bits is looked at once, before."""
+        """For each kind, whether bits above its last field are set; ranges that several kinds share are tested once."""
         ends = sorted({used_bits(spec.kind) for spec in INSTRUCTIONS} | {INSTRUCTION_BITS})
         above: dict[int, Value] = {INSTRUCTION_BITS: Const(0, 1)}
         for low, high in reversed(list(pairwise(ends))):
-            stretch = Signal(name=f"from{low}")
-            m.d.sync += stretch.eq(self.instruction[low:high].any())
-            above[low] = stretch | above[high]
+            rest = Signal(name=f"from{low}")
+            m.d.sync += rest.eq(self.instruction[low:high].any())
+            above[low] = rest | above[high]
         return {spec.kind: above[used_bits(spec.kind)] for spec in INSTRUCTIONS}
 
     def _check_begin(self, m: Module, ours: Signal) -> None:
         with m.If(~ours):
-            m.d.comb += self.verdict.cause.eq(Cause.WRONG_PROGRAM)
+            m.d.comb += self.result.cause.eq(Cause.WRONG_PROGRAM)

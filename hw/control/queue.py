@@ -1,4 +1,4 @@
-"""The units' instruction queues: one memory for all, and a register with the next instruction of each unit."""
+"""The units' instruction queues: one memory for all, and a register for the next instruction of each unit."""
 
 from __future__ import annotations
 
@@ -26,23 +26,23 @@ from intloom.hw.spec.isa import (
 from intloom.hw.spec.params import HardwareParams
 
 ENTRY_LAYOUT = data.StructLayout({"instruction": INSTRUCTION_BITS, "index": COUNT_BITS})
-"""An instruction without its waits, and its number in the program."""
+"""An instruction without its waits, and its index in the program."""
 
 INDEX_PART_BITS = COUNT_BITS // UNITS
 WAIT_WORD_LAYOUT = data.StructLayout({"wait": COUNT_BITS, "index_part": INDEX_PART_BITS})
-"""What stands in memory beside an instruction, a word for every unit: its wait, and a part of its number."""
+"""A word that an entry holds per unit, beside the instruction: the wait on that unit, and a part of the index."""
 
 _OPCODE_BITS = HEADER[0].width
 _HEADER_BITS = sum(f.width for f in HEADER)
 
 
 def used_bits(unit: Unit) -> int:
-    """Bits of the longest instruction that `unit` runs; above them are zeros."""
+    """Bits of the longest instruction that `unit` executes; all bits above are zero."""
     return max(sum(f.width for f in spec.fields) for spec in INSTRUCTIONS if spec.unit is unit)
 
 
-def kept_bits(unit: Unit) -> tuple[tuple[int, int], ...]:
-    """Ranges of bits that a unit has a use for: no waits, and the opcode only where it runs several kinds."""
+def needed_bits(unit: Unit) -> tuple[tuple[int, int], ...]:
+    """Ranges of bits that a unit needs: no waits, and the opcode only if the unit executes several kinds."""
     kinds = sum(spec.unit is unit for spec in INSTRUCTIONS)
     body = (_HEADER_BITS, used_bits(unit))
     return ((0, _OPCODE_BITS), body) if kinds > 1 else (body,)
@@ -50,7 +50,7 @@ def kept_bits(unit: Unit) -> tuple[tuple[int, int], ...]:
 
 @dataclass(frozen=True)
 class EntrySlots:
-    """Where the words of an instruction stand in its entry: first the waits, then the instruction."""
+    """The slots of a queue entry: first a word per wait, then the words of the instruction."""
 
     word_bits: int
 
@@ -61,27 +61,28 @@ class EntrySlots:
 
     @property
     def bits(self) -> int:
-        """Bits of a place in an entry."""
+        """Width of a slot number."""
         return ceil_log2(UNITS + self.instruction_words)
 
     def last(self, unit: Unit) -> int:
-        """The last place that matters to a unit."""
+        """The last slot that `unit` needs."""
         return UNITS + (used_bits(unit) - 1) // self.word_bits
 
 
 class QueueWrite(wiring.Signature):
-    """How dispatch fills the queues, seen from dispatch.
+    """Write port of the queues, from the side of dispatch.
 
-    While a unit has `room`, words may be written into its next entry, any number of times; `commit` makes it one.
+    While a unit's queue is `not_full`, words may be written into the slots of its next entry, any number of times and
+    in any order; `commit` appends the entry to the queue.
     """
 
     def __init__(self, params: HardwareParams) -> None:
         super().__init__(
             {
-                "room": In(UNITS),
+                "not_full": In(UNITS),
                 "valid": Out(1),
                 "unit": Out(UNIT_SELECT_BITS),
-                "place": Out(EntrySlots(params.axi_data_bits).bits),
+                "slot": Out(EntrySlots(params.axi_data_bits).bits),
                 "word": Out(params.axi_data_bits),
                 "commit": Out(1),
             }
@@ -89,10 +90,11 @@ class QueueWrite(wiring.Signature):
 
 
 class InstructionQueues(wiring.Component):
-    """Holds `queue_depth` instructions for every unit in order, and one more at hand; it is offered once `met`.
+    """Queues up to `queue_depth` instructions per unit, and prefetches one more into a register.
 
-    Whenever a unit has no instruction at hand, the next one comes out of the memory word by word. Waits come first, so
-    they are looked at while the rest is on its way.
+    All queues share one memory, one word per slot. When a unit's register is empty, its next entry is read word by
+    word. The waits come first, so `WaitChecker` compares them while the instruction is still being read. An instruction
+    is offered to its unit when it is complete and its waits are met.
 
     Parameters
     ----------
@@ -104,22 +106,41 @@ class InstructionQueues(wiring.Component):
     write
         From dispatch.
     o
-        For each unit its instructions.
+        Per unit: its instructions.
     wait, wait_row, wait_unit, wait_value
-        A wait that has come out of the memory.
-    waits_known, met
-        For each unit: the waits of its next instruction have come; they are met.
+        A wait that was read, to be written into `WaitChecker`.
+    waits_loaded, met
+        Per unit: the waits of its next instruction have been read; they are met.
     waiting
-        For each unit: it has instructions, but the first is not offered.
+        Per unit: it has instructions, but the next one is not offered.
     empty
-        For each unit: it has none.
+        Per unit: it has no instruction.
+
+    Handshake
+    ---------
+    Each `o` is a stream; `valid` never waits for `ready`. `wait` is a pulse per wait. `waits_loaded` of a unit falls
+    when its instruction issues.
+
+    Timing
+    ------
+    One slot is read per cycle, for one unit at a time. From a slot's read request to its word: 2 cycles. Between two
+    entries the read port is idle for at least 1 cycle. From the request of an entry's first slot to `o.valid`: at least
+    the number of its slots, plus 2 cycles.
+
+    Requirements
+    ------------
+    Dispatch writes a unit's slots only while `write.not_full` of that unit is high. `met` falls with `waits_loaded`.
+
+    Reset and faults
+    ----------------
+    Reset empties the queues. No faults.
     """
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        self._places = EntrySlots(params.axi_data_bits)
+        self._slots = EntrySlots(params.axi_data_bits)
         self._arriving_layout = data.StructLayout(
-            {"valid": 1, "unit": UNIT_SELECT_BITS, "place": self._places.bits, "last": 1}
+            {"valid": 1, "unit": UNIT_SELECT_BITS, "slot": self._slots.bits, "last": 1}
         )
         super().__init__(
             {
@@ -129,7 +150,7 @@ class InstructionQueues(wiring.Component):
                 "wait_row": Out(UNIT_SELECT_BITS),
                 "wait_unit": Out(UNIT_SELECT_BITS),
                 "wait_value": Out(COUNT_BITS),
-                "waits_known": Out(UNITS),
+                "waits_loaded": Out(UNITS),
                 "met": In(UNITS),
                 "waiting": Out(UNITS),
                 "empty": Out(UNITS),
@@ -138,66 +159,64 @@ class InstructionQueues(wiring.Component):
 
     @staticmethod
     def model(unit: Unit, entry: Sequence[int], word_bits: int) -> tuple[int, int]:
-        """What a unit is offered of an entry's words: the bits of the instruction that it keeps, and its number."""
+        """What a unit is offered of an entry's words: the bits of the instruction that it needs, and its index."""
         parts = [word >> COUNT_BITS & (1 << INDEX_PART_BITS) - 1 for word in entry[:UNITS]]
-        instruction = sum(word << word_bits * place for place, word in enumerate(entry[UNITS:]))
-        kept = sum(instruction & (1 << high) - (1 << low) for low, high in kept_bits(unit))
-        return kept, sum(part << INDEX_PART_BITS * place for place, part in enumerate(parts))
+        instruction = sum(word << word_bits * number for number, word in enumerate(entry[UNITS:]))
+        needed = sum(instruction & (1 << high) - (1 << low) for low, high in needed_bits(unit))
+        return needed, sum(part << INDEX_PART_BITS * number for number, part in enumerate(parts))
 
     def elaborate(self, platform: object) -> Module:
-        """Words arrive two cycles after they are asked for, one in a register of the memory's, which is slow.
-
-        `asked` says what comes out of the memory itself, `arriving` what has come.
-        """
+        """Read entries in two stages: `requested` accompanies the memory, `arriving` its output register."""
         m = Module()
-        unit, place = Signal(UNIT_SELECT_BITS), Signal(self._places.bits)
-        asked, arriving = Signal(self._arriving_layout), Signal(self._arriving_layout)
-        m.d.sync += arriving.eq(asked)
+        unit, slot = Signal(UNIT_SELECT_BITS), Signal(self._slots.bits)
+        requested, arriving = Signal(self._arriving_layout), Signal(self._arriving_layout)
+        m.d.sync += arriving.eq(requested)
         loaded, freed = Signal(UNITS), Signal(UNITS)
-        word = self._access(m, unit, place, freed)
+        word = self._access(m, unit, slot, freed)
         present = self._count(m, freed)
-        self._ask(m, present & ~loaded, unit, place, freed, asked, arriving)
+        self._read_entries(m, present & ~loaded, unit, slot, freed, requested, arriving)
         m.d.sync += [
-            self.wait.eq(arriving.valid & (arriving.place < UNITS)),
+            self.wait.eq(arriving.valid & (arriving.slot < UNITS)),
             self.wait_row.eq(arriving.unit),
-            self.wait_unit.eq(arriving.place),
+            self.wait_unit.eq(arriving.slot),
             self.wait_value.eq(data.View(WAIT_WORD_LAYOUT, word[: WAIT_WORD_LAYOUT.size]).wait),
         ]
         for u in QUEUED_UNITS:
             self._offer(m, u, arriving, word, loaded[u])
-            coming = [stage.valid & (stage.unit == u) for stage in (asked, arriving)]
+            in_flight = [stage.valid & (stage.unit == u) for stage in (requested, arriving)]
             m.d.comb += [
-                self.empty[u].eq(~present[u] & ~loaded[u] & ~Cat(coming).any()),
+                self.empty[u].eq(~present[u] & ~loaded[u] & ~Cat(in_flight).any()),
                 self.waiting[u].eq(~self.empty[u] & ~self.o[u].valid),
             ]
         return m
 
-    def _access(self, m: Module, unit: Signal, place: Signal, freed: Signal) -> Value:
-        """The memory, with the entries of each unit in a ring; its word."""
+    def _access(self, m: Module, unit: Signal, slot: Signal, freed: Signal) -> Value:
+        """The memory, with a ring of entries per unit; returns the word that was read."""
         depth = self._params.queue_depth
-        shape, words = unsigned(self._params.axi_data_bits), UNITS * depth << self._places.bits
+        shape, words = unsigned(self._params.axi_data_bits), UNITS * depth << self._slots.bits
         m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write, read = memory.write_port(), memory.read_port(domain="sync")
         ring = data.ArrayLayout(exact_log2(depth), UNITS)
         head, tail = Signal(ring), Signal(ring)
         m.d.comb += [
             write.en.eq(self.write.valid),
-            write.addr.eq(Cat(self.write.place, tail[self.write.unit], self.write.unit)),
+            write.addr.eq(Cat(self.write.slot, tail[self.write.unit], self.write.unit)),
             write.data.eq(self.write.word),
             read.en.eq(1),
-            read.addr.eq(Cat(place, head[unit], unit)),
+            read.addr.eq(Cat(slot, head[unit], unit)),
         ]
         for u in QUEUED_UNITS:
             with m.If(self.write.commit & (self.write.unit == u)):
                 m.d.sync += tail[u].eq(tail[u] + 1)
             with m.If(freed[u]):
                 m.d.sync += head[u].eq(head[u] + 1)
+        # A register after the memory: the path from block RAM to the entry registers is too long for one cycle.
         word = Signal(shape, reset_less=True)
         m.d.sync += word.eq(read.data)
         return word
 
     def _count(self, m: Module, freed: Signal) -> Signal:
-        """Which units have entries."""
+        """Count entries per unit; returns which units have any."""
         present = Signal(UNITS)
         for u in QUEUED_UNITS:
             level = Signal(range(self._params.queue_depth + 1), name=f"{u.name.lower()}_level")
@@ -206,62 +225,67 @@ class InstructionQueues(wiring.Component):
                 m.d.sync += level.eq(level + 1)
             with m.Elif(freed[u] & ~filled):
                 m.d.sync += level.eq(level - 1)
-            m.d.comb += [present[u].eq(level != 0), self.write.room[u].eq(level != self._params.queue_depth)]
+            m.d.comb += [present[u].eq(level != 0), self.write.not_full[u].eq(level != self._params.queue_depth)]
         return present
 
-    def _ask(
+    def _read_entries(
         self,
         m: Module,
         wanted: Value,
         unit: Signal,
-        place: Signal,
+        slot: Signal,
         freed: Signal,
-        asked: data.View[data.StructLayout],
+        requested: data.View[data.StructLayout],
         arriving: data.View[data.StructLayout],
     ) -> None:
-        """Ask for the words of one entry after the other; it is free again when its last word has been asked for."""
-        active, last, more = Signal(), Signal(), Signal(UNITS)
+        """Request the slots of one entry after the other; the request of the last slot frees the entry."""
+        active, last, eligible = Signal(), Signal(), Signal(UNITS)
         with m.Switch(unit):
             for u in QUEUED_UNITS:
                 with m.Case(u):
-                    m.d.comb += [last.eq(active & (place == self._places.last(u))), freed[u].eq(last)]
-                    # While its last word is on its way, a unit does not count as loaded yet.
-                    m.d.comb += more.eq(wanted & ~((asked.last | arriving.last) << u))
+                    m.d.comb += [last.eq(active & (slot == self._slots.last(u))), freed[u].eq(last)]
+                    # `loaded` rises 2 cycles after the last request: until then exclude this unit explicitly.
+                    m.d.comb += eligible.eq(wanted & ~((requested.last | arriving.last) << u))
         with m.If(active):
-            m.d.sync += [place.eq(place + 1), active.eq(~last)]
+            m.d.sync += [slot.eq(slot + 1), active.eq(~last)]
         with m.Else():
-            m.d.sync += [place.eq(0), active.eq(more.any())]
+            m.d.sync += [slot.eq(0), active.eq(eligible.any())]
             for u in QUEUED_UNITS:
-                with m.If(more[u]):
+                with m.If(eligible[u]):
                     m.d.sync += unit.eq(u)
-        m.d.sync += [asked.valid.eq(active), asked.unit.eq(unit), asked.place.eq(place), asked.last.eq(last)]
+        m.d.sync += [
+            requested.valid.eq(active),
+            requested.unit.eq(unit),
+            requested.slot.eq(slot),
+            requested.last.eq(last),
+        ]
 
     def _offer(self, m: Module, unit: Unit, arriving: data.View[data.StructLayout], word: Value, loaded: Value) -> None:
-        """Gather a unit's instruction; offer it when it is whole and its waits are met."""
+        """Assemble a unit's instruction; offer it when it is complete and its waits are met."""
         offered = self.o[unit]
         entry = Signal(ENTRY_LAYOUT, name=f"{unit.name.lower()}_entry", reset_less=True)
         index_part = data.View(WAIT_WORD_LAYOUT, word[: WAIT_WORD_LAYOUT.size]).index_part
-        here = Signal(name=f"{unit.name.lower()}_here")
-        m.d.comb += here.eq(arriving.valid & (arriving.unit == unit))
-        with m.Switch(arriving.place):
+        arrives = Signal(name=f"{unit.name.lower()}_arrives")
+        m.d.comb += arrives.eq(arriving.valid & (arriving.unit == unit))
+        with m.Switch(arriving.slot):
             for u in range(UNITS):
-                with m.Case(u), m.If(here):
+                with m.Case(u), m.If(arrives):
                     m.d.sync += entry.index.word_select(u, INDEX_PART_BITS).eq(index_part)
-            for number in range(self._places.last(unit) - UNITS + 1):
-                with m.Case(UNITS + number), m.If(here):
-                    m.d.sync += self._keep(unit, entry.instruction, number, word)
+            for number in range(self._slots.last(unit) - UNITS + 1):
+                with m.Case(UNITS + number), m.If(arrives):
+                    m.d.sync += self._store(unit, entry.instruction, number, word)
         with m.If(self.wait & (self.wait_row == unit) & (self.wait_unit == UNITS - 1)):
-            m.d.sync += self.waits_known[unit].eq(1)
-        with m.If(here & arriving.last):
+            m.d.sync += self.waits_loaded[unit].eq(1)
+        with m.If(arrives & arriving.last):
             m.d.sync += loaded.eq(1)
         with m.If(offered.valid & offered.ready):
-            m.d.sync += [loaded.eq(0), self.waits_known[unit].eq(0)]
+            m.d.sync += [loaded.eq(0), self.waits_loaded[unit].eq(0)]
         m.d.comb += [offered.valid.eq(loaded & self.met[unit]), offered.payload.eq(entry)]
 
-    def _keep(self, unit: Unit, instruction: Value, number: int, word: Value) -> Iterator[Any]:
-        """Assignments that keep what the unit needs of its instruction's word."""
-        first = number * self._places.word_bits
-        for low, high in kept_bits(unit):
-            low, high = max(low, first), min(high, first + self._places.word_bits)
+    def _store(self, unit: Unit, instruction: Value, number: int, word: Value) -> Iterator[Any]:
+        """Yield assignments that store the bits of an instruction word that the unit needs."""
+        first = number * self._slots.word_bits
+        for low, high in needed_bits(unit):
+            low, high = max(low, first), min(high, first + self._slots.word_bits)
             if low < high:
                 yield instruction[low:high].eq(word[low - first : high - first])

@@ -11,7 +11,7 @@ from amaranth.utils import exact_log2
 
 from intloom.hw.bus.axi4 import Resp
 from intloom.hw.bus.axi4_lite import DATA_BITS, Axi4Lite
-from intloom.hw.control.counters import COUNTER_BITS, TURN_BITS
+from intloom.hw.control.counters import COUNTER_BITS, SCAN_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import (
     ADDRESS_BITS,
@@ -28,14 +28,14 @@ _PLAIN_REGISTERS = tuple(r for r in REGISTERS if r not in COUNTERS)
 
 
 def constants(params: HardwareParams) -> dict[str, int]:
-    """Registers that always read the same, with their values."""
+    """Names and values of the constant registers."""
     fixed = {r.name: value for r, value in zip(CAPABILITIES, capability_values(params), strict=True)}
     fixed["FINGERPRINT"] = params.fingerprint()
     return fixed | {r.name: r.reset for r in REGISTERS if r.access is Access.RO and r.reset}
 
 
 def writable_mask(register: Register, params: HardwareParams) -> int:
-    """Bits of a read-write register that can be set; the others read as 0."""
+    """Bits of a read-write register that can be written; the others read as 0."""
     if register.name == "BASE_LOW":
         return ~(params.word_bytes - 1) & 0xFFFFFFFF
     if register.name == "BASE_HIGH":
@@ -46,18 +46,45 @@ def writable_mask(register: Register, params: HardwareParams) -> int:
 
 
 class Registers(wiring.Component):
-    """The registers behind an AXI4-Lite port.
+    """The register bank behind an AXI4-Lite slave port.
 
-    A read answers `READ_LATENCY` cycles after its address was taken; that of a counter waits for the counter's turn.
-    Addresses without a register read as 0, writes to them and to read-only registers do nothing; all are answered OKAY.
-    Byte strobes are obeyed.
+    Addresses without a register read as 0; writes to them and to read-only registers have no effect. Every access is
+    answered OKAY. Byte strobes apply.
 
-    Members, besides `bus`: for each register by its name in lower case,
-    read-write: its value; read-only, not constant and no counter: the value to read; write-1-to-clear: a mask of flags
-    to set, and `<name>_value`; write-only: a mask of pulses, a cycle after the write.
+    Parameters
+    ----------
+    params
+        The accelerator's parameters, which the constant registers report.
 
-    turn, count:
-        A counter, by its place in `COUNTERS`, and its value.
+    Members
+    -------
+    bus
+        The AXI4-Lite slave.
+    <name>
+        One member per register, named in lower case. Read-write: its value. Read-only, if neither constant nor a
+        counter: the value to read. Write-1-to-clear: a mask of flags to set. Write-only: a mask of pulses.
+    <name>_value
+        Flags of a write-1-to-clear register.
+    scan_index, count
+        The counter that `Counters` visits in this cycle, and its value.
+
+    Handshake
+    ---------
+    The channels are streams. AW and W transfer in the same cycle, when both are valid and B is free. Pulses of a
+    write-only register last 1 cycle, in the cycle after the write.
+
+    Timing
+    ------
+    From the address on AR to `r.valid`: `READ_LATENCY` = 2 cycles; for a counter, until the scan reaches its index, at
+    most `Counters.SCAN_PERIOD` + 1 cycles. From AW and W to `b.valid`: 1 cycle. Reads do not overlap.
+
+    Requirements
+    ------------
+    None.
+
+    Reset and faults
+    ----------------
+    The soft reset does not reach this component: registers keep their values. No faults.
     """
 
     READ_LATENCY = 2
@@ -67,7 +94,7 @@ class Registers(wiring.Component):
         self._constants = constants(params)
         members: dict[str, Any] = {
             "bus": Out(Axi4Lite(ADDRESS_BITS)),
-            "turn": In(TURN_BITS),
+            "scan_index": In(SCAN_BITS),
             "count": In(COUNTER_BITS),
         }
         for r in _PLAIN_REGISTERS:
@@ -84,14 +111,14 @@ class Registers(wiring.Component):
 
     @staticmethod
     def model(register: Register, params: HardwareParams, value: int, data: int, strobes: int) -> int:
-        """What a register reads after a write, if it read `value` before and nothing else has happened."""
+        """The value of a register after a write, if it was `value` before and hardware changed nothing."""
         written = sum(0xFF << 8 * byte for byte in range(REGISTER_BYTES) if strobes >> byte & 1)
         if register.access is Access.RW:
             return (value & ~written | data & written) & writable_mask(register, params)
         return value & ~(data & written) if register.access is Access.W1C else value
 
     def elaborate(self, platform: object) -> Module:
-        """A read side and a write side that know nothing of each other."""
+        """Independent read and write sides."""
         m = Module()
         self._serve_reads(m)
         self._serve_writes(m)
@@ -107,55 +134,55 @@ class Registers(wiring.Component):
         return value
 
     def _serve_reads(self, m: Module) -> None:
-        """Take an address; answer as soon as what stands there is at hand."""
+        """Accept an address, then answer when the value is available."""
         bus = self.bus
-        asked = Signal()
+        pending = Signal()
         word = Signal(ADDRESS_BITS - exact_log2(REGISTER_BYTES))
-        of_counters = word[TURN_BITS:] == COUNTERS[0].offset // REGISTER_BYTES >> TURN_BITS
-        known = Signal()
+        is_counter = word[SCAN_BITS:] == COUNTERS[0].offset // REGISTER_BYTES >> SCAN_BITS
+        available = Signal()
         plain = Signal(DATA_BITS)
         m.d.comb += [
-            bus.ar.ready.eq(~asked & (~bus.r.valid | bus.r.ready)),
+            bus.ar.ready.eq(~pending & (~bus.r.valid | bus.r.ready)),
             bus.r.payload.resp.eq(Resp.OKAY),
-            known.eq(asked & (~of_counters | (word[:TURN_BITS] == self.turn))),
+            available.eq(pending & (~is_counter | (word[:SCAN_BITS] == self.scan_index))),
         ]
         with m.Switch(word):
             for register in _PLAIN_REGISTERS:
                 with m.Case(register.offset // REGISTER_BYTES):
                     m.d.comb += plain.eq(self._readable(register))
-        with m.If(known):
-            m.d.sync += [bus.r.valid.eq(1), asked.eq(0), bus.r.payload.data.eq(Mux(of_counters, self.count, plain))]
+        with m.If(available):
+            m.d.sync += [bus.r.valid.eq(1), pending.eq(0), bus.r.payload.data.eq(Mux(is_counter, self.count, plain))]
         with m.Elif(bus.ar.ready):
-            m.d.sync += [bus.r.valid.eq(0), asked.eq(bus.ar.valid), word.eq(bus.ar.payload.addr // REGISTER_BYTES)]
+            m.d.sync += [bus.r.valid.eq(0), pending.eq(bus.ar.valid), word.eq(bus.ar.payload.addr // REGISTER_BYTES)]
 
     def _serve_writes(self, m: Module) -> None:
-        """Take address and data together."""
+        """Accept address and data in the same cycle."""
         bus = self.bus
-        take = Signal()
+        fire = Signal()
         m.d.comb += [
-            take.eq(bus.aw.valid & bus.w.valid & (~bus.b.valid | bus.b.ready)),
-            bus.aw.ready.eq(take),
-            bus.w.ready.eq(take),
+            fire.eq(bus.aw.valid & bus.w.valid & (~bus.b.valid | bus.b.ready)),
+            bus.aw.ready.eq(fire),
+            bus.w.ready.eq(fire),
             bus.b.payload.resp.eq(Resp.OKAY),
         ]
-        with m.If(take | bus.b.ready):
-            m.d.sync += bus.b.valid.eq(take)
+        with m.If(fire | bus.b.ready):
+            m.d.sync += bus.b.valid.eq(fire)
         word = bus.aw.payload.addr // REGISTER_BYTES
         for register in _PLAIN_REGISTERS:
-            self._write(m, register, take & (word == register.offset // REGISTER_BYTES))
+            self._write(m, register, fire & (word == register.offset // REGISTER_BYTES))
 
-    def _write(self, m: Module, register: Register, here: Value) -> None:
-        """Byte by byte, so that a byte's strobe enables its registers."""
+    def _write(self, m: Module, register: Register, selected: Value) -> None:
+        """Write byte by byte: each strobe is the clock enable of its byte, without a read-modify-write multiplexer."""
         data, strobes = self.bus.w.payload.data, self.bus.w.payload.strb
         mask = Cat(strobe.replicate(8) for strobe in strobes)
         name = register.name.lower()
         if register.access is Access.RW:
             value, writable = getattr(self, name), writable_mask(register, self._params)
             for lsb in range(0, DATA_BITS, 8):
-                with m.If(here & strobes[lsb // 8]):
+                with m.If(selected & strobes[lsb // 8]):
                     m.d.sync += value[lsb : lsb + 8].eq(data[lsb : lsb + 8] & (writable >> lsb & 0xFF))
         elif register.access is Access.WO:
-            m.d.sync += getattr(self, name).eq(Mux(here, data & mask, 0))
+            m.d.sync += getattr(self, name).eq(Mux(selected, data & mask, 0))
         elif register.access is Access.W1C:
             value = getattr(self, f"{name}_value")
-            m.d.sync += value.eq((value & ~Mux(here, data & mask, 0)) | getattr(self, name))
+            m.d.sync += value.eq((value & ~Mux(selected, data & mask, 0)) | getattr(self, name))

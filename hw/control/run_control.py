@@ -1,4 +1,4 @@
-"""The life of a program: start, run, end or stop, and the way back to rest."""
+"""Run control: the FSM that starts, halts and resets the engine."""
 
 from __future__ import annotations
 
@@ -9,36 +9,57 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 HALT_LATENCY = 4
-"""From a halt's beginning until what units say of the bus is what they say when halted."""
+"""Cycles from the start of a halt until every unit has seen it and `bus_idle` accounts for it."""
 
 
 class RunControl(wiring.Component):
-    """Decides when the engine runs, halts and is reset.
+    """The run-control FSM: IDLE, LAUNCH, RUN, HALTED, DRAIN, CLEAR, CLEARED.
 
-    After a program's end and after a reset command alike, the engine is halted until the bus has nothing under way,
-    then cleared for one cycle: so every program meets the engine in its reset state, and no bus transfer is ever
-    cut off. A fault halts the engine and keeps it so until the reset command.
+    After a program's end and after a reset command the engine is halted until no bus transfer is outstanding, then
+    cleared for one cycle. So every program finds the engine in its reset state, and no AXI transfer is cut off. A fault
+    halts the engine until the reset command.
 
     Members
     -------
     start, reset
-        Commands, a pulse each.
+        Commands.
     fault, ended
-        What the engine reports.
+        The engine has a fault; the program has ended.
     bus_idle
-        No transfer is under way.
+        The engine has no bus transfer outstanding.
     launch
-        A pulse: fetch the program now. `counters` start from zero in the same cycle.
+        Fetch the program; counters restart from 0.
     running
         The program runs.
     halt
-        Start nothing new.
+        Issue nothing new.
     clear
-        Reset of the engine.
+        Soft reset of the engine.
     busy, done, error
-        As in the status register.
+        Bits of the status register.
     done_event, error_event
-        Pulses for the interrupt flags.
+        Events that set the interrupt flags.
+
+    Handshake
+    ---------
+    `start`, `reset`, `launch`, `clear`, `done_event` and `error_event` are pulses of 1 cycle. `start` is ignored unless
+    the state is IDLE. `reset` leads to DRAIN from every state but CLEARED, where it only suppresses `done_event`; it
+    wins over `start`, `fault` and `ended`.
+
+    Timing
+    ------
+    From `start` to `launch`: 1 cycle; to `running`: 3 cycles. From `fault` to `error_event`: 0 cycles; to `halt`:
+    2 cycles. After a halt starts, `bus_idle` is ignored for `HALT_LATENCY` = 4 cycles, until the halt has reached every
+    unit. In DRAIN, from `bus_idle` to `clear`: 3 cycles. `done_event` comes in the cycle of `clear`.
+
+    Requirements
+    ------------
+    `fault` stays high until `clear`. From `HALT_LATENCY` cycles after `halt` on, `bus_idle` never falls again.
+
+    Reset and faults
+    ----------------
+    The soft reset does not reach this component. A fault leads to HALTED: `error` is set at once, `busy` falls when the
+    bus is idle, and the reset command leads through DRAIN and CLEAR to IDLE.
     """
 
     def __init__(self) -> None:
@@ -63,34 +84,34 @@ class RunControl(wiring.Component):
 
     @staticmethod
     def model(steps: Iterable[Mapping[str, int]]) -> Iterator[dict[str, int]]:
-        """All outputs in every cycle, from the inputs of every cycle.
+        """All outputs of every cycle, from the inputs of every cycle.
 
-        The bus counts as idle a cycle after it says so, once units have been told to halt for `HALT_LATENCY`.
+        `bus_idle` is registered, and ignored until the engine has been halted for `HALT_LATENCY` cycles.
         """
-        phase, done, error, completes, idle = "rest", 0, 0, False, False
+        phase, done, error, completes, bus_idle = "idle", 0, 0, False, False
         running = halt = clear = halted_for = 0
-        follows = {"launch": "run", "clear": "cleared", "cleared": "rest"}
+        follows = {"launch": "run", "clear": "cleared", "cleared": "idle"}
         for step in steps:
-            halting = phase in ("stopped", "drain", "clear")
+            halting = phase in ("halted", "drain", "clear")
             outputs = {"running": running, "halt": halt, "clear": clear, "done": done, "error": error}
             outputs["launch"] = phase == "launch"
-            outputs["busy"] = not (phase == "rest" or (phase == "stopped" and idle))
+            outputs["busy"] = not (phase == "idle" or (phase == "halted" and bus_idle))
             outputs["done_event"] = phase == "cleared" and completes and not step["reset"]
             outputs["error_event"] = phase == "run" and step["fault"] and not step["reset"]
             yield {name: int(value) for name, value in outputs.items()}
             running, halt, clear = phase == "run", halting, phase == "clear"
-            was_idle, halted_for = idle, halted_for + 1 if halting else 0
-            idle = halted_for > HALT_LATENCY and bool(step["bus_idle"])
+            was_bus_idle, halted_for = bus_idle, halted_for + 1 if halting else 0
+            bus_idle = halted_for > HALT_LATENCY and bool(step["bus_idle"])
             if phase == "cleared":
-                phase, done, completes = "rest", outputs["done_event"], False
+                phase, done, completes = "idle", outputs["done_event"], False
                 continue
-            if phase == "rest" and step["start"]:
+            if phase == "idle" and step["start"]:
                 phase, done = "launch", 0
             elif phase == "run" and step["fault"]:
-                phase, error = "stopped", 1
+                phase, error = "halted", 1
             elif phase == "run" and step["ended"]:
                 phase, completes = "drain", True
-            elif phase == "drain" and was_idle:
+            elif phase == "drain" and was_bus_idle:
                 phase = "clear"
             else:
                 phase = follows.get(phase, phase)
@@ -98,63 +119,63 @@ class RunControl(wiring.Component):
                 phase, done, error, completes = "drain", 0, 0, False
 
     def elaborate(self, platform: object) -> Module:
-        """REST -> LAUNCH -> RUN -> (STOPPED ->) DRAIN -> CLEAR -> CLEARED -> REST."""
+        """IDLE -> LAUNCH -> RUN -> (HALTED ->) DRAIN -> CLEAR -> CLEARED -> IDLE."""
         m = Module()
-        ending, halting, idle = Signal(), Signal(), Signal()
+        completing, halting, bus_idle = Signal(), Signal(), Signal()
         with m.FSM() as fsm:
-            with m.State("REST"):
+            with m.State("IDLE"):
                 with m.If(self.start):
                     m.d.sync += self.done.eq(0)
                     m.next = "LAUNCH"
-                self._obey_reset(m, ending)
+                self._obey_reset(m, completing)
             with m.State("LAUNCH"):
                 m.d.comb += self.launch.eq(1)
                 m.next = "RUN"
-                self._obey_reset(m, ending)
+                self._obey_reset(m, completing)
             with m.State("RUN"):
-                self._run(m, ending)
-            with m.State("STOPPED"):
+                self._run(m, completing)
+            with m.State("HALTED"):
                 m.d.comb += halting.eq(1)
-                self._obey_reset(m, ending)
+                self._obey_reset(m, completing)
             with m.State("DRAIN"):
                 m.d.comb += halting.eq(1)
-                with m.If(idle):
+                with m.If(bus_idle):
                     m.next = "CLEAR"
-                self._obey_reset(m, ending)
+                self._obey_reset(m, completing)
             with m.State("CLEAR"):
                 m.d.comb += halting.eq(1)
                 m.next = "CLEARED"
-                self._obey_reset(m, ending)
+                self._obey_reset(m, completing)
             with m.State("CLEARED"):
-                m.d.comb += self.done_event.eq(ending & ~self.reset)
-                m.d.sync += [self.done.eq(self.done_event), ending.eq(0)]
-                m.next = "REST"
-        self._halt(m, halting, idle)
-        resting = fsm.ongoing("REST") | (fsm.ongoing("STOPPED") & idle)
+                m.d.comb += self.done_event.eq(completing & ~self.reset)
+                m.d.sync += [self.done.eq(self.done_event), completing.eq(0)]
+                m.next = "IDLE"
+        self._halt(m, halting, bus_idle)
+        idle = fsm.ongoing("IDLE") | (fsm.ongoing("HALTED") & bus_idle)
         m.d.sync += [self.running.eq(fsm.ongoing("RUN")), self.clear.eq(fsm.ongoing("CLEAR"))]
-        m.d.comb += self.busy.eq(~resting)
+        m.d.comb += self.busy.eq(~idle)
         return m
 
-    def _halt(self, m: Module, halting: Signal, idle: Signal) -> None:
-        """Halt in a register, and that the bus is idle: not believed before every unit has had time to halt."""
+    def _halt(self, m: Module, halting: Signal, bus_idle: Signal) -> None:
+        """Register the halt and `bus_idle`; `bus_idle` is ignored until the halt has reached every unit."""
         halted = Signal(HALT_LATENCY)
         m.d.sync += [
             self.halt.eq(halting),
             halted.eq(Cat(halting, halted)),
-            idle.eq(halting & halted.all() & self.bus_idle),
+            bus_idle.eq(halting & halted.all() & self.bus_idle),
         ]
 
-    def _run(self, m: Module, ending: Signal) -> None:
+    def _run(self, m: Module, completing: Signal) -> None:
         with m.If(self.fault):
             m.d.comb += self.error_event.eq(~self.reset)
             m.d.sync += self.error.eq(1)
-            m.next = "STOPPED"
+            m.next = "HALTED"
         with m.Elif(self.ended):
-            m.d.sync += ending.eq(1)
+            m.d.sync += completing.eq(1)
             m.next = "DRAIN"
-        self._obey_reset(m, ending)
+        self._obey_reset(m, completing)
 
-    def _obey_reset(self, m: Module, ending: Signal) -> None:
+    def _obey_reset(self, m: Module, completing: Signal) -> None:
         with m.If(self.reset):
-            m.d.sync += [self.done.eq(0), self.error.eq(0), ending.eq(0)]
+            m.d.sync += [self.done.eq(0), self.error.eq(0), completing.eq(0)]
             m.next = "DRAIN"

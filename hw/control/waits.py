@@ -1,4 +1,4 @@
-"""The semaphores: how far each unit has come, and whether an instruction's waits are met."""
+"""Wait checks: completion counters of the units, and whether an instruction's waits are met."""
 
 from __future__ import annotations
 
@@ -15,26 +15,44 @@ from intloom.hw.spec.isa import COUNT_BITS, QUEUED_UNITS
 UNITS = len(QUEUED_UNITS)
 UNIT_SELECT_BITS = ceil_log2(UNITS)
 ROWS = UNITS + 1
-"""An instruction at the head of each queue, and END."""
+"""The instruction at the head of each queue, and END."""
 END_ROW = UNITS
 
 
 class WaitChecker(wiring.Component):
-    """Counts finished instructions, and compares the waits of one row after the other with all counts.
+    """Counts finished instructions per unit and compares each row's waits with the counts.
 
-    Rows whose waits are not met yet take turns. Counts only grow while a program runs, so waits once met stay met.
-    `met` comes `LATENCY` cycles after the last needed count, and one more for every other open row.
+    A row holds the waits of one instruction: per unit, how many instructions must have finished. One comparator per
+    unit serves all rows, round-robin over the rows that are ready and not yet met. Counts never decrease while a
+    program runs, so a row that is met stays met.
 
     Members
     -------
     done
-        A unit has finished an instruction.
+        Per unit: it finished an instruction.
     write, write_row, write_unit, write_wait
-        A wait of the next instruction of a row: how many instructions unit `write_unit` must have finished.
+        Write one wait: row `write_row` waits until unit `write_unit` has finished `write_wait` instructions.
     ready
-        The row's waits stand here. Low, the row begins anew.
+        Per row: all its waits have been written.
     met
-        All waits of the row are met.
+        Per row: all its waits are met.
+
+    Handshake
+    ---------
+    `done` is a pulse. `met` of a row stays high until its `ready` falls; it is low 1 cycle after that.
+
+    Timing
+    ------
+    From the last needed `done` to `met`: `LATENCY` = 3 cycles, plus 1 cycle per other row that is ready and not met.
+
+    Requirements
+    ------------
+    `ready` of a row rises only after the last of its waits was written, and falls before the next instruction's waits
+    are written.
+
+    Reset and faults
+    ----------------
+    Reset clears the counts and `met`. The memory of waits has no reset. No faults.
     """
 
     LATENCY = 3
@@ -51,7 +69,7 @@ class WaitChecker(wiring.Component):
                 "met": Out(ROWS),
             }
         )
-        # Proofs look into these.
+        # Attributes, because the proofs of tests/hw/formal read them.
         self.waits = [Memory(shape=COUNT_BITS, depth=1 << ceil_log2(ROWS), init=[]) for _ in range(UNITS)]
         self.counts = Signal(data.ArrayLayout(COUNT_BITS, UNITS))
 
@@ -61,7 +79,7 @@ class WaitChecker(wiring.Component):
         return all(count >= wait for count, wait in zip(counts, waits, strict=True))
 
     def elaborate(self, platform: object) -> Module:
-        """Choose a row; in the next cycle compare; then say so, unless the row began anew."""
+        """Select a row; compare it in the next cycle; then set `met`, unless `ready` fell meanwhile."""
         m = Module()
         row = Signal(range(ROWS))
         open_rows, reached = Signal(ROWS), Signal(UNITS)

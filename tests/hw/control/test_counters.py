@@ -18,11 +18,11 @@ CYCLES = [register.name for register in COUNTERS].index("CYCLES")
 
 async def _values(ctx: Any, bench: Counters) -> list[int]:
     """All counters, each read at its turn; nothing may count meanwhile."""
-    for _ in range(2 * Counters.TURNS + Counters.LATENCY):
+    for _ in range(2 * Counters.SCAN_PERIOD + Counters.LATENCY):
         await ctx.tick()
-    values = [0] * Counters.TURNS
-    for _ in range(Counters.TURNS):
-        values[ctx.get(bench.turn)] = ctx.get(bench.value)
+    values = [0] * Counters.SCAN_PERIOD
+    for _ in range(Counters.SCAN_PERIOD):
+        values[ctx.get(bench.scan_index)] = ctx.get(bench.value)
         await ctx.tick()
     assert not any(values[len(COUNTERS) :]), "turns without a counter must give 0"
     return values[: len(COUNTERS)]
@@ -81,7 +81,7 @@ def test_each_cycle_counts_once(change: float, seed: int) -> None:
             _idle(ctx, bench)
             found = await _values(ctx, bench)
             assert found == [expected[register.name] for register in COUNTERS]
-            seen.update(name for name, count in expected.items() if count > Counters.TURNS)
+            seen.update(name for name, count in expected.items() if count > Counters.SCAN_PERIOD)
         await _launch(ctx, bench)
         assert not any(await _values(ctx, bench)), "launch must clear"
 
@@ -98,8 +98,8 @@ def test_a_value_is_exact_at_its_turn() -> None:
     async def body(ctx: Any) -> None:
         await _launch(ctx, bench)
         ctx.set(bench.running, 1)
-        for cycle in range(40 * Counters.TURNS):
-            if ctx.get(bench.turn) == CYCLES and cycle > Counters.TURNS:
+        for cycle in range(40 * Counters.SCAN_PERIOD):
+            if ctx.get(bench.scan_index) == CYCLES and cycle > Counters.SCAN_PERIOD:
                 readings.append((cycle, ctx.get(bench.value)))
             await ctx.tick()
 

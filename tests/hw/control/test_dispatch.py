@@ -53,13 +53,13 @@ class Queues:
         port = self.port
         room = 0
         while True:
-            ctx.set(port.room, room)
-            *_, valid, unit, place, word, commit = await ctx.tick().sample(
-                port.valid, port.unit, port.place, port.word, port.commit
+            ctx.set(port.not_full, room)
+            *_, valid, unit, slot, word, commit = await ctx.tick().sample(
+                port.valid, port.unit, port.slot, port.word, port.commit
             )
             if valid:
                 assert room >> unit & 1, "written without room"
-                self.memory[unit, place] = word
+                self.memory[unit, slot] = word
             if commit:
                 self.entries[Unit(unit)].append(self._entry(unit))
             # Room may go away with a commit, and comes at random.
@@ -67,8 +67,8 @@ class Queues:
 
     def _entry(self, unit: int) -> list[int]:
         """The words that were written, of waits what counts of them."""
-        places = UNITS + EntrySlots(self.params.axi_data_bits).instruction_words
-        words = [self.memory.pop((unit, place)) for place in range(places)]
+        slots = UNITS + EntrySlots(self.params.axi_data_bits).instruction_words
+        words = [self.memory.pop((unit, slot)) for slot in range(slots)]
         return [word % (1 << WAIT_WORD_LAYOUT.size) for word in words[:UNITS]] + words[UNITS:]
 
 
@@ -91,7 +91,7 @@ def _run(
 
     async def watch(ctx: Any) -> None:
         ctx.set(dispatch.running, 1)
-        ctx.set(dispatch.quiet, 1)
+        ctx.set(dispatch.all_idle, 1)
         for _ in range(100 * len(words)):
             if ctx.get(dispatch.end_ready):
                 await ctx.tick()
@@ -143,7 +143,7 @@ def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Rando
 
     async def watch(ctx: Any) -> None:
         ctx.set(dispatch.running, 1)
-        ctx.set(dispatch.queues.room, (1 << UNITS) - 1)
+        ctx.set(dispatch.queues.not_full, (1 << UNITS) - 1)
         cycle = 0
         while len(commits) < 8:
             commits.extend([cycle] * ctx.get(dispatch.queues.commit))

@@ -120,7 +120,7 @@ def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
         await _launch(ctx, fetch, 1000)
         for _ in range(600):
             await ctx.tick()
-        assert fetch.ahead_words - params.axi_burst < words <= fetch.ahead_words
+        assert fetch.prefetch_words - params.axi_burst < words <= fetch.prefetch_words
         assert ctx.get(fetch.idle)
         ctx.set(fetch.halt, 1)
         ctx.set(fetch.words.ready, 1)
@@ -130,7 +130,7 @@ def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
 
     memory = read_memory(fetch.bursts, fetch.r, params, random.Random(1), 3, 1.0, 8)
     run(fetch, never_take, background=[memory, count])
-    assert words <= fetch.ahead_words
+    assert words <= fetch.prefetch_words
 
 
 def test_a_bus_error_marks_its_word_only() -> None:

@@ -38,7 +38,7 @@ def test_it_agrees_with_the_decoder(seed: int) -> None:
         for word in _mutants(random.Random(seed)):
             ctx.set(legality.instruction, word)
             await ctx.tick().repeat(InstructionChecker.LATENCY)
-            verdict = ctx.get(legality.verdict)
+            verdict = ctx.get(legality.result)
             expected = InstructionChecker.model(word.to_bytes(isa.INSTRUCTION_BYTES, "little"), PARAMS)
             causes.add(expected[0])
             assert (Cause(verdict.cause), Unit(verdict.unit)) == expected, f"instruction {word:#x}"

@@ -10,7 +10,7 @@ from amaranth.hdl import Cat, Module
 from amaranth.lib import wiring
 
 from intloom.hw.control.dispatch import Dispatch
-from intloom.hw.control.queue import InstructionQueues, kept_bits, used_bits
+from intloom.hw.control.queue import InstructionQueues, needed_bits, used_bits
 from intloom.hw.control.waits import UNITS, WaitChecker
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Unit
@@ -35,7 +35,7 @@ class Bench(wiring.Component):
             board.write_row.eq(queues.wait_row),
             board.write_unit.eq(queues.wait_unit),
             board.write_wait.eq(queues.wait_value),
-            board.ready.eq(queues.waits_known),
+            board.ready.eq(queues.waits_loaded),
             Cat(queues.met).eq(board.met),
         ]
         return m
@@ -81,15 +81,15 @@ class World:
         """As dispatch does, but an entry's words in any order."""
         port = self.bench.queues.write
         for index, instruction in enumerate(self.program):
-            await ctx.tick().until(port.room[instruction.unit])
+            await ctx.tick().until(port.not_full[instruction.unit])
             ctx.set(port.unit, instruction.unit)
-            places = list(enumerate(self._entry(instruction, index)))
-            self.rng.shuffle(places)
-            for place, word in places:
-                ctx.set(port.place, place)
+            slots = list(enumerate(self._entry(instruction, index)))
+            self.rng.shuffle(slots)
+            for slot, word in slots:
+                ctx.set(port.slot, slot)
                 ctx.set(port.word, word)
                 ctx.set(port.valid, 1)
-                ctx.set(port.commit, int(place == places[-1][0]))
+                ctx.set(port.commit, int(slot == slots[-1][0]))
                 await ctx.tick()
             ctx.set(port.valid, 0)
             ctx.set(port.commit, 0)
@@ -137,7 +137,7 @@ def test_instructions_come_whole_in_order_and_not_before_their_waits(name: str, 
 @pytest.mark.parametrize("unit", QUEUED_UNITS)
 def test_a_unit_keeps_every_bit_that_it_has_a_use_for(unit: Unit) -> None:
     specs = [spec for spec in INSTRUCTIONS if spec.unit is unit]
-    kept = {bit for low, high in kept_bits(unit) for bit in range(low, high)}
+    kept = {bit for low, high in needed_bits(unit) for bit in range(low, high)}
     for spec in specs:
         for field in spec.body:
             at = spec.offsets[field.name]

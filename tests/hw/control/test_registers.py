@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.control.counters import TURN_BITS
+from intloom.hw.control.counters import SCAN_BITS
 from intloom.hw.control.registers import Registers, constants, writable_mask
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import COUNTERS, REGISTERS, Access
@@ -74,8 +74,8 @@ def _take_turns(bank: Registers) -> Callable[[Any], Awaitable[None]]:
 
     async def process(ctx: Any) -> None:
         while True:
-            for turn in range(1 << TURN_BITS):
-                ctx.set(bank.turn, turn)
+            for turn in range(1 << SCAN_BITS):
+                ctx.set(bank.scan_index, turn)
                 ctx.set(bank.count, _count(turn))
                 await ctx.tick()
 

@@ -27,9 +27,9 @@ def test_it_bites_soon_after_the_limit_and_not_before(limit: int) -> None:
         for _ in range(5):
             for _ in range(limit - 1):
                 await ctx.tick()
-            ctx.set(dog.alive, 1)
+            ctx.set(dog.progress, 1)
             await ctx.tick()
-            ctx.set(dog.alive, 0)
+            ctx.set(dog.progress, 0)
             assert not ctx.get(dog.port.valid)
         cycles = 0
         while not ctx.get(dog.port.valid):
@@ -60,19 +60,19 @@ def _world(rng: random.Random) -> tuple[list[tuple[int, bool]], int]:
     return [(index, rng.random() < 0.5) for index in indices], dispatch_index
 
 
-def _show(ctx: Any, dog: Watchdog, suspects: list[tuple[int, bool]], dispatch_index: int) -> None:
-    for number, (index, exists) in enumerate(suspects):
-        ctx.set(dog.suspects[number], {"valid": exists, "index": index})
+def _show(ctx: Any, dog: Watchdog, candidates: list[tuple[int, bool]], dispatch_index: int) -> None:
+    for number, (index, exists) in enumerate(candidates):
+        ctx.set(dog.candidates[number], {"valid": exists, "index": index})
     ctx.set(dog.dispatch_index, dispatch_index)
 
 
-def _blamed(suspects: list[tuple[int, bool]], dispatch_index: int) -> tuple[int, Unit]:
-    """Whom the watchdog blames for these suspects, of which some are present."""
+def _blamed(candidates: list[tuple[int, bool]], dispatch_index: int) -> tuple[int, Unit]:
+    """Whom the watchdog blames for these candidates, of which some are present."""
     dog = Watchdog()
     blamed: list[tuple[int, Unit]] = []
 
     async def body(ctx: Any) -> None:
-        _show(ctx, dog, suspects, dispatch_index)
+        _show(ctx, dog, candidates, dispatch_index)
         ctx.set(dog.limit, 2 * CANDIDATES)
         ctx.set(dog.running, 1)
         await ctx.tick().until(dog.port.valid)
@@ -87,8 +87,8 @@ def _blamed(suspects: list[tuple[int, bool]], dispatch_index: int) -> tuple[int,
 def test_it_blames_the_oldest_instruction(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(30):
-        suspects, dispatch_index = _world(rng)
-        assert _blamed(suspects, dispatch_index) == Watchdog.culprit(suspects, dispatch_index)
+        candidates, dispatch_index = _world(rng)
+        assert _blamed(candidates, dispatch_index) == Watchdog.oldest(candidates, dispatch_index)
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 2 * CANDIDATES, 60])
@@ -107,7 +107,7 @@ def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> No
                 lives = not cycle or rng.random() < 1.5 / (limit + 1)
                 running, alive = rng.choice([(0, 0), (0, 1), (1, 1)]) if lives else (1, 0)
                 ctx.set(dog.running, running)
-                ctx.set(dog.alive, alive)
+                ctx.set(dog.progress, alive)
                 _show(ctx, dog, *w[-1])
                 if ctx.get(dog.port.valid):
                     fault = ctx.get(dog.port.fault)
@@ -119,4 +119,4 @@ def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> No
         run(dog, body)
         assert [cycle for cycle, *_ in faults] == [c for c in [Watchdog.model(limit, [*life, True])] if c is not None]
         if limit >= 2 * CANDIDATES and faults:
-            assert faults[0][1:] == Watchdog.culprit(*worlds[faults[0][0] - Watchdog.LATENCY])
+            assert faults[0][1:] == Watchdog.oldest(*worlds[faults[0][0] - Watchdog.LATENCY])

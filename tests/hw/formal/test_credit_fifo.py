@@ -62,8 +62,8 @@ class QueueBench(Elaboratable):
             port.addr.eq(queue.head + order.ahead),
             Assert(~order.watching | (port.data == order.chosen)),
             Assert((queue.tail - queue.head)[: len(queue.head)] == order.inside[: len(queue.head)]),
-            Assert(queue.here == order.inside),
-            Assert(queue.places + held == self.depth),
+            Assert(queue.level == order.inside),
+            Assert(queue.credits + held == self.depth),
         ]
 
 

@@ -1,6 +1,6 @@
 """Proofs about the two queues that lie in rings of block RAM, from reset until each ring has been gone round.
 
-The words' ring is gone round twice; the entries', whose entries take nine cycles each, once, and its places then hold
+The words' ring is gone round twice; the entries', whose entries take nine cycles each, once, and its slots then hold
 a second round.
 
 Nothing in them looks at the words' bits, so all but a few bits of each word are held at zero.
@@ -18,7 +18,7 @@ from amaranth.asserts import AnyConst, AnySeq
 from amaranth.hdl import Assert, Assume, Cat, Elaboratable, Module, Mux, Signal, Value
 
 from intloom.hw.control.fetch import Fetch, beats_per_instruction
-from intloom.hw.control.queue import EntrySlots, InstructionQueues, kept_bits
+from intloom.hw.control.queue import EntrySlots, InstructionQueues, needed_bits
 from intloom.hw.control.waits import UNITS
 from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.params import HardwareParams, preset
@@ -33,14 +33,14 @@ ROUNDS = 2
 
 
 class EntriesBench(Elaboratable):
-    """Instruction queues filled as dispatch does; one place of one unit's entries is followed.
+    """Instruction queues filled as dispatch does; one slot of one unit's entries is followed.
 
     `greedy` breaks dispatch's rule: it commits although a unit has no room.
     """
 
-    def __init__(self, params: HardwareParams, unit: Unit, place: int, greedy: bool = False) -> None:
-        self.params, self.unit, self.place, self.greedy = params, unit, place, greedy
-        self.places = EntrySlots(params.axi_data_bits)
+    def __init__(self, params: HardwareParams, unit: Unit, slot: int, greedy: bool = False) -> None:
+        self.params, self.unit, self.slot, self.greedy = params, unit, slot, greedy
+        self.slots = EntrySlots(params.axi_data_bits)
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -51,16 +51,16 @@ class EntriesBench(Elaboratable):
         m.d.comb += [
             write.valid.eq(AnySeq(1)),
             write.unit.eq(AnySeq(len(write.unit))),
-            write.place.eq(AnySeq(len(write.place))),
+            write.slot.eq(AnySeq(len(write.slot))),
             write.commit.eq(AnySeq(1)),
             content.eq(AnySeq(WIDTH)),
             write.word.eq(content << self._shift()),
         ]
         here = write.unit == self.unit
         if not self.greedy:
-            m.d.comb += Assume(~(write.commit | write.valid) | write.room.bit_select(write.unit, 1))
+            m.d.comb += Assume(~(write.commit | write.valid) | write.not_full.bit_select(write.unit, 1))
         written, last_word, enter = Signal(), Signal(WIDTH), Signal()
-        writes = write.valid & here & (write.place == self.place)
+        writes = write.valid & here & (write.slot == self.slot)
         m.d.comb += [enter.eq(write.commit & here), Assume(~enter | written | writes)]
         with m.If(writes):
             m.d.sync += last_word.eq(content)
@@ -78,20 +78,20 @@ class EntriesBench(Elaboratable):
 
     def _shift(self) -> int:
         """Where in its word the content stands."""
-        return 0 if self.place < UNITS else self._kept() % self.params.axi_data_bits
+        return 0 if self.slot < UNITS else self._needed() % self.params.axi_data_bits
 
-    def _kept(self) -> int:
+    def _needed(self) -> int:
         """A bit of the followed word that the unit keeps, and the one above it."""
-        first = (self.place - UNITS) * self.params.axi_data_bits
-        return next(max(low, first) for low, high in kept_bits(self.unit) if high - WIDTH >= max(low, first))
+        first = (self.slot - UNITS) * self.params.axi_data_bits
+        return next(max(low, first) for low, high in needed_bits(self.unit) if high - WIDTH >= max(low, first))
 
     def _leave(self, m: Module, queues: InstructionQueues) -> tuple[Value, Value]:
         """When the followed word comes out, and as what."""
         offer = queues.o[self.unit]
-        if self.place < UNITS:
-            comes = queues.wait & (queues.wait_row == self.unit) & (queues.wait_unit == self.place)
+        if self.slot < UNITS:
+            comes = queues.wait & (queues.wait_row == self.unit) & (queues.wait_unit == self.slot)
             return comes, queues.wait_value[:WIDTH]
-        at = self._kept()
+        at = self._needed()
         return offer.valid & offer.ready, offer.payload.instruction[at : at + WIDTH]
 
 
@@ -103,9 +103,9 @@ ENTRY_CYCLES = 21
 """Cycles in which as many entries as the ring holds can come out, one after the other."""
 
 
-@pytest.mark.parametrize("place", [1, UNITS])
-def test_entries_come_out_in_order(place: int, tmp_path: Path) -> None:
-    bench = EntriesBench(QUEUES, Unit.MAC, place)
+@pytest.mark.parametrize("slot", [1, UNITS])
+def test_entries_come_out_in_order(slot: int, tmp_path: Path) -> None:
+    bench = EntriesBench(QUEUES, Unit.MAC, slot)
     assert prove(bench, tmp_path, depth=ENTRY_CYCLES, first=ENTRY_CYCLES - 1).holds
 
 
@@ -118,11 +118,11 @@ def test_so_many_cycles_go_round_the_entries() -> None:
         nonlocal came
         port, offer = queues.write, queues.o[Unit.MAC]
         ctx.set(port.unit, Unit.MAC)
-        ctx.set(port.place, UNITS)
+        ctx.set(port.slot, UNITS)
         ctx.set(queues.met, -1)
         ctx.set(offer.ready, 1)
         for _ in range(ENTRY_CYCLES):
-            room = ctx.get(port.room) >> Unit.MAC & 1
+            room = ctx.get(port.not_full) >> Unit.MAC & 1
             ctx.set(port.valid, room)
             ctx.set(port.commit, room)
             *_, comes = await ctx.tick().sample(offer.valid)
@@ -164,7 +164,7 @@ class FetchBench(Elaboratable):
         assert_stream_holds(m, fetch.words.valid, fetch.words.ready, fetch.words.payload)
         self._answer(m, fetch)
         leave = fetch.words.valid & fetch.words.ready
-        order = OrderCheck(WIDTH, fetch.ahead_words + 1)
+        order = OrderCheck(WIDTH, fetch.prefetch_words + 1)
         order.attach(m, fetch.r.valid & fetch.r.ready, content, leave, fetch.words.payload.data[:WIDTH])
         return m
 
@@ -193,7 +193,7 @@ RING = 4
 @pytest.fixture(autouse=True)
 def short_ring(monkeypatch: pytest.MonkeyPatch) -> None:
     """Fetch with a ring of two short blocks."""
-    monkeypatch.setattr("intloom.hw.control.fetch.AHEAD_INSTRUCTIONS", RING // beats_per_instruction(SHORT))
+    monkeypatch.setattr("intloom.hw.control.fetch.PREFETCH_INSTRUCTIONS", RING // beats_per_instruction(SHORT))
 
 
 CYCLES = 18
@@ -205,7 +205,7 @@ def test_program_words_come_out_in_order(tmp_path: Path) -> None:
 
 def test_so_many_cycles_go_round_the_words_twice() -> None:
     fetch = Fetch(SHORT)
-    assert fetch.ahead_words == RING
+    assert fetch.prefetch_words == RING
     came = 0
 
     async def memory(ctx: Any) -> None:
