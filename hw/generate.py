@@ -104,7 +104,7 @@ def write_package(
     name
         What comments call this hardware.
     resources
-        Also synthesise for a resource summary, which takes minutes for large arrays.
+        Also synthesize for a resource summary, which takes minutes for large arrays.
     """
     written = []
     files = package_files(params, name, resources=resources)

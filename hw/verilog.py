@@ -11,6 +11,7 @@ from amaranth.back import rtlil
 from intloom.common.errors import EnvironmentFault
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.yosys_attributes import KEPT_ATTRIBUTES
 
 PASSES = (
     "proc",
@@ -29,10 +30,6 @@ Written out as processes, a signal with a constant part would become an `always 
 simulator ever runs; and registers with enables simulate 1.6 times as fast. No memory is read before it is written, so
 the thousands of lines that would zero each word are left out: a build takes a third of the time.
 """
-
-KEPT_ATTRIBUTES = ("lut_product", "no_rw_check", "register_copy")
-"""What synthesis is told: products to keep out of DSP blocks, memories of which no word is read while written, and
-registers that shall stay apart though they hold the same."""
 
 _ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")

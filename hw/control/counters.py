@@ -10,9 +10,9 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
-from intloom.hw.memory.bank import NO_COLLISIONS
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 COUNTER_BITS = 32
 SCAN_BITS = ceil_log2(len(COUNTERS))

@@ -13,9 +13,9 @@ from amaranth.utils import ceil_log2, exact_log2
 from intloom.hw.bus.axi4 import read_layout
 from intloom.hw.dma.bursts import burst_layout
 from intloom.hw.dma.runs import word_address_bits
-from intloom.hw.memory.bank import NO_COLLISIONS
 from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, INSTRUCTION_BYTES
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 LENGTH_REGISTER_BITS = 32
 PREFETCH_INSTRUCTIONS = 16

@@ -13,7 +13,6 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2, exact_log2
 
 from intloom.hw.control.waits import UNIT_SELECT_BITS, UNITS
-from intloom.hw.memory.bank import NO_COLLISIONS
 from intloom.hw.spec.isa import (
     COUNT_BITS,
     HEADER,
@@ -24,6 +23,7 @@ from intloom.hw.spec.isa import (
     Unit,
 )
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 ENTRY_LAYOUT = data.StructLayout({"instruction": INSTRUCTION_BITS, "index": COUNT_BITS})
 """An instruction without its waits, and its index in the program."""

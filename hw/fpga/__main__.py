@@ -37,7 +37,7 @@ def main() -> int:
     parser.add_argument("--device", choices=DEVICES, help="ECP5 device; each preset has a default")
     parser.add_argument("--output", type=Path, default=Path("out/fpga"), help="folder for netlists, logs and reports")
     parser.add_argument("--seed", type=int, default=1, help="where placement begins")
-    parser.add_argument("--fit", action="store_true", help="only synthesise and count: does it fit?")
+    parser.add_argument("--fit", action="store_true", help="only synthesize and count: does it fit?")
     options = parser.parse_args()
     flow = Flow(options.output / options.preset, _tell)
     try:

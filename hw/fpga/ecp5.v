@@ -78,8 +78,8 @@ endmodule
 
 // A sum that can be loaded, LOAD ? X : Q + S: a bit's look-up table has the four inputs that this takes. While X is
 // loaded no carry may run: the chain's half table of Q and LOAD, the whole table's with S and X 0, lets none arise.
-(* techmap_celltype = "$__INTLOOM_STEP" *)
-module intloom_step (Q, S, X, LOAD, Y);
+(* techmap_celltype = "$__INTLOOM_LOADABLE_ADDER" *)
+module intloom_loadable_adder (Q, S, X, LOAD, Y);
 	parameter WIDTH = 1;
 	parameter LOAD_HIGH = 1;
 	parameter _TECHMAP_CONSTMSK_S_ = 0;

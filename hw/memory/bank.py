@@ -9,10 +9,7 @@ from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
 
 from intloom.hw.pipeline import output_register
-
-NO_COLLISIONS = {"no_rw_check": 1}
-"""Attribute of memories whose users never read a word while it is written: it takes synthesis no gates to say what
-they would read."""
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 
 class Bank(wiring.Component):

@@ -10,10 +10,10 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In
 from amaranth.utils import exact_log2
 
-from intloom.hw.memory.bank import NO_COLLISIONS
 from intloom.hw.pipeline import output_register, pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY, WeightReadPort, WeightWritePort
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 _WAY = WEIGHT_LATENCY - 3
 """Registers on the way to the memory: it has one of its own, and two stand behind it."""

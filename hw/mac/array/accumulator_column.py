@@ -9,8 +9,8 @@ from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.memory.bank import NO_COLLISIONS
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 _SMALL_STRIP = 16
 """Words of the smallest distributed RAM."""

@@ -9,6 +9,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.yosys_attributes import LUT_PRODUCT, REGISTER_COPY
 
 _COLUMNS_A_COPY = 2
 """Columns that one copy of the registers of pixel and swap serves."""
@@ -18,12 +19,6 @@ _PART_BITS = 2
 
 PARTS = 8 // _PART_BITS
 """Parts of such a product."""
-LUT_PRODUCT = "lut_product"
-"""Attribute of the registers of the first `lut_products` products, multiplied in parts, for which `hw.fpga` takes carry
-chains. With other tools, in Yosys: `proc; flatten; opt_clean; booth a:lut_product %ci3 t:$mul %i` makes adders of them.
-"""
-REGISTER_COPY = "register_copy"
-"""Attribute of registers that shall stay offset though they always hold the same."""
 
 
 def dot_bits(rows: int) -> int:

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.fpga.flow import Flow, synthesise
+from intloom.hw.fpga.flow import Flow, synthesize
 from intloom.hw.fpga.netlist import change_modules
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import run_yosys
@@ -43,7 +43,7 @@ class Bench(FastBench):
 @pytest.fixture(scope="module")
 def gates(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("gates")
-    netlist = synthesise(PARAMS, Flow(folder, print), TOP_NAME)
+    netlist = synthesize(PARAMS, Flow(folder, print), TOP_NAME)
     change_modules(netlist, _without_open_ports)
     run_yosys(f"read_json {netlist.name}; write_verilog -noattr gates.v", folder)
     return (folder / "gates.v").read_text() + PRIMITIVES.read_text()

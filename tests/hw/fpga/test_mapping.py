@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from intloom.hw.fpga import flow
-from intloom.hw.fpga.steps import merge_steps
+from intloom.hw.fpga.loadable_adders import merge_loadable_adders
 from intloom.hw.resources import run_yosys
 
 MAPPINGS = Path(flow.__file__).with_name("ecp5.v")
@@ -19,7 +19,7 @@ write_json words.json
 """
 _MAP = """\
 read_json words.json; hierarchy -top mapped;
-techmap -map ecp5.v t:$__INTLOOM_PRODUCT t:$__INTLOOM_STEP t:$add; alumacc; techmap -map ecp5.v t:$alu;
+techmap -map ecp5.v t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$add; alumacc; techmap -map ecp5.v t:$alu;
 techmap; select -assert-none t:$add t:$sub t:$mul t:$alu;
 read_verilog -nooverwrite +/lattice/cells_sim_ecp5.v; hierarchy -top mapped; proc; flatten; opt_clean -purge;
 write_verilog -noattr mapped.v
@@ -54,7 +54,7 @@ def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
     (folder / "law.v").write_text(mapped_text)
     (folder / "ecp5.v").write_text(mappings)
     run_yosys(_WORDS, folder)
-    assert merge_steps(folder / "words.json") == steps
+    assert merge_loadable_adders(folder / "words.json") == steps
     run_yosys(_MAP, folder)
     (folder / "bench.v").write_text(law_text + _BENCH)
     subprocess.run(["iverilog", "-g2005", "-o", "bench", "bench.v", "mapped.v"], cwd=folder, check=True)

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 
 from intloom.hw.fpga.netlist import change_modules
 
-STEP_CELL = "$__INTLOOM_STEP"
+LOADABLE_ADDER_CELL = "$__INTLOOM_LOADABLE_ADDER"
 """Ports Q, S, X, LOAD and Y; parameters WIDTH and LOAD_HIGH, whether 1 loads or 0. `ecp5.v` maps it."""
 _SUMS = ("$add", "$sub")
 _CHAINS = (*_SUMS, "$lt", "$le", "$ge", "$gt")
@@ -32,7 +32,7 @@ class _Choice(NamedTuple):
     place: int
 
 
-def merge_steps(path: Path) -> int:
+def merge_loadable_adders(path: Path) -> int:
     """Replace loadable sums of Yosys' JSON netlist of words by cells of their own; how many there were."""
     return change_modules(path, lambda module: _Module(module).merge())
 
@@ -75,7 +75,7 @@ class _Module:
         other = mux["connections"]["B" if first.side == "A" else "A"]
         self.cells[name] = {
             "hide_name": 1,
-            "type": STEP_CELL,
+            "type": LOADABLE_ADDER_CELL,
             "parameters": {"WIDTH": _number(len(y)), "LOAD_HIGH": _number(int(first.side == "A"))},
             "attributes": cell["attributes"],
             "port_directions": {"Q": "input", "S": "input", "X": "input", "LOAD": "input", "Y": "output"},
