@@ -1,4 +1,4 @@
-"""Place and route a preset and note the outcome in the manual: `python -m intloom.hw.fpga small`."""
+"""Place and route a preset and record the result in the manual: `python -m intloom.hw.fpga small`."""
 
 from __future__ import annotations
 
@@ -9,25 +9,25 @@ from pathlib import Path
 from intloom.common.errors import IntloomError
 from intloom.hw.fpga.flow import DEVICES, PRESET_DEVICES, Flow, pack, place_and_route
 from intloom.hw.fpga.report import Resource, TooLargeError
-from intloom.hw.fpga.table import path_row, row, size_row, update, update_size
+from intloom.hw.fpga.table import DATA, path_row, record, row, size_record, update, update_size
 from intloom.hw.spec.params import preset
 
-PAGE = Path("docs/fpga.md")
+DOCS = Path("docs")
 
 
-def _tell(step: str) -> None:
+def _print(step: str) -> None:
     print(step, flush=True)
 
 
-def _refuse(error: IntloomError) -> int:
+def _report(error: IntloomError) -> int:
     print(f"error: {error}", file=sys.stderr)
     return int(error.exit_code)
 
 
 def _note_size(name: str, device: str, used: dict[str, Resource]) -> None:
-    print(size_row(name, device, used))
-    if PAGE.parent.is_dir():
-        update_size(PAGE, name, device, used)
+    print(row(name, size_record(device, used)))
+    if (DOCS / DATA).exists():
+        update_size(DOCS, name, device, used)
 
 
 def main() -> int:
@@ -36,10 +36,10 @@ def main() -> int:
     parser.add_argument("preset", nargs="?", default="small", help="name of a preset")
     parser.add_argument("--device", choices=DEVICES, help="ECP5 device; each preset has a default")
     parser.add_argument("--output", type=Path, default=Path("out/fpga"), help="folder for netlists, logs and reports")
-    parser.add_argument("--seed", type=int, default=1, help="where placement begins")
-    parser.add_argument("--fit", action="store_true", help="only synthesize and count: does it fit?")
+    parser.add_argument("--seed", type=int, default=1, help="seed of the placer")
+    parser.add_argument("--fit", action="store_true", help="synthesize and pack only: report the cell counts")
     options = parser.parse_args()
-    flow = Flow(options.output / options.preset, _tell)
+    flow = Flow(options.output / options.preset, _print)
     try:
         params = preset(options.preset)
         device = DEVICES[options.device or PRESET_DEVICES[options.preset]]
@@ -49,13 +49,14 @@ def main() -> int:
         result = place_and_route(params, device, flow, options.seed)
     except TooLargeError as error:
         _note_size(options.preset, error.device, error.used)
-        return _refuse(error)
+        return _report(error)
     except IntloomError as error:
-        return _refuse(error)
-    print(row(options.preset, result))
-    print(path_row(options.preset, result))
-    if PAGE.parent.is_dir():
-        update(PAGE, options.preset, result)
+        return _report(error)
+    measured = record(result, {})
+    print(row(options.preset, measured))
+    print(path_row(options.preset, measured["paths"][-1]))
+    if (DOCS / DATA).exists():
+        update(DOCS, options.preset, result)
     return 0
 
 
