@@ -49,7 +49,7 @@ def test_a_new_measurement_replaces_one_row_and_keeps_the_first_path(docs: Path)
     update(docs, "small", middle)
     update(docs, "small", last)
     lines = (docs / PAGE).read_text(encoding="utf-8").splitlines()
-    rows = [line for line in lines if line.startswith(("| small", "| base"))]
+    rows = [line for line in lines if line.startswith(("| small |", "| base |"))]
     first, latest = record(RESULT, {}), record(last, {})
     assert rows[:2] == [row("base", first), row("small", latest)]
     paths = [path_row("small", measured["paths"][0]) for measured in (first, latest)]
