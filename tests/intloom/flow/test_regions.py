@@ -66,7 +66,7 @@ def test_a_region_of_little_work_stays_with_the_host(rng, seed):
     assert len(found.folded.regions) == 1
     (_, last) = (v for v in found.folded.assignments if v.op == "Conv")
     assert last.target is Target.HOST
-    assert "for each byte" in last.reason
+    assert "per byte of input and output" in last.reason
 
 
 @pytest.mark.parametrize("backend", ["golden", "isa", pytest.param("rtl", marks=pytest.mark.slow)])
