@@ -10,6 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.pipeline import output_register
+from intloom.hw.spec import timing
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
 
 FACTOR_BITS = 32
@@ -130,7 +131,7 @@ class AffineLane(wiring.Component):
     Reset clears the valid bits; data registers have no reset. No faults.
     """
 
-    LATENCY = 7
+    LATENCY = timing.AFFINE
 
     def __init__(self, x1_bits: int = BYTE_BITS, x2_bits: int = BYTE_BITS) -> None:
         largest = (1 << (x1_bits + FACTOR_BITS - 2)) + (1 << (x2_bits + FACTOR_BITS - 2)) + (1 << CONSTANT_BITS)

@@ -6,14 +6,15 @@ from amaranth.hdl import Value
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
+from intloom.hw.spec import timing
 from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
 from intloom.hw.spec.regs import Stall
 
-READ_LATENCY = 5
+READ_LATENCY = timing.SCRATCHPAD_READ
 """Cycles from an accepted scratchpad read to its data: request register, bank input register, block RAM, its output
 register, and a register after the bank multiplexer."""
 
-WEIGHT_LATENCY = READ_LATENCY + 1
+WEIGHT_LATENCY = timing.WEIGHT_READ
 """Cycles from a weight read to its data. One more than `READ_LATENCY`: the pixel path has one address stage before its
 request, so both arrive at the array together."""
 

@@ -5,41 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intloom.compiler.program.footprint import conv_tiles
+from intloom.hw.spec import timing
 from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
-FIRST_FETCH = 41
-"""Cycles from the start command to the first instruction's start, without the memory's latency."""
-START = 2
-"""Cycles from the last wait's fulfilment to the start of a load, store or vector instruction."""
-MAC_START = 17
-"""The same for a CONV whose predecessor has ended: its first weight tile must be read."""
-MAC_PAUSE = 1
-"""Cycles from a CONV's last product to the first one of the next, which was waiting for it."""
-CONSTANTS_LEAD = 64
-"""Cycles before a CONV's first product in which its constants are asked for, if its predecessor is still at work."""
-BLOCK_CONSTANTS = 2
-"""Cycles between the constants of neighbouring blocks."""
-SECOND_BLOCK = 7
-"""Cycles from the first block's last constant to the second block's first weight."""
-RESIDUAL_PIECES = 4
-"""The residual adder's constants."""
-LOAD_LATENCY = 8
-"""Cycles that a load adds to the memory's latency."""
-STORE_LATENCY = 13
-"""Cycles that a store adds to the memory's latency."""
-RUN_CYCLES = 3
-"""The least that a contiguous run of a load or store takes."""
-MAC_LATENCY = 40
-"""Cycles from a CONV's last product to the visibility of its last word."""
-RESIDUAL_LATENCY = 19
-"""What the residual adds to that."""
-VECTOR_LATENCY = 32
-"""Cycles from a vector instruction's last word read to its end."""
-TABLE_LATENCY = 15
-"""What loading a vector table takes besides its bytes."""
-SLIDING_TAPS = 5
-"""The longest window of a maximum along one axis that slides."""
+_RESIDUAL_PIECES = 4
+"""The residual adder's constants, loaded one a cycle."""
 
 
 @dataclass(frozen=True)
@@ -89,7 +60,7 @@ def conv_busy(i: Instruction, params: HardwareParams) -> int:
     tile = sum(n * max(length, params.cols) for n, length in strips)
     # A strip is not done before the previous one has drained.
     drain = params.cols // params.lanes
-    least = max(sum(n * length * drain for n, length in strips), 2 * params.cols + BLOCK_CONSTANTS)
+    least = max(sum(n * length * drain for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
     return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(strips[-1][1], params))
 
 
@@ -104,7 +75,7 @@ def _late_tile(pixels: int, params: HardwareParams) -> int:
 
 def _first_constants(i: Instruction, params: HardwareParams) -> int:
     """Pieces of the table, of the residual adder and of the first block's channels."""
-    return TABLE_BYTES * (i["table"] == TableUse.LOAD) + RESIDUAL_PIECES * i["residual"] + 2 * params.cols
+    return TABLE_BYTES * (i["table"] == TableUse.LOAD) + _RESIDUAL_PIECES * i["residual"] + 2 * params.cols
 
 
 def _late_constants(i: Instruction, params: HardwareParams) -> int:
@@ -118,7 +89,7 @@ def _late_constants(i: Instruction, params: HardwareParams) -> int:
     length = -(-pixels // -(-pixels // params.strip))
     tile = max(length, params.cols)
     if i["out_blocks"] > 1:
-        return pieces + params.cols + SECOND_BLOCK - conv_tiles(i) * -(-pixels // params.strip) * tile
+        return pieces + params.cols + timing.SECOND_BLOCK - conv_tiles(i) * -(-pixels // params.strip) * tile
     if pixels > 2 * params.strip:
         return pieces + length * (params.cols // params.lanes) - 2 * conv_tiles(i) * tile
     return 0
@@ -127,7 +98,7 @@ def _late_constants(i: Instruction, params: HardwareParams) -> int:
 def window_words(i: Instruction) -> int:
     """Cycles in which a pool takes a word; maxima along one axis take each word of a line once."""
     windows, taps = i["out_h"] * i["out_w"] * i["blocks"], i["kernel_h"] * i["kernel_w"]
-    if i.kind is Kind.VMAX and taps <= SLIDING_TAPS:
+    if i.kind is Kind.VMAX and taps <= timing.SLIDING_TAPS:
         if i["kernel_h"] == 1 and i["stride_w"] == 1:
             return i["blocks"] * i["out_h"] * (i["out_w"] + taps - 1)
         if i["kernel_w"] == 1 and i["stride_h"] == 1:
@@ -137,7 +108,7 @@ def window_words(i: Instruction) -> int:
 
 def _vector(words: int, params: HardwareParams) -> Cost:
     cycles = words * params.vector_slices
-    return Cost(cycles, VECTOR_LATENCY, cycles + VECTOR_LATENCY)
+    return Cost(cycles, timing.VECTOR_END, cycles + timing.VECTOR_END)
 
 
 def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
@@ -148,12 +119,12 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             pixels = i["out_h"] * i["out_w"]
             last = pixels // -(-pixels // params.strip)
             each = params.cols // params.lanes
-            tail = MAC_LATENCY + RESIDUAL_LATENCY * i["residual"] + last * (each - 1)
+            tail = timing.MAC_END + timing.RESIDUAL * i["residual"] + last * (each - 1)
             late = _late_constants(i, params)
-            constants = _first_constants(i, params) + pixels * each + MAC_LATENCY if i["out_blocks"] == 1 else 0
+            constants = _first_constants(i, params) + pixels * each + timing.MAC_END if i["out_blocks"] == 1 else 0
             return Cost(busy, tail, busy, late, constants, drain=i["out_blocks"] * pixels * each / busy)
         case AccessPattern.TABLE:
-            return Cost(TABLE_BYTES, TABLE_LATENCY, TABLE_BYTES + TABLE_LATENCY)
+            return Cost(TABLE_BYTES, timing.VECTOR_TABLE_LOAD, TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
         case AccessPattern.WINDOW:
             return _vector(window_words(i), params)
         case AccessPattern.COPY | AccessPattern.ELEMENTWISE:

@@ -11,19 +11,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from intloom.compiler.program.cost import (
-    CONSTANTS_LEAD,
-    FIRST_FETCH,
-    MAC_PAUSE,
-    MAC_START,
-    START,
-    Cost,
-    instruction_cost,
-)
+from intloom.compiler.program.cost import Cost, instruction_cost
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layer_cycles import layer_cycles
 from intloom.compiler.program.memory_port import MemoryPort, MemoryTiming
 from intloom.compiler.program.program import Provenance
+from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -66,7 +59,7 @@ class _Simulation:
         self.now = 0
         self.next = 0
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
-        self.fetched = timing.read_latency + FIRST_FETCH
+        self.fetched = timing.read_latency + hardware.FIRST_FETCH
         self.events: list[tuple[int, int, int]] = []
         """Time, unit, and how many of its instructions are done then; or a mere wake-up, with unit -1."""
         self.last = 0
@@ -136,7 +129,7 @@ class _Simulation:
     def _begin(self, unit: Unit, instruction: Instruction) -> None:
         state = self.units[unit]
         if unit in (Unit.LOAD, Unit.STORE):
-            start = self.now + START
+            start = self.now + hardware.UNIT_START
             state.started.append(start)
             state.free = start
             self._wake(start)
@@ -154,11 +147,11 @@ class _Simulation:
 
         Gives the start.
         """
-        start = asked = self.now + START
+        start = asked = self.now + hardware.UNIT_START
         if unit is Unit.MAC:
-            ready = self.now + MAC_START
-            start = max(ready, state.passed + MAC_PAUSE)
-            asked = max(ready, start - CONSTANTS_LEAD)
+            ready = self.now + hardware.MAC_START
+            start = max(ready, state.passed + hardware.MAC_GAP)
+            asked = max(ready, start - hardware.CONSTANTS_LEAD)
         state.started.append(start)
         state.passed = max(start, state.passed) + cost.work + max(0, cost.late - (start - asked))
         state.free = start if unit is Unit.MAC else start + cost.occupancy

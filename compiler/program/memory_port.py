@@ -6,17 +6,10 @@ from collections import deque
 from dataclasses import dataclass
 from math import ceil, inf
 
-from intloom.compiler.program.cost import LOAD_LATENCY, RUN_CYCLES, STORE_LATENCY, move_bursts, move_words
+from intloom.compiler.program.cost import move_bursts, move_words
+from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.isa import Instruction, Target, Unit
 from intloom.hw.spec.params import HardwareParams
-
-WAITING_BURSTS = 2
-"""Bursts that a move may have in registers while as many as the bus allows are under way."""
-IN_STEP = 0.56
-"""Words a cycle that a load or store moves in step with a vector unit that takes a word every second cycle.
-
-It would be half a word, but for the vector unit's pauses; measured on the RTL.
-"""
 
 _SLACK = 1e-3
 """Less than this of a word is nothing but rounding."""
@@ -79,7 +72,7 @@ def _beside(cycles: int) -> float:
     moves, and costs them one.
     """
     if cycles == 2:
-        return IN_STEP
+        return hardware.CONTENDED_RATE
     return 1 - 1 / cycles if cycles > 1 else 1.0
 
 
@@ -116,11 +109,11 @@ class MemoryPort:
         words = move_words(instruction)
         load = unit is Unit.LOAD
         latency = self.timing.read_latency if load else self.timing.write_latency
-        lead = latency + LOAD_LATENCY if load else STORE_LATENCY
+        lead = latency + hardware.LOAD if load else hardware.STORE
         tail = 0 if load else latency
         beats = words / move_bursts(instruction, self._params)
-        addresses = RUN_CYCLES * instruction["n1"] * instruction["n2"]
-        rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + LOAD_LATENCY))
+        addresses = hardware.RUN * instruction["n1"] * instruction["n2"]
+        rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + hardware.LOAD))
         scratch = not load or instruction["target"] == Target.SCRATCH
         move = _Move(unit, time + lead, words, rate, tail, beats, scratch)
         if self._streams[unit]:
@@ -135,7 +128,7 @@ class MemoryPort:
         """Bursts under way beyond those with which a unit may start its next move."""
         stream = self._streams[unit]
         first = stream[0].bursts if stream else 0.0
-        return first + self._behind[unit] - self._params.axi_outstanding - WAITING_BURSTS
+        return first + self._behind[unit] - self._params.axi_outstanding - hardware.QUEUED_BURSTS
 
     def next_change(self) -> int | None:
         """When the next move is due or through, or a unit may start another one; None if there is no move."""

@@ -8,7 +8,9 @@ from amaranth.hdl import Cat, Module, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
-HALT_LATENCY = 4
+from intloom.hw.spec import timing
+
+HALT_LATENCY = timing.HALT
 """Cycles from the start of a halt until every unit has seen it and `bus_idle` accounts for it."""
 
 

@@ -9,10 +9,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.spec import timing
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.window import TAP_LAYOUT
 
-SLIDE_TAPS = 5
+SLIDE_TAPS = timing.SLIDING_TAPS
 """The longest window that slides: each input word is then read once, however many windows it lies in."""
 SUM_BITS = 18
 

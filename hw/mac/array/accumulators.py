@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.mac_array import dot_bits
 from intloom.hw.pipeline import output_register
+from intloom.hw.spec import timing
 from intloom.hw.spec.arith import wrap
 from intloom.hw.spec.params import HardwareParams
 
@@ -37,8 +38,8 @@ class Accumulators(wiring.Component):
 
     ADDRESS_LEAD = 2
     REVISIT = 4
-    WRITE_LATENCY = 2
-    READOUT_LATENCY = 3
+    WRITE_LATENCY = timing.ACCUMULATOR_WRITE
+    READOUT_LATENCY = timing.ACCUMULATOR_READ
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params

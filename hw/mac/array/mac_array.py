@@ -8,6 +8,7 @@ from amaranth.hdl import Cat, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.spec import timing
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import LUT_PRODUCT, REGISTER_COPY
 
@@ -57,12 +58,10 @@ class MacArray(wiring.Component):
             }
         )
 
-    _BEFORE_TREE = 4
-
     @staticmethod
     def latency(rows: int) -> int:
         """Cycles from a pixel to its dot products: input registers, product and what comes behind it, adder tree."""
-        return MacArray._BEFORE_TREE + (rows - 1).bit_length()
+        return timing.array_latency(rows)
 
     @staticmethod
     def model(pixel: Sequence[int], tile: Sequence[Sequence[int]]) -> list[int]:
@@ -135,7 +134,7 @@ class MacArray(wiring.Component):
 
     def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
         """An adder a stage; where the terms are odd in number, the last one waits."""
-        for level in range(self.latency(self._rows) - self._BEFORE_TREE):
+        for level in range(self.latency(self._rows) - timing.ARRAY_FRONT):
             pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
             shape = signed(len(terms[0]) + 1)
             sums = [Signal(shape, name=f"sum{column}_{level}_{i}", reset_less=True) for i in range(len(pairs))]

@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.issue.tile_planner import COORDINATE
 from intloom.hw.pipeline import pipeline_stages
-from intloom.hw.ports import READ_LATENCY, ReadPort
+from intloom.hw.ports import ReadPort
+from intloom.hw.spec import timing
 from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
 
@@ -38,7 +39,7 @@ class PixelFetcher(wiring.Component):
     `fault` says that a read was outside the memory, for instruction `fault_index`.
     """
 
-    LATENCY = 2 + READ_LATENCY
+    LATENCY = timing.PIXEL_FETCH
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params

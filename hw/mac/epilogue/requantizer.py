@@ -16,6 +16,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS
 from intloom.hw.pipeline import output_register
+from intloom.hw.spec import timing
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, RoundingMode, Scale, requantize, wrap
 from intloom.hw.spec.params import HardwareParams
 
@@ -66,7 +67,7 @@ class RequantizerLane(wiring.Component):
 
     SCALE_STAGE = 5
     ZERO_POINT_STAGE = 10
-    LATENCY = 12
+    LATENCY = timing.REQUANTIZE
 
     def __init__(self, params: HardwareParams) -> None:
         self._ort = params.match is RoundingMode.ORT

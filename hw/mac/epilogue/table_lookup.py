@@ -9,6 +9,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
 from intloom.hw.pipeline import output_register
+from intloom.hw.spec import timing
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 
@@ -25,7 +26,7 @@ class TableLookup(wiring.Component):
         The bytes, later.
     """
 
-    LATENCY = 2
+    LATENCY = timing.TABLE_LOOKUP
 
     def __init__(self, params: HardwareParams) -> None:
         self._lanes = params.lanes

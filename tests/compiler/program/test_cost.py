@@ -2,7 +2,8 @@
 
 import pytest
 
-from intloom.compiler.program.cost import BLOCK_CONSTANTS, conv_busy, instruction_cost, move_bursts, window_words
+from intloom.compiler.program.cost import conv_busy, instruction_cost, move_bursts, window_words
+from intloom.hw.spec import timing
 from intloom.hw.spec.isa import Kind, TableUse, make
 from intloom.hw.spec.params import preset
 
@@ -31,7 +32,7 @@ def test_a_table_is_late_for_the_second_block_unless_the_first_takes_long_or_it_
 def test_constants_limit_blocks_of_one_short_tile():
     conv = make(Kind.CONV, out_w=32, out_blocks=10)
     assert conv_busy(conv, BASE) == 10 * (32 * 2)
-    assert conv_busy(conv, BASE.replace(lanes=16)) == 10 * (2 * 16 + BLOCK_CONSTANTS)
+    assert conv_busy(conv, BASE.replace(lanes=16)) == 10 * (2 * 16 + timing.CONSTANTS_GAP)
 
 
 def test_a_slow_drain_limits_short_sums():

@@ -3,9 +3,10 @@
 import pytest
 
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory_port import IN_STEP, WAITING_BURSTS, MemoryTiming
+from intloom.compiler.program.memory_port import MemoryTiming
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec import timing
 from intloom.hw.spec.isa import Kind, TableUse, make
 from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
@@ -92,7 +93,7 @@ def test_a_load_starts_when_the_bus_has_room_for_it_and_a_store_has_its_turn():
     origins = [Provenance(layer=0, tile=0)] * 6
     found = forecast([*loads, make(Kind.STORE, n0=80)], origins, 1, BASE)
     started, done = found.started[0], found.done[0]
-    ahead = (BASE.axi_outstanding + WAITING_BURSTS) * BASE.axi_burst
+    ahead = (BASE.axi_outstanding + timing.QUEUED_BURSTS) * BASE.axi_burst
     assert done[0] - started[1] == pytest.approx(ahead, abs=BASE.axi_burst)
     assert done[4] - done[0] == 4 * 1920
     assert found.done[3][0] < done[0]
@@ -104,7 +105,7 @@ def test_a_store_goes_at_the_pace_of_a_vector_unit_of_half_width():
     wide, half, narrow = (
         forecast(work, origins, 1, BASE.replace(vector_lanes=lanes)).done[3][0] for lanes in (16, 8, 2)
     )
-    assert half - wide == pytest.approx(1000 / IN_STEP - 1000, abs=10)
+    assert half - wide == pytest.approx(1000 / timing.CONTENDED_RATE - 1000, abs=10)
     assert narrow - wide == pytest.approx(1000 / 7, abs=10)
 
 

@@ -1,0 +1,105 @@
+"""Latencies and rates of the accelerator, in clock cycles.
+
+Every figure is stated here once. Hardware components take their latencies from this module or are tested against it;
+the cycle forecast and the manual derive from it. A latency counts from the cycle in which the first-named event happens
+to the cycle in which the second one happens.
+
+Where an end-to-end latency contains the pipelines of known components, it is their sum and one remainder. The
+remainders are measured on the RTL; the comparison of forecast and RTL cycles holds them.
+"""
+
+from __future__ import annotations
+
+# Memory ports.
+
+SCRATCHPAD_READ = 5
+"""Accepted read to data: request register, bank input register, block RAM, its output register, return register."""
+WEIGHT_READ = SCRATCHPAD_READ + 1
+"""The same for the weight memory: one register more, so that weights and pixels take equally long."""
+
+# Control.
+
+HALT = 4
+"""Halt to the last cycle in which a unit may not have seen it; `bus_idle` is ignored until then."""
+
+# Pipelines of components: input to result.
+
+AFFINE = 7
+"""An affine lane: the vector unit's arithmetic and the residual adder."""
+PIXEL_FETCH = 2 + SCRATCHPAD_READ
+"""Pixel position to pixel word at the array."""
+ACCUMULATOR_WRITE = 2
+"""Dot product to the accumulator memory that holds it."""
+ACCUMULATOR_READ = 3
+"""Read address to sum."""
+REQUANTIZE = 12
+"""Sum to byte."""
+TABLE_LOOKUP = 2
+"""Byte to table entry."""
+EPILOGUE = ACCUMULATOR_READ + REQUANTIZE + TABLE_LOOKUP
+"""Readout item to result byte, without a residual."""
+
+ARRAY_FRONT = 4
+"""Routing register, multiplier input, product and multiplier output."""
+
+
+def array_latency(rows: int) -> int:
+    """Pixel word to its dot products: the multiplier pipeline and one register for each level of the adder tree."""
+    return ARRAY_FRONT + (rows - 1).bit_length()
+
+
+# The vector unit.
+
+SLIDING_TAPS = 5
+"""The longest one-dimensional maximum window whose input words are read once each; longer ones read each window."""
+VECTOR_END = 32
+"""Last word read by a vector instruction to its end."""
+VECTOR_TABLE_LOAD = 15
+"""What VTABLE takes besides one cycle for each table byte."""
+
+# Instruction issue.
+
+FIRST_FETCH = 41
+"""Start command to the first instruction's start, without the memory's latency."""
+UNIT_START = 2
+"""The last wait satisfied to the start of a load, store or vector instruction."""
+
+# The MAC unit.
+
+MAC_START = 17
+"""The last wait satisfied to the first product of a CONV, if the unit is idle: its first weight tile is read."""
+MAC_GAP = 1
+"""Last product of a CONV to the first one of the next, which is ready."""
+CONSTANTS_LEAD = 64
+"""Request for a CONV's constants to its first product, if its predecessor is still executing."""
+CONSTANTS_GAP = 2
+"""Cycles between the constants of consecutive output blocks."""
+SECOND_BLOCK = 7
+"""Last constant of the first output block to the first weight of the second one."""
+
+_FORECAST_ROWS = 16
+_RESULT_PATH = 6
+"""Strip ready to its last readout item, result FIFO, scratchpad write and end of the instruction."""
+MAC_END = PIXEL_FETCH + array_latency(_FORECAST_ROWS) + ACCUMULATOR_WRITE + EPILOGUE + _RESULT_PATH
+"""Last product issued by a CONV to its last result word in the scratchpad, on an array of 16 rows."""
+_RESIDUAL_PATH = 12
+"""The residual operand's read and the registers around the adder."""
+RESIDUAL = AFFINE + _RESIDUAL_PATH
+"""What a residual adds to that."""
+
+# The memory port.
+
+LOAD = 8
+"""What a load adds to the memory's read latency."""
+STORE = 13
+"""What a store adds to the memory's write latency."""
+RUN = 3
+"""The least time that a contiguous run of a load or store takes."""
+QUEUED_BURSTS = 2
+"""Bursts that a move may hold in registers while `axi_outstanding` bursts are in flight."""
+CONTENDED_RATE = 0.56
+"""Words a cycle that a load or store moves while the vector unit accesses a word every second cycle.
+
+The two meet at the same bank again and again, so the rate is near one half; the vector unit's pauses raise it. Measured
+on the RTL.
+"""

@@ -1,0 +1,52 @@
+"""The latencies of the specification against those of the components."""
+
+import pytest
+
+from intloom.hw import ports
+from intloom.hw.affine import AffineLane
+from intloom.hw.control.run_control import HALT_LATENCY
+from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.array.mac_array import MacArray
+from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
+from intloom.hw.mac.epilogue.epilogue import Epilogue
+from intloom.hw.mac.epilogue.requantizer import RequantizerLane
+from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
+from intloom.hw.mac.epilogue.table_lookup import TableLookup
+from intloom.hw.spec import timing
+from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.fetch import OperandFetch
+from intloom.hw.vector.pool import SLIDE_TAPS, Pool
+from intloom.hw.vector.slices import Slicer
+
+LATENCIES = {
+    "SCRATCHPAD_READ": ports.READ_LATENCY,
+    "WEIGHT_READ": ports.WEIGHT_LATENCY,
+    "HALT": HALT_LATENCY,
+    "AFFINE": AffineLane.LATENCY,
+    "PIXEL_FETCH": PixelFetcher.LATENCY,
+    "ACCUMULATOR_WRITE": Accumulators.WRITE_LATENCY,
+    "ACCUMULATOR_READ": Accumulators.READOUT_LATENCY,
+    "REQUANTIZE": RequantizerLane.LATENCY,
+    "TABLE_LOOKUP": TableLookup.LATENCY,
+    "EPILOGUE": Epilogue.LATENCY,
+    "SLIDING_TAPS": SLIDE_TAPS,
+}
+
+
+@pytest.mark.parametrize("name", LATENCIES)
+def test_a_component_has_the_latency_of_the_specification(name: str) -> None:
+    assert LATENCIES[name] == getattr(timing, name)
+
+
+def test_the_array_has_one_stage_a_level_of_its_adder_tree() -> None:
+    assert [MacArray.latency(rows) for rows in (4, 8, 16, 32)] == [timing.array_latency(r) for r in (4, 8, 16, 32)]
+
+
+def test_a_residual_passes_one_affine_lane() -> None:
+    assert Epilogue.RESIDUAL_LATENCY - Epilogue.LATENCY == ResidualAdder.LATENCY == timing.AFFINE < timing.RESIDUAL
+
+
+def test_end_to_end_latencies_contain_their_pipelines() -> None:
+    """The remainder, a few registers, FIFOs and the write, is positive."""
+    assert timing.VECTOR_END > OperandFetch.LATENCY + Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY
+    assert PixelFetcher.LATENCY + MacArray.latency(16) + Epilogue.LATENCY < timing.MAC_END
