@@ -1,1 +1,1 @@
-"""The vector unit: copies, sums, products, pools and tables beside the MAC array."""
+"""The vector unit: copies, sums, products, pooling and table lookups beside the MAC array."""

@@ -1,4 +1,4 @@
-"""The vector unit's arithmetic: operands, affine law, table and rotation, a slice of a word a cycle."""
+"""The vector unit's arithmetic: operands, affine operation, table and rotation, one slice a cycle."""
 
 from __future__ import annotations
 
@@ -9,15 +9,17 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.affine import AFFINE_LAYOUT, AffineConstants, AffineLane
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
-from intloom.hw.vector.assemble import WordAssembler
-from intloom.hw.vector.job import JOB_LAYOUT
-from intloom.hw.vector.operands import WIDE_BITS, Operands
+from intloom.hw.vector.byte_table import ByteTable
+from intloom.hw.vector.operand_stage import WIDE_BITS, OperandStage
+from intloom.hw.vector.operation import OPERATION_LAYOUT
 from intloom.hw.vector.pool import SUM_BITS
-from intloom.hw.vector.table import ByteTable
+from intloom.hw.vector.word_assembler import WordAssembler
 
 
 class Datapath(wiring.Component):
-    """Takes slices of words and sums, gives result words `LATENCY` cycles after their last slice; it never stops.
+    """Turns slices of two words, or of window sums, into result words, in a pipeline that never stalls.
+
+    Stages: `OperandStage`, one `AffineLane` per lane, `ByteTable`, `WordAssembler`.
 
     Parameters
     ----------
@@ -26,24 +28,42 @@ class Datapath(wiring.Component):
 
     Members
     -------
-    job
-        The constants; they must hold while words are under way.
+    operation
+        The decoded instruction.
     table_en, table_index, table_byte
-        Load a byte of the table.
+        Write a byte of the table.
     valid, a, b, total
-        A slice of two words, or of the sums of a window.
+        A slice of two words, or of a window's sums.
     result_valid, result
-        The result.
+        A result word.
+
+    Handshake
+    ---------
+    No back-pressure. The issuing logic takes a result FIFO credit for each word before its first slice.
+
+    Timing
+    ------
+    One slice a cycle. From a word's last slice to its result: `LATENCY` = 16 cycles (5 operands, 7 affine, 2 table, 2
+    assembly). A table byte is written one cycle after `table_en`.
+
+    Requirements
+    ------------
+    `operation` is stable while words are in flight. The table is written only while none are.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the valid flags, so words in flight are lost. Constants and table contents survive. There are no
+    faults.
     """
 
-    LATENCY = Operands.LATENCY + AffineLane.LATENCY + ByteTable.LATENCY + WordAssembler.LATENCY
+    LATENCY = OperandStage.LATENCY + AffineLane.LATENCY + ByteTable.LATENCY + WordAssembler.LATENCY
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         part = data.ArrayLayout(signed(8), params.vector_lanes)
         super().__init__(
             {
-                "job": In(JOB_LAYOUT),
+                "operation": In(OPERATION_LAYOUT),
                 "table_en": In(1),
                 "table_index": In(range(TABLE_BYTES)),
                 "table_byte": In(8),
@@ -58,33 +78,33 @@ class Datapath(wiring.Component):
 
     @staticmethod
     def model(a: bytes, b: bytes, affine: Affine, table: bytes, rotate: int) -> bytes:
-        """What becomes of a pair of words in a sum that goes through the table."""
+        """The result of a pair of words under an affine operation, a table and a rotation."""
         pairs = zip(memoryview(a).cast("b"), memoryview(b).cast("b"), strict=True)
         sums = bytes(AffineLane.model(x1, x2, affine) & 0xFF for x1, x2 in pairs)
         return WordAssembler.model(ByteTable.model(sums, table, True), rotate)
 
     def elaborate(self, platform: object) -> Module:
-        """One part after the other."""
+        """The stages in order."""
         m = Module()
-        job, params = self.job, self._params
-        m.submodules.operands = operands = Operands(params)
+        operation, params = self.operation, self._params
+        m.submodules.operands = operands = OperandStage(params)
         m.submodules.table = table = ByteTable(params)
-        # The table has a memory in every corner of the datapath.
+        # Table memories are spread over the lanes: this stage cuts the route from the write pulse to all of them.
         write_en = Signal()
         write_index, write_byte = (
-            Signal.like(port, reset_less=True, name=f"near_{name}")
+            Signal.like(port, reset_less=True, name=f"routed_{name}")
             for name, port in (("index", self.table_index), ("byte", self.table_byte))
         )
         m.d.sync += [write_en.eq(self.table_en), write_index.eq(self.table_index), write_byte.eq(self.table_byte)]
         m.submodules.assembler = assembler = WordAssembler(params)
         m.d.comb += [
             *(getattr(operands, name).eq(getattr(self, name)) for name in ("valid", "a", "b", "total")),
-            *(getattr(operands, name).eq(job[name]) for name in ("zp_a", "zp_b", "multiply", "average")),
+            *(getattr(operands, name).eq(operation[name]) for name in ("zp_a", "zp_b", "multiply", "average")),
             table.write_en.eq(write_en),
             table.write_index.eq(write_index),
             table.write_byte.eq(write_byte),
-            table.use.eq(job.table),
-            assembler.amount.eq(job.rotate),
+            table.use.eq(operation.table),
+            assembler.amount.eq(operation.rotate),
             assembler.valid.eq(table.result_valid),
             assembler.part.eq(table.result),
             self.result_valid.eq(assembler.result_valid),
@@ -94,9 +114,9 @@ class Datapath(wiring.Component):
         m.d.comb += [table.valid.eq(lanes[0].result_valid), table.part.eq(Cat(lane.result for lane in lanes))]
         return m
 
-    def _scale(self, m: Module, operands: Operands) -> list[AffineLane]:
+    def _scale(self, m: Module, operands: OperandStage) -> list[AffineLane]:
         m.submodules.constants = constants = AffineConstants()
-        m.d.comb += [constants.operation[name].eq(self.job[name]) for name in AFFINE_LAYOUT.members]
+        m.d.comb += [constants.operation[name].eq(self.operation[name]) for name in AFFINE_LAYOUT.members]
         lanes = [AffineLane(x1_bits=WIDE_BITS) for _ in range(self._params.vector_lanes)]
         for number, lane in enumerate(lanes):
             m.submodules[f"lane{number}"] = lane

@@ -1,4 +1,4 @@
-"""Gathers the words of a window: their bytewise maximum and, optionally, their sum."""
+"""Reduces the words of a window to their bytewise maximum and, optionally, their sum."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.vector.window import TAP_LAYOUT
+from intloom.hw.vector.window_walker import TAP_LAYOUT
 
 SLIDE_TAPS = timing.SLIDING_TAPS
-"""The longest window that slides: each input word is then read once, however many windows it lies in."""
+"""Longest sliding window: each input word is read once, however many windows contain it."""
 SUM_BITS = 18
 
 
 class Pool(wiring.Component):
-    """Takes a slice of a word a cycle; from a window's last word come slices of its maximum and sum, `LATENCY` later.
+    """Accumulates the slices of a window's words into maximum and sum.
 
-    Of a sliding window, every word is the last of the window that ends with it. A chain of maxima serves it: link k
-    holds the maximum of the last k+1 words, and the window's length selects the link. Between its turns, what is known
-    of a slice lies in a small memory, or, of two slices, in a second register.
+    For sliding windows every word completes the window that ends with it: a chain of maxima holds, in link k, the
+    maximum of the last k + 1 words, and the window length selects the link. State per slice is kept in a small memory
+    between its turns, or in a second register when a word has two slices.
 
     Parameters
     ----------
@@ -33,15 +33,31 @@ class Pool(wiring.Component):
     Members
     -------
     valid, index, part, tap
-        A slice, which one it is, and whether its word opens and completes a window. Slices come in order.
+        A slice, its index in the word, and whether its word opens or completes a window.
     slide, link
-        Windows slide, and which link of the chain is theirs; they hold from the cycle before a first slice on.
+        Sliding windows, and the link of the chain to output.
     result_valid
-        A window is complete.
+        Pulse: a window is complete.
     maximum
-        Its maximum, byte by byte; a window of one word gives the word.
+        Its bytewise maximum; a window of one word yields the word.
     total
-        Its sums; zero when there are none.
+        Its sums; zero if the hardware has none.
+
+    Handshake
+    ---------
+    No back-pressure: a slice is taken in every cycle with `valid`. Outputs hold until the next slice.
+
+    Timing
+    ------
+    One slice a cycle. From the last word's slice to that slice of the result: `LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    Slices of a word come in order. `slide` and `link` are stable from the cycle before an operation's first slice.
+
+    Reset and faults
+    ----------------
+    Soft reset clears `result_valid`; the first word of a window overwrites the state. There are no faults.
     """
 
     LATENCY = 1
@@ -74,11 +90,11 @@ class Pool(wiring.Component):
         return [max(lane) for lane in lanes], [sum(lane) for lane in lanes]
 
     def elaborate(self, platform: object) -> Module:
-        """What is known of every byte, and what is known with this byte."""
+        """Per lane, the state with this slice and the outputs."""
         m = Module()
         after = Signal(data.ArrayLayout(self._state, self._lanes), reset_less=True)
-        before = self._remember(m, after) if self._slices > 1 else after
-        # Told long before the first slice, and near.
+        before = self._slice_state(m, after) if self._slices > 1 else after
+        # Stable long before the first slice: a local copy cuts the route from the operation register.
         self._slide, link = Signal(reset_less=True), Signal.like(self.link, reset_less=True)
         m.d.sync += [self._slide.eq(self.slide), link.eq(self.link)]
         m.d.sync += self.result_valid.eq(self.valid & self.tap.last)
@@ -94,10 +110,10 @@ class Pool(wiring.Component):
                     m.d.sync += after[lane].total.eq(Mux(self.tap.first, 0, before[lane].total) + byte)
         return m
 
-    def _remember(self, m: Module, after: data.View[data.ArrayLayout]) -> data.View[data.ArrayLayout]:
-        """What was known of this slice when it came last: of two, the slice before the last one that came.
+    def _slice_state(self, m: Module, after: data.View[data.ArrayLayout]) -> data.View[data.ArrayLayout]:
+        """The state of this slice: with two slices, a register one slice older; with more, a memory word.
 
-        One of more comes again when what was made of it has been written.
+        The memory is written one cycle after the state changes, and a slice returns no earlier than four cycles later.
         """
         if self._slices == 2:
             older = Signal.like(after, reset_less=True)

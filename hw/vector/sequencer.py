@@ -1,4 +1,4 @@
-"""Takes vector instructions one by one and reports on them."""
+"""Takes vector instructions one at a time, starts them and reports events."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from intloom.hw.ports import UnitPort
 from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
-from intloom.hw.vector.job import JOB_LAYOUT, decode_job, job_of, kinds_of
-from intloom.hw.vector.plan import Planner
+from intloom.hw.vector.operation import OPERATION_LAYOUT, decode_operation, kinds_of, operation_of
+from intloom.hw.vector.raster_setup import RasterSetup
 
 
 class Sequencer(wiring.Component):
-    """Starts a job once the one before it has been finished and planned.
+    """Runs one operation at a time: decode, set up the walkers, start, wait for the last write.
 
     Parameters
     ----------
@@ -26,36 +26,57 @@ class Sequencer(wiring.Component):
     -------
     unit
         Instructions and events.
-    job
-        The job; holds from its start until the next instruction is taken.
+    operation
+        The decoded instruction.
     start
-        All walkers begin, `LATENCY` cycles after the instruction was taken.
+        Pulse: all walkers begin.
     stop
-        Nothing may be asked of the scratchpad.
+        No new scratchpad requests.
     finished
-        All words of the job have been written; looked at from the cycle after `start`.
+        All words of the operation are written.
     step, write
-        A word has been taken up, a result has been written in this cycle.
-    quiet
+        A word is consumed, a result is written in this cycle.
+    idle
         No request waits for its grant.
     range_fault
         A request lies outside the scratchpad.
+
+    Handshake
+    ---------
+    `unit.ready` is high while no operation runs and the unit is not halted. `operation` changes in the cycle after an
+    instruction is taken.
+
+    Timing
+    ------
+    From an instruction taken to `start`: `LATENCY` = 4 cycles. `finished` is sampled from the cycle after `start`.
+    `unit.done` is combinational in `finished`; the next instruction is taken one cycle later at the earliest. From
+    `unit.halt` to `stop`: 2 cycles.
+
+    Requirements
+    ------------
+    `finished` is low from the cycle after `start` until the last write is visible.
+
+    Reset and faults
+    ----------------
+    An illegal instruction faults with `BAD_FIELD` two cycles after it was taken and does not start. `range_fault` sets
+    `SCRATCH_RANGE`. A fault is sticky until soft reset, stops new requests and suppresses `unit.done`. While halted,
+    `unit.idle` rises once granted requests have left.
     """
 
-    LATENCY = Planner.LATENCY + 1
+    LATENCY = RasterSetup.LATENCY + 1
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         super().__init__(
             {
                 "unit": In(UnitPort()),
-                "job": Out(JOB_LAYOUT),
+                "operation": Out(OPERATION_LAYOUT),
                 "start": Out(1),
                 "stop": Out(1),
                 "finished": In(1),
                 "step": In(1),
                 "write": In(1),
-                "quiet": In(1),
+                "idle": In(1),
                 "range_fault": In(1),
             }
         )
@@ -64,38 +85,38 @@ class Sequencer(wiring.Component):
 
     @staticmethod
     def model(instruction: Instruction, params: HardwareParams) -> dict[str, int] | None:
-        """The job that an instruction is, or None where it is refused as a bad field."""
+        """The operation of an instruction, or None if it is illegal."""
         factors_differ = instruction.kind in (Kind.VMUL, Kind.VAVG) and instruction["m1"] != instruction["m2"]
         if instruction.kind not in kinds_of(params) or factors_differ:
             return None
-        return job_of(instruction, params)
+        return operation_of(instruction, params)
 
     def elaborate(self, platform: object) -> Module:
-        """Take, plan, start, wait for the end."""
+        """Take, set up, start, wait for the end."""
         m = Module()
         unit = self.unit
-        decoded = Signal(JOB_LAYOUT)
-        job = Signal(JOB_LAYOUT, reset_less=True)
+        decoded = Signal(OPERATION_LAYOUT)
+        operation = Signal(OPERATION_LAYOUT, reset_less=True)
         illegal = Signal()
-        decode_job(m, self._params, unit.instruction, decoded, illegal)
+        decode_operation(m, self._params, unit.instruction, decoded, illegal)
         taken, bad, halted = Signal(), Signal(), Signal()
-        planned = Signal(Planner.LATENCY)
+        setup_stages = Signal(RasterSetup.LATENCY)
         m.d.comb += [
-            self.job.eq(job),
+            self.operation.eq(operation),
             unit.ready.eq(~self._busy & ~halted),
             taken.eq(unit.valid & unit.ready),
             unit.started.eq(taken),
             unit.done.eq(self._running & self.finished & ~unit.fault),
-            unit.idle.eq(~self._busy | (self.stop & self.quiet)),
+            unit.idle.eq(~self._busy | (self.stop & self.idle)),
         ]
         m.d.sync += [halted.eq(unit.halt | unit.fault), self.stop.eq(halted)]
-        # Whether it is legal takes most of a cycle to see.
-        m.d.sync += [bad.eq(taken & illegal), planned[0].eq(taken)]
-        m.d.sync += Cat(planned[1:], self.start).eq(Cat(planned[0] & ~bad, planned[1:]))
+        # `bad` is registered: decoding the kind and comparing the factors takes most of a cycle.
+        m.d.sync += [bad.eq(taken & illegal), setup_stages[0].eq(taken)]
+        m.d.sync += Cat(setup_stages[1:], self.start).eq(Cat(setup_stages[0] & ~bad, setup_stages[1:]))
         with m.If(self.start):
             m.d.sync += self._running.eq(1)
         with m.If(taken):
-            m.d.sync += [self._busy.eq(1), job.eq(decoded)]
+            m.d.sync += [self._busy.eq(1), operation.eq(decoded)]
         with m.If(unit.done):
             m.d.sync += [self._busy.eq(0), self._running.eq(0)]
         self._watch_faults(m, taken, bad)
@@ -114,7 +135,7 @@ class Sequencer(wiring.Component):
             m.d.sync += unit.fault_index.eq(unit.index)
 
     def _count(self, m: Module) -> None:
-        """A job that neither takes up nor writes a word waits for the scratchpad."""
+        """An operation that neither consumes nor writes a word is stalled by the scratchpad."""
         m.d.comb += [
             self.unit.busy.eq(self.step | self.write),
             self.unit.stall[Stall.MEMORY].eq(self._busy & ~self.unit.busy),

@@ -1,4 +1,4 @@
-"""The vector unit; what its instructions mean stands once more, in plain Python, in the instruction simulator."""
+"""The vector unit. Its reference model is the instruction simulator in `sim/isa_sim`."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.datapath import Datapath
-from intloom.hw.vector.fetch import OperandFetch
-from intloom.hw.vector.plan import Planner
+from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.pool import Pool
-from intloom.hw.vector.raster import PIXEL_LAYOUT, RasterWalker
+from intloom.hw.vector.raster_setup import RasterSetup
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RasterWalker
+from intloom.hw.vector.result_writer import ResultWriter
 from intloom.hw.vector.sequencer import Sequencer
-from intloom.hw.vector.slices import Slicer
-from intloom.hw.vector.window import WindowWalker
-from intloom.hw.vector.writer import ResultWriter
+from intloom.hw.vector.slicer import Slicer
+from intloom.hw.vector.window_walker import WindowWalker
 
 _RESULT_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
-"""From a place reserved for a result to the next that can take it."""
+"""Cycles from a credit taken for a result until it can be taken again."""
 
 
-def results_under_way(params: HardwareParams) -> int:
-    """Places for results, enough for a slice a cycle."""
+def results_in_flight(params: HardwareParams) -> int:
+    """Depth of the result FIFO that sustains one slice a cycle."""
     return max(2, 1 << ceil_log2(-(-_RESULT_CYCLES // params.vector_slices)))
 
 
 class VectorUnit(wiring.Component):
-    """Runs the vector instructions one after the other, each at a slice of an output word, or a window's word, a cycle.
+    """Runs vector instructions one after the other at one slice of a word a cycle.
 
-    Words flow from two operand queues through a pipeline that never stops into a result queue, in which every word has
-    reserved its place before it sets out. So refused requests on any port only slow it down.
+    Words flow from two prefetch FIFOs through a pipeline that never stalls into a result FIFO. Each word takes a result
+    credit before it issues, so refused requests on any port only reduce throughput.
 
     Parameters
     ----------
@@ -44,11 +44,29 @@ class VectorUnit(wiring.Component):
     Members
     -------
     unit
-        Instructions and events.
+        Instructions and events; see `UnitPort`.
     a, b
-        Operands.
+        Read ports of the operands.
     out
-        Results.
+        Write port of the results.
+
+    Handshake
+    ---------
+    As `UnitPort`, `ReadPort` and `WritePort` state. A request holds until its grant.
+
+    Timing
+    ------
+    One slice a cycle, `vector_slices` cycles per word, while all ports grant. Instructions do not overlap: the next one
+    is taken after the last write of the previous one.
+
+    Requirements
+    ------------
+    Read data comes `READ_LATENCY` cycles after the grant.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the instruction and all words in flight. A fault (`BAD_FIELD`, `SCRATCH_RANGE`) or a halt stops new
+    requests; a request that waits for its grant remains.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -59,61 +77,61 @@ class VectorUnit(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Sequence, plan, fetch, compute, write."""
+        """Sequencer, operand fetch, issue, datapath, write."""
         m = Module()
         params = self._params
         m.submodules.sequencer = sequencer = Sequencer(params)
         m.submodules.slicer = slicer = Slicer(params)
-        m.submodules.plan = plan = Planner()
+        m.submodules.setup = setup = RasterSetup()
         m.submodules.pool = pool = Pool(params)
         m.submodules.datapath = datapath = Datapath(params)
-        m.submodules.writer = writer = ResultWriter(params.word_bytes, results_under_way(params))
+        m.submodules.writer = writer = ResultWriter(params.word_bytes, results_in_flight(params))
         wiring.connect(m, wiring.flipped(self.unit), sequencer.unit)
         wiring.connect(m, wiring.flipped(self.out), writer.port)
-        m.d.comb += [plan.job.eq(sequencer.job), datapath.job.eq(sequencer.job)]
-        fetch_a = self._fetch_a(m, sequencer, plan)
-        fetch_b = self._fetch_b(m, sequencer, plan)
-        self._join(m, sequencer, fetch_a, fetch_b, slicer, writer.credit_available)
-        self._compute(m, slicer, sequencer, plan, pool, datapath)
+        m.d.comb += [setup.operation.eq(sequencer.operation), datapath.operation.eq(sequencer.operation)]
+        fetch_a = self._fetch_a(m, sequencer, setup)
+        fetch_b = self._fetch_b(m, sequencer, setup)
+        self._issue(m, sequencer, fetch_a, fetch_b, slicer, writer.credit_available)
+        self._compute(m, slicer, sequencer, setup, pool, datapath)
         self._load_table(m, slicer, sequencer, datapath, writer.active)
-        self._write(m, slicer, sequencer, plan, datapath, writer)
+        self._write(m, slicer, sequencer, setup, datapath, writer)
         m.d.comb += [
-            sequencer.step.eq(slicer.go),
+            sequencer.step.eq(slicer.words_valid),
             sequencer.write.eq(self.out.valid & self.out.ready),
-            sequencer.quiet.eq(fetch_a.quiet & fetch_b.quiet & writer.quiet),
+            sequencer.idle.eq(fetch_a.idle & fetch_b.idle & writer.idle),
             sequencer.range_fault.eq(
                 Cat(port.valid & port.fault for port in (self.a, self.b, self.out)).any(),
             ),
         ]
         return m
 
-    def _fetch_a(self, m: Module, sequencer: Sequencer, plan: Planner) -> OperandFetch:
-        """Operand A: a raster of windows; between them a buffer, so that neither's step waits for the other's."""
+    def _fetch_a(self, m: Module, sequencer: Sequencer, setup: RasterSetup) -> OperandFetcher:
+        """Operand A: a raster of windows; a skid buffer cuts the path between the two walkers' steps."""
         m.submodules.raster_a = raster = RasterWalker()
         m.submodules.rastered = rastered = SkidBuffer(PIXEL_LAYOUT)
         m.submodules.window = window = WindowWalker()
-        m.submodules.fetch_a = fetch = OperandFetch(self._params.word_bytes)
+        m.submodules.fetch_a = fetch = OperandFetcher(self._params.word_bytes)
         wiring.connect(m, raster.o, rastered.i)
         wiring.connect(m, rastered.o, window.i)
         wiring.connect(m, window.o, fetch.i)
         wiring.connect(m, fetch.port, wiring.flipped(self.a))
         m.d.comb += [
-            raster.config.eq(plan.a),
+            raster.config.eq(setup.a),
             raster.start.eq(sequencer.start),
-            window.config.eq(plan.window),
-            fetch.fill.eq(sequencer.job.fill),
+            window.config.eq(setup.window),
+            fetch.fill.eq(sequencer.operation.fill),
             fetch.halt.eq(sequencer.stop),
         ]
         return fetch
 
-    def _fetch_b(self, m: Module, sequencer: Sequencer, plan: Planner) -> OperandFetch:
-        """Operand B: a raster of words, all of them inside."""
+    def _fetch_b(self, m: Module, sequencer: Sequencer, setup: RasterSetup) -> OperandFetcher:
+        """Operand B: a raster of words, all inside the tensor."""
         m.submodules.raster_b = raster = RasterWalker()
-        m.submodules.fetch_b = fetch = OperandFetch(self._params.word_bytes)
+        m.submodules.fetch_b = fetch = OperandFetcher(self._params.word_bytes)
         wiring.connect(m, fetch.port, wiring.flipped(self.b))
         m.d.comb += [
-            raster.config.eq(plan.b),
-            raster.start.eq(sequencer.start & sequencer.job.uses_b),
+            raster.config.eq(setup.b),
+            raster.start.eq(sequencer.start & sequencer.operation.uses_b),
             fetch.i.valid.eq(raster.o.valid),
             fetch.i.payload.addr.eq(raster.o.payload.addr),
             fetch.i.payload.inside.eq(1),
@@ -122,21 +140,21 @@ class VectorUnit(wiring.Component):
         ]
         return fetch
 
-    def _join(
+    def _issue(
         self,
         m: Module,
         sequencer: Sequencer,
-        fetch_a: OperandFetch,
-        fetch_b: OperandFetch,
+        fetch_a: OperandFetcher,
+        fetch_b: OperandFetcher,
         slicer: Slicer,
-        room: Signal,
+        credit_available: Signal,
     ) -> None:
-        """Work on a word of each operand that the job has, once the result has a place to go."""
-        # Told long before the first word, and near.
+        """A word issues when both operands that the operation uses are valid and the result FIFO has a credit."""
+        # Stable long before the first word: a local copy cuts the route from the operation register.
         uses_b = Signal()
-        m.d.sync += [uses_b.eq(sequencer.job.uses_b), slicer.bytewise.eq(sequencer.job.load_table)]
+        m.d.sync += [uses_b.eq(sequencer.operation.uses_b), slicer.bytewise.eq(sequencer.operation.load_table)]
         m.d.comb += [
-            slicer.go.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & room),
+            slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & credit_available),
             slicer.a.eq(fetch_a.o.payload.word),
             slicer.b.eq(fetch_b.o.payload.word),
             slicer.tap.eq(fetch_a.o.payload.tap),
@@ -145,7 +163,7 @@ class VectorUnit(wiring.Component):
         ]
 
     def _compute(
-        self, m: Module, slicer: Slicer, sequencer: Sequencer, plan: Planner, pool: Pool, datapath: Datapath
+        self, m: Module, slicer: Slicer, sequencer: Sequencer, setup: RasterSetup, pool: Pool, datapath: Datapath
     ) -> None:
         b = Signal.like(slicer.slice_b, reset_less=True)
         with m.If(slicer.valid):
@@ -155,8 +173,8 @@ class VectorUnit(wiring.Component):
             pool.index.eq(slicer.index),
             pool.part.eq(slicer.slice_a),
             pool.tap.eq(slicer.slice_tap),
-            pool.slide.eq(plan.slide),
-            pool.link.eq(plan.link),
+            pool.slide.eq(setup.slide),
+            pool.link.eq(setup.link),
             datapath.valid.eq(pool.result_valid),
             datapath.a.eq(pool.maximum),
             datapath.b.eq(b),
@@ -164,8 +182,8 @@ class VectorUnit(wiring.Component):
         ]
 
     def _load_table(self, m: Module, slicer: Slicer, sequencer: Sequencer, datapath: Datapath, writing: Signal) -> None:
-        """The table's bytes go past the datapath; the job is over with the last of them."""
-        loading = sequencer.job.load_table
+        """Table bytes bypass the datapath; the operation finishes with the last of them."""
+        loading = sequencer.operation.load_table
         loaded = Signal()
         m.d.comb += [
             datapath.table_en.eq(slicer.byte_valid),
@@ -181,16 +199,16 @@ class VectorUnit(wiring.Component):
         m: Module,
         slicer: Slicer,
         sequencer: Sequencer,
-        plan: Planner,
+        setup: RasterSetup,
         datapath: Datapath,
         writer: ResultWriter,
     ) -> None:
-        job = sequencer.job
-        loading = job.load_table
-        end = job.first_byte + job.byte_count
-        m.d.sync += writer.mask.eq(Cat((job.first_byte <= i) & (end > i) for i in range(self._params.word_bytes)))
+        operation = sequencer.operation
+        loading = operation.load_table
+        end = operation.first_byte + operation.byte_count
+        m.d.sync += writer.mask.eq(Cat((operation.first_byte <= i) & (end > i) for i in range(self._params.word_bytes)))
         m.d.comb += [
-            writer.config.eq(plan.out),
+            writer.config.eq(setup.out),
             writer.start.eq(sequencer.start & ~loading),
             writer.halt.eq(sequencer.stop),
             writer.take_credit.eq(slicer.step & ~loading & slicer.tap.last),

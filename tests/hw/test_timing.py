@@ -14,9 +14,9 @@ from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
 from intloom.hw.mac.epilogue.table_lookup import TableLookup
 from intloom.hw.spec import timing
 from intloom.hw.vector.datapath import Datapath
-from intloom.hw.vector.fetch import OperandFetch
+from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.pool import SLIDE_TAPS, Pool
-from intloom.hw.vector.slices import Slicer
+from intloom.hw.vector.slicer import Slicer
 
 LATENCIES = {
     "SCRATCHPAD_READ": ports.READ_LATENCY,
@@ -48,5 +48,5 @@ def test_a_residual_passes_one_affine_lane() -> None:
 
 def test_end_to_end_latencies_contain_their_pipelines() -> None:
     """The remainder, a few registers, FIFOs and the write, is positive."""
-    assert timing.VECTOR_END > OperandFetch.LATENCY + Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY
+    assert timing.VECTOR_END > OperandFetcher.LATENCY + Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY
     assert PixelFetcher.LATENCY + MacArray.latency(16) + Epilogue.LATENCY < timing.MAC_END

@@ -12,7 +12,7 @@ from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.simulator import semantics
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
 from tests.hw.npu.host import Host
-from tests.hw.vector.cases import Maker
+from tests.hw.vector.cases import InstructionGenerator
 
 IMAGE_WORD = 0x800
 """Where the scratchpad's content starts in memory; that of the weight memory and the results follow."""
@@ -72,7 +72,7 @@ def random_work(host: Host, mac: int, vectors: tuple[Kind, ...]) -> Work:
     """So many convolutions, and vector instructions of these kinds."""
     p = host.params
     case = random_case(host.rng.getrandbits(32), p, mac)
-    maker = Maker(host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024))
+    maker = InstructionGenerator(host.rng, p.replace(scratch_kib=SCRATCH_WORDS * host.word // 1024))
     image = bytearray(host.rng.randbytes(host.memory_bytes))
     at = IMAGE_WORD * host.word
     image[at : at + SCRATCH_WORDS * host.word] = case.scratch.tobytes()

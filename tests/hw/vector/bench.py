@@ -14,7 +14,7 @@ from intloom.hw.vector.unit import VectorUnit
 from tests.hw.streams import run
 
 _TIMEOUT = 20000
-"""Cycles for a program on a unit that works on whole words; others may take as many for each slice of a word."""
+"""Cycles for a program on a unit that works on whole words; others accept take as many for each slice of a word."""
 
 
 @dataclass

@@ -11,7 +11,7 @@ from intloom.hw.spec.params import HardwareParams
 _POOLS = (Kind.VMAX, Kind.VAVG)
 
 
-class Maker:
+class InstructionGenerator:
     """Makes instructions for hardware with at least 1024 scratchpad words."""
 
     def __init__(self, rng: random.Random, params: HardwareParams) -> None:

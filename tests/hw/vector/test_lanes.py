@@ -10,12 +10,12 @@ import pytest
 
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.hw.vector.assemble import WordAssembler
+from intloom.hw.vector.byte_table import ByteTable
 from intloom.hw.vector.datapath import Datapath
-from intloom.hw.vector.operands import Operands
+from intloom.hw.vector.operand_stage import OperandStage
 from intloom.hw.vector.pool import SLIDE_TAPS, SUM_BITS, Pool
-from intloom.hw.vector.slices import Slicer
-from intloom.hw.vector.table import ByteTable
+from intloom.hw.vector.slicer import Slicer
+from intloom.hw.vector.word_assembler import WordAssembler
 from tests.hw.streams import run
 
 SMALL = preset("small")
@@ -75,7 +75,7 @@ def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: ran
             ctx.set(slicer.tap.last, tap >> 1)
             done, cycles = False, 0
             while not done:
-                await _gaps(ctx, rng, slicer.go)
+                await _gaps(ctx, rng, slicer.words_valid)
                 done, cycles = bool(ctx.get(slicer.step)), cycles + 1
                 await ctx.tick()
                 if ctx.get(slicer.valid):
@@ -158,7 +158,7 @@ def test_windows_are_gathered(lanes: int, slide: bool, rng: random.Random) -> No
 @pytest.mark.parametrize("lanes", [2, 1])
 @pytest.mark.parametrize("kind", ["bytes", "product", "sum"])
 def test_operands_follow_their_model(lanes: int, kind: str, rng: random.Random) -> None:
-    operands = Operands(_params(lanes))
+    operands = OperandStage(_params(lanes))
     zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if kind == "product" else (0, 0)
     found: list[tuple[int, int]] = []
     expected: list[tuple[int, int]] = []
@@ -176,10 +176,10 @@ def test_operands_follow_their_model(lanes: int, kind: str, rng: random.Random) 
                 total = rng.randrange(-(1 << (SUM_BITS - 1)), 1 << (SUM_BITS - 1))
                 for name, value in (("a", a), ("b", b), ("total", total)):
                     ctx.set(getattr(operands, name)[lane], value)
-                expected.append(Operands.model(a, b, total, *zeros, kind == "product", kind == "sum"))
+                expected.append(OperandStage.model(a, b, total, *zeros, kind == "product", kind == "sum"))
             await ctx.tick()
         ctx.set(operands.valid, 0)
-        await ctx.tick().repeat(Operands.LATENCY + 1)
+        await ctx.tick().repeat(OperandStage.LATENCY + 1)
 
     async def watch(ctx: Any) -> None:
         async for *_, valid, x1, x2 in ctx.tick().sample(operands.result_valid, operands.x1, operands.x2):
@@ -254,9 +254,9 @@ def test_the_datapath_is_its_parts_in_a_row(lanes: int, rng: random.Random) -> N
 
     async def bench(ctx: Any) -> None:
         for name in ("m1", "m2", "c", "shift", "even"):
-            ctx.set(datapath.job[name], getattr(affine, name))
-        ctx.set(datapath.job.rotate, amount)
-        ctx.set(datapath.job.table, 1)
+            ctx.set(datapath.operation[name], getattr(affine, name))
+        ctx.set(datapath.operation.rotate, amount)
+        ctx.set(datapath.operation.table, 1)
         ctx.set(datapath.table_en, 1)
         for index, byte in enumerate(content):
             ctx.set(datapath.table_index, index)

@@ -13,13 +13,13 @@ from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import Instruction, Kind, encode, make
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.regs import Cause
-from intloom.hw.vector.fetch import OperandFetch, operand_layout
-from intloom.hw.vector.job import JOB_LAYOUT, VECTOR_KINDS
-from intloom.hw.vector.raster import RasterWalker
+from intloom.hw.vector.operand_fetcher import OperandFetcher, operand_layout
+from intloom.hw.vector.operation import OPERATION_LAYOUT, VECTOR_KINDS
+from intloom.hw.vector.raster_walker import RasterWalker
+from intloom.hw.vector.result_writer import ResultWriter
 from intloom.hw.vector.sequencer import Sequencer
-from intloom.hw.vector.writer import ResultWriter
 from tests.hw.streams import cycles_through, run, sink, source
-from tests.hw.vector.cases import Maker
+from tests.hw.vector.cases import InstructionGenerator
 
 BYTES = 4
 NANO = preset("nano").replace(scratch_kib=4)
@@ -47,7 +47,7 @@ def _reader(port: Any, words: list[int], rng: random.Random, grant: float) -> Ca
 
 @pytest.mark.parametrize(("offer", "grant", "take"), RATES)
 def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng: random.Random) -> None:
-    fetch = OperandFetch(BYTES)
+    fetch = OperandFetcher(BYTES)
     words = [rng.randbytes(BYTES) for _ in range(64)]
     fill = rng.randrange(256)
     items = [
@@ -69,18 +69,18 @@ def test_words_are_fetched_in_order(offer: float, grant: float, take: float, rng
     )  # fmt: skip
     found = [operand_layout(BYTES).from_bits(bits) for bits in taken]
     assert [(w.word.to_bytes(BYTES, "little"), w.tap.first, w.tap.last) for w in found] == [
-        (OperandFetch.model(item, words, fill), item["tap"]["first"], item["tap"]["last"]) for item in items
+        (OperandFetcher.model(item, words, fill), item["tap"]["first"], item["tap"]["last"]) for item in items
     ]
 
 
 def test_a_word_comes_after_the_latency(rng: random.Random) -> None:
-    fetch = OperandFetch(BYTES)
+    fetch = OperandFetcher(BYTES)
     reader = _reader(fetch.port, list(range(64)), rng, 1.0)
-    assert cycles_through(fetch, {"addr": 3, "inside": 1}, background=[reader]) == OperandFetch.LATENCY
+    assert cycles_through(fetch, {"addr": 3, "inside": 1}, background=[reader]) == OperandFetcher.LATENCY
 
 
 def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
-    fetch = OperandFetch(BYTES)
+    fetch = OperandFetcher(BYTES)
     items = [{"addr": k % 64, "inside": 1} for k in range(100)]
     taken: list[int] = []
     cycles = 0
@@ -93,31 +93,31 @@ def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
 
     reader = _reader(fetch.port, list(range(64)), rng, 1.0)
     run(fetch, source(fetch.i, items, rng), sink(fetch.o, taken, len(items), rng), count, background=[reader])
-    assert cycles <= len(items) + OperandFetch.LATENCY + 1
+    assert cycles <= len(items) + OperandFetcher.LATENCY + 1
 
 
 def test_a_halted_fetch_only_finishes_what_is_in_its_buffer(rng: random.Random) -> None:
-    fetch = OperandFetch(BYTES)
-    asked = 0
+    fetch = OperandFetcher(BYTES)
+    request = 0
 
     async def bench(ctx: Any) -> None:
-        nonlocal asked
+        nonlocal request
         ctx.set(fetch.i.payload.inside, 1)
         ctx.set(fetch.i.valid, 1)
         await ctx.tick().repeat(4)
         ctx.set(fetch.halt, 1)
         await ctx.tick().repeat(4)
         assert ctx.get(fetch.port.valid)
-        assert not ctx.get(fetch.quiet)
+        assert not ctx.get(fetch.idle)
         ctx.set(fetch.port.ready, 1)
         for _ in range(8):
-            *_, valid, quiet = await ctx.tick().sample(fetch.port.valid, fetch.quiet)
-            assert valid != quiet
-            asked += valid
-        assert ctx.get(fetch.quiet)
+            *_, valid, idle = await ctx.tick().sample(fetch.port.valid, fetch.idle)
+            assert valid != idle
+            request += valid
+        assert ctx.get(fetch.idle)
 
     run(fetch, bench)
-    assert asked == 2
+    assert request == 2
 
 
 @pytest.mark.parametrize(("push", "grant"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4), (0.6, 0.6)])
@@ -131,7 +131,7 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
         "pixel_at": 0,
         "line_stride": 1,
         "pixel_stride": 1,
-        "warm": 0,
+        "prefill": 0,
     }
     words = [rng.getrandbits(8 * BYTES) for _ in RasterWalker.model(config)]
     written: list[tuple[int, int, int]] = []
@@ -147,9 +147,9 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
         flying: list[int | None] = [None] * 5
         left = list(words)
         while left or any(word is not None for word in flying):
-            reserve = bool(left) and ctx.get(writer.credit_available) and rng.random() < push
-            ctx.set(writer.take_credit, reserve)
-            flying.append(left.pop(0) if reserve else None)
+            take_credit = bool(left) and ctx.get(writer.credit_available) and rng.random() < push
+            ctx.set(writer.take_credit, take_credit)
+            flying.append(left.pop(0) if take_credit else None)
             word = flying.pop(0)
             ctx.set(writer.push, word is not None)
             ctx.set(writer.word, rng.getrandbits(8 * BYTES) if word is None else word)
@@ -158,7 +158,7 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
         ctx.set(writer.push, 0)
         await ctx.tick().until(~writer.active)
         assert len(written) == len(words)
-        assert ctx.get(writer.quiet)
+        assert ctx.get(writer.idle)
 
     async def memory(ctx: Any) -> None:
         port, waiting = writer.port, None
@@ -178,7 +178,7 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
 
 def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
     sequencer = Sequencer(NANO)
-    maker = Maker(rng, NANO)
+    maker = InstructionGenerator(rng, NANO)
     instructions = [maker.instruction(rng.choice(VECTOR_KINDS)) for _ in range(12)]
     done = 0
 
@@ -202,8 +202,8 @@ def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
                 assert ctx.get(sequencer.start) == (cycle == Sequencer.LATENCY)
                 assert not ctx.get(unit.ready)
                 await ctx.tick()
-            job = JOB_LAYOUT.from_bits(ctx.get(sequencer.job).as_bits())
-            assert {name: job[name] for name in JOB_LAYOUT.members} == Sequencer.model(instruction, NANO)
+            operation = OPERATION_LAYOUT.from_bits(ctx.get(sequencer.operation).as_bits())
+            assert {name: operation[name] for name in OPERATION_LAYOUT.members} == Sequencer.model(instruction, NANO)
             while rng.random() < 0.6:
                 assert not ctx.get(unit.done)
                 assert not ctx.get(unit.ready)
@@ -228,7 +228,7 @@ def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
 
     async def bench(ctx: Any) -> None:
         unit = sequencer.unit
-        ctx.set(sequencer.quiet, 1)
+        ctx.set(sequencer.idle, 1)
         ctx.set(unit.valid, 1)
         ctx.set(unit.index, 33)
         ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VCOPY)), "little"))
@@ -238,7 +238,7 @@ def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
         await ctx.tick()
         ctx.set(sequencer.range_fault, 0)
         await ctx.tick()
-        assert not ctx.get(unit.idle), "a request may still be made in this cycle"
+        assert not ctx.get(unit.idle), "a request accept still be made in this cycle"
         await ctx.tick()
         ctx.set(sequencer.finished, 1)
         for _ in range(5):
@@ -258,7 +258,7 @@ def test_what_the_hardware_lacks_or_contradicts_itself_is_refused(
     kind: Kind, multiply: bool, average: bool, rng: random.Random
 ) -> None:
     params = NANO.replace(vector_multiply=multiply, vector_average=average)
-    legal = Maker(rng, params).instruction(kind)
+    legal = InstructionGenerator(rng, params).instruction(kind)
     variants = [legal, *([legal.with_fields(m2=legal["m1"] ^ 1)] if "m1" in legal.values else [])]
     for instruction in variants:
         sequencer = Sequencer(params)
@@ -275,7 +275,7 @@ def test_what_the_hardware_lacks_or_contradicts_itself_is_refused(
             if wanted is None:
                 assert ctx.get(unit.cause) == Cause.BAD_FIELD
             else:
-                job = JOB_LAYOUT.from_bits(ctx.get(sequencer.job).as_bits())
-                assert {name: job[name] for name in JOB_LAYOUT.members} == wanted
+                operation = OPERATION_LAYOUT.from_bits(ctx.get(sequencer.operation).as_bits())
+                assert {name: operation[name] for name in OPERATION_LAYOUT.members} == wanted
 
         run(sequencer, bench)

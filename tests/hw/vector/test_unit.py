@@ -10,11 +10,11 @@ from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from intloom.hw.vector.datapath import Datapath
-from intloom.hw.vector.fetch import OperandFetch
-from intloom.hw.vector.job import VECTOR_KINDS, kinds_of
+from intloom.hw.vector.operand_fetcher import OperandFetcher
+from intloom.hw.vector.operation import VECTOR_KINDS, kinds_of
 from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.vector.bench import Bench, Outcome
-from tests.hw.vector.cases import Maker
+from tests.hw.vector.cases import InstructionGenerator
 from tests.hw.vector.reference import Reference
 
 NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
@@ -57,7 +57,7 @@ def _check(
 @pytest.mark.parametrize("lanes", [4, 2, 1])
 def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
     params = NANO.replace(vector_lanes=lanes)
-    maker = Maker(rng, params)
+    maker = InstructionGenerator(rng, params)
     _check(params, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
 
 
@@ -66,18 +66,18 @@ def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
 @pytest.mark.parametrize("shape", SHAPES)
 def test_random_programs(shape: str, grant: float, rng: random.Random) -> None:
     params = SHAPES[shape]
-    maker = Maker(rng, params)
+    maker = InstructionGenerator(rng, params)
     kinds = kinds_of(params)
     instructions = [maker.instruction(rng.choice(kinds)) for _ in range(24)]
     _check(params, rng, instructions, grant, offer=grant)
 
 
 LONG = {"out_h": 8, "out_w": 32, "out_base": 512, "out_row": 32}
-"""A job of 256 words."""
+"""A operation of 256 words."""
 _WALKS = 6
 """Cycles in the walkers, the slicer and the pool, and of the write."""
-OVERHEAD = Sequencer.LATENCY + OperandFetch.LATENCY + Datapath.LATENCY + _WALKS
-"""Cycles that an instruction may cost besides its words."""
+OVERHEAD = Sequencer.LATENCY + OperandFetcher.LATENCY + Datapath.LATENCY + _WALKS
+"""Cycles that an instruction accept cost besides its words."""
 
 
 def _cycles(outcome: Outcome) -> int:

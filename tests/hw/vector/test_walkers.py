@@ -10,12 +10,12 @@ from amaranth.lib import data
 
 from intloom.hw.spec.isa import SCRATCH_BITS, Kind
 from intloom.hw.spec.params import preset
-from intloom.hw.vector.job import job_of
-from intloom.hw.vector.plan import Planner
-from intloom.hw.vector.raster import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
-from intloom.hw.vector.window import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
+from intloom.hw.vector.operation import operation_of
+from intloom.hw.vector.raster_setup import RasterSetup
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
+from intloom.hw.vector.window_walker import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
 from tests.hw.streams import cycles_through, run, sink, source
-from tests.hw.vector.cases import Maker
+from tests.hw.vector.cases import InstructionGenerator
 
 RATES = [1.0, 0.5]
 PARAMS = preset("nano").replace(scratch_kib=4)
@@ -30,8 +30,15 @@ def _raster(rng: random.Random) -> dict[str, int]:
     sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 4), "pixels": rng.randint(1, 5)}
     steps = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
     repeats = {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
-    places = {"line_at": rng.randint(-9, 9), "pixel_at": rng.randint(-9, 9), "warm": rng.randint(0, 4)}
-    return {**sizes, **steps, **repeats, **places, "line_stride": rng.randint(1, 4), "pixel_stride": rng.randint(1, 4)}
+    addresses = {"line_at": rng.randint(-9, 9), "pixel_at": rng.randint(-9, 9), "prefill": rng.randint(0, 4)}
+    return {
+        **sizes,
+        **steps,
+        **repeats,
+        **addresses,
+        "line_stride": rng.randint(1, 4),
+        "pixel_stride": rng.randint(1, 4),
+    }
 
 
 @pytest.mark.parametrize("rate", RATES)
@@ -77,7 +84,7 @@ def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
                 "line_at": rng.randint(-4, 6),
                 "pixel_at": rng.randint(-4, 6),
                 "first": rng.randrange(2),
-                "warm": rng.randrange(2) if slide else 1,
+                "window_full": rng.randrange(2) if slide else 1,
             }
             for _ in range(20)
         ]
@@ -96,17 +103,17 @@ def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
 
 
 def test_a_window_opens_after_the_latency() -> None:
-    assert cycles_through(WindowWalker(), {"addr": 5, "warm": 1}) == WindowWalker.LATENCY
+    assert cycles_through(WindowWalker(), {"addr": 5, "window_full": 1}) == WindowWalker.LATENCY
 
 
-def _plan(job: dict[str, int]) -> dict[str, Any]:
-    """What the planner makes of a job."""
-    planner = Planner()
+def _plan(operation: dict[str, int]) -> dict[str, Any]:
+    """What the planner makes of a operation."""
+    planner = RasterSetup()
     plan: dict[str, Any] = {}
 
     async def bench(ctx: Any) -> None:
-        ctx.set(planner.job, job)
-        await ctx.tick().repeat(Planner.LATENCY)
+        ctx.set(planner.operation, operation)
+        await ctx.tick().repeat(RasterSetup.LATENCY)
         for name in ("a", "b", "out"):
             plan[name] = _fields(RASTER_LAYOUT, ctx.get(getattr(planner, name)).as_bits())
         plan["window"] = _fields(WINDOW_LAYOUT, ctx.get(planner.window).as_bits())
@@ -130,15 +137,15 @@ def _windows(plan: dict[str, Any]) -> list[list[tuple[int, bool]]]:
 
 @pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG])
 def test_plans_walk_what_the_instruction_says(kind: Kind, rng: random.Random) -> None:
-    maker = Maker(rng, PARAMS)
+    maker = InstructionGenerator(rng, PARAMS)
     slid = 0
     for _ in range(25):
-        job = job_of(maker.instruction(kind), PARAMS)
-        plan = _plan(job)
+        operation = operation_of(maker.instruction(kind), PARAMS)
+        plan = _plan(operation)
         slid += plan["slide"]
-        wanted = list(Planner.model(job))
-        places = [pixel["addr"] for pixel in RasterWalker.model(plan["out"])]
-        found = dict(zip(places, _windows(plan), strict=True))
-        assert found == {out: window for out, window, _ in wanted}, job
+        wanted = list(RasterSetup.model(operation))
+        addresses = [pixel["addr"] for pixel in RasterWalker.model(plan["out"])]
+        found = dict(zip(addresses, _windows(plan), strict=True))
+        assert found == {out: window for out, window, _ in wanted}, operation
         assert [pixel["addr"] for pixel in RasterWalker.model(plan["b"])] == [b for *_, b in wanted]
     assert (slid > 2) == (kind is Kind.VMAX)

@@ -1,4 +1,4 @@
-"""Puts the slices of a result together to a word, with its bytes rotated."""
+"""Assembles the slices of a result into a word and rotates its bytes."""
 
 from __future__ import annotations
 
@@ -12,10 +12,11 @@ from intloom.hw.spec.params import HardwareParams
 
 
 class WordAssembler(wiring.Component):
-    """Result byte (i + amount) mod word is byte i; a word is there `LATENCY` cycles after its last slice.
+    """Collects `vector_slices` result slices into one word, rotated by `amount` bytes.
 
-    Rotating a slice brings every byte into its lane; then each lane writes it to the place where it belongs, so that
-    narrow slices need little more than the word's register.
+    Result byte `(i + amount) % word_bytes` is byte `i` of the input. The slice is rotated first, so that each byte is
+    in its lane; then each lane writes its byte to the addressed slice of the word. Narrow slices therefore cost little
+    more than the word's register.
 
     Parameters
     ----------
@@ -25,11 +26,28 @@ class WordAssembler(wiring.Component):
     Members
     -------
     amount
-        Must hold from the cycle before the first slice while slices are under way.
+        Rotation in bytes.
     valid, part
-        The next slice of a word.
+        The next slice of a word, lowest bytes first.
     result_valid, result
-        The word.
+        Pulse: `result` holds a complete word.
+
+    Handshake
+    ---------
+    No back-pressure: a slice is taken in every cycle with `valid`. `result` changes again with the next word's first
+    slice.
+
+    Timing
+    ------
+    One slice a cycle. From a word's last slice to `result_valid`: `LATENCY` = 2 cycles.
+
+    Requirements
+    ------------
+    `amount` is stable from the cycle before an operation's first slice until its last result.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the slice count and the valid flags; data registers keep their values. There are no faults.
     """
 
     LATENCY = 2
@@ -49,14 +67,14 @@ class WordAssembler(wiring.Component):
 
     @staticmethod
     def model(word: bytes, amount: int) -> bytes:
-        """What `result` is."""
+        """The word that `result` holds."""
         return bytes(word[(i - amount) % len(word)] for i in range(len(word)))
 
     def elaborate(self, platform: object) -> Module:
-        """Rotate within the slice; in the next cycle find each byte's slice."""
+        """Rotate within the slice; one cycle later write each byte to its slice of the word."""
         m = Module()
         lane_bits = exact_log2(self._lanes)
-        # From far, but long before the first slice.
+        # Long route from the operation register, but stable long before the first slice.
         amount = Signal.like(self.amount, reset_less=True)
         m.d.sync += amount.eq(self.amount)
         within, across = amount[:lane_bits], amount[lane_bits:]
@@ -71,7 +89,7 @@ class WordAssembler(wiring.Component):
         with m.If(valid):
             m.d.sync += index.eq(index + 1)
             for lane in range(self._lanes):
-                # Lanes below the amount hold bytes that were carried over into the next slice.
+                # Bytes that wrapped around in the rotation belong to the next slice.
                 place = Signal(range(self._slices), name=f"place{lane}")
                 m.d.comb += place.eq(index + across + (within > lane))
                 m.d.sync += result.word_select(place * self._lanes + lane, 8).eq(part.word_select(lane, 8))

@@ -1,4 +1,4 @@
-"""A vector instruction as the unit's parts need it: the fields of all kinds in one layout, absent ones at a default."""
+"""A decoded vector instruction: the fields of all kinds in one layout, with defaults for absent ones."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _DEFAULTS: Mapping[str, int] = {
     "rotate": 0,
     "first_byte": 0,
     "byte_count": 32,
-    # With these constants the affine law gives back its first operand, so copies and maxima pass through unchanged.
+    # Identity constants of the affine operation: copies and maxima pass through unchanged.
     "m1": 1,
     "m2": 0,
     "c": 0,
@@ -52,11 +52,10 @@ _DEFAULTS: Mapping[str, int] = {
     "stride_h": 1,
     "stride_w": 1,
 }
-"""Instruction fields, and what they are for kinds that lack them."""
+"""Instruction fields and their values for kinds that lack them."""
 
 FLAGS = ("load_table", "uses_b", "multiply", "average", "bounded")
-"""What an instruction does besides copying: fill the table, read B, multiply A and B, add up windows, heed the input's
-edges."""
+"""What an operation does beyond copying: load the table, read B, multiply, sum windows, apply the input's bounds."""
 
 
 def _shape(name: str) -> Shape:
@@ -67,10 +66,10 @@ def _shape(name: str) -> Shape:
     raise KeyError(name)
 
 
-JOB_LAYOUT = data.StructLayout(
+OPERATION_LAYOUT = data.StructLayout(
     {**{name: _shape(name) for name in _DEFAULTS}, **{flag: unsigned(1) for flag in FLAGS}, "fill": signed(8)}
 )
-"""All fields of all vector instructions, the flags, and the value of input outside the tensor."""
+"""All fields of all vector instructions, the flags, and the fill byte for input outside the tensor."""
 
 
 def _flags(kind: Kind) -> dict[str, int]:
@@ -83,8 +82,8 @@ def _flags(kind: Kind) -> dict[str, int]:
     }
 
 
-def job_of(instruction: Instruction, params: HardwareParams) -> dict[str, int]:
-    """The job that `decode_job` makes of a legal instruction."""
+def operation_of(instruction: Instruction, params: HardwareParams) -> dict[str, int]:
+    """The operation that `decode_operation` makes of a legal instruction."""
     fill = {"fill": instruction["zp_in"] if instruction.kind is Kind.VAVG else INT8_MIN}
     fields = {name: instruction[name] for name in _DEFAULTS if name in instruction.values}
     if instruction.kind is Kind.VTABLE:
@@ -93,28 +92,28 @@ def job_of(instruction: Instruction, params: HardwareParams) -> dict[str, int]:
 
 
 def kinds_of(params: HardwareParams) -> tuple[Kind, ...]:
-    """The vector instructions that hardware with these parameters has."""
+    """The vector instructions that hardware with these parameters implements."""
     has = {Kind.VMUL: params.vector_multiply, Kind.VAVG: params.vector_average}
     return tuple(kind for kind in VECTOR_KINDS if has.get(kind, True))
 
 
-def decode_job(
-    m: Module, params: HardwareParams, instruction: Value, job: data.View[data.StructLayout], illegal: Value
+def decode_operation(
+    m: Module, params: HardwareParams, instruction: Value, operation: data.View[data.StructLayout], illegal: Value
 ) -> None:
-    """Drive `job` from an instruction; `illegal` when this hardware lacks it or its factors contradict each other.
+    """Drive `operation` from an instruction; `illegal` if this hardware lacks it or if its two factors differ.
 
-    The limits of single fields are checked before an instruction gets into the unit's queue.
+    Single field limits are checked before an instruction enters the unit's queue.
     """
-    m.d.comb += [job[name].eq(value) for name, value in _DEFAULTS.items()]
-    m.d.comb += [job.fill.eq(INT8_MIN), illegal.eq(1)]
+    m.d.comb += [operation[name].eq(value) for name, value in _DEFAULTS.items()]
+    m.d.comb += [operation.fill.eq(INT8_MIN), illegal.eq(1)]
     with m.Switch(instruction[: BY_KIND[Kind.VCOPY].field("opcode").width]):
         for kind in kinds_of(params):
             with m.Case(BY_KIND[kind].opcode):
                 fields = data.View(instruction_layout(kind), instruction[:INSTRUCTION_BITS])
-                m.d.comb += [job[name].eq(fields[name]) for name in _DEFAULTS if name in fields.shape().members]
-                m.d.comb += [job[flag].eq(value) for flag, value in _flags(kind).items()]
+                m.d.comb += [operation[name].eq(fields[name]) for name in _DEFAULTS if name in fields.shape().members]
+                m.d.comb += [operation[flag].eq(value) for flag, value in _flags(kind).items()]
                 m.d.comb += illegal.eq(fields.m1 != fields.m2 if kind in (Kind.VMUL, Kind.VAVG) else 0)
                 if kind is Kind.VTABLE:
-                    m.d.comb += job.out_w.eq(params.table_words)
+                    m.d.comb += operation.out_w.eq(params.table_words)
                 if kind is Kind.VAVG:
-                    m.d.comb += job.fill.eq(fields.zp_in)
+                    m.d.comb += operation.fill.eq(fields.zp_in)

@@ -12,35 +12,53 @@ from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.ports import WritePort
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.raster import RASTER_LAYOUT, RasterWalker
+from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 
 
 class ResultWriter(wiring.Component):
-    """Puts each result word at the next place of a raster, under one mask.
+    """Writes each result word to the next address of a raster, under one byte mask.
 
     Parameters
     ----------
     word_bytes
         Bytes in a word.
     depth
-        Results that may be under way or waiting.
+        Results in flight or waiting; depth of the FIFO.
 
     Members
     -------
     config, mask
-        Where to write, and which bytes of each word; must hold while `active`.
+        Raster and byte mask.
     start
         Begin.
     active
-        Words are to be written; low from the first cycle in which all writes can be seen by readers.
+        Writes remain.
     halt
-        Make no new request; one that waits for its grant stays.
-    free, reserve, push, word
-        Where results land; see `CreditFifo`.
+        Start no new request.
+    credit_available, take_credit, push, word
+        Input of the result FIFO; see `CreditFifo`.
     port
-        The scratchpad.
-    quiet
+        Scratchpad write port.
+    idle
         No request waits for its grant.
+
+    Handshake
+    ---------
+    `port.valid` holds with address and data until the grant, also after `halt` rises. `push` needs no ready: its credit
+    guarantees a FIFO entry.
+
+    Timing
+    ------
+    One word a cycle while the port grants. `active` falls in the first cycle in which readers see all writes.
+
+    Requirements
+    ------------
+    `config` and `mask` are stable while `active`. One `push` follows each `take_credit`.
+
+    Reset and faults
+    ----------------
+    Soft reset ends the raster, empties the FIFO and restores all credits. A write outside the scratchpad is granted and
+    dropped; the unit reports the fault.
     """
 
     def __init__(self, word_bytes: int, depth: int) -> None:
@@ -58,22 +76,22 @@ class ResultWriter(wiring.Component):
                 "push": In(1),
                 "word": In(8 * word_bytes),
                 "port": Out(WritePort(word_bytes)),
-                "quiet": Out(1),
+                "idle": Out(1),
             }
         )
 
     @staticmethod
     def model(config: Mapping[str, int], words: Iterable[int]) -> Iterator[tuple[int, int]]:
-        """Each result's address and itself."""
+        """Each result's address and the result."""
         yield from zip((place["addr"] for place in RasterWalker.model(config)), words, strict=True)
 
     def elaborate(self, platform: object) -> Module:
-        """Join queue and raster; a buffer between raster and port lets no grant reach into the raster's loops."""
+        """FIFO and raster meet at the port; a skid buffer keeps the grant out of the raster's counters."""
         m = Module()
         m.submodules.queue = queue = CreditFifo(8 * self._word_bytes, self._depth)
         m.submodules.raster = raster = RasterWalker()
-        m.submodules.places = places = SkidBuffer(SCRATCH_BITS)
-        waits = Signal()
+        m.submodules.addresses = addresses = SkidBuffer(SCRATCH_BITS)
+        pending = Signal()
         taken = Signal()
         m.d.comb += [
             self.credit_available.eq(queue.credit_available),
@@ -82,18 +100,18 @@ class ResultWriter(wiring.Component):
             queue.word.eq(self.word),
             raster.config.eq(self.config),
             raster.start.eq(self.start),
-            places.i.valid.eq(raster.o.valid),
-            places.i.payload.eq(raster.o.payload.addr),
-            raster.o.ready.eq(places.i.ready),
-            self.active.eq(raster.active | places.o.valid),
-            self.port.valid.eq(queue.o.valid & places.o.valid & (~self.halt | waits)),
-            self.port.addr.eq(places.o.payload),
+            addresses.i.valid.eq(raster.o.valid),
+            addresses.i.payload.eq(raster.o.payload.addr),
+            raster.o.ready.eq(addresses.i.ready),
+            self.active.eq(raster.active | addresses.o.valid),
+            self.port.valid.eq(queue.o.valid & addresses.o.valid & (~self.halt | pending)),
+            self.port.addr.eq(addresses.o.payload),
             self.port.data.eq(queue.o.payload),
             self.port.mask.eq(self.mask),
             taken.eq(self.port.valid & self.port.ready),
-            places.o.ready.eq(taken),
+            addresses.o.ready.eq(taken),
             queue.o.ready.eq(taken),
-            self.quiet.eq(~waits),
+            self.idle.eq(~pending),
         ]
-        m.d.sync += waits.eq(self.port.valid & ~self.port.ready)
+        m.d.sync += pending.eq(self.port.valid & ~self.port.ready)
         return m

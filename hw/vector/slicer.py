@@ -1,4 +1,4 @@
-"""Cuts the operands' words into slices of as many bytes as the arithmetic has lanes."""
+"""Splits operand words into slices of one byte per lane."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from amaranth.utils import exact_log2
 
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.vector.window import TAP_LAYOUT
+from intloom.hw.vector.window_walker import TAP_LAYOUT
 
 
 class Slicer(wiring.Component):
-    """Works through a pair of words, a slice or a byte a cycle; slices come out `LATENCY` cycles later.
+    """Steps through a pair of words, one slice or one byte a cycle.
 
     Parameters
     ----------
@@ -23,15 +23,31 @@ class Slicer(wiring.Component):
     Members
     -------
     bytewise
-        Hand out single bytes of `a`; must hold while there are words.
-    go, a, b, tap
-        A pair of words, and the place of `a` in its window. They must stay until `step`.
+        Output single bytes of `a`.
+    words_valid, a, b, tap
+        A pair of words, and the window position of `a`.
     step
         This cycle's slice or byte is the words' last.
     valid, index, slice_a, slice_b, slice_tap
-        A slice of each word, and which.
+        A slice of each word, and its index.
     byte_valid, byte
         A byte of `a`.
+
+    Handshake
+    ---------
+    The words must hold from `words_valid` until `step`, which acts as their `ready`. Outputs have no back-pressure.
+
+    Timing
+    ------
+    One slice or byte a cycle. From a slice selected to its output: `LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    `bytewise` is stable while there are words.
+
+    Reset and faults
+    ----------------
+    Soft reset returns to the first byte. There are no faults.
     """
 
     LATENCY = 1
@@ -43,7 +59,7 @@ class Slicer(wiring.Component):
         super().__init__(
             {
                 "bytewise": In(1),
-                "go": In(1),
+                "words_valid": In(1),
                 "a": In(word),
                 "b": In(word),
                 "tap": In(TAP_LAYOUT),
@@ -64,7 +80,7 @@ class Slicer(wiring.Component):
         return [word[at : at + lanes] for at in range(0, len(word), lanes)]
 
     def elaborate(self, platform: object) -> Module:
-        """Count bytes through a word; its high bits choose the slice, its low bits the byte of a slice."""
+        """A byte counter: its high bits select the slice, its low bits the byte in a slice."""
         m = Module()
         low_bits = exact_log2(self._lanes)
         at = Signal(range(self._word_bytes))
@@ -72,12 +88,15 @@ class Slicer(wiring.Component):
         after = Signal(len(at) + 1)
         m.d.comb += [
             after.eq(at + Mux(self.bytewise, 1, self._lanes)),
-            self.step.eq(self.go & after[-1]),
+            self.step.eq(self.words_valid & after[-1]),
             self.byte.eq(self.slice_a.word_select(place, 8)),
         ]
         slice_a, slice_b = output_register(m, self.slice_a), output_register(m, self.slice_b)
-        m.d.sync += [self.valid.eq(self.go & ~self.bytewise), self.byte_valid.eq(self.go & self.bytewise)]
-        with m.If(self.go):
+        m.d.sync += [
+            self.valid.eq(self.words_valid & ~self.bytewise),
+            self.byte_valid.eq(self.words_valid & self.bytewise),
+        ]
+        with m.If(self.words_valid):
             m.d.sync += [
                 at.eq(after),
                 place.eq(at[:low_bits]),

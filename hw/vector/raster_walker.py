@@ -1,4 +1,4 @@
-"""Walks words block by block, line by line, pixel by pixel."""
+"""Nested address counters over blocks, lines and pixels."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 
 COUNT_BITS = COORDINATE_BITS + 1
-"""A line may be longer than a tensor's: the positions under a sliding window."""
+"""One bit more than a coordinate: under a sliding window a line is longer than the tensor's."""
 POSITION_BITS = SCRATCH_BITS
-"""Every coordinate that the fields can give fits with its sign."""
+"""Holds every coordinate that the fields can produce, with its sign."""
 REPEAT_BITS = BY_KIND[Kind.VCOPY].field("up_h").width
 STRIDE_BITS = BY_KIND[Kind.VMAX].field("stride_h").width
-WARM_BITS = 3
+PREFILL_BITS = 3
 
 RASTER_LAYOUT = data.StructLayout(
     {
@@ -34,12 +34,12 @@ RASTER_LAYOUT = data.StructLayout(
         "pixel_at": signed(POSITION_BITS),
         "line_stride": STRIDE_BITS,
         "pixel_stride": STRIDE_BITS,
-        "warm": WARM_BITS,
+        "prefill": PREFILL_BITS,
     }
 )
-"""First word; steps in words from block to block, line to line, pixel to pixel; how many there are of each; how often
-each line and pixel comes before the next step; the coordinates of the first pixel and their steps; and how many pixels
-at the start of each line only fill a sliding window."""
+"""First address; address steps between blocks, lines and pixels; their counts; repeats of each line and pixel
+before the next step; coordinates of the first pixel and their steps; pixels at the start of each line that only fill a
+sliding window."""
 
 PIXEL_LAYOUT = data.StructLayout(
     {
@@ -47,25 +47,42 @@ PIXEL_LAYOUT = data.StructLayout(
         "line_at": signed(POSITION_BITS),
         "pixel_at": signed(POSITION_BITS),
         "first": unsigned(1),
-        "warm": unsigned(1),
+        "window_full": unsigned(1),
     }
 )
-"""A word's address, its coordinates, whether it is the first of its line, and whether it fills the sliding window."""
+"""A word's address and coordinates, whether it opens its line, and whether the sliding window is full."""
 
 
 class RasterWalker(wiring.Component):
-    """Gives the words of a job in order, one a cycle.
+    """Walks the words of an operation in order.
 
     Members
     -------
     config
-        What to walk; must hold from `start` until the last word is taken.
+        The raster.
     start
-        Begin; the first word is on offer `LATENCY` cycles later.
+        Begin; only while `active` is low.
     o
         The words.
     active
-        There are words to come.
+        Words remain.
+
+    Handshake
+    ---------
+    `o` is a stream; `o.valid` equals `active` and never waits for `o.ready`.
+
+    Timing
+    ------
+    One word a cycle. From `start` to the first word: `LATENCY` = 1 cycle. `active` falls in the cycle after the last
+    word is taken.
+
+    Requirements
+    ------------
+    `config` is stable from `start` until the last word is taken; all counts and repeats are at least 1.
+
+    Reset and faults
+    ----------------
+    Soft reset ends the walk. There are no faults.
     """
 
     LATENCY = 1
@@ -87,11 +104,11 @@ class RasterWalker(wiring.Component):
         self._word = Signal(PIXEL_LAYOUT, reset_less=True)
         self._plane_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
-        self._cold = Signal(WARM_BITS)
+        self._prefill = Signal(PREFILL_BITS)
 
     @staticmethod
     def model(config: Mapping[str, int]) -> Iterator[dict[str, int]]:
-        """The words that `o` gives."""
+        """The words on `o`, in order."""
         c = config
         for block in range(c["blocks"]):
             for line in range(c["lines"]):
@@ -103,14 +120,14 @@ class RasterWalker(wiring.Component):
                         "line_at": c["line_at"] + row * c["line_stride"],
                         "pixel_at": c["pixel_at"] + column * c["pixel_stride"],
                         "first": int(pixel == 0),
-                        "warm": int(pixel >= c["warm"]),
+                        "window_full": int(pixel >= c["prefill"]),
                     }
 
     def elaborate(self, platform: object) -> Module:
-        """Three nested loops: the innermost that is not at its end steps, those within it begin anew."""
+        """Three nested loops: the innermost unfinished loop steps and the loops inside it restart."""
         m = Module()
         word, config = self._word, self.config
-        m.d.comb += [self.o.valid.eq(self.active), self.o.payload.eq(word), word.warm.eq(self._cold == 0)]
+        m.d.comb += [self.o.valid.eq(self.active), self.o.payload.eq(word), word.window_full.eq(self._prefill == 0)]
         with m.If(self.active & self.o.ready):
             with m.If(~self._pixels.last):
                 self._next_pixel(m)
@@ -136,7 +153,7 @@ class RasterWalker(wiring.Component):
     def _begin_line(self, m: Module, addr: Value) -> None:
         m.d.sync += [
             self._line_addr.eq(addr),
-            self._cold.eq(self.config.warm),
+            self._prefill.eq(self.config.prefill),
             self._word.addr.eq(addr),
             self._word.pixel_at.eq(self.config.pixel_at),
             self._word.first.eq(1),
@@ -157,8 +174,8 @@ class RasterWalker(wiring.Component):
     def _next_pixel(self, m: Module) -> None:
         self._pixels.step(m)
         m.d.sync += self._word.first.eq(0)
-        with m.If(self._cold != 0):
-            m.d.sync += self._cold.eq(self._cold - 1)
+        with m.If(self._prefill != 0):
+            m.d.sync += self._prefill.eq(self._prefill - 1)
         with m.If(~self._pixel_repeats.last):
             self._pixel_repeats.step(m)
         with m.Else():

@@ -1,4 +1,4 @@
-"""The vector unit's 256-byte table: a byte loaded a cycle, a lookup for every byte of a slice a cycle."""
+"""The vector unit's 256-byte lookup table."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
 
 
 class ByteTable(wiring.Component):
-    """Maps each byte of a slice through the table, or leaves it as it is; `LATENCY` cycles.
+    """Maps each byte of a slice through the table, or passes the slice unchanged.
 
-    Two lanes share a copy of the table, for block memories have two ports; loading takes the first lane's.
+    Two lanes share one copy of the table, because a block memory has two ports. Writes use the first lane's port.
 
     Parameters
     ----------
@@ -24,13 +24,29 @@ class ByteTable(wiring.Component):
     Members
     -------
     write_en, write_index, write_byte
-        Load a byte of the table; nothing may be under way.
+        Write a byte of the table.
     use
-        Look up; must hold while slices are under way.
+        Look up instead of passing.
     valid, part
         A slice.
     result_valid, result
         The mapped slice.
+
+    Handshake
+    ---------
+    No back-pressure: a slice is taken in every cycle with `valid`.
+
+    Timing
+    ------
+    One slice a cycle. From `valid` to `result_valid`: `LATENCY` = 2 cycles, with and without lookup.
+
+    Requirements
+    ------------
+    No slice is in flight while the table is written. `use` is stable while slices are in flight.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the valid flags; the table keeps its contents. There are no faults.
     """
 
     LATENCY = 2
@@ -52,11 +68,11 @@ class ByteTable(wiring.Component):
 
     @staticmethod
     def model(part: bytes, table: bytes, use: bool) -> bytes:
-        """What `result` is."""
+        """The slice on `result`."""
         return bytes(table[byte] for byte in part) if use else part
 
     def elaborate(self, platform: object) -> Module:
-        """A memory for two lanes, and a way past it."""
+        """One memory per two lanes, and a bypass."""
         m = Module()
         middle = Signal()
         plain = Signal(8 * self._lanes, reset_less=True)
@@ -74,7 +90,7 @@ class ByteTable(wiring.Component):
         memory = Memory(shape=unsigned(8), depth=TABLE_BYTES, init=[])
         m.submodules[f"memory{first}"] = memory
         write = memory.write_port()
-        # The write port and the first read port have one address, so that they are one port of a block memory.
+        # One address for the write port and the first read port: Yosys then maps both to one block memory port.
         shared = Signal(8, name=f"shared{first}")
         m.d.comb += [
             shared.eq(Mux(self.write_en, self.write_index, self.part.word_select(first, 8))),

@@ -1,4 +1,4 @@
-"""Turns each pixel of a raster into the words of its window."""
+"""Expands each pixel of a raster into the words of its window."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
-from intloom.hw.vector.raster import PIXEL_LAYOUT, POSITION_BITS
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, POSITION_BITS
 
 KERNEL_BITS = BY_KIND[Kind.VMAX].field("kernel_h").width
 
@@ -25,29 +25,47 @@ WINDOW_LAYOUT = data.StructLayout(
         "pixel_limit": COORDINATE_BITS,
     }
 )
-"""Lines and pixels of a window, words from line to line; whether windows of one word slide along lines; and, when
-`bounded`, how many lines and pixels the input has."""
+"""Lines and pixels of a window; address step between its lines; whether one-word windows slide along lines; and, if
+`bounded`, the input's lines and pixels."""
 
 TAP_LAYOUT = data.StructLayout({"first": unsigned(1), "last": unsigned(1)})
-"""Where in its window a word lies: it opens the window, it completes it."""
+"""A word's position in its window: it opens the window, it completes it."""
 
 FETCH_LAYOUT = data.StructLayout({"addr": SCRATCH_BITS, "inside": unsigned(1), "tap": TAP_LAYOUT})
-"""A word to read, or when not `inside`, a place outside the input, which nobody reads."""
+"""A word to read; if not `inside`, a position outside the input that is filled and not read."""
 
 
 class WindowWalker(wiring.Component):
-    """Gives the words of each pixel's window, line by line, one a cycle.
+    """Walks the words of each pixel's window, line by line.
 
-    When windows slide, each pixel is one word: the first of a line opens a window, and every `warm` one completes one.
+    With sliding windows each pixel is one word: the first word of a line opens a window, and every word with
+    `window_full` completes one.
 
     Members
     -------
     config
-        The window; must hold while words come out.
+        The window.
     i
-        Pixels: the upper left words of windows.
+        Pixels: upper left words of windows.
     o
-        The words of their windows; the first comes `LATENCY` cycles after its pixel.
+        The words of their windows.
+
+    Handshake
+    ---------
+    `i` and `o` are streams. A pixel is taken with the last word of the previous window, so `i.ready` depends on
+    `o.ready`.
+
+    Timing
+    ------
+    One word a cycle. From a pixel taken to its first word: `LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    `config` is stable while words remain; lines and pixels are at least 1.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the current window. There are no faults.
     """
 
     LATENCY = 1
@@ -83,11 +101,11 @@ class WindowWalker(wiring.Component):
                     (pixel["addr"] + line * c["line"] + column) % (1 << SCRATCH_BITS),
                     bool(inside or not c["bounded"]),
                     bool(opens and (pixel["first"] or not c["slide"])),
-                    bool(closes and pixel["warm"]),
+                    bool(closes and pixel["window_full"]),
                 )
 
     def elaborate(self, platform: object) -> Module:
-        """Two nested loops; the next pixel is taken with the last word of the window."""
+        """Two nested loops; the next pixel is taken with the window's last word."""
         m = Module()
         valid = Signal()
         last = Signal()
@@ -97,7 +115,7 @@ class WindowWalker(wiring.Component):
             self.o.payload.addr.eq(self._addr),
             self.o.payload.inside.eq(self._inside()),
             self.o.payload.tap.first.eq(self._first & (self._pixel.first | ~self.config.slide)),
-            self.o.payload.tap.last.eq(last & self._pixel.warm),
+            self.o.payload.tap.last.eq(last & self._pixel.window_full),
             self.i.ready.eq(~valid | (self.o.ready & last)),
         ]
         with m.If(self.i.ready):

@@ -1,4 +1,4 @@
-"""Prepares the operands of the affine law: bytes, products of two bytes, or sums."""
+"""Prepares the operands of the affine operation: bytes, products of two bytes, or sums."""
 
 from __future__ import annotations
 
@@ -12,27 +12,47 @@ from intloom.hw.vector.pool import SUM_BITS
 
 DIFFERENCE_BITS = 9
 WIDE_BITS = max(SUM_BITS, 2 * DIFFERENCE_BITS)
-"""A sum or a product."""
+"""Width of a sum or a product."""
 
 
-class Operands(wiring.Component):
-    """From two slices, or a slice of a window's sums, to both operands of each affine lane, in `LATENCY` cycles.
+class OperandStage(wiring.Component):
+    """Forms both operands of each affine lane from two slices, or from a slice of a window's sums.
+
+    With `multiply`, x1 is the product of both bytes less their zero points; with `average`, x1 is the sum; x2 is then
+    zero. Otherwise x1 and x2 are the bytes.
 
     Parameters
     ----------
     params
-        The accelerator's parameters, which say whether there are products and sums at all.
+        The accelerator's parameters; they say whether products and sums exist.
 
     Members
     -------
     valid, a, b, total
         Slices and sums.
     zp_a, zp_b
-        Taken off the bytes first.
+        Zero points, subtracted first.
     multiply, average
-        x1 is the product of both bytes, or the sum, and x2 is zero; else x1 and x2 are the bytes.
+        Operand selection.
     result_valid, x1, x2
         The operands.
+
+    Handshake
+    ---------
+    No back-pressure: a slice is taken in every cycle with `valid`.
+
+    Timing
+    ------
+    One slice a cycle. From `valid` to `result_valid`: `LATENCY` = 5 cycles, the same for all selections.
+
+    Requirements
+    ------------
+    Zero points and selection are stable from the first slice until the last result. Zero points are 0
+    unless `multiply` is set.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the valid flags only. There are no faults.
     """
 
     LATENCY = 5
@@ -59,25 +79,25 @@ class Operands(wiring.Component):
 
     @staticmethod
     def model(a: int, b: int, total: int, zp_a: int, zp_b: int, multiply: bool, average: bool) -> tuple[int, int]:
-        """What x1 and x2 are; zero points are zero but for products."""
+        """The operands x1 and x2; zero points are 0 except for products."""
         if multiply:
             return (a - zp_a) * (b - zp_b), 0
         return (total, 0) if average else (a, b)
 
     def elaborate(self, platform: object) -> Module:
-        """Operands come near, then differences or a sum, the product in two stages, and the choice."""
+        """Input registers, differences or sum, two product stages, selection."""
         m = Module()
-        under_way = Signal(self.LATENCY)
-        m.d.sync += under_way.eq(Cat(self.valid, under_way))
-        m.d.comb += self.result_valid.eq(under_way[-1])
+        in_flight = Signal(self.LATENCY)
+        m.d.sync += in_flight.eq(Cat(self.valid, in_flight))
+        m.d.comb += self.result_valid.eq(in_flight[-1])
         self._a, self._b, self._total = (
-            Signal.like(port, name=f"near_{name}", reset_less=True)
+            Signal.like(port, name=f"routed_{name}", reset_less=True)
             for name, port in (("a", self.a), ("b", self.b), ("total", self.total))
         )
         with m.If(self.valid):
             m.d.sync += [self._a.eq(self.a), self._b.eq(self.b), self._total.eq(self.total)]
         self._zp_a, self._zp_b, self._multiply, self._average = (
-            pipeline_stages(m, f"near_{name}", port, 1, reset_less=True)
+            pipeline_stages(m, f"routed_{name}", port, 1, reset_less=True)
             for name, port in (
                 ("zp_a", self.zp_a),
                 ("zp_b", self.zp_b),
@@ -86,14 +106,14 @@ class Operands(wiring.Component):
             )
         )
         for lane in range(self._params.vector_lanes):
-            self._lane(m, lane, list(under_way))
+            self._lane(m, lane, list(in_flight))
         return m
 
     def _lane(self, m: Module, lane: int, stage: list[Signal]) -> None:
         first = [Signal(signed(WIDE_BITS), name=f"first{lane}_{i}", reset_less=True) for i in range(1, 4)]
         second = [Signal(signed(DIFFERENCE_BITS), name=f"second{lane}_{i}", reset_less=True) for i in range(1, 4)]
         with m.If(stage[0]):
-            self._take(m, lane, first[0], second[0])
+            self._first_stage(m, lane, first[0], second[0])
         for i in (1, 2):
             with m.If(stage[i]):
                 m.d.sync += [first[i].eq(first[i - 1]), second[i].eq(second[i - 1])]
@@ -108,17 +128,18 @@ class Operands(wiring.Component):
                 m.d.sync += x1.eq(product)
 
     def _product(self, m: Module, lane: int, first: Value, second: Value) -> Signal:
-        """Two stages.
+        """Two stages, factors and product.
 
-        Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else. They
-        run freely, unlike those that bring the operands past the multiplier: synthesis makes one of two that are alike.
+        An FPGA multiplier has its own input and output registers, which absorb these if they feed nothing else. They
+        are always enabled, unlike the registers that bypass the multiplier: synthesis would merge registers with equal
+        inputs and enables, and the shared register could not move into the multiplier.
         """
         factors = [Signal(signed(DIFFERENCE_BITS), name=f"factor{lane}_{i}", reset_less=True) for i in (1, 2)]
         product = Signal(signed(2 * DIFFERENCE_BITS), name=f"product{lane}", reset_less=True)
         m.d.sync += [factors[0].eq(first), factors[1].eq(second), product.eq(factors[0] * factors[1])]
         return product
 
-    def _take(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
+    def _first_stage(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
         m.d.sync += [first.eq(self._a[lane] - self._zp_a), second.eq(self._b[lane] - self._zp_b)]
         if self._params.vector_average:
             with m.If(self._average):
