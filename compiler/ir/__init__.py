@@ -1,20 +1,17 @@
 """The integer graph: what is left of a model when nothing float is left."""
 
-from intloom.compiler.ir.graph import IntGraph, Tensor
-from intloom.compiler.ir.ops import (
-    Add,
-    AvgPool,
-    Concat,
-    Conv,
-    ConvTranspose,
-    Custom,
-    MaxPool,
-    Mul,
-    Node,
-    Resize,
-    Slice,
-    Table,
-)
+from intloom.compiler.ir.graph import IntGraph
+from intloom.compiler.ir.node import Node
+from intloom.compiler.ir.ops.add import Add
+from intloom.compiler.ir.ops.concat import Concat
+from intloom.compiler.ir.ops.conv import Conv, ConvTranspose
+from intloom.compiler.ir.ops.custom import Custom
+from intloom.compiler.ir.ops.mul import Mul
+from intloom.compiler.ir.ops.pools import AvgPool, MaxPool
+from intloom.compiler.ir.ops.resize import Resize
+from intloom.compiler.ir.ops.slices import Slice
+from intloom.compiler.ir.ops.table import Table
+from intloom.compiler.ir.tensor import Tensor
 
 __all__ = [
     "Add",

@@ -14,8 +14,20 @@ from numpy.typing import NDArray
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.importer import Constant, Model, OnnxNode, ValueType, to_bytes
 from intloom.compiler.importer.model import Attribute
-from intloom.compiler.ir.graph import IntGraph
-from intloom.compiler.ir.ops import Add, AvgPool, Concat, Conv, ConvTranspose, MaxPool, Mul, Node, Resize, Slice, Table
+from intloom.compiler.ir import (
+    Add,
+    AvgPool,
+    Concat,
+    Conv,
+    ConvTranspose,
+    IntGraph,
+    MaxPool,
+    Mul,
+    Node,
+    Resize,
+    Slice,
+    Table,
+)
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, Affine
 
 _OPSET = 17

@@ -13,21 +13,13 @@ import numpy as np
 
 from intloom.common.atomic_write import write_text
 from intloom.common.errors import FileFormatError, IntloomError
-from intloom.compiler.ir import ops
-from intloom.compiler.ir.graph import IntGraph, Tensor
-from intloom.compiler.ir.ops import Node
+from intloom.compiler.ir import IntGraph, Node, Tensor
+from intloom.compiler.ir.node import operators
 from intloom.compiler.ir.verify import verify
 from intloom.hw.spec.arith import Affine
 
 FORMAT = "intloom-graph"
 VERSION = 2
-_KINDS: Mapping[str, type[Node]] = {
-    kind.__name__: kind
-    for kind in (
-        *(ops.Conv, ops.ConvTranspose, ops.Table, ops.Add, ops.Mul, ops.MaxPool),
-        *(ops.AvgPool, ops.Resize, ops.Concat, ops.Slice, ops.Custom),
-    )
-}
 
 
 def to_text(graph: IntGraph) -> str:
@@ -118,6 +110,7 @@ def _rich(value: Any) -> Any:
 def _node(fields: dict[str, Any]) -> Node:
     fields = dict(fields)
     kind = fields.pop("kind")
-    if kind not in _KINDS:
-        raise FileFormatError(f"node kind must be one of {', '.join(_KINDS)}, not {kind!r}")
-    return _KINDS[kind](**{name: _rich(value) for name, value in fields.items()})
+    known = operators()
+    if kind not in known:
+        raise FileFormatError(f"node kind must be one of {', '.join(known)}, not {kind!r}")
+    return known[kind](**{name: _rich(value) for name, value in fields.items()})

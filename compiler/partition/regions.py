@@ -14,7 +14,6 @@ from math import prod
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import IntGraph
-from intloom.compiler.ir.graph import macs
 from intloom.compiler.partition.host import before
 
 MACS_PER_BYTE = 16
@@ -72,7 +71,7 @@ def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> b
     read = {v for n in nodes for v in n.inputs} - made
     inner = {v for n in nodes for v in n.inputs} & made
     crossing = sum(prod(builder.tensors[v].shape) for v in read | (made - inner))
-    return sum(macs(n, builder.tensors) for n in nodes) < MACS_PER_BYTE * crossing
+    return sum(n.macs(builder.tensors) for n in nodes) < MACS_PER_BYTE * crossing
 
 
 def _return(builder: GraphBuilder, entries: set[str], reason: str, remedy: str) -> None:

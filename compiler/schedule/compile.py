@@ -16,7 +16,8 @@ from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.interleave import Interleaved, interleave
 from intloom.compiler.schedule.liveness import live_ranges
 from intloom.compiler.schedule.stage import Stage
-from intloom.compiler.schedule.stage_builder import StageBuilder
+from intloom.compiler.schedule.stage_builder import build_stages
+from intloom.compiler.schedule.stage_list import StageList
 from intloom.compiler.schedule.task_emitter import TaskEmitter
 from intloom.compiler.schedule.tasks import make_tasks
 from intloom.compiler.schedule.tiling import Space, choose_tiling, require_weight_memory, too_large
@@ -34,16 +35,16 @@ class _Plan:
     graph: IntGraph
     params: HardwareParams
     image: ConstantImage
-    builder: StageBuilder
+    stage_list: StageList
     keep: bool
 
     @property
     def stages(self) -> list[Stage]:
-        return self.builder.stages
+        return self.stage_list.stages
 
     @property
     def buffers(self) -> list[Buffer]:
-        return [b for b in self.builder.placement.buffers if b.stored]
+        return [b for b in self.stage_list.placement.buffers if b.stored]
 
 
 def compile_graph(
@@ -74,8 +75,8 @@ def compile_graph(
         A node that does not fit the scratchpad or the weight memory; the message names sizes that do.
     """
     image = ConstantImage(params)
-    builder = StageBuilder(graph, params, image, keep_intermediates=keep_intermediates)
-    plan = _Plan(graph, params, image, builder, keep_intermediates)
+    stage_list = build_stages(graph, params, image, keep_intermediates=keep_intermediates)
+    plan = _Plan(graph, params, image, stage_list, keep_intermediates)
     order = _cut(plan)
     tensors_at = image.words
     tensor_words = _place_tensors(plan, tensors_at, order.first_writes)
@@ -117,7 +118,7 @@ def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]
     names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
     places = []
     for name in dict.fromkeys(names):
-        view, tensor = plan.builder.placement.view(name), plan.graph.tensors[name]
+        view, tensor = plan.stage_list.placement.view(name), plan.graph.tensors[name]
         role = Role.INTERMEDIATE if plan.keep else Role.SHARED
         role = Role.OUTPUT if name in plan.graph.outputs else role
         role = Role.INPUT if name in plan.graph.inputs else role
@@ -140,7 +141,7 @@ def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]
 
 
 def _is_stored(plan: _Plan, task_emitter: TaskEmitter, tensor: str) -> bool:
-    view = plan.builder.placement.view(tensor)
+    view = plan.stage_list.placement.view(tensor)
     buffer = view.buffer
     # Of a tensor that is partly stored, the rest was never in memory.
     whole = buffer.needed.issuperset(
@@ -164,7 +165,7 @@ def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer
             name=node.name,
             op=type(node).__name__,
             origin=node.origin,
-            macs=plan.builder.macs(node),
+            macs=node.macs(plan.graph.tensors),
             predicted_cycles=cycles[k],
             dram_words=words[k],
         )

@@ -6,11 +6,12 @@ from abc import ABC
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from intloom.compiler.ir import Add, AvgPool, MaxPool, Mul
+from intloom.compiler.ir import AvgPool, MaxPool
 from intloom.compiler.schedule.copying import emit_move
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
+from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.isa import Kind
 
 
@@ -51,21 +52,30 @@ class VectorStage(Stage, ABC):
         }
 
 
+def affine_fields(affine: Affine) -> dict[str, int]:
+    """The fields of an affine operation."""
+    values = {"m1": affine.m1, "m2": affine.m2, "c": affine.c, "shift": affine.shift}
+    return values | {"even": int(affine.even)}
+
+
 def _operand_fields(name: str, tile: Tile, rect: Rect) -> dict[str, int]:
     base = tile.word(0, rect.y0, rect.x0)
     return {f"{name}_base": base, f"{name}_plane": tile.plane, f"{name}_row": tile.row}
 
 
 @dataclass(eq=False, kw_only=True)
-class PairStage(VectorStage):
-    """Sum or product of two tensors; an operand of one pixel is spread over the tile first."""
+class ElementwiseStage(VectorStage):
+    """One elementwise instruction of two tensors; an operand of one pixel is broadcast over the tile first."""
 
-    node: Add | Mul
+    kind: Kind
+    fields: dict[str, int]
+    """The instruction's own fields."""
+    table: bytes | None = None
 
     @property
     def vector_tables(self) -> list[bytes]:
         """The node's own table first."""
-        return ([self.node.table] if self.node.table is not None else []) + super().vector_tables
+        return ([self.table] if self.table is not None else []) + super().vector_tables
 
     def _spread(self, operand: int) -> bool:
         buffer = self.operands[operand].buffer
@@ -104,23 +114,15 @@ class PairStage(VectorStage):
         return Tile(context.temporary, width, 0, rect.y0, rect.x0)
 
     def compute(self, context: TileContext) -> None:
-        """One VADD or VMUL."""
-        affine = self.node.affine
+        """One instruction, after the broadcasts."""
         a, b = self._operand(context, 0), self._operand(context, 1)
-        product = isinstance(self.node, Mul)
-        extra = {"zp_a": self.node.zero_a, "zp_b": self.node.zero_b} if isinstance(self.node, Mul) else {}
         context.emit(
-            Kind.VMUL if product else Kind.VADD,
+            self.kind,
             **_operand_fields("a", a, context.rect),
             **_operand_fields("b", b, context.rect),
             **self.output_fields(context, context.result, context.rect),
-            table=context.use_table(self.node.table),
-            m1=affine.m1,
-            m2=affine.m1 if product else affine.m2,
-            c=affine.c,
-            shift=affine.shift,
-            even=int(affine.even),
-            **extra,
+            table=context.use_table(self.table),
+            **self.fields,
         )
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir import ConvTranspose
-from intloom.compiler.ir.ops import Pair
+from intloom.compiler.ir.node import Pair
 from intloom.sim.golden.registry import Context, Image, golden, through
 from intloom.sim.golden.requantize import requantize
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from intloom.compiler.ir.ops import Pads, Pair
+from intloom.compiler.ir.node import Pads, Pair
 from intloom.sim.golden.registry import Image
 
 

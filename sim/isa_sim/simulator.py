@@ -15,12 +15,8 @@ from intloom.common.errors import UsageError
 from intloom.compiler.program.memory import initial_memory, read_outputs, read_tensor
 from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import SoundnessChecker, describe
-from intloom.sim.isa_sim import control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import semantics
-
-SEMANTICS = (control, conv, move, vadd, vavg, vcopy, vmax, vmul, vtable)
-"""Modules that register what instructions do; imported for that."""
 
 
 class IsaSimulator:

@@ -13,7 +13,7 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir.ops import Pair
+from intloom.compiler.ir.node import Pair
 
 
 @lowers("ConvTranspose")

@@ -8,7 +8,7 @@ from intloom.common.errors import ModelError
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import OnnxNode
 from intloom.compiler.ir import Tensor
-from intloom.compiler.ir.ops import Pads, Pair
+from intloom.compiler.ir.node import Pads, Pair
 
 
 @dataclass(frozen=True)

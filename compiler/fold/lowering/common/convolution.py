@@ -15,7 +15,7 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Conv, ConvTranspose
-from intloom.compiler.ir.ops import Pair
+from intloom.compiler.ir.node import Pair
 
 
 def finish_convolution(

@@ -14,7 +14,7 @@ import numpy as np
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Add, AvgPool, Conv, MaxPool, Node, Resize, Tensor
-from intloom.compiler.ir.ops import Pads
+from intloom.compiler.ir.node import Pads
 from intloom.hw.spec.arith import Affine, scale_from_float
 
 IDENTITY = Affine(1, 0, 0, 0)
