@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast evidence lint format types generated docs bench figures fpga formal mutate wheel lock clean
+.PHONY: help demo test test-fast evidence lint format types vocabulary generated docs bench figures fpga formal mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -17,7 +17,7 @@ help:  ## show this list
 $(READY): requirements.lock pyproject.toml tools/make_venv.py
 	@test -n "$(PYTHON)" || { echo "python3.11 or later is missing: apt-get install python3"; exit 1; }
 	$(PYTHON) tools/make_venv.py $(VENV)
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements.lock
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
 	@touch $@
 
@@ -44,6 +44,9 @@ format: $(READY)  ## rewrite sources in the project's style
 types: $(READY)  ## strict typing
 	$(BIN)/mypy
 
+vocabulary: $(READY)  ## words that the project does not use (docs/glossary.md)
+	$(BIN)/python -m tools.vocabulary
+
 generated: $(READY)  ## rewrite the files derived from hw/spec: C header, SystemRDL, manual pages, linter's arrows
 	$(BIN)/python -m intloom.hw.spec
 	$(BIN)/python -m intloom.manual
@@ -56,7 +59,7 @@ docs: $(READY)  ## documentation site, in site/
 bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall time, in out/bench
 	$(BIN)/intloom bench
 
-figures: $(READY)  ## run every network of README's table, checked, and write the table anew; about ten minutes
+figures: $(READY)  ## run every network of README's table, checked, and rewrite the table; about ten minutes
 	$(BIN)/python -m tools.figures
 
 fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figures go into docs/fpga.md
@@ -65,13 +68,13 @@ fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figu
 formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal
 
-mutate: $(READY)  ## how many small faults in the RTL its tests notice
+mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests detect
 	$(BIN)/python -m tools.mutate
 
 wheel: $(READY)  ## build the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .
 
-lock:  ## resolve the dependencies anew into requirements.lock
+lock:  ## resolve the dependencies into requirements.lock, with hashes
 	rm -rf build/lock-venv
 	$(PYTHON) tools/make_venv.py build/lock-venv
 	sh tools/lock.sh build/lock-venv

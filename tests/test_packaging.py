@@ -98,11 +98,24 @@ def test_an_installation_runs_beside_the_users_own_hw_sim_and_compiler(installed
     assert PROJECT["version"] in run(installed.with_name("intloom"), "version")
 
 
+def locked() -> dict[str, str]:
+    """The lock file's versions by name."""
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    return {normal(name): version for name, version in re.findall(r"^(\S+)==(\S+)", text, re.MULTILINE)}
+
+
+def test_the_lock_file_has_a_hash_for_every_version():
+    text = (ROOT / "requirements.lock").read_text(encoding="utf-8")
+    entries = re.findall(r"^\S+==\S+( \\\n    --hash=sha256:[0-9a-f]{64})+$", text, re.MULTILINE)
+    assert len(entries) == len(locked()) > 0
+    assert re.search(
+        r"^\t.*pip install .*--require-hashes", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE
+    )
+
+
 def test_the_lock_file_satisfies_every_range():
-    lines = (ROOT / "requirements.lock").read_text(encoding="utf-8").splitlines()
-    locked = dict(line.split("==") for line in lines if "==" in line)
-    names = {normal(name): version for name, version in locked.items()}
-    extras = [r for rows in PROJECT["optional-dependencies"].values() for r in rows if not r.startswith("intloom")]
+    names = locked()
+    extras = [r for rows in PROJECT["optional-dependencies"].values() for r in rows if not r.startswith("intloom[")]
     for requirement in map(Requirement, [*PROJECT["dependencies"], *extras]):
         name = normal(requirement.name)
         assert name in names, f"{name} is not in requirements.lock: run `make lock`"
@@ -153,7 +166,7 @@ def third_party_imports() -> dict[str, set[str]]:
     return {name: folders for name, folders in found.items() if name not in own}
 
 
-FOLDERS_OF_EXTRAS = {"hw/fpga": "fpga"}
+FOLDERS_OF_EXTRAS = {"hw/fpga": "fpga", "sim/regress": "dask", "sim/rtl": "sim"}
 """What only these folders import may come with an extra."""
 
 

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intloom.common.errors import CapacityError, EnvironmentFault
+from intloom.common.extras import install_command
 from intloom.hw.fpga.blocks import absorb
 from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
 from intloom.hw.fpga.loadable_adders import merge_loadable_adders
@@ -169,7 +170,7 @@ def tool(name: str) -> str:
     beside = Path(sys.executable).with_name(name)
     path = str(beside) if beside.exists() else shutil.which(name)
     if path is None:
-        raise EnvironmentFault(f"{name} is missing: pip install 'intloom[fpga]'")
+        raise EnvironmentFault(f"{name} is missing: {install_command('fpga')}")
     return path
 
 

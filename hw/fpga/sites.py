@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from intloom.common.errors import EnvironmentFault
+from intloom.common.extras import require_extra
 from intloom.hw.fpga.blocks import MEMORY, MULTIPLIER
 from intloom.hw.fpga.netlist import change_modules
 
@@ -134,11 +134,9 @@ def _assign(placement: Placement, kind: str) -> None:
 
 def _best_order(costs: np.ndarray) -> list[int]:
     """A column for each row, so that the sum of their costs is the least."""
-    try:
-        # Comes with the extra `fpga` alone.
-        from scipy.optimize import linear_sum_assignment
-    except ImportError as error:
-        raise EnvironmentFault("scipy is missing: pip install 'intloom[fpga]'") from error
+    require_extra("fpga", "scipy.optimize")
+    from scipy.optimize import linear_sum_assignment
+
     _, columns = linear_sum_assignment(costs)
     return [int(column) for column in columns]
 

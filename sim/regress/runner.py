@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from intloom.common.errors import EnvironmentFault, UsageError
+from intloom.common.extras import require_extra
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
 from intloom.sim.regress.store import Store
@@ -137,6 +138,7 @@ def _dead(case: Case) -> CaseResult:
 
 
 def _on_dask(cases: Sequence[Case], tools: Tools, address: str) -> Iterator[CaseResult]:
+    require_extra("dask", "distributed")
     from distributed import Client, KilledWorker
     from distributed import as_completed as dask_completed
 

@@ -6,6 +6,7 @@ import hashlib
 from dataclasses import replace
 from pathlib import Path
 
+from intloom.common.extras import require_extra
 from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached, run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
@@ -23,6 +24,7 @@ WAVES = "dump.fst"
 
 def _cocotb_main() -> str:
     """The main program that cocotb ships for Verilator."""
+    require_extra("sim", "cocotb_tools.config", "cocotbext.axi")
     import cocotb_tools.config
 
     return str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp")
@@ -105,6 +107,7 @@ class IcarusBench:
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
+        require_extra("sim", "cocotb_tools.config", "cocotbext.axi")
         import cocotb_tools.config
 
         # Icarus 11 looks for modules by the ending .vpi only.

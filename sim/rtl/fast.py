@@ -8,6 +8,7 @@ between it and the bare loop.
 
 from __future__ import annotations
 
+from intloom.common.extras import require_extra
 from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
 from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, BuildWatch, build
 from intloom.sim.rtl.fast_test import SETTINGS_VARIABLE
@@ -28,6 +29,7 @@ def thread_flags(threads: int) -> tuple[str, ...]:
 
 def cocotb_link_flags() -> tuple[str, ...]:
     """Linker flags that bring cocotb's VPI library into a simulator."""
+    require_extra("sim", "cocotb_tools.config")
     import cocotb_tools.config
 
     libs = cocotb_tools.config.libs_dir

@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from intloom.common.errors import SimulationError
+from intloom.common.extras import require_extra
 
 _POLL_SECONDS = 0.02
 _LOG_LINES = 15
@@ -20,6 +21,7 @@ _LOG_LINES = 15
 
 def cocotb_environment(toplevel: str, module: str, folder: Path, verilator: bool = True) -> dict[str, str]:
     """The environment in which a simulator with cocotb finds its Python, its top module and its tests."""
+    require_extra("sim", "cocotb_tools.config")
     import cocotb_tools.config
     import find_libpython
 

