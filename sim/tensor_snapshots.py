@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.memory import read_tensor
 from intloom.compiler.program.program import Program, TensorBuffer
+from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
 from intloom.sim.rtl.write_log import Writer
 
@@ -32,7 +33,7 @@ def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, ND
     for index, instruction in enumerate(program.instructions):
         if instruction.kind is not Kind.STORE:
             continue
-        count = instruction["n0"] * instruction["n1"] * instruction["n2"]
+        count = move_words(instruction)
         _apply(memory, stores[position : position + count])
         position += count
         for place in completed[index]:

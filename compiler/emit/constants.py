@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.formats import SCALE_SHIFT_LSB, pack_residual
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -34,9 +35,7 @@ class ConstantImage:
 
 def residual_constants(affine: Affine, params: HardwareParams) -> bytes:
     """The residual adder's constants as a CONV finds them: m1 and m2 (int32), c (int64), padded to whole words."""
-    parts = (affine.m1.to_bytes(4, "little", signed=True), affine.m2.to_bytes(4, "little", signed=True))
-    data = b"".join(parts) + affine.c.to_bytes(8, "little", signed=True)
-    return data.ljust(params.residual_words * params.word_bytes, b"\0")
+    return pack_residual(affine).ljust(params.residual_words * params.word_bytes, b"\0")
 
 
 def channel_parameters(
@@ -49,7 +48,7 @@ def channel_parameters(
     flat_bias = np.zeros(blocks * params.cols, np.int32)
     flat_scale = np.zeros(blocks * params.cols, np.uint32)
     flat_bias[:channels] = bias
-    flat_scale[:channels] = mantissa.astype(np.uint32) | shift.astype(np.uint32) << 24
+    flat_scale[:channels] = mantissa.astype(np.uint32) | shift.astype(np.uint32) << SCALE_SHIFT_LSB
     words[:, 0] = flat_bias.view(np.uint32).reshape(blocks, params.cols)
     words[:, 1] = flat_scale.reshape(blocks, params.cols)
     return words.reshape(blocks, -1).view(np.uint8)

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from intloom.compiler.program.footprint import conv_tiles
 from intloom.hw.spec import timing
+from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles
 from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.params import HardwareParams
 
-_RESIDUAL_PIECES = 4
-"""The residual adder's constants, loaded one a cycle."""
+_CONSTANT_BYTES = 4
+"""Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,6 @@ class Cost:
     """Cycles from the request for its constants to its last word, if all its sums wait for them; else 0."""
     drain: float = 0.0
     """The share of the work's time in which the array's results are written."""
-
-
-def move_words(i: Instruction) -> int:
-    """Words that a LOAD or STORE moves."""
-    return i["n0"] * i["n1"] * i["n2"]
 
 
 def move_bursts(i: Instruction, params: HardwareParams) -> int:
@@ -74,8 +69,9 @@ def _late_tile(pixels: int, params: HardwareParams) -> int:
 
 
 def _first_constants(i: Instruction, params: HardwareParams) -> int:
-    """Pieces of the table, of the residual adder and of the first block's channels."""
-    return TABLE_BYTES * (i["table"] == TableUse.LOAD) + _RESIDUAL_PIECES * i["residual"] + 2 * params.cols
+    """Cycles in which the table, the residual constants and the first block's channel constants are loaded."""
+    words = RESIDUAL_BYTES * i["residual"] + CHANNEL_BYTES * params.cols
+    return TABLE_BYTES * (i["table"] == TableUse.LOAD) + words // _CONSTANT_BYTES
 
 
 def _late_constants(i: Instruction, params: HardwareParams) -> int:

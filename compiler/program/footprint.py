@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
-from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, Instruction, Kind, TableUse, Target
+from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, Instruction, Kind, Target
 from intloom.hw.spec.params import HardwareParams
 
 ADDRESS_SPACE = 1 << SCRATCH_BITS
@@ -34,20 +35,6 @@ class Access:
     def last(self) -> int:
         """The highest word."""
         return self.base + sum((n - 1) * s for n, s in self.dims)
-
-
-def conv_weight_words(
-    params: HardwareParams, *, table: bool, residual: bool, out_blocks: int, tiles_per_block: int
-) -> int:
-    """Words of weight memory that a CONV reads: constants, then channel parameters and tiles of each output block."""
-    head = params.table_words * table + params.residual_words * residual
-    return head + out_blocks * (params.channel_words + tiles_per_block * params.tile_words)
-
-
-def conv_tiles(instruction: Instruction) -> int:
-    """Weight tiles of one output block of a CONV."""
-    i = instruction
-    return (1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
 
 
 def _move(i: Instruction) -> list[Access]:
@@ -96,13 +83,7 @@ def _conv_input(i: Instruction, params: HardwareParams) -> list[Access]:
 
 
 def _conv(i: Instruction, params: HardwareParams) -> list[Access]:
-    words = conv_weight_words(
-        params,
-        table=i["table"] == TableUse.LOAD,
-        residual=bool(i["residual"]),
-        out_blocks=i["out_blocks"],
-        tiles_per_block=conv_tiles(i),
-    )
+    words = conv_stream(i, params).words
     out_blocks = -(-(i["out_lane"] + i["out_blocks"] * params.cols) // params.rows)
     accesses = _conv_input(i, params)
     accesses.append(Access(Memory.WEIGHT, False, i["weights"], ((words, 1),)))

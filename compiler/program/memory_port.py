@@ -6,8 +6,9 @@ from collections import deque
 from dataclasses import dataclass
 from math import ceil, inf
 
-from intloom.compiler.program.cost import move_bursts, move_words
+from intloom.compiler.program.cost import move_bursts
 from intloom.hw.spec import timing as hardware
+from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Instruction, Target, Unit
 from intloom.hw.spec.params import HardwareParams
 

@@ -21,6 +21,7 @@ from intloom.compiler.schedule.stage_list import StageList
 from intloom.compiler.schedule.task_emitter import TaskEmitter
 from intloom.compiler.schedule.tasks import make_tasks
 from intloom.compiler.schedule.tiling import Space, choose_tiling, require_weight_memory, too_large
+from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams
 
@@ -154,7 +155,7 @@ def _dram_words(emitter: Emitter, count: int) -> list[int]:
     words = [0] * count
     for instruction, origin in zip(emitter.instructions, emitter.provenance, strict=True):
         if instruction.kind in (Kind.LOAD, Kind.STORE):
-            words[origin.layer] += instruction["n0"] * instruction["n1"] * instruction["n2"]
+            words[origin.layer] += move_words(instruction)
     return words
 
 

@@ -10,13 +10,14 @@ from numpy.typing import NDArray
 
 from intloom.compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
 from intloom.compiler.ir import Conv, ConvTranspose
-from intloom.compiler.program.footprint import ADDRESS_SPACE, conv_weight_words
+from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.convolution import Geometry, InputRun, Weights, block_tiles, dense_tiles, input_runs
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.conv_stream import ConvStream
 from intloom.hw.spec.isa import Kind, TableUse
 
 
@@ -78,13 +79,13 @@ class ConvStage(Stage):
 
     def _run_words(self, run: InputRun, weights: Weights) -> int:
         planes, _, _, kernel_h, kernel_w = weights.shape
-        return conv_weight_words(
-            self.params,
+        return ConvStream(
+            params=self.params,
             table=self.node.table is not None,
             residual=self.residual is not None,
             out_blocks=run.count,
-            tiles_per_block=planes * kernel_h * kernel_w * run.blocks,
-        )
+            tiles=planes * kernel_h * kernel_w * run.blocks,
+        ).words
 
     def layout(self, size: int) -> list[Chunk]:
         """Chunks without weights."""

@@ -16,7 +16,7 @@ from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.geometry import Rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk
-from intloom.hw.spec.params import TABLE_BYTES
+from intloom.hw.spec.formats import TABLE_BYTES
 
 GUARD_WORDS = 1
 """Words around a packed input, since the array looks at a neighbour word as well."""

@@ -24,8 +24,9 @@ from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoade
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
+from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import COUNT_BITS
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
 
 RESULTS_DEPTH = 32

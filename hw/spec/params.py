@@ -15,8 +15,7 @@ from typing import Any
 
 from intloom.common.errors import FileFormatError, ParameterError
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
-
-TABLE_BYTES = 256
+from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES
 
 
 def _doc(text: str, default: Any = dataclasses.MISSING) -> Any:
@@ -102,7 +101,7 @@ class HardwareParams:
     @property
     def channel_words(self) -> int:
         """Words of one output block's parameters: an int32 bias, then a packed scale, for each column."""
-        return 8 * self.cols // self.word_bytes
+        return CHANNEL_BYTES * self.cols // self.word_bytes
 
     @property
     def table_words(self) -> int:
@@ -112,7 +111,7 @@ class HardwareParams:
     @property
     def residual_words(self) -> int:
         """Words of the residual adder's constants: m1 and m2 as int32, c as int64, padded to whole words."""
-        return max(1, 16 // self.word_bytes)
+        return -(-RESIDUAL_BYTES // self.word_bytes)
 
     @property
     def vector_slices(self) -> int:

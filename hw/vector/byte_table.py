@@ -8,7 +8,8 @@ from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.pipeline import output_register
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.params import HardwareParams
 
 
 class ByteTable(wiring.Component):

@@ -8,7 +8,8 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.affine import AFFINE_LAYOUT, AffineConstants, AffineLane
 from intloom.hw.spec.arith import Affine
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.params import HardwareParams
 from intloom.hw.vector.byte_table import ByteTable
 from intloom.hw.vector.operand_stage import WIDE_BITS, OperandStage
 from intloom.hw.vector.operation import OPERATION_LAYOUT

@@ -14,6 +14,7 @@ from markupsafe import Markup
 
 from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
+from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind, Target, assemble
 
 RECORD = "run.json"
@@ -161,7 +162,7 @@ def _with_traffic(layers: list[dict[str, Any]], timeline: list[list[Any]], word_
         move = assemble(text)
         inward = "weights" if move.kind is Kind.LOAD and move["target"] == Target.WEIGHT else "read"
         flow = inward if move.kind is Kind.LOAD else "written"
-        moved[layer][flow] += move["n0"] * move["n1"] * move["n2"] * word_bytes
+        moved[layer][flow] += move_words(move) * word_bytes
     return [{**layer, "traffic": traffic} for layer, traffic in zip(layers, moved, strict=True)]
 
 

@@ -6,6 +6,8 @@ import numpy as np
 
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
+from intloom.hw.spec.arith import Scale
+from intloom.hw.spec.formats import pack_scale
 from intloom.hw.spec.isa import ISA_VERSION, SCRATCH_BITS, Instruction, Kind, Target, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays
@@ -28,7 +30,7 @@ def _image(params: HardwareParams, side: int, blocks: int) -> bytes:
     tile_bytes = _KERNEL * _KERNEL * blocks * params.tile_words * params.word_bytes
     for _ in range(blocks):
         parts.append(np.zeros(params.cols, "<i4").tobytes())
-        parts.append(np.full(params.cols, 1 << 23 | (_SCALE_EXPONENT + 23) << 24, "<u4").tobytes())
+        parts.append(np.full(params.cols, pack_scale(Scale(1 << 23, _SCALE_EXPONENT + 23)), "<u4").tobytes())
         parts.append(random.integers(-128, 128, tile_bytes, dtype=np.int8).tobytes())
     parts.append(random.integers(-128, 128, blocks * side * side * params.word_bytes, dtype=np.int8).tobytes())
     return b"".join(parts)

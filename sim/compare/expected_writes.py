@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
 from intloom.compiler.program.program import Program
+from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Instruction, Kind, Target
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.isa_sim import IsaSimulator
@@ -58,7 +59,7 @@ def write_count(instruction: Instruction, params: HardwareParams) -> int:
     i = instruction
     match i.kind:
         case Kind.LOAD | Kind.STORE:
-            return i["n0"] * i["n1"] * i["n2"]
+            return move_words(i)
         case Kind.CONV:
             # A pixel's block of columns drains `lanes` bytes at a time.
             return i["out_h"] * i["out_w"] * i["out_blocks"] * (params.cols // params.lanes)

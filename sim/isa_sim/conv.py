@@ -7,11 +7,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.program.footprint import ADDRESS_SPACE, conv_tiles, conv_weight_words
+from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import PIXEL_CHANNELS
-from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.arith import MAX_SHIFT, Affine
+from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.formats import RESIDUAL_BYTES, SCALE_MANTISSA_MASK, SCALE_SHIFT_LSB, TABLE_BYTES, unpack_residual
 from intloom.hw.spec.isa import Instruction, Kind, TableUse
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.params import HardwareParams
 from intloom.sim.golden.affine import affine
 from intloom.sim.golden.requantize import requantize
 from intloom.sim.isa_sim.machine import Machine, Words, grid, output_grid, through
@@ -35,13 +37,7 @@ class _Constants:
 
 
 def _weight_bytes(machine: Machine, i: Instruction) -> NDArray[np.uint8]:
-    words = conv_weight_words(
-        machine.params,
-        table=i["table"] == TableUse.LOAD,
-        residual=bool(i["residual"]),
-        out_blocks=i["out_blocks"],
-        tiles_per_block=conv_tiles(i),
-    )
+    words = conv_stream(i, machine.params).words
     places = (i["weights"] + np.arange(words)) % machine.params.weight_words
     return machine.weights[places].view(np.uint8).reshape(-1)
 
@@ -53,8 +49,7 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     if i["table"] == TableUse.LOAD:
         table, data = data[:TABLE_BYTES].view(np.int8), data[TABLE_BYTES:]
     if i["residual"]:
-        factors, constant = data[:8].view("<i4"), data[8:16].view("<i8")
-        residual = Affine(int(factors[0]), int(factors[1]), int(constant[0]), i["res_shift"], bool(i["res_even"]))
+        residual = unpack_residual(data[:RESIDUAL_BYTES].tobytes(), i["res_shift"], even=bool(i["res_even"]))
         data = data[p.residual_words * p.word_bytes :]
     blocks = data.reshape(i["out_blocks"], -1)
     head = p.channel_words * p.word_bytes
@@ -64,8 +59,9 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     tiles = blocks[:, head:].view(np.int8).reshape(i["out_blocks"], 1 + i["two_planes"], -1, p.cols, p.rows)
     summed = tiles.sum(axis=1, dtype=np.int16)
     matrix = summed.transpose(0, 1, 3, 2).reshape(i["out_blocks"], -1, p.cols)
-    shift = (scale >> 24).astype(np.uint8)
-    return _Constants(table, residual, bias, (scale & 0xFFFFFF).astype(np.uint32), shift, matrix)
+    mantissa = (scale & SCALE_MANTISSA_MASK).astype(np.uint32)
+    shift = (scale >> SCALE_SHIFT_LSB & MAX_SHIFT).astype(np.uint8)
+    return _Constants(table, residual, bias, mantissa, shift, matrix)
 
 
 def _row_addresses(i: Instruction, count: int) -> NDArray[np.int64]:

@@ -9,8 +9,9 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import Instruction
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.params import HardwareParams
 
 Words = NDArray[np.int8]
 """[..., word, byte]."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import Instruction, Kind
-from intloom.hw.spec.params import TABLE_BYTES
 from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.isa_sim.registry import executes
 

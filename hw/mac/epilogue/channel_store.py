@@ -12,7 +12,7 @@ from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.scale_normalizer import EXPONENT_BITS, ScaleNormalizer
 from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
 from intloom.hw.pipeline import pipeline_stages
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS
+from intloom.hw.spec.formats import unpack_scale
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -56,8 +56,8 @@ class ChannelStore(wiring.Component):
     @staticmethod
     def model(bias: int, scale: int, mantissa_bits: int) -> tuple[int, int, int]:
         """What is read of a channel: its bias, and mantissa and exponent of its packed scale."""
-        mantissa, shift = scale & ((1 << FP32_SIGNIFICAND_BITS) - 1), scale >> FP32_SIGNIFICAND_BITS
-        return bias, *ScaleNormalizer.model(mantissa, shift, mantissa_bits)
+        unpacked = unpack_scale(scale)
+        return bias, *ScaleNormalizer.model(unpacked.mantissa, unpacked.shift, mantissa_bits)
 
     def elaborate(self, platform: object) -> Module:
         """Biases are stored as they come, scales after the normalizer; reads wait for their stage."""

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, SHIFT_BITS
+from intloom.hw.spec.formats import SCALE_SHIFT_LSB
 
 EXPONENT_BITS = 7
 """The shift of up to 63, plus up to 23 shift_count by which the mantissa was shifted."""
@@ -42,7 +43,7 @@ class ScaleNormalizer(wiring.Component):
         """Large steps first, then the exponent; steps past the mantissa's width never happen."""
         m = Module()
         mantissa = self.word[: self._mantissa_bits]
-        exponent = self.word[FP32_SIGNIFICAND_BITS : FP32_SIGNIFICAND_BITS + SHIFT_BITS]
+        exponent = self.word[SCALE_SHIFT_LSB : SCALE_SHIFT_LSB + SHIFT_BITS]
         # Each step is a bit of the number of shift_count, from the top: they are added in one go.
         shift_count: Value = C(0, 0)
         for steps in self._STEPS:

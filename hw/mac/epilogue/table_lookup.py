@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.mac.weights.constants_loader import CONSTANT_WRITE, ConstantKind
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec import timing
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.params import HardwareParams
 
 
 class TableLookup(wiring.Component):

@@ -14,11 +14,11 @@ from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.formats import RESIDUAL_BYTES, TABLE_BYTES
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.params import HardwareParams
 
 _DEPTH = 8
-_RESIDUAL_BYTES = 16
 
 
 class ConstantKind(IntEnum):
@@ -78,7 +78,7 @@ class ConstantsLoader(wiring.Component):
         """The groups of a request in order, each with its index and value; `read` gives an address's word."""
         groups = (
             (ConstantKind.TABLE, request["load_table"], params.table_words, 1, TABLE_BYTES),
-            (ConstantKind.RESIDUAL, request["load_residual"], params.residual_words, 4, _RESIDUAL_BYTES // 4),
+            (ConstantKind.RESIDUAL, request["load_residual"], params.residual_words, 4, RESIDUAL_BYTES // 4),
             (ConstantKind.CHANNEL, 1, params.channel_words, 4, 2 * params.cols),
         )
         at = request["address"]
@@ -148,7 +148,7 @@ class ConstantsLoader(wiring.Component):
         last_step, last_index, before_last = Signal(), Signal(), Signal()
         counts = {
             ConstantKind.TABLE: TABLE_BYTES,
-            ConstantKind.RESIDUAL: _RESIDUAL_BYTES // 4,
+            ConstantKind.RESIDUAL: RESIDUAL_BYTES // 4,
             ConstantKind.CHANNEL: 2 * self._params.cols,
         }
         sets = {

@@ -3,7 +3,10 @@
 import numpy as np
 
 from intloom.compiler.emit.constants import ConstantImage, channel_parameters, pack_blocks, residual_constants
-from intloom.hw.spec.arith import Affine
+from intloom.compiler.schedule.convolution import dense_tiles
+from intloom.hw.spec.arith import Affine, Scale
+from intloom.hw.spec.formats import pack_channels, pack_residual, pack_tile, tile_order
+from intloom.hw.spec.isa import Kind, make
 from intloom.hw.spec.params import preset
 
 
@@ -20,6 +23,7 @@ def test_residual_constants_fill_whole_words():
         params = preset(name)
         data = residual_constants(affine, params)
         assert len(data) == params.residual_words * params.word_bytes
+        assert data.startswith(pack_residual(affine))
         assert int.from_bytes(data[:4], "little", signed=True) == -5
         assert int.from_bytes(data[8:16], "little", signed=True) == -(1 << 40)
 
@@ -40,3 +44,22 @@ def test_blocks_are_parameters_followed_by_tiles():
     packed = pack_blocks(parameters, tiles)
     assert packed.shape == (2, 32 + 48)
     assert (packed[:, 32:] == 255).all()
+
+
+def test_whole_arrays_are_packed_as_the_specification_packs_one_block():
+    params = preset("nano")
+    rng = np.random.default_rng(3)
+    planes, kernel, channels, inputs = 2, (3, 2), 2 * params.cols, 2 * params.rows
+    weights = rng.integers(-128, 128, (planes, channels, inputs, *kernel)).astype(np.int8)
+    bias = rng.integers(-(1 << 31), 1 << 31, channels).astype(np.int32)
+    mantissa = rng.integers(0, 1 << 24, channels).astype(np.uint32)
+    shift = rng.integers(0, 64, channels).astype(np.uint8)
+    packed = pack_blocks(channel_parameters(bias, mantissa, shift, params), dense_tiles(weights, params))
+    conv = make(Kind.CONV, two_planes=1, kernel_h=kernel[0], kernel_w=kernel[1], in_blocks=2, out_blocks=2)
+    for number, block in enumerate(packed):
+        own = slice(number * params.cols, (number + 1) * params.cols)
+        scales = [Scale(int(m), int(s)) for m, s in zip(mantissa[own], shift[own], strict=True)]
+        expected = pack_channels(bias[own].tolist(), scales)
+        for plane, y, x, k in tile_order(conv):
+            expected += pack_tile(weights[plane, own, k * params.rows : (k + 1) * params.rows, y, x].tolist())
+        assert block.tobytes() == expected

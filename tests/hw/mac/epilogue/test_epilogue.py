@@ -13,7 +13,8 @@ from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.arith import Affine, RoundingMode, Scale
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams, preset
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.constants import write_affine, write_constant
 from tests.hw.streams import run
 

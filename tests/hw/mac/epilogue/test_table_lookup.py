@@ -9,7 +9,8 @@ import pytest
 
 from intloom.hw.mac.epilogue.table_lookup import TableLookup
 from intloom.hw.mac.weights.constants_loader import ConstantKind
-from intloom.hw.spec.params import TABLE_BYTES, preset
+from intloom.hw.spec.formats import TABLE_BYTES
+from intloom.hw.spec.params import preset
 from tests.hw.mac.constants import write_constant
 from tests.hw.streams import run
 

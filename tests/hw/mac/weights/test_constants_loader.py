@@ -11,8 +11,9 @@ import pytest
 
 from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoader
 from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.spec.params import TABLE_BYTES, HardwareParams
+from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import NANO, RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, source
 

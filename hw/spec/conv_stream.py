@@ -1,0 +1,55 @@
+"""Where the constants of a CONV lie in the weight memory, in words from its field `weights` on; see `formats`."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from intloom.hw.spec.fields import TableUse
+from intloom.hw.spec.formats import conv_tiles
+from intloom.hw.spec.isa import Instruction
+from intloom.hw.spec.params import HardwareParams
+
+
+@dataclass(frozen=True, kw_only=True)
+class ConvStream:
+    """The layout of one CONV's constants."""
+
+    params: HardwareParams
+    table: bool
+    """The stream begins with a table."""
+    residual: bool
+    """Residual constants follow."""
+    out_blocks: int
+    tiles: int
+    """Weight tiles of one output block."""
+
+    @property
+    def residual_start(self) -> int:
+        """First word of the residual constants."""
+        return self.params.table_words * self.table
+
+    @property
+    def blocks_start(self) -> int:
+        """First word of the first output block."""
+        return self.residual_start + self.params.residual_words * self.residual
+
+    @property
+    def block_words(self) -> int:
+        """Words of an output block: channel constants and tiles."""
+        return self.params.channel_words + self.tiles * self.params.tile_words
+
+    @property
+    def words(self) -> int:
+        """Words of the whole stream."""
+        return self.blocks_start + self.out_blocks * self.block_words
+
+
+def conv_stream(conv: Instruction, params: HardwareParams) -> ConvStream:
+    """The layout of the constants that a CONV reads."""
+    return ConvStream(
+        params=params,
+        table=conv["table"] == TableUse.LOAD,
+        residual=bool(conv["residual"]),
+        out_blocks=conv["out_blocks"],
+        tiles=conv_tiles(conv),
+    )
