@@ -6,7 +6,7 @@ from intloom.compiler.ir.graph import IntGraph
 from intloom.compiler.ir.node import Node, operators, require
 from intloom.compiler.ir.tensor import Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN
-from intloom.hw.spec.params import TABLE_BYTES
+from intloom.hw.spec.formats import TABLE_BYTES
 
 
 def verify(graph: IntGraph) -> None:
