@@ -27,7 +27,9 @@ def test_no_other_sources_and_every_diagram_is_on_the_page() -> None:
 
 
 def test_lanes_show_each_change_of_value_once() -> None:
-    recording = Recording({"start": [0, 1, 0, 0], "bit": [0, 1, 1, 0], "word": [7, 7, 7, 9], "valid": [0, 1, 1, 1]})
+    recording = Recording(
+        [(["start"], [0, 1, 0, 0]), (["bit"], [0, 1, 1, 0]), (["word"], [7, 7, 7, 9]), (["valid"], [0, 1, 1, 1])]
+    )
     rows = [Row("bit", "bit"), "group", Row("word", "word", str, valid="valid"), Row("high", "word", bit=3)]
     lanes = json.loads(Diagram("title", "start", 1, 4, rows).text(recording))["signal"]
     assert lanes[1] == {"name": "bit", "wave": "01.0"}
@@ -37,4 +39,13 @@ def test_lanes_show_each_change_of_value_once() -> None:
 
 def test_a_signal_that_was_renamed_is_reported_with_its_likely_new_name() -> None:
     with pytest.raises(KeyError, match="b.valid"):
-        Recording({"b.valid": [1]})["a.valid"]
+        Recording([(["b.valid"], [1])])["a.valid"]
+
+
+def test_a_modules_own_port_is_told_from_its_submodules_ports() -> None:
+    own, inner = [0, 1], [1, 1]
+    recording = Recording([(["a.valid", "a.b.valid"], inner), (["valid$3", "a.valid$1"], own), (["a.valid$2"], inner)])
+    assert recording["a.valid"] == own
+    assert recording["a.b.valid"] == inner
+    with pytest.raises(KeyError, match="0 signals"):
+        Recording([(["a.valid"], own), (["a.valid$1"], inner)])["a.valid"]

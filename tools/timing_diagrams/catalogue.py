@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from tools.timing_diagrams import load, programs, scratchpad
+from tools.timing_diagrams import load, mac, programs, scratchpad
 from tools.timing_diagrams.diagram import Diagram
 from tools.timing_diagrams.recording import Recording
 
 FOLDER = Path(__file__).parents[2] / "docs" / "timing"
 
 DIAGRAMS: dict[str, tuple[Callable[[], Recording], Diagram]] = {
+    "weight-swap": (mac.two_strips, mac.WEIGHTS),
+    "accumulator-banks": (mac.two_strips, mac.BANKS),
+    "epilogue": (mac.two_pixels, mac.EPILOGUE),
     "scratchpad-arbitration": (scratchpad.arbitration, scratchpad.ARBITRATION),
     "load-outstanding": (load.several_outstanding, load.SEVERAL_OUTSTANDING),
     "instruction-issue": (programs.load_then_store, programs.ISSUE),
