@@ -1,4 +1,4 @@
-"""What a lowering works with: the operands it may read, the nodes it adds, and the registry it stands in."""
+"""Builder of the integer graph: operator lowerings read operands from it and add nodes to it."""
 
 from __future__ import annotations
 
@@ -21,29 +21,29 @@ Shape4 = tuple[int, int, int, int]
 
 @dataclass(frozen=True, eq=False)
 class Operand:
-    """A quantized float value: the integers behind it and their meaning."""
+    """A dequantized value: the tensor of the graph that holds its integers, and their quantization."""
 
     tensor: Tensor
     params: QParams
     shape: tuple[int, ...]
-    """Its shape in the model; the tensor's own may hold the same values in another form (after a Flatten)."""
+    """Shape in the model; the tensor may hold the same values in another shape (after a Flatten)."""
 
     @property
     def has_model_shape(self) -> bool:
-        """The tensor's shape is the model's own, padded to four dimensions."""
+        """Whether the tensor has the model's shape, extended to four dimensions."""
         return self.tensor.shape == as_image(self.shape)
 
 
 @dataclass(frozen=True, eq=False)
 class ByteFunction:
-    """A tensor as a function of one byte of another: `table[root & 0xFF]`."""
+    """A tensor as an elementwise function of another one: `table[root & 0xFF]`."""
 
     root: str
     table: NDArray[np.int8]
 
 
 def as_image(shape: tuple[int, ...]) -> Shape4:
-    """A model's shape as (1, C, H, W).
+    """Extend a shape of the model to (1, C, H, W).
 
     Raises
     ------
@@ -52,12 +52,12 @@ def as_image(shape: tuple[int, ...]) -> Shape4:
     """
     if not 2 <= len(shape) <= 4:
         raise UnsupportedPattern(
-            f"a tensor of shape {shape} is no batch of vectors, sequences or images", "use two to four dimensions"
+            f"a tensor of shape {shape} is not a batch of vectors, sequences or images", "use two to four dimensions"
         )
     if shape[0] != 1:
-        raise UnsupportedPattern(f"a batch of {shape[0]} images", "export the model with batch size 1")
+        raise UnsupportedPattern(f"its batch size is {shape[0]}", "export the model with batch size 1")
     if min(shape) < 1:
-        raise UnsupportedPattern(f"an empty tensor of shape {shape}", "remove the node")
+        raise UnsupportedPattern(f"a tensor of shape {shape} is empty", "remove the node")
     channels = shape[1]
     if len(shape) == 2:
         return (1, channels, 1, 1)
@@ -66,53 +66,53 @@ def as_image(shape: tuple[int, ...]) -> Shape4:
 
 @dataclass(eq=False)
 class GraphBuilder:
-    """The integer graph while it grows."""
+    """The integer graph under construction, and the assignment of the model's nodes."""
 
     model: Model
     match: RoundingMode
     extra_outputs: frozenset[str] = frozenset()
-    """Values that onnxruntime gives out besides the outputs."""
+    """Values that are outputs of the onnxruntime session besides the model's outputs."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
-    """The model's stored integers -> tensor of the graph that holds them, and their shape in the model."""
+    """For quantized values of the model: the tensor of the graph that holds them, and their shape in the model."""
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     targets: dict[str, tuple[Target, str]] = field(default_factory=dict)
     remedies: dict[str, str] = field(default_factory=dict)
     warnings: dict[str, str] = field(default_factory=dict)
-    """Warnings of single lowerings, by the node of the model."""
+    """Warnings of operator lowerings, by node of the model."""
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimization level."""
     inputs: list[str] = field(default_factory=list)
-    """Stored integers that are inputs of the graph."""
+    """Quantized values that are inputs of the graph."""
     host_computed: list[str] = field(default_factory=list)
-    """The entries that the host makes from other integers, in the model's order."""
+    """Inputs that the host computes from results of the graph, in the model's order."""
     producing_nodes: dict[str, tuple[str, ...]] = field(default_factory=dict)
-    """For stored integers the nodes of the unit that makes them."""
+    """For quantized values: the nodes of the unit that produces them."""
 
     def operand(self, value: str) -> Operand:
-        """The integers behind a float value.
+        """Look up the tensor that holds a dequantized value.
 
         Raises
         ------
         UnsupportedPattern
-            The value is not quantized, or its integers are made on the host.
+            The value is not quantized, or the host computes it.
         """
         node = self.model.producers.get(value)
         if node is None or node.op != DEQUANTIZE:
             raise UnsupportedPattern(
-                f"{value!r} is float: it is not quantized", "quantize it (a QuantizeLinear, DequantizeLinear pair)"
+                f"{value!r} is not quantized", "quantize it with a QuantizeLinear, DequantizeLinear pair"
             )
         source = node.inputs[0]
         if source not in self.views:
             raise UnsupportedPattern(
-                f"{value!r} comes from a part that runs on the host", "make the nodes before it integer"
+                f"the host computes {value!r}", "quantize the operators before it, so that they run on the accelerator"
             )
         name, shape = self.views[source]
         tensor, params = self.tensors[name], read_qparams(self.model, node)
         if not (params.per_tensor and (params.dtype == "uint8") == tensor.unsigned):
             raise UnsupportedPattern(
-                f"{value!r} is dequantized as {params.dtype} or with several scales",
+                f"{value!r} is dequantized as {params.dtype}, or with several scales",
                 "use the stored type, and one scale",
             )
         if (float(params.scale), params.zero_int8) != (tensor.scale, tensor.zero_point):
@@ -123,28 +123,28 @@ class GraphBuilder:
         return Operand(tensor, params, shape)
 
     def image(self, value: str) -> Operand:
-        """Like `operand`, for lowerings that need the tensor in the model's own shape."""
+        """Look up an operand whose tensor must have the model's shape."""
         found = self.operand(value)
         if not found.has_model_shape:
             raise UnsupportedPattern(
                 f"{value!r} is a reshaped view {found.shape} of a tensor {found.tensor.shape}",
-                "let a Gemm or an output follow a Flatten",
+                "put only a Gemm or an output after a Flatten",
             )
         return found
 
     def result(self, unit: QuantizationUnit) -> Tensor:
-        """The tensor that a unit makes, by its QuantizeLinear."""
+        """Describe the tensor that a unit produces, from its QuantizeLinear."""
         shape = self.model.shape(unit.output)
         if shape is None:
-            raise UnsupportedPattern(f"the shape of {unit.output!r} is not known", "export the model with fixed sizes")
+            raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
         return self.tensor(unit.output, as_image(shape), self.params(unit))
 
     def params(self, unit: QuantizationUnit) -> QParams:
-        """Scale and zero point of a unit's result."""
+        """Quantization parameters of a unit's result."""
         return read_qparams(self.model, unit.quantize)
 
     def tensor(self, name: str, shape: Shape4, params: QParams) -> Tensor:
-        """A new tensor description of byte type and one scale."""
+        """Describe an 8-bit tensor with one scale."""
         if params.dtype not in ("int8", "uint8"):
             raise UnsupportedPattern(f"{name!r} is stored as {params.dtype}", "quantize activations to uint8 or int8")
         if not params.per_tensor:
@@ -152,7 +152,7 @@ class GraphBuilder:
         return Tensor(name, shape, float(params.scale), params.zero_int8, params.unsigned)
 
     def emit(self, node: Node, result: Tensor) -> None:
-        """Add a node and the tensor that it makes; one operator may give several nodes, so names are told apart."""
+        """Add a node and its result; make the node's name unique, since one operator may become several nodes."""
         taken = {n.name for n in self.nodes}
         name, copy = node.name, 1
         while name in taken:
@@ -162,38 +162,38 @@ class GraphBuilder:
         self.tensors[result.name] = result
 
     def finish(self, unit: QuantizationUnit, node: Node, result: Tensor, target: Target, note: str = "") -> None:
-        """Add a unit's last node; its result stands for the unit's stored integers."""
+        """Add a unit's last node, whose result holds the unit's quantized value, and assign the unit to `target`."""
         self.emit(replace(node, origin=node.origin or unit.origins), result)
         self.bind(unit.output, result.name)
         self.assign(unit, target, note)
 
     def bind(self, stored: str, tensor: str) -> None:
-        """Say which tensor holds the model's stored integers."""
+        """Record which tensor holds a quantized value of the model."""
         shape = self.model.shape(stored)
         if shape is None:
-            raise UnsupportedPattern(f"the shape of {stored!r} is not known", "export the model with fixed sizes")
+            raise UnsupportedPattern(f"the shape of {stored!r} is unknown", "export the model with fixed sizes")
         self.views[stored] = (tensor, shape)
 
     def assign(self, unit: QuantizationUnit, target: Target, note: str = "") -> None:
-        """Record where a unit's nodes went."""
+        """Assign a unit's nodes to a target."""
         for n in unit.nodes:
             self.targets.setdefault(n.name, (target, note))
 
     def on_accelerator(self, name: str) -> bool:
-        """Whether a node of the model went to the accelerator."""
+        """Whether a node of the model runs on the accelerator."""
         target = self.targets.get(name)
         return target is not None and target[0] not in (Target.HOST, Target.UNSUPPORTED)
 
     def function(self, tensor: str) -> ByteFunction:
-        """A tensor as a function of one byte: of itself where nothing better is known."""
+        """The tensor as an elementwise function of another one, or of itself if none is recorded."""
         return self.functions.get(tensor) or ByteFunction(tensor, all_bytes())
 
     def table_node(self, name: str, source: str, table: NDArray[np.int8], result: str) -> Table:
-        """A Table node."""
+        """Create a Table node."""
         return Table(name=name, inputs=(source,), output=result, table=table.tobytes())
 
 
 def unit_name(unit: QuantizationUnit) -> str:
-    """Name for a unit's node: its main operator's, else its QuantizeLinear's."""
+    """Name of a unit's node: that of its main operator, or of its QuantizeLinear if it has none."""
     main: OnnxNode = unit.main or unit.quantize
     return main.name

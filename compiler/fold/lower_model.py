@@ -1,4 +1,4 @@
-"""Builds the integer graph: lowers every unit that can be lowered and finds the border to the host."""
+"""Lowering of a model: builds the integer graph from its quantization units and finds the boundary to the host."""
 
 from __future__ import annotations
 
@@ -28,11 +28,11 @@ _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], Operato
     (is_elementwise_unit, lower_elementwise),
 )
 """Families of operators that one lowering serves, tried in this order before the registered operators."""
-_ADVICE = "let it run on the host, or replace it by supported operators"
+_ADVICE = "run it on the host, or replace it with supported operators"
 
 
 def lower_units(model: Model, match: RoundingMode, extra_outputs: Collection[str] = ()) -> GraphBuilder:
-    """Lower what can be lowered; the rest gets a verdict with the reason and what to change."""
+    """Lower every supported unit; record reason and remedy for the others."""
     builder = GraphBuilder(model, match, frozenset(extra_outputs))
     units = {u.quantize.name: u for u in find_quantization_units(model)}
     for source in _input_values(model, units):
@@ -49,7 +49,7 @@ def lower_units(model: Model, match: RoundingMode, extra_outputs: Collection[str
 
 
 def _attempt(builder: GraphBuilder, nodes: Sequence[OnnxNode], action: Callable[[], None]) -> bool:
-    """Lower some nodes, or leave the graph as it was and say why; tells whether they were lowered."""
+    """Lower some nodes and return True; on failure restore the graph, record reason and remedy, and return False."""
     before, views = len(builder.nodes), dict(builder.views)
     try:
         action()
@@ -73,27 +73,27 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.main
     rule = registered_lowerings().get(main.op) if main is not None and main.domain == STANDARD else None
     if main is None or rule is None:
-        raise UnsupportedPattern(_why_not(main.op if main else "this"), _ADVICE)
+        raise UnsupportedPattern(_unsupported_reason(main.op if main else "this"), _ADVICE)
     inner = [n for n in unit.operators if n is not main and n not in unit.clamps]
     if inner:
         raise UnsupportedPattern(
-            f"float values pass from {inner[-1].name!r} to {main.name!r} unrounded",
+            f"the value between {inner[-1].name!r} and {main.name!r} is not quantized",
             f"quantize the output of {inner[-1].name!r}",
         )
     rule(builder, unit)
 
 
-def _why_not(op: str) -> str:
-    """Why an operator has no lowering."""
+def _unsupported_reason(op: str) -> str:
+    """Reason why an operator has no lowering."""
     if op in _DIVIDING:
         return f"{op} divides by what it computes, and the accelerator has no division"
     if op in ELEMENTWISE:
-        return f"{op} has constants that differ from place to place, or joins tensors of different shapes"
-    return f"there is no integer form of {op}"
+        return f"{op} has a constant that is not a scalar, or operands of different shapes"
+    return f"{op} has no integer lowering"
 
 
 def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[str, ...]:
-    """Stored integers that enter the graph: integer inputs, and quantized values with nothing quantized before them."""
+    """Inputs of the graph: integer inputs of the model, and the first quantized values after float inputs."""
     deep = set(model.inputs) - {v for v in model.inputs if model.dtype(v) in ("int8", "uint8")}
     shallow: set[str] = {v for v in model.inputs if v not in deep}
     found = [v for v in model.inputs if v in shallow]
@@ -110,7 +110,7 @@ def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[
 
 
 def _add_input(builder: GraphBuilder, stored: str) -> None:
-    """Make stored integers an input of the graph."""
+    """Make a quantized value an input of the graph."""
     maker = builder.model.producers.get(stored)
     reader = maker or next((n for n in builder.model.users(stored) if n.op == DEQUANTIZE), None)
     shape = builder.model.shape(stored)
@@ -119,10 +119,10 @@ def _add_input(builder: GraphBuilder, stored: str) -> None:
     try:
         params = read_qparams(builder.model, reader)
         tensor = builder.tensor(stored, as_image(shape), params)
-    except (UnsupportedPattern, UnsupportedError) as refusal:
+    except (UnsupportedPattern, UnsupportedError) as error:
         if maker is not None:
-            builder.targets[maker.name] = (Target.HOST, str(refusal))
-            builder.remedies[maker.name] = getattr(refusal, "remedy", _ADVICE)
+            builder.targets[maker.name] = (Target.HOST, str(error))
+            builder.remedies[maker.name] = getattr(error, "remedy", _ADVICE)
         return
     builder.tensors[stored] = tensor
     builder.inputs.append(stored)
@@ -130,11 +130,11 @@ def _add_input(builder: GraphBuilder, stored: str) -> None:
 
 
 def _add_host_computed_input(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Make integers that the host computes an input of the graph, for what follows them."""
+    """Make a quantized value that the host computes an input of the graph for the units after it."""
     shape = builder.model.shape(unit.output)
     if shape is None:
         return
-    with contextlib.suppress(UnsupportedError):  # then what follows runs on the host too
+    with contextlib.suppress(UnsupportedError):  # the units after it then run on the host too
         builder.tensors[unit.output] = builder.tensor(unit.output, as_image(shape), builder.params(unit))
         builder.inputs.append(unit.output)
         builder.host_computed.append(unit.output)
@@ -142,16 +142,16 @@ def _add_host_computed_input(builder: GraphBuilder, unit: QuantizationUnit) -> N
 
 
 def graph_of(builder: GraphBuilder, file: Model) -> tuple[IntGraph, dict[str, str]]:
-    """The integer graph, and for each of the model's stored integers that leave it the tensor that holds them.
+    """The integer graph, and for each quantized value of the model that is an output of it, the tensor that holds it.
 
-    A view that a pass made leaves under its tensor's own name, which the model as it came in `file` knows.
+    A view that a pass created appears under the name of its tensor, which exists in the imported model `file`.
     """
     outside = [n for n in builder.model.nodes if not builder.on_accelerator(n.name)]
     read = {v for n in outside if n.op != DEQUANTIZE for v in n.inputs} | set(builder.model.outputs)
     leaving: dict[str, str] = {}
     for stored, (tensor, _) in builder.views.items():
         floats = [out for n in builder.model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
-        # A tensor leaves under one name; further views of it, and views of inputs, are the host's.
+        # A tensor is an output under one name; the host computes further views of it, and views of inputs.
         if tensor in builder.inputs or tensor in leaving.values():
             continue
         if stored in read or any(f in read for f in floats):

@@ -1,4 +1,4 @@
-"""Targets: where a node of the model runs."""
+"""Targets: the unit of the accelerator, or the host, that a node of the model runs on."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Target(StrEnum):
-    """Where a node of the model ends up."""
+    """What runs a node of the model."""
 
     ARRAY = "array"
     VECTOR = "vector"

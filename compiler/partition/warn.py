@@ -1,4 +1,4 @@
-"""Warnings for known traps: each sentence names the node or tensor, what will happen and what to do."""
+"""Warnings about known problems: the node or tensor, the effect, and what to do."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _names(names: list[str]) -> str:
 
 
 def _params(model: Model, value: str) -> QParams | None:
-    """Parameters of a dequantized value of bytes."""
+    """Parameters of a dequantized 8-bit value, or None."""
     node = model.producers.get(value)
     if node is None or node.op != DEQUANTIZE:
         return None
@@ -40,7 +40,7 @@ def _params(model: Model, value: str) -> QParams | None:
 
 
 def _mixed_concats(builder: GraphBuilder) -> Iterator[str]:
-    """A Concat with one scale for values of very different sizes, such as pixels and scores."""
+    """Warn about a Concat with one scale for values of very different ranges, such as pixels and scores."""
     model = builder.model
     for node in model.nodes:
         quantize = [n for n in model.users(node.outputs[0]) if n.op == QUANTIZE] if node.op == "Concat" else []
@@ -52,32 +52,33 @@ def _mixed_concats(builder: GraphBuilder) -> Iterator[str]:
             levels = 256 if params is None else int(255 * float(params.scale) / scale) + 1
             if levels <= _FEW_LEVELS:
                 yield (
-                    f"{node.name!r} gives its inputs one scale of {scale:.4g}, which leaves {value!r} {levels} levels: "
-                    "leave this Concat float, or let its inputs be separate outputs"
+                    f"{node.name!r} has the scale {scale:.4g}, with which {value!r} has only {levels} levels: "
+                    "keep this Concat float, or make its inputs separate outputs"
                 )
 
 
 def _one_sided_outputs(builder: GraphBuilder) -> Iterator[str]:
-    """Class logits whose zero point lies at the end of the range: every positive value becomes zero."""
+    """Warn about class logits whose zero point is the maximum of the range: every positive value becomes zero."""
     for unit_output, (name, _) in builder.views.items():
         node = next((n for n in builder.nodes if n.output == name), None)
         tensor = builder.tensors[name]
         if isinstance(node, Conv) and tensor.zero_point == 127 and unit_output == name:
             yield (
-                f"{name!r} has its zero point at the top of its range, so it stores no positive value: "
+                f"{name!r} has its zero point at the maximum of its range, so it stores no positive value: "
                 "if these are logits, calibrate with images that show objects"
             )
 
 
 def _missing_zero_points(builder: GraphBuilder) -> Iterator[str]:
+    """Warn about QuantizeLinear nodes without zero point and type."""
     every = [n for n in builder.model.nodes if n.op == QUANTIZE and not n.domain]
     bare = [n.name for n in every if not n.input(2) and not n.integer("output_dtype", 0)]
     if bare:
-        yield f"{_names(bare)}: without a zero point the type is uint8 and the zero point 0: give one to be sure"
+        yield f"{_names(bare)}: without a zero point input the type is uint8 and the zero point 0: add the input"
 
 
 def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
-    """Requantization scales that are nearly powers of two make many results exact ties."""
+    """Warn about requantization scales that are nearly powers of two, with which many results are exact ties."""
     found = []
     for node in builder.nodes:
         if isinstance(node, Conv):
@@ -88,26 +89,27 @@ def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
     if found:
         yield (
             f"{_names(found)}: the scale of a channel is almost a power of two, so many results are exact ties: "
-            "tools that round these another way will differ"
+            "tools with another rounding of ties give other results"
         )
 
 
 def _mode_dependent(builder: GraphBuilder) -> Iterator[str]:
+    """Warn about nodes whose results depend on onnxruntime's optimization level."""
     found = [name for name in builder.mode_dependent if builder.on_accelerator(name)]
     if found:
         yield (
-            f"{_names(found)}: onnxruntime adds the zero point before it rounds if it optimizes, else "
-            "after: name the level in every comparison"
+            f"{_names(found)}: with optimizations onnxruntime adds the zero point before rounding, without "
+            "them after: state the optimization level in every comparison"
         )
 
 
 def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
-    """Convolutions of int8 in QDQ form, which onnxruntime on x86 computes in float."""
+    """Warn about int8 convolutions in QDQ form, which onnxruntime on x86 computes in float."""
     found = [n.name for n in builder.model.nodes if _runs_in_float(builder, n)]
     if found:
         yield (
-            f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no kernel there), "
-            "so single results may differ by one: quantize to uint8 to compare byte for byte"
+            f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no integer kernel), "
+            "so single results may differ by one: quantize to uint8 for a bit-exact comparison"
         )
 
 
@@ -117,7 +119,7 @@ def _runs_in_float(builder: GraphBuilder, node: OnnxNode) -> bool:
     params = _params(builder.model, node.input(0))
     if params is None or node.name not in builder.targets:
         return False
-    # onnxruntime finds no integer kernel where a Resize without a pair of its own stands before the convolution.
-    behind = set(builder.model.producers[node.input(0)].origin)
-    resized = any(n.op in ("Resize", "Upsample") and n.name in behind for n in builder.model.nodes)
+    # onnxruntime selects no integer kernel for a convolution after a Resize that has no QDQ pair.
+    before = set(builder.model.producers[node.input(0)].origin)
+    resized = any(n.op in ("Resize", "Upsample") and n.name in before for n in builder.model.nodes)
     return not params.unsigned or node.op == "ConvTranspose" or resized

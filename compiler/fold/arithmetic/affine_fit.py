@@ -1,15 +1,17 @@
-"""Fits the constants of the vector law to a function that is known at every point, and proves them at every point.
+"""Fit of an affine operation to a function that is known at every point, with a proof at every point.
 
-The law is linear before it rounds, so every point bounds its three constants from two sides, and the room left
-between all bounds is a concave function of the two factors. Four searches, cheap ones first:
+The operation is linear before it rounds. Every point therefore bounds its three constants from two sides, and the
+width of the interval that remains for `c` is a concave function of the two factors. Four searches run, cheap ones
+first:
 
-0. ratios next to simple binary fractions, taken as these: then many points are ties, which only exact factors see;
+0. ratios close to simple binary fractions are taken as these; many points are then ties, which need exact factors;
 1. the rounded ratios and their neighbors;
-2. a search that zooms in on the largest room, looking only at points next to a tie, since no other can be the tightest;
-3. where the best room is exactly nothing, some points are ties that fp32 rounded to even: factors that make these
-   points exact ties come from a linear Diophantine equation.
+2. a grid search with shrinking radius for the widest interval; it uses only points next to a tie, since only these can
+   bound the interval;
+3. where the widest interval is empty or a single value, fp32 rounded some ties to even. The factors that make these
+   points exact ties are solutions of a linear Diophantine equation.
 
-Whatever a search proposes is kept only if the law gives the wanted result at every point.
+A candidate is accepted only if the operation returns the required result at every point.
 """
 
 from __future__ import annotations
@@ -34,9 +36,9 @@ _CONSTANT_BITS = 47
 _FINEST_SHIFT = 36
 _SIMPLE_SHIFTS = range(9)
 _SIMPLE = 2.0**-21
-"""So near, relative to itself, must a ratio of fp32 scales be to a binary fraction to be meant as one."""
+"""Largest relative distance of a ratio of fp32 scales from the binary fraction that it is taken as."""
 _NEAR_TIE = 2e-3
-"""Points farther than this from a tie never bound the room: the search moves no point by as much."""
+"""Points farther than this from a tie do not bound the interval: the search moves no point by as much."""
 _ZOOM_RADIUS = 2.0**-19
 _ZOOM_STEPS = 14
 _GRID = np.linspace(-1.0, 1.0, 17)
@@ -44,7 +46,7 @@ _GRID = np.linspace(-1.0, 1.0, 17)
 
 @dataclass(frozen=True, eq=False)
 class SampledFunction:
-    """A function of two small integers at every point, and the table of clamps that its result passes through."""
+    """A function of two small integers, sampled at every point, and the clamp table that follows it."""
 
     x1: Points
     x2: Points
@@ -53,11 +55,11 @@ class SampledFunction:
 
     @property
     def limits(self) -> tuple[int, int]:
-        """Results at which the function is cut off: such a point bounds the law from one side only."""
+        """Results at which the function is clamped: such a point bounds the operation from one side only."""
         return (INT8_MIN, INT8_MAX) if self.clamps is None else (int(self.clamps.min()), int(self.clamps.max()))
 
     def missing(self, affine: Affine) -> Points:
-        """What the law's result lacks at every point."""
+        """Difference between the required result and that of the operation, at every point."""
         found = apply(self.x1, self.x2, affine)
         if self.clamps is not None:
             found = self.clamps[found & 0xFF].astype(np.int64)
@@ -65,7 +67,7 @@ class SampledFunction:
 
 
 def apply(x1: Points, x2: Points, affine: Affine) -> Points:
-    """The law of `intloom.hw.spec.arith.affine` for whole arrays."""
+    """Apply `intloom.hw.spec.arith.affine` to arrays."""
     total = x1 * affine.m1 + x2 * affine.m2 + affine.c
     if affine.shift:
         half = 1 << (affine.shift - 1)
@@ -79,9 +81,9 @@ def apply(x1: Points, x2: Points, affine: Affine) -> Points:
 def fit_affine(
     x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
 ) -> Affine | None:
-    """Constants with which the law gives `wanted` at every point, or None when none of those tried does.
+    """Constants with which the operation returns `wanted` at every point, or None if no candidate does.
 
-    `ratios` are the real factors of x1 and x2. `clamps` is a monotone table that the law's result passes through.
+    `ratios` are the real factors of x1 and x2. `clamps` is a monotone table that follows the operation.
     """
     goal = SampledFunction(x1, x2, wanted, clamps)
     for affine in _proposals(goal, (ratios[0], ratios[1])):
@@ -93,7 +95,7 @@ def fit_affine(
 def closest_affine(
     x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
 ) -> tuple[Affine, Points]:
-    """Constants that miss few points, for functions that no constants fit, and what is missing at each point."""
+    """Constants with few wrong points, for functions that no constants fit, and the difference at each point."""
     goal = SampledFunction(x1, x2, wanted, clamps)
     shift = _FIRST_SHIFTS[0]
     found = [affine for affine in _proposals(goal, (ratios[0], ratios[1]), force=True) if affine is not None]
@@ -116,11 +118,11 @@ def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: boo
 
 
 def _simple(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
-    """Proposals for ratios that are meant to be binary fractions."""
+    """Candidates for ratios that are close to binary fractions."""
     for shift in _SIMPLE_SHIFTS:
         exact = [r * (1 << shift) for r in ratios]
         if all(abs(e - round(e)) <= _SIMPLE * abs(e) for e in exact):
-            # One more place holds half a unit, which a constant between ties may need.
+            # One more bit represents one half, which a constant between ties may need.
             for even in (True, False):
                 m1, m2 = (round(2 * e) for e in exact)
                 yield _with_constant(goal, m1, m2, shift + 1, even=even, force=force)
@@ -128,7 +130,7 @@ def _simple(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) 
 
 
 def _with_constant(goal: SampledFunction, m1: int, m2: int, shift: int, *, even: bool, force: bool) -> Affine | None:
-    """The law with the middle one of the constants that all points allow; with `force` also where they allow none."""
+    """The operation with the middle of the constants that all points allow; with `force`, also if they allow none."""
     total = goal.x1 * m1 + goal.x2 * m2
     half = 1 << (shift - 1)
     odd = (goal.result & 1) if even else 0
@@ -144,16 +146,16 @@ def _with_constant(goal: SampledFunction, m1: int, m2: int, shift: int, *, even:
 
 
 def _zoomed(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
-    """Proposals of the second and third search."""
+    """Candidates of the second and third search."""
     near = _near_ties(goal, ratios)
     if not near.x1.size:
         return
     best = ratios
-    room, radius = -np.inf, _ZOOM_RADIUS
+    width, radius = -np.inf, _ZOOM_RADIUS
     for _ in range(_ZOOM_STEPS):
-        found, place = _largest_room(near, best, radius)
-        if found > room:
-            room, best = found, place
+        found, factors_found = _widest_interval(near, best, radius)
+        if found > width:
+            width, best = found, factors_found
         radius /= 2.5
     shift = _finest(best)
     for even in (False, True):
@@ -174,13 +176,13 @@ def _finest(factors: tuple[float, float]) -> int:
 
 
 def _near_ties(goal: SampledFunction, ratios: tuple[float, float]) -> SampledFunction:
-    """The points whose real result lies next to a tie, where rounding decides."""
+    """The points whose real result is next to a tie."""
     value = goal.x1 * ratios[0] + goal.x2 * ratios[1]
     low, high = goal.limits
     inside = (goal.result > low) & (goal.result < high)
     offset = float(np.median((goal.result - value)[inside])) if inside.any() else 0.0
     if inside.any():
-        # Rounding errors lie in [-1/2, 1/2]: the middle of what is seen is the real offset.
+        # Rounding errors are in [-1/2, 1/2], so the middle of the observed errors is the real offset.
         errors = (goal.result - value)[inside]
         offset = float(errors.max() + errors.min()) / 2
     value += offset
@@ -190,24 +192,24 @@ def _near_ties(goal: SampledFunction, ratios: tuple[float, float]) -> SampledFun
 
 
 def _bounds(near: SampledFunction, total: Reals) -> tuple[Reals, Reals]:
-    """Least and most real constant that the points allow, along the last axis."""
+    """Minimum and maximum real constant that the points allow, along the last axis."""
     low, high = near.limits
     least = np.where(near.result > low, near.result - 0.5 - total, -np.inf).max(axis=-1)
     most = np.where(near.result < high, near.result + 0.5 - total, np.inf).min(axis=-1)
     return least, most
 
 
-def _largest_room(
+def _widest_interval(
     near: SampledFunction, middle: tuple[float, float], radius: float
 ) -> tuple[float, tuple[float, float]]:
-    """The best of a grid of factors around `middle`."""
+    """The widest interval over a grid of factors around `middle`, and its factors."""
     one = middle[0] + radius * _GRID if middle[0] else np.zeros(1)
     two = middle[1] + radius * _GRID if middle[1] else np.zeros(1)
     total = near.x1 * one[:, None, None] + near.x2 * two[None, :, None]
     least, most = _bounds(near, total)
-    room = most - least
-    i, j = np.unravel_index(int(room.argmax()), room.shape)
-    return float(room[i, j]), (float(one[i]), float(two[j]))
+    width = most - least
+    i, j = np.unravel_index(int(width.argmax()), width.shape)
+    return float(width[i, j]), (float(one[i]), float(two[j]))
 
 
 def _tied_factors(near: SampledFunction, best: tuple[float, float], shift: int) -> tuple[int, int] | None:
@@ -241,10 +243,10 @@ def _on_line(steps: tuple[int, int], target: int, near: tuple[float, float]) -> 
 def fit_affine_with_table(
     x1: Points, x2: Points, wanted: Points, ratios: Sequence[float], clamps: NDArray[np.int8] | None = None
 ) -> tuple[Affine, NDArray[np.int8] | None] | None:
-    """Like `fit`, with the table that must follow the law.
+    """Fit like `fit_affine`, and return the table that must follow the operation.
 
-    Where the runtime rounds ties to even and then adds an odd zero point, ties go to odd results. The law then computes
-    the complement of the result, whose ties go to even, and the table takes that back.
+    Where onnxruntime rounds ties to even and then adds an odd zero point, ties go to odd results. The operation then
+    computes the complement of the result, whose ties go to even, and the table inverts it.
     """
     affine = fit_affine(x1, x2, wanted, ratios, clamps)
     if affine is not None:

@@ -1,9 +1,8 @@
-"""Makes a function of one number exact whose ties go up and down by no rule that the vector law has.
+"""Exact implementation of functions of one number with irregular rounding ties.
 
-onnxruntime multiplies and averages in fp32, whose own rounding turns some results next to a tie into ties and pushes
-others off, each in its own direction. Two laws then frame the function: one rounds all that is near a tie down, the
-other up. Between any two neighboring results there is one tie at most, so a table on the lower one tells which of the
-two is right:
+onnxruntime multiplies and averages in fp32, which rounds results next to a tie up or down irregularly. Two affine
+operations bracket such a function: one rounds all values near a tie down, the other one up. There is at most one tie
+between two adjacent results, so a table on the lower result selects the correct one:
 
     result = low + (high - low) * up(low)
 """
@@ -22,14 +21,14 @@ from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
 _SHIFT = 26
 _WINDOWS = (2.0**-16, 2.0**-13, 2.0**-11)
-"""How near to a tie, in units of the result, a point must be to be decided by the table."""
+"""Distances from a tie, in units of the result, within which the table decides."""
 _SUM = Affine(1, 1, 0, 0)
 _DIFFERENCE = Affine(-1, 1, 0, 0)
 
 
 @dataclass(frozen=True, eq=False)
 class Bracket:
-    """Two laws around a function, and for each result of the lower one whether the higher one is right."""
+    """Two affine operations around a function, and for each lower result whether the higher one is correct."""
 
     low: Affine
     high: Affine
@@ -37,7 +36,7 @@ class Bracket:
 
 
 def fit_bracket(goal: SampledFunction, ratio: float) -> Bracket | None:
-    """A frame that gives the wanted result at every point; `goal.x2` must be zero everywhere."""
+    """A bracket that returns the required result at every point; `goal.x2` must be zero everywhere."""
     shift = _SHIFT
     while abs(ratio) * (1 << shift) >= 1 << 30 and shift > 8:
         shift -= 1
@@ -58,8 +57,8 @@ def fit_bracket(goal: SampledFunction, ratio: float) -> Bracket | None:
 
 
 def _directions(goal: SampledFunction, low: Affine, high: Affine) -> NDArray[np.int8] | None:
-    """For each lower result 1 where the higher one is wanted; None where one result would need both."""
-    below, above = (_seen(apply(goal.x1, goal.x2, affine), goal) for affine in (low, high))
+    """For each lower result, 1 where the higher one is required; None if one lower result requires both."""
+    below, above = (_clamped(apply(goal.x1, goal.x2, affine), goal) for affine in (low, high))
     floor = apply(goal.x1, goal.x2, low)
     wants_up, wants_down = (above == goal.result) & (below != above), (below == goal.result) & (below != above)
     if np.any((below != goal.result) & (above != goal.result)):
@@ -70,26 +69,28 @@ def _directions(goal: SampledFunction, low: Affine, high: Affine) -> NDArray[np.
     return None if np.any(up & down) else up
 
 
-def _seen(values: Points, goal: SampledFunction) -> Points:
-    """Results through the clamps."""
+def _clamped(values: Points, goal: SampledFunction) -> Points:
+    """Saturate results and apply the clamps."""
     clipped = np.clip(values, INT8_MIN, INT8_MAX)
     return clipped if goal.clamps is None else goal.clamps[clipped & 0xFF].astype(np.int64)
 
 
 def emit_bracket(
-    builder: GraphBuilder, node: Mul | AvgPool, result: Tensor, frame: Bracket, clamps: NDArray[np.int8] | None
+    builder: GraphBuilder, node: Mul | AvgPool, result: Tensor, bracket: Bracket, clamps: NDArray[np.int8] | None
 ) -> None:
-    """Emit `node` with both laws and what chooses between them."""
+    """Emit `node` with both operations, and the nodes that select between them."""
     names = {k: f"{result.name}/{k}" for k in ("low", "high", "step", "up", "taken")}
     both = np.zeros(256, np.int8)
     both[2] = 1
     origin = node.origin
-    framed = {k: replace(node, affine=affine, table=None) for k, affine in (("low", frame.low), ("high", frame.high))}
+    bounds = {
+        k: replace(node, affine=affine, table=None) for k, affine in (("low", bracket.low), ("high", bracket.high))
+    }
     steps = (
-        (replace(framed["low"], name=f"{node.name}/low"), "low"),
-        (replace(framed["high"], name=f"{node.name}/high"), "high"),
+        (replace(bounds["low"], name=f"{node.name}/low"), "low"),
+        (replace(bounds["high"], name=f"{node.name}/high"), "high"),
         (Add(name=f"{node.name}/step", inputs=(names["low"], names["high"]), output="", affine=_DIFFERENCE), "step"),
-        (Table(name=f"{node.name}/up", inputs=(names["low"],), output="", table=frame.up.tobytes()), "up"),
+        (Table(name=f"{node.name}/up", inputs=(names["low"],), output="", table=bracket.up.tobytes()), "up"),
         (
             Add(
                 name=f"{node.name}/taken",

@@ -1,10 +1,10 @@
-"""Makes onnxruntime take the same kernel for a unit by itself as in the midst of its model.
+"""Isolation of a unit such that onnxruntime selects the same kernel as in the whole model.
 
-For an operator between stored bytes onnxruntime has a kernel of integers and one of floats, and they round some results
-next to a tie differently. It takes the former where operands and result are stored in one type. On x86 it first stores
-every int8 tensor between a QuantizeLinear and the one DequantizeLinear that reads it as uint8, unless the model gives
-the tensor out; so who else reads its operands may cost an operator its integer kernel. Where a unit's tensor is such a
-one, the unit is evaluated together with the tensor's pair, and floats stand for its bytes.
+For an operator between 8-bit values, onnxruntime has an integer kernel and a float kernel, which round some results
+next to a tie differently. It selects the integer kernel if operands and result have the same type. On x86 it first
+converts every int8 tensor between a QuantizeLinear and its only DequantizeLinear to uint8, unless the tensor is an
+output. Other readers of an operand may therefore prevent the integer kernel. Where a tensor of a unit is converted in
+this way, the unit is evaluated together with the QDQ pair of the tensor, and with floats instead of bytes.
 """
 
 from __future__ import annotations
@@ -22,25 +22,25 @@ from intloom.compiler.importer.model import ValueType
 
 @dataclass(frozen=True, eq=False)
 class IsolatedUnit:
-    """A unit with the pairs around it."""
+    """A quantization unit as a model, with the QDQ pairs around it."""
 
     model: Model
     feeds: Mapping[str, Array]
     output: str
     params: QParams | None = None
-    """Of the result, where it is given as floats."""
+    """Parameters of the result, if it is a float value."""
 
     def bytes_of(self, made: Array) -> Bytes:
-        """The unit's result as int8."""
+        """Convert the unit's result to int8."""
         return to_int8(made if self.params is None else quantize(made, self.params))
 
 
 def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Bytes]) -> IsolatedUnit:
-    """A unit with `values` behind its leaves."""
+    """Isolate a unit, with `values` as its dequantized inputs."""
     model = builder.model
     codes = {leaf: to_stored(data, builder.operand(leaf).tensor.unsigned) for leaf, data in values.items()}
     if unit.kernel is not None:
-        # The runtime computes the file's own integer operator in integers whatever the types are.
+        # onnxruntime computes a QOperator node in integers whatever its types are.
         feeds = {model.producers[leaf].inputs[0]: coded for leaf, coded in codes.items()}
         return IsolatedUnit(model.with_nodes((unit.kernel,)), feeds, unit.output)
     makers: list[OnnxNode] = []
@@ -63,7 +63,7 @@ def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, 
 
 
 def _is_stored_as_uint8(builder: GraphBuilder, value: str) -> bool:
-    """int8 between a QuantizeLinear and the one DequantizeLinear that reads it, which gives fp32 to one reader."""
+    """Whether onnxruntime converts an int8 value to uint8: between Q and one DQ, whose fp32 result has one reader."""
     model, maker = builder.model, builder.model.producers.get(value)
     if maker is None or maker.op != QUANTIZE or model.dtype(value) != "int8":
         return False

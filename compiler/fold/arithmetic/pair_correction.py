@@ -1,11 +1,10 @@
-"""Makes a function of two bytes exact where no constants of the vector law are.
+"""Correction of single pairs, for functions of two bytes that no affine constants reproduce.
 
-onnxruntime adds in fp32, whose own rounding turns a few sums that lie next to a tie into ties, and no integer
-constants follow all of them. Then a handful of the 65,536 pairs come out one too low or high. Each such pair is told
-by two tables, one per operand, whose results add up to a mark for just these pairs; the marks then add one or take
-one away:
+onnxruntime adds in fp32, which rounds a few sums next to a tie to ties, and no integer constants reproduce all of
+them. A few of the 65,536 pairs then differ by one. Two tables, one per operand, mark these pairs: their results add up
+to a code that no other pair has. A table maps the code to a correction of +1 or -1:
 
-    mark = T(mark_a(a) + mark_b(b)), result = law(a, b) + mark
+    mark = T(mark_a(a) + mark_b(b)), result = affine(a, b) + mark
 """
 
 from __future__ import annotations
@@ -32,13 +31,13 @@ _SUM = Affine(1, 1, 0, 0)
 def correct(
     builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, missing: NDArray[np.int64]
 ) -> None:
-    """Emit `node` and the correction of what it misses; `missing[a, b]` is indexed by the operands' own bytes."""
+    """Emit `node` and the correction of its wrong pairs; `missing[a, b]` is indexed by the bytes of the operands."""
     groups = _groups(missing)
     if groups is None:
         raise UnsupportedPattern(
-            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs lie next to a tie, which "
-            "onnxruntime's float arithmetic breaks by no rule",
-            "change one of the three scales a little (by recalibrating), or use scales that are powers of two",
+            f"no integer constants reproduce it: {np.count_nonzero(missing)} of 65,536 pairs are next to a tie, which "
+            "onnxruntime's float arithmetic rounds irregularly",
+            "change one of the three scales slightly (by recalibration), or use scales that are powers of two",
         )
     rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
     builder.emit(rough, replace(result, name=rough.output))
@@ -57,7 +56,7 @@ def correct(
 def _mark(
     builder: GraphBuilder, unit: QuantizationUnit, node: Add | Mul, result: Tensor, codes: Codes, number: str
 ) -> str:
-    """Emit what is 1 or -1 at the pairs that `codes` tell, and 0 elsewhere; gives its name."""
+    """Emit nodes that are 1 or -1 at the pairs that `codes` mark, and 0 elsewhere; return the result's name."""
     marks = []
     for side, source, code in zip("ab", node.inputs, codes, strict=True):
         name = f"{result.name}/mark{number}_{side}"
@@ -84,7 +83,7 @@ def _plain(name: str, result: Tensor) -> Tensor:
 
 
 def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
-    """As few groups of the missing pairs as can be told by codes; None where it takes too many."""
+    """Divide the missing pairs into few groups that codes can mark; None if it needs too many."""
     pairs = np.argwhere(missing)
     if not 0 < len(pairs) <= _MOST_PAIRS or np.abs(missing).max() > 1:
         return None
@@ -107,10 +106,9 @@ def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
 
 
 def _codes(missing: NDArray[np.int64]) -> Codes | None:
-    """Tables of codes that add up to plus or minus `_MARK` for the missing pairs alone; None where there are no such.
+    """Tables of codes that add up to `_MARK` or `-_MARK` for the missing pairs only; None if there are none.
 
-    Pairs that share a byte of an operand share its code i, and codes of the two sides that belong together add up to
-    the mark.
+    Pairs that share a byte of an operand share its code. The codes of the two bytes of a pair add up to the mark.
     """
     pairs = np.argwhere(missing)
     left, right = np.zeros(256, dtype=np.int64), np.zeros(256, dtype=np.int64)

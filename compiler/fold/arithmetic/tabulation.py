@@ -1,4 +1,4 @@
-"""Evaluates the elementwise cone of a unit on chosen bytes: source of tables and of the truth behind Add and Mul."""
+"""Tabulation: evaluate quantization units on chosen bytes, for tables and for the fits of Add and Mul."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Int8s = NDArray[np.int8]
 
 
 def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, ...]:
-    """The leaves that are tensors of the graph; the others must be quantized constants of one value."""
+    """The leaves that are tensors of the graph; the others must be quantized scalar constants."""
     found = []
     for leaf in unit.leaves:
         node = builder.model.producers.get(leaf)
@@ -32,21 +32,21 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
             found.append(leaf)
         elif builder.model.constants[stored_name].array.size != 1:
             raise UnsupportedPattern(
-                f"{leaf!r} is a constant with many values", "use one value for all places, or quantize it as a tensor"
+                f"{leaf!r} is a constant with many values", "use a scalar, or compute it with a quantized operator"
             )
     return tuple(found)
 
 
 def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: RoundingMode) -> Int8s:
-    """What the unit's cone gives at each place, by the runtime itself, for these integers behind its leaves."""
+    """Results of onnxruntime for the unit's operators, elementwise over these values of its leaves."""
     length = len(next(iter(values.values())))
     frame = isolate(builder, unit, values)
     part = vector_model(frame.model, frame.model.nodes, tuple(frame.feeds), frame.output, length)
-    return frame.bytes_of(evaluate(part, frame.feeds, match)[0]).ravel()  # constants of one value may have more axes
+    return frame.bytes_of(evaluate(part, frame.feeds, match)[0]).ravel()  # scalar constants may have more axes
 
 
 def evaluate_unit(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
-    """What the runtime makes of a unit with these integers, in their own shape, behind the leaf."""
+    """Results of onnxruntime for a unit, with these values of the leaf, in the shape of `values`."""
     sources = [builder.model.producers[v] for v in unit.leaves]
     source = builder.model.producers[leaf].inputs[0]
     model = builder.model if unit.kernel is None else builder.model.with_nodes((unit.kernel,))
@@ -59,8 +59,7 @@ def evaluate_unit(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, valu
 def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
     """The clamps between a unit's main operator and its QuantizeLinear, as a table on the result byte.
 
-    Cutting off commutes with rounding because both are monotone, so applying the clamps to rounded values loses
-    nothing.
+    Clamping and rounding commute because both are monotone, so clamping rounded values gives the same results.
     """
     if not unit.clamps:
         return None
@@ -88,7 +87,7 @@ def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
 
 
 def vector_model(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...], output: str, length: int) -> Model:
-    """Some nodes as a model of their own that works on vectors of one length."""
+    """Extract nodes as a model whose inputs are vectors of one length."""
     wanted = {n.name for n in nodes}
     part = cut(model, (n for n in model.nodes if n.name in wanted), inputs, (output,))
     types = {v: ValueType(model.dtype(v), (length,)) for v in inputs}
@@ -96,7 +95,7 @@ def vector_model(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...
 
 
 def requant_table(builder: GraphBuilder, leaf: str, unit: QuantizationUnit) -> Int8s | None:
-    """The table from the integers behind `leaf` to the unit's own, for operators that move values; None: no change."""
+    """Table from the scale of `leaf` to that of the unit's result, for data movement; None if it is the identity."""
     source = builder.model.producers[leaf]
     before, after = read_qparams(builder.model, source), read_qparams(builder.model, unit.quantize)
     if before.same(after) and not unit.clamps:

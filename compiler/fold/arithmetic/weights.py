@@ -1,4 +1,4 @@
-"""Constant weights and biases as the array wants them: int8 planes, int32 bias, mantissa and shift per channel."""
+"""Constant weights and biases in the array's format: int8 planes, int32 bias, mantissa and shift per channel."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
 
 INT32_MAX = (1 << 31) - 1
 _FAR = 1 << 40
-"""Beyond what 32 bits hold, and still a number that sums with it are."""
+"""Clip value for biases: larger than int32, and small enough for int64 sums."""
 MOST_ABOVE = 2 * INT8_MAX
-"""The largest weight above its zero point that two int8 planes hold."""
+"""The largest difference of weight and zero point that two int8 planes represent."""
 
 
 @dataclass(frozen=True, eq=False)
 class Weights:
-    """Weights minus their zero points, and their scale: one, or one for each output channel."""
+    """Weights minus their zero points, with one scale or one for each output channel."""
 
     values: NDArray[np.int32]
     scale: NDArray[np.float32]
@@ -31,7 +31,7 @@ class Weights:
 
 @dataclass(frozen=True, eq=False)
 class ArrayConstants:
-    """What a Conv node stores."""
+    """Constants of a Conv node."""
 
     planes: NDArray[np.int8]
     bias: NDArray[np.int32]
@@ -40,12 +40,12 @@ class ArrayConstants:
 
 
 def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
-    """The quantized weights behind a float value, whose scales must lie along `channel_axis`."""
+    """Read the quantized weights of a float value; scales per channel must be along `channel_axis`."""
     node = model.producers.get(value)
     array = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
     if node is not None and node.op == DEQUANTIZE and array is None:
         raise UnsupportedPattern(
-            "both its operands are computed, and the array multiplies by constants", "leave it to the host"
+            "both its operands are computed, but the array multiplies by constants only", "run it on the host"
         )
     if node is None or array is None:
         raise UnsupportedPattern(f"the weights {value!r} are not quantized constants", "quantize the weights to int8")
@@ -58,7 +58,7 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
         )
     if not params.per_tensor and params.axis != channel_axis:
         raise UnsupportedPattern(
-            f"the scales of weights {value!r} lie along axis {params.axis}",
+            f"the scales of weights {value!r} are along axis {params.axis}",
             f"quantize along axis {channel_axis}, per output channel",
         )
     _, zero = params.spread(array.shape)
@@ -66,7 +66,7 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
 
 
 def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.float32]) -> NDArray[np.int64] | None:
-    """The int32 bias behind a value; a float one is quantized at the accumulator's own scale."""
+    """Read a bias as int32; a float bias is quantized with the accumulator's scale."""
     if not value:
         return None
     unit = (x.scale * weight_scale).astype(np.float32)
@@ -93,7 +93,7 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
             f"the bias {value!r} has {values.size} values for {unit.size} channels", "correct the model"
         )
     if np.isnan(values).any():
-        raise UnsupportedPattern(f"the bias {value!r} holds values that are no numbers", "correct the model")
+        raise UnsupportedPattern(f"the bias {value!r} has values that are no numbers", "correct the model")
     steps = np.rint(values.astype(np.float64).ravel() / unit)
     return np.clip(steps, -_FAR, _FAR).astype(np.int64)
 
@@ -108,9 +108,9 @@ def array_constants(
     name: str,
     zero_fed: bool = True,
 ) -> ArrayConstants:
-    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` folds the zero point into the bias.
+    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` adds the zero point to the bias.
 
-    Without it (ConvTranspose, whose outputs each see other taps) the sums are over `x - zero_point`.
+    Without it (ConvTranspose, whose outputs have different numbers of taps) the sums are over `x - zero_point`.
     """
     out = values.shape[0]
     if bias is not None and bias.size not in (1, out):
@@ -124,12 +124,12 @@ def array_constants(
         raise UnsupportedPattern(
             f"sums of {name!r} may leave 32 bits (channel {int(reach.argmax())})", "use a smaller bias or fewer inputs"
         )
-    # As onnxruntime computes it, in fp32: (input scale * weight scale) / output scale.
+    # onnxruntime computes this in fp32: (input scale * weight scale) / output scale.
     factor = ((x.scale * weight_scale).astype(np.float32) / np.float32(result.scale)).astype(np.float32)
     try:
         scales = [scale_from_float(float(f)) for f in np.broadcast_to(factor, (out,))]
     except EncodingError as error:
-        raise UnsupportedPattern(f"{name!r}: {error}", "quantize the model anew") from None
+        raise UnsupportedPattern(f"{name!r}: {error}", "quantize the model again") from None
     return ArrayConstants(
         planes=split_planes(values, name),
         bias=total.astype(np.int32),
@@ -139,16 +139,16 @@ def array_constants(
 
 
 def split_planes(values: NDArray[np.int32], name: str) -> NDArray[np.int8]:
-    """Weights as one int8 plane, or as two that add up to them where they need a ninth bit."""
+    """Represent weights as one int8 plane, or as the sum of two where they need a ninth bit."""
     if values.size == 0:
-        raise ModelError(f"node {name!r}: its weights are empty")
+        raise ModelError(f"node {name!r}: its weights are empty: remove the node")
     first = np.clip(values, INT8_MIN, INT8_MAX)
     rest = values - first
     if not rest.any():
         return first.astype(np.int8)[None]
     if rest.max() > INT8_MAX:
         raise UnsupportedPattern(
-            "weights lie both 255 above and 255 below their zero points, which two int8 planes do not hold",
+            "weights are both 255 above and 255 below their zero points, which two int8 planes cannot represent",
             "quantize the weights to int8",
         )
     return np.stack([first, rest]).astype(np.int8)

@@ -1,4 +1,4 @@
-"""Averages: GlobalAveragePool, AveragePool and ReduceMean over height and width, as a scaled sum of the window."""
+"""GlobalAveragePool, AveragePool and ReduceMean over height and width: scaled sums of windows."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _PLAIN = Affine(1, 0, 0, 0)
 
 @lowers("GlobalAveragePool", "AveragePool", "ReduceMean")
 def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower an average over windows; those that reach beyond the image average what is inside, or the padding too."""
+    """Lower an average over windows; windows at the border count the pixels inside the image, or the padding too."""
     main = unit.main
     assert main is not None
     leaf = main.input(0)
@@ -49,7 +49,7 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 def _lower_areas(
     builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Tensor, result: Tensor, geometry: Window
 ) -> None:
-    """Windows that reach beyond the border average fewer pixels: each area of equal windows by itself, then joined."""
+    """Lower windows at the border, which average fewer pixels: one node for each area of equal windows, then a join."""
     rows, columns = (_areas(geometry, axis, (x.height, x.width)[axis], result.shape[2 + axis]) for axis in (0, 1))
     if len(rows) * len(columns) > _MOST_AREAS:
         raise UnsupportedPattern(
@@ -71,7 +71,7 @@ def _lower_areas(
 
 @dataclass(frozen=True)
 class _Area:
-    """Neighboring outputs along one axis whose windows see equally many pixels."""
+    """Neighboring outputs along one axis whose windows contain the same number of pixels."""
 
     first: int
     count: int
@@ -86,7 +86,7 @@ def _areas(geometry: Window, axis: int, length: int, outputs: int) -> list[_Area
     found = []
     first = 0
     for i in range(1, outputs + 1):
-        # Where a border cuts windows off, the next one of equal size does not lie a stride further on.
+        # Next to a border, a window of equal size may not start one stride after the previous one.
         if i < outputs and sizes[i] == sizes[first] and starts[i] == starts[i - 1] + stride:
             continue
         read = Steps(starts[first], starts[i - 1] + sizes[first])
@@ -105,13 +105,13 @@ def _average_of(
     name: str,
     output: str,
 ) -> Tensor:
-    """Emit the average of all windows of `x`, with a law that gives the runtime's byte for every sum."""
+    """Emit the average of all windows of `x`, with an affine operation that equals onnxruntime at every sum."""
     main = unit.main
     assert main is not None
     size = geometry.kernel[0] * geometry.kernel[1]
     if 256 * size >= _LARGEST_SUM:
         raise UnsupportedPattern(
-            f"its window of {geometry.kernel} sums up more than 18 bits hold", "average in two steps"
+            f"its window of {geometry.kernel} has sums of more than 18 bits", "average in two steps"
         )
     sums, truth = _every_sum(builder, unit, leaf, size)
     clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
@@ -129,23 +129,23 @@ def _average_of(
     )
     if main.op != "GlobalAveragePool" and main.kernel is None and _many_ties(goal, x, result, size):
         builder.warnings[main.name] = (
-            f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which it "
-            "breaks by the order of the values: single results may differ by one: change its scale a little"
+            f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which "
+            "it rounds depending on the order of the values. Single results may differ by one. Change its scale"
         )
     found = fit_affine_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
     if found is not None:
         affine, table = found
         builder.emit(replace(node, affine=affine, table=None if table is None else table.tobytes()), result)
         return result
-    frame = fit_bracket(goal, ratios[0])
-    if frame is None:
-        raise UnsupportedPattern("no integer constants reproduce it at every sum", "change its scale a little")
-    emit_bracket(builder, node, result, frame, goal.clamps)
+    bracket = fit_bracket(goal, ratios[0])
+    if bracket is None:
+        raise UnsupportedPattern("no integer constants equal onnxruntime at every sum", "change its scale slightly")
+    emit_bracket(builder, node, result, bracket, goal.clamps)
     return result
 
 
 def _many_ties(goal: SampledFunction, x: Tensor, result: Tensor, size: int) -> bool:
-    """Whether more than one sum in ten thousand gives an average on a tie, where float sums depend on their order."""
+    """Whether more than one sum in 10,000 gives a rounding tie, where the result depends on the order of summation."""
     value = (goal.x1 - size * x.zero_point) * (x.scale / (size * result.scale)) + result.zero_point
     least, most = goal.limits
     tied = (np.abs(value - np.floor(value) - 0.5) < _TIE) & (value > least) & (value < most)
@@ -160,7 +160,7 @@ def _geometry(model: Model, node: OnnxNode, x: Operand) -> Window:
             raise UnsupportedPattern("its window is dilated", "use dilations of 1")
         return found
     if node.op == "ReduceMean" and _axes(model, node, len(x.shape)) != tuple(range(2, len(x.shape))):
-        raise UnsupportedPattern("it averages other axes than height and width", "average over height and width")
+        raise UnsupportedPattern("it averages over other axes than height and width", "average over height and width")
     return Window(size, (1, 1), (1, 1), (0, 0, 0, 0))
 
 
@@ -175,9 +175,9 @@ def _axes(model: Model, node: OnnxNode, rank: int) -> tuple[int, ...]:
 def _every_sum(
     builder: GraphBuilder, unit: QuantizationUnit, leaf: str, size: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """All sums that a window can have, and what the runtime makes of a window with each.
+    """All possible sums of a window, and onnxruntime's result for a window with each.
 
-    The sums are put into windows as evenly as integers allow, one window to a channel.
+    Each sum is distributed over its window as evenly as integers allow; every window is one channel.
     """
     sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
     low_part, rest = np.divmod(sums, size)
@@ -186,7 +186,7 @@ def _every_sum(
 
 
 def _average(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
-    """The unit on windows that each fill a channel of an image of one row."""
+    """Evaluate the unit on windows that each are one channel of an image with one row."""
     main, source = unit.main, builder.model.producers[leaf]
     assert main is not None
     line = replace(main, op="GlobalAveragePool", inputs=(leaf,), attributes={})

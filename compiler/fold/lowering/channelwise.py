@@ -1,8 +1,8 @@
-"""Elementwise cones with a constant for each channel: depthwise 1x1 convolutions, proved at all bytes of each channel.
+"""Elementwise operators with constants per channel: depthwise 1x1 convolutions, proved at all bytes of each channel.
 
 Each channel is a function of one byte. Where it is a straight line, rounded and clamped, a weight, a bias and a scale
-of the channel's own give it; they are found by the room that all 256 points leave, and kept only if the convolution's
-law gives the wanted byte at every point.
+per channel implement it. The search uses the bounds that all 256 points set, and accepts constants only if the
+convolution returns the required byte at every point.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from intloom.hw.spec.arith import RoundingMode, Scale, requantize, scale_from_fl
 
 _OPS = ELEMENTWISE | {"BatchNormalization"}
 _WEIGHTS = (*range(127, 48, -1), 32, 16, 8, 4, 2, 1)
-"""Weights to try: large ones leave the bias fine steps, each other ones; small ones make ties exact."""
+"""Candidate weights: large weights give the bias a fine resolution; small weights represent ties exactly."""
 _MOST_TIES = 16
 _ROUNDS = 50
 _LARGEST_BIAS = 1 << 30
@@ -36,7 +36,7 @@ Reals = NDArray[np.float64]
 
 
 def is_channelwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
-    """Every operator of the cone works place by place, with constants that differ by channel, and no further."""
+    """Whether every operator of the unit is elementwise, with constants that differ between channels only."""
     shape = builder.model.shape(unit.output)
     if shape is None or len(_tensor_leaves(builder.model, unit)) != 1 or not all(n.op in _OPS for n in unit.operators):
         return False
@@ -54,7 +54,7 @@ def _tensor_leaves(model: Model, unit: QuantizationUnit) -> list[str]:
 
 
 def _wide_constants(model: Model, node: OnnxNode, rank: int) -> Iterator[tuple[int, ...]]:
-    """Shapes, as they are broadcast to `rank`, of the node's constants of several values, quantized or not."""
+    """Shapes, broadcast to `rank`, of the node's constants with several values, quantized or not."""
     for value in node.inputs:
         maker = model.producers.get(value)
         array = model.constant(maker.inputs[0] if maker is not None and maker.op == DEQUANTIZE else value)
@@ -77,8 +77,8 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     fitted = [_fit(row, result.zero_point, clamps, builder.match) for row in wanted]
     if None in fitted:
         raise UnsupportedPattern(
-            f"channel {fitted.index(None)} is no straight line, or has ties that no integer constants follow",
-            "use one constant for all channels, or change the scales a little",
+            f"channel {fitted.index(None)} is no straight line, or has rounding ties that no constants reproduce",
+            "use one constant for all channels, or change the scales slightly",
         )
     candidates = [f for f in fitted if f is not None]
     node = Conv(
@@ -98,7 +98,7 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Operand) -> Int8s:
-    """What the runtime makes of all 256 bytes in each channel: [channel, byte]."""
+    """Results of onnxruntime for all 256 bytes in each channel: [channel, byte]."""
     channels = x.tensor.channels
     grid = np.broadcast_to(all_bytes(), (channels, 256))
     forms = {2: (256, channels), 3: (1, channels, 256), 4: (1, channels, 16, 16)}
@@ -109,7 +109,7 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
 
 
 def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: RoundingMode) -> tuple[int, int, Scale] | None:
-    """Weight, bias and scale with which a convolution gives a channel's bytes, or None where there are none."""
+    """Weight, bias and scale with which a convolution returns a channel's bytes, or None if none are found."""
     x, goal = all_bytes().astype(np.int64), wanted.astype(np.int64)
     least, most = (-128, 127) if clamps is None else (int(clamps.min()), int(clamps.max()))
     candidates: Iterator[tuple[int, int, Scale]]
@@ -130,7 +130,7 @@ def _fit(wanted: Int8s, zero: int, clamps: Int8s | None, match: RoundingMode) ->
 
 @dataclass(frozen=True, eq=False)
 class Bounds:
-    """What all points ask of a line: at `x` within half a step of `goal`, but where it is cut off on one side only."""
+    """Bounds on a line: within half a step of `goal` at every `x`; points at a clamp bound it on one side only."""
 
     x: NDArray[np.int64]
     goal: NDArray[np.int64]
@@ -138,15 +138,15 @@ class Bounds:
     below: NDArray[np.bool_]
 
     def room(self, slope: float) -> tuple[float, float]:
-        """How much the constant of a line of this slope may vary, and the middle."""
+        """Width and middle of the interval of constants that a line of this slope may have."""
         least = (self.goal - 0.5 - slope * self.x)[self.above].max(initial=-1e9)
         most = (self.goal + 0.5 - slope * self.x)[self.below].min(initial=1e9)
         return float(most - least), float(most + least) / 2
 
     def widest(self) -> tuple[float, float]:
-        """The slope that leaves the constant most room, and the middle of that room."""
+        """The slope with the widest interval of constants, and the middle of that interval."""
         low, high = -256.0, 256.0
-        for _ in range(_ROUNDS * 2):  # the room is concave in the slope
+        for _ in range(_ROUNDS * 2):  # the width is a concave function of the slope
             one, two = low + (high - low) / 3, high - (high - low) / 3
             if self.room(one)[0] < self.room(two)[0]:
                 low = one
@@ -156,7 +156,7 @@ class Bounds:
         return slope, self.room(slope)[1]
 
     def slope_through(self, zero: float) -> float | None:
-        """The middle one of the slopes that lines through nothing at `zero` may have; None where there is none."""
+        """The middle of the interval of slopes of lines that are zero at `zero`; None if it is empty."""
         run = self.x - zero
         ahead, behind = run > 0, run < 0
         with np.errstate(divide="ignore"):
@@ -167,7 +167,7 @@ class Bounds:
 
 
 def _candidates(bounds: Bounds) -> Iterator[tuple[int, int, Scale]]:
-    """Weights, biases and scales that come near a line; first that of a constant."""
+    """Candidate weights, biases and scales for a line, that of a constant first."""
     slope, offset = bounds.widest()
     yield 0, round(max(-256.0, min(256.0, offset))), scale_from_float(1.0)
     for weight in _WEIGHTS:

@@ -1,6 +1,7 @@
-"""Concat: a table per input brings all to one scale, then it is, along channels, only a matter of places.
+"""Concat: one table per input converts all inputs to the scale of the result.
 
-Along height and width each part is padded to the whole size with zeros, and the parts are added.
+Along channels, the result is then a matter of addresses. Along height and width, each part is padded with zeros to the
+size of the result, and the parts are added.
 """
 
 from __future__ import annotations
@@ -45,7 +46,7 @@ def _join(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], resul
     mover, at = SpatialOps(builder, unit.origins), 0
     placed = []
     for name in parts:
-        # Views share one tensor's values, but each part is of the result's scale now.
+        # After rescaling, every part has the scale of the result.
         part = builder.tensors[name]
         placed.append((part, (at, 0) if down else (0, at)))
         at += part.height if down else part.width
@@ -55,7 +56,7 @@ def _join(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], resul
 
 
 def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
-    """What the runtime's own Concat does to every byte of each input."""
+    """Table of onnxruntime's Concat for every byte of each input."""
     main = unit.main
     assert main is not None
     line = replace(main, attributes={**main.attributes, "axis": 0}, inputs=tuple(main.inputs))
@@ -76,7 +77,7 @@ def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
 def _rescaled(
     builder: GraphBuilder, unit: QuantizationUnit, operand: Operand, table: Int8s, result: Tensor, index: int
 ) -> str:
-    """The operand's tensor, passed through `table` if that changes anything."""
+    """The operand's tensor, or the result of `table` on it if the table is not the identity."""
     same = (operand.tensor.scale, operand.tensor.zero_point) == (result.scale, result.zero_point)
     if same and np.array_equal(table, all_bytes()):
         return operand.tensor.name

@@ -1,4 +1,4 @@
-"""Conv with constant weights: int32 bias with the zero point folded in, int8 weight planes, a scale per channel."""
+"""Conv with constant weights: int32 bias that includes the zero point, int8 weight planes, one scale per channel."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         values = values[:, :, None, :]
     if values.ndim != 4:
         raise UnsupportedPattern(
-            f"a convolution over {values.ndim - 2} dimensions", "use convolutions over one or two dimensions"
+            f"it convolves over {values.ndim - 2} dimensions", "use convolutions over one or two dimensions"
         )
     geometry = read_window(main, x.tensor, (values.shape[2], values.shape[3]))
     group = main.integer("group", 1)

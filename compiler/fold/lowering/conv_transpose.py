@@ -26,26 +26,26 @@ def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     group = main.integer("group", 1)
     if weights.values.ndim != 4:
         raise UnsupportedPattern(
-            f"a convolution over {weights.values.ndim - 2} dimensions", "use convolutions over two dimensions"
+            f"it convolves over {weights.values.ndim - 2} dimensions", "use convolutions over two dimensions"
         )
     if group < 1 or weights.values.shape[0] != x.tensor.channels or x.tensor.channels % group:
         raise UnsupportedPattern(f"{group} groups do not cover {x.tensor.channels} channels", "correct the model")
     if group > 1 and weights.scale.ndim:
         raise UnsupportedPattern("it has groups and a scale per channel", "quantize its weights per tensor")
     values = _output_first(weights.values, group)
-    place = _geometry(main, (values.shape[2], values.shape[3]))
-    finish_convolution(builder, unit, x, Weights(values, weights.scale), place, group=group, extra=_extra(main))
+    geometry = _geometry(main, (values.shape[2], values.shape[3]))
+    finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group, extra=_extra(main))
 
 
 def _geometry(node: OnnxNode, kernel: Pair) -> Window:
-    """Strides, dilations and the padding that is cut off the result."""
+    """Read strides, dilations and the padding that is removed from the result."""
     strides, dilations = _pair(node, "strides", 1), _pair(node, "dilations", 1)
     pads = node.integers("pads", (0, 0, 0, 0))
     if node.text("auto_pad", "NOTSET") not in ("NOTSET", "VALID") or node.integers("output_shape", ()):
-        raise UnsupportedPattern("it leaves its padding to be computed", "give explicit pads")
+        raise UnsupportedPattern("its padding is implicit", "give explicit pads")
     if len(pads) != 4 or min(pads) < 0 or min(*strides, *dilations) < 1:
         raise UnsupportedPattern(
-            f"pads {pads}, strides {strides}, dilations {dilations}", "use positive ones over two dimensions"
+            f"its pads are {pads}, strides {strides}, dilations {dilations}", "use positive values over two dimensions"
         )
     return Window(kernel, strides, dilations, (pads[0], pads[1], pads[2], pads[3]))
 
@@ -53,19 +53,19 @@ def _geometry(node: OnnxNode, kernel: Pair) -> Window:
 def _extra(node: OnnxNode) -> Pair:
     extra = _pair(node, "output_padding", 0)
     if min(extra) < 0:
-        raise UnsupportedPattern(f"output_padding {extra}", "use positive padding")
+        raise UnsupportedPattern(f"its output_padding is {extra}", "use positive padding")
     return extra
 
 
 def _pair(node: OnnxNode, name: str, default: int) -> Pair:
     values = node.integers(name, (default, default))
     if len(values) != 2:
-        raise UnsupportedPattern(f"{name} has {len(values)} values", "use convolutions over two dimensions")
+        raise UnsupportedPattern(f"its {name} has {len(values)} values", "use convolutions over two dimensions")
     return values[0], values[1]
 
 
 def _output_first(weights: NDArray[np.int32], group: int) -> NDArray[np.int32]:
-    """From ONNX's [in, out/group, …] to [out, in/group, …]."""
+    """Transpose weights from ONNX's [in, out/group, …] to [out, in/group, …]."""
     inputs, each, rows, columns = weights.shape
     grouped = weights.reshape(group, inputs // group, each, rows, columns).swapaxes(1, 2)
     return np.ascontiguousarray(grouped).reshape(group * each, inputs // group, rows, columns)

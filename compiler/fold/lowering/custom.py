@@ -1,4 +1,4 @@
-"""Users' operators between QuantizeLinear and DequantizeLinear: they are handed integers and own their scales."""
+"""Custom operations between QuantizeLinear and DequantizeLinear."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from intloom.compiler.ir import Custom, Tensor
 
 
 def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
-    """Lower one custom operation, by its own lowering if it has one.
+    """Lower one custom operation, with its registered lowering if it has one.
 
     Raises
     ------
     UnsupportedPattern
-        An operand is not stored integers of the graph, or nothing dequantizes the result.
+        An operand is not a tensor of the graph, or no DequantizeLinear reads the result.
     """
     operation = find(node.domain, node.op)
     if operation is None or len(node.outputs) != 1:
@@ -32,7 +32,7 @@ def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
     for stored in node.inputs:
         if stored not in builder.views:
             raise UnsupportedPattern(
-                f"{stored!r} is not stored integers", "feed custom operations from a QuantizeLinear"
+                f"{stored!r} is not a quantized value of the graph", "put a QuantizeLinear before custom operations"
             )
         operands.append(builder.tensors[builder.views[stored][0]])
     attributes = simple_attributes(node)
@@ -48,7 +48,7 @@ def lower_custom(builder: GraphBuilder, node: OnnxNode) -> None:
     )
     _emit(builder, operation, custom, operands, result)
     note = (
-        "lowered by its own rule"
+        "lowered by its registered lowering"
         if operation.lower
         else "runs in the golden model only: register a lowering to compile it"
     )
@@ -61,9 +61,7 @@ def _result(
     stored = node.outputs[0]
     reader = next((n for n in builder.model.users(stored) if n.op == DEQUANTIZE), None)
     if reader is None:
-        raise UnsupportedPattern(
-            f"nothing dequantizes {stored!r}", "put a DequantizeLinear behind it, which says what its integers mean"
-        )
+        raise UnsupportedPattern(f"no DequantizeLinear reads {stored!r}", "add one, which defines scale and zero point")
     shapes = [builder.views[name][1] for name in node.inputs]
     shape = operation.shape(shapes, attributes)
     builder.views[stored] = (stored, shape)
@@ -71,14 +69,15 @@ def _result(
 
 
 def _emit(builder: GraphBuilder, operation: CustomOp, custom: Custom, operands: list[Tensor], result: Tensor) -> None:
-    """Add the node itself, or what its lowering makes of it."""
+    """Add the node itself, or the nodes that its lowering returns."""
     if operation.lower is None:
         builder.emit(custom, result)
         return
     nodes = tuple(operation.lower(custom, operands, result))
     if not nodes or nodes[-1].output != result.name:
         raise UnsupportedPattern(
-            f"the lowering of {custom.domain}::{custom.op} does not end in {result.name!r}", "correct the lowering"
+            f"the lowering of {custom.domain}::{custom.op} does not produce {result.name!r} last",
+            "correct the lowering",
         )
     for made in nodes[:-1]:
         builder.emit(replace(made, origin=custom.origin), replace(result, name=made.output))

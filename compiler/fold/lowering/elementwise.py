@@ -1,4 +1,4 @@
-"""Elementwise cones: a table where all operands are functions of one byte, else an Add or Mul proved over all pairs."""
+"""Elementwise operators: a table where the result depends on one byte, else an Add or Mul proved over all pairs."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ _SIGNS = {"Add": 1.0, "Sum": 1.0, "Sub": -1.0}
 
 
 def is_elementwise_unit(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
-    """Every operator of the cone works place by place; an empty cone (a change of scale) does so too."""
+    """Whether every operator of the unit is elementwise; a unit without operators (a change of scale) is too."""
     return all(is_elementwise(builder.model, n) for n in unit.operators)
 
 
 def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a unit whose cone works place by place."""
+    """Lower a unit whose operators are elementwise."""
     leaves = tensor_leaves(builder, unit)
     if not leaves:
         raise UnsupportedPattern("it computes a constant", "fold constants in the exporter")
@@ -42,7 +42,7 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
                 continue
             raise UnsupportedPattern(
                 f"{leaf!r} of shape {operand.shape} is broadcast",
-                "expand it in the model, or use one value for all places",
+                "expand it in the model, or use a scalar",
             )
     names = {o.tensor.name for o in operands.values()}
     roots = {builder.function(n).root for n in names}
@@ -52,18 +52,18 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         _lower_pair(builder, unit, operands)
     else:
         raise UnsupportedPattern(
-            f"it joins {len(names)} tensors without rounding between", "quantize after every operator of two tensors"
+            f"it combines {len(names)} tensors without quantizing between", "quantize after every such operator"
         )
 
 
 def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
-    """One value for each channel, wanted at every place."""
+    """Whether the operand is one pixel that is broadcast over the image."""
     wide = shape is not None and len(shape) == len(operand.shape) > 2 and shape[:2] == operand.shape[:2]
     return wide and operand.has_model_shape and set(operand.shape[2:]) == {1}
 
 
 def _repeated(builder: GraphBuilder, unit: QuantizationUnit, operand: Operand) -> Operand:
-    """The operand at every place of the unit's result."""
+    """Repeat the operand over the size of the unit's result."""
     shape, result = builder.model.shape(unit.output) or (), builder.result(unit)
     mover = SpatialOps(builder, unit.origins)
     tensor = mover.repeat(operand.tensor, (result.height, result.width), f"{operand.tensor.name}/over/{result.name}")
@@ -71,7 +71,7 @@ def _repeated(builder: GraphBuilder, unit: QuantizationUnit, operand: Operand) -
 
 
 def _result(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> Tensor:
-    """The result has the form of its operands, which may be a view."""
+    """Describe the result in the shape of its operands, which may be views."""
     first = next(iter(operands.values()))
     plain = builder.result(unit)
     return Tensor(plain.name, first.tensor.shape, plain.scale, plain.zero_point, plain.unsigned)
@@ -83,7 +83,7 @@ def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[s
     root = next(iter(functions.values())).root
     result = _result(builder, unit, operands)
     if len(names) == 1:
-        # One operand: tabulate over it directly, and compose for those who ask for the root.
+        # The node's table maps the operand; the recorded function is composed, so that it maps the root.
         source = next(iter(names))
         table = tabulate(builder, unit, dict.fromkeys(operands, all_bytes()), builder.match)
         composed = table[builder.function(source).table.view(np.uint8)]
@@ -93,7 +93,7 @@ def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[s
     before = builder.tensors[source]
     if np.array_equal(table, all_bytes()) and (before.scale, before.zero_point) == (result.scale, result.zero_point):
         builder.bind(unit.output, source)
-        builder.assign(unit, Target.PLACEMENT, "changes nothing")
+        builder.assign(unit, Target.PLACEMENT, "identity")
         return
     builder.functions[result.name] = ByteFunction(root, composed)
     node = builder.table_node(unit_name(unit), source, table, result.name)
@@ -105,12 +105,12 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
     (leaf_a, a), (leaf_b, b) = operands.items()
     if main is None or len(unit.operators) != 1 + len(unit.clamps) or main.op not in (*_SIGNS, "Mul"):
         raise UnsupportedPattern(
-            "it joins two tensors by more than one operator without rounding between", "quantize after every operator"
+            "it combines two tensors with several operators without quantizing between", "quantize after every operator"
         )
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     if a.tensor.shape != b.tensor.shape:
-        raise UnsupportedPattern("its operands are views of different forms", "reshape both alike")
+        raise UnsupportedPattern("its operands are views of different shapes", "reshape both to the same shape")
     result = _result(builder, unit, operands)
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     pairs = {leaf_a: one, leaf_b: two}
@@ -125,13 +125,13 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
             unit, _pair_node(unit, (a, b), result, *found), result, Target.VECTOR, "proved over 65,536 pairs"
         )
         return
-    frame = fit_bracket(SampledFunction(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
-    if frame is not None:
-        rough = _pair_node(unit, (a, b), result, frame.low, None)
+    bracket = fit_bracket(SampledFunction(x1, x2, truth, clamps), ratios[0]) if main.op == "Mul" else None
+    if bracket is not None:
+        rough = _pair_node(unit, (a, b), result, bracket.low, None)
         assert isinstance(rough, Mul)
-        emit_bracket(builder, replace(rough, origin=unit.origins), result, frame, clamps)
+        emit_bracket(builder, replace(rough, origin=unit.origins), result, bracket, clamps)
         builder.bind(unit.output, result.name)
-        builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, ties by a table")
+        builder.assign(unit, Target.VECTOR, "proved over 65,536 pairs, rounding ties by a table")
         return
     affine, missing = closest_affine(x1, x2, truth, ratios, clamps)
     correct(builder, unit, _pair_node(unit, (a, b), result, affine, clamps), result, missing.reshape(256, 256))
@@ -140,7 +140,7 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
 def _linear_form(
     op: str, operands: tuple[Operand, Operand], result: Tensor, one: Points, two: Points
 ) -> tuple[Points, Points, tuple[float, float]]:
-    """What the law adds up, and the real factors of it."""
+    """The terms of the affine operation, and their real factors."""
     a, b = (o.tensor for o in operands)
     if op == "Mul":
         product = (one - a.zero_point) * (two - b.zero_point)

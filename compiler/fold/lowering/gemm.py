@@ -1,4 +1,4 @@
-"""Gemm and MatMul with constant weights: a convolution whose kernel covers the whole image, or one pixel at a time."""
+"""Gemm and MatMul with constant weights: a convolution whose kernel covers the whole image."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     matrix = weights.values if columns else weights.values.T
     if matrix.shape[1] != x.shape[1]:
         raise UnsupportedPattern(
-            f"it multiplies {x.shape[1]} values by a matrix for {matrix.shape[1]}", "correct the model"
+            f"it multiplies {x.shape[1]} values by a matrix of {matrix.shape[1]} rows", "correct the model"
         )
     finish_convolution(builder, unit, x, Weights(_as_kernel(matrix, x), weights.scale), _PLAIN)
 
@@ -51,7 +51,7 @@ def _check_form(main: OnnxNode, x: Operand) -> None:
 
 
 def _as_kernel(matrix: NDArray[np.int32], x: Operand) -> NDArray[np.int32]:
-    """The matrix as a kernel [out, channels, height, width] that covers the operand's image once."""
+    """Reshape the matrix to a kernel [out, channels, height, width] that covers the operand's image."""
     _, channels, height, width = x.tensor.shape
     if max(height, width) > _LARGEST_KERNEL:
         raise UnsupportedPattern(

@@ -18,7 +18,7 @@ def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     main = unit.main
     assert main is not None
     if unit.unclamped != main.outputs[0]:
-        raise UnsupportedPattern("its indices are used", "use only the pooled values")
+        raise UnsupportedPattern("its indices are read", "read only its first result")
     leaf = main.input(0)
     x = builder.image(leaf)
     size = (x.tensor.height, x.tensor.width)

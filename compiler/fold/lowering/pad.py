@@ -1,4 +1,4 @@
-"""Pad by a constant along height and width: an average over single pixels, or part of the convolution behind it."""
+"""Pad with a constant along height and width: an average over single pixels, or padding of the convolution after it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from intloom.compiler.importer import Model, OnnxNode
 
 @lowers("Pad")
 def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a border of one value; negative borders cut off."""
+    """Lower padding with one value; negative padding crops."""
     main = unit.main
     assert main is not None
     leaf = main.input(0)
@@ -37,7 +37,7 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         Steps(max(0, -a), size - max(0, -b)) for (a, b), size in zip(borders, tensor.shape[2:], strict=True)
     )
     if min(rows.count, columns.count) < 1:
-        raise UnsupportedPattern("it cuts off everything", "remove the node")
+        raise UnsupportedPattern("it crops everything", "remove the node")
     tensor = mover.pick(tensor, rows, columns, f"{result.name}/cut")
     (top, bottom), (left, right) = ((max(0, a), max(0, b)) for a, b in borders)
     padded = mover.pad(tensor, (top, left, bottom, right), _byte(builder, unit, main), result.name)
@@ -46,10 +46,10 @@ def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
-    """The border's value as the unit quantizes it, in int8 terms."""
+    """The padding value, quantized with the unit's parameters, as int8."""
     value = pad_value(builder.model, node)
     if value is None:
-        raise UnsupportedPattern("its value is no constant number", "pad with a constant number")
+        raise UnsupportedPattern("its padding value is no constant number", "pad with a constant number")
     params = builder.params(unit)
     byte = int(quantize(np.array(value, np.float32), params)) - 128 * params.unsigned
     clamps = clamp_table(builder, unit)
@@ -57,13 +57,13 @@ def _byte(builder: GraphBuilder, unit: QuantizationUnit, node: OnnxNode) -> int:
 
 
 def _borders(model: Model, node: OnnxNode, rank: int) -> tuple[tuple[int, int], tuple[int, int]]:
-    """Borders before and after, of height and of width."""
+    """Padding before and after, along height and along width."""
     if node.text("mode", "constant") != "constant":
-        raise UnsupportedPattern(f"it pads in mode {node.text('mode', '')}", "pad with a constant")
+        raise UnsupportedPattern(f"it pads in mode {node.text('mode', '')}", "use mode constant")
     given = model.constant(node.input(1)) if node.input(1) else np.array(node.integers("pads", ()))
     axes = model.constant(node.input(3)) if node.input(3) else np.arange(rank)
     if given is None or axes is None or given.size != 2 * axes.size:
-        raise UnsupportedPattern("its borders are not constants", "pad by constants")
+        raise UnsupportedPattern("its pads are not constants", "use constant pads")
     borders = [(0, 0)] * max(4, rank)
     for axis, first, last in zip(axes.ravel(), given.ravel()[: axes.size], given.ravel()[axes.size :], strict=True):
         borders[int(axis) % rank] = (int(first), int(last))

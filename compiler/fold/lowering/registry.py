@@ -12,7 +12,7 @@ _LOWERINGS: dict[str, OperatorLowering] = {}
 
 
 def lowers(*ops: str) -> Callable[[OperatorLowering], OperatorLowering]:
-    """Register the lowering of units whose main operator is one of `ops`."""
+    """Register a function as the lowering of units whose main operator is one of `ops`."""
 
     def register(rule: OperatorLowering) -> OperatorLowering:
         for op in ops:
@@ -25,5 +25,5 @@ def lowers(*ops: str) -> Callable[[OperatorLowering], OperatorLowering]:
 
 
 def registered_lowerings() -> Mapping[str, OperatorLowering]:
-    """The registered lowerings, by operator."""
+    """The registered lowerings by operator."""
     return _LOWERINGS

@@ -1,4 +1,4 @@
-"""Reshape, Flatten, Squeeze, Unsqueeze, Transpose: another view of the same bytes where they keep their order."""
+"""Reshape, Flatten, Squeeze, Unsqueeze, Transpose: another view of the same bytes."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from intloom.compiler.ir import Tensor
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout")
 def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """No work at all: the values, in row-major order, stay where they are."""
+    """Lower to a view: the bytes and their row-major order do not change."""
     main = unit.main
     assert main is not None
     leaf = main.input(0)
@@ -25,12 +25,15 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         _check_transpose(x, main.integers("perm", tuple(reversed(range(len(x.shape))))))
     shape = builder.model.shape(unit.output)
     if shape is None:
-        raise UnsupportedPattern(f"the shape of {unit.output!r} is not known", "export the model with fixed sizes")
+        raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
     if shape[0] != 1:
-        raise UnsupportedPattern(f"it makes a batch of {shape[0]}", "keep the batch at 1")
+        raise UnsupportedPattern(f"the batch size of its result is {shape[0]}", "keep the batch size 1")
     if prod(shape) != prod(x.shape):
         # ONNX's shape inference does not compare the number of values with the shape that a Reshape asks for.
-        raise ModelError(f"node {main.name!r}: it reshapes {prod(x.shape)} values to {shape}, of {prod(shape)} values")
+        raise ModelError(
+            f"node {main.name!r}: its shape {shape} must have {prod(x.shape)} values, but it has {prod(shape)} values: "
+            "correct the shape"
+        )
     table = requant_table(builder, leaf, unit)
     if table is None:
         builder.bind(unit.output, x.tensor.name)
@@ -42,8 +45,8 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _check_transpose(x: Operand, order: tuple[int, ...]) -> None:
-    """A transposition keeps the order of bytes if it moves only axes of size one."""
+    """Check that the transposition moves only axes of size 1, which keeps the order of bytes."""
     if [a for a in order if x.shape[a] > 1] != sorted(a for a in order if x.shape[a] > 1):
         raise UnsupportedPattern(
-            "it changes the order of values", "transpose on the host, behind the last quantized operator"
+            "it changes the order of values", "transpose on the host, after the last quantized operator"
         )

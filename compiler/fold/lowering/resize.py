@@ -16,7 +16,7 @@ from intloom.compiler.ir import Resize
 
 @lowers("Resize", "Upsample")
 def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower an enlargement whose every output pixel is the input pixel at its place divided by the factor."""
+    """Lower an enlargement in which output pixel `i` is input pixel `i // factor`."""
     main = unit.main
     assert main is not None
     leaf = main.input(0)
@@ -39,39 +39,39 @@ def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _check_scales(model: Model, node: OnnxNode, factors: tuple[int, int]) -> None:
-    """Scales that are not whole give whole sizes at times, but pick other pixels."""
+    """Check the scales: fractional scales may give integer sizes but select other pixels."""
     scales = model.constant(node.input(1 if node.op == "Upsample" else 2))
     if scales is not None and scales.size == 4 and (float(scales[2]), float(scales[3])) != factors:
         raise UnsupportedPattern(f"its scales are {scales.tolist()}", "enlarge height and width by whole factors")
 
 
 def _picked(node: OnnxNode, size: int, factor: int) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
-    """Input coordinate of each output coordinate along one axis, by the operator's definition."""
+    """Input coordinate of each output coordinate along one axis, as ONNX defines it."""
     out = np.arange(size * factor, dtype=np.float64)
     transform = node.text("coordinate_transformation_mode", "half_pixel" if node.op == "Resize" else "asymmetric")
     if transform == "asymmetric":
-        place = out / factor
+        coordinate = out / factor
     elif transform in ("half_pixel", "half_pixel_symmetric") or (
         transform == "pytorch_half_pixel" and size * factor > 1
     ):
-        place = (out + 0.5) / factor - 0.5
+        coordinate = (out + 0.5) / factor - 0.5
     elif transform == "pytorch_half_pixel":
-        place = out * 0
+        coordinate = out * 0
     elif transform == "align_corners":
-        place = out * (size - 1) / max(1, size * factor - 1)
+        coordinate = out * (size - 1) / max(1, size * factor - 1)
     else:
         raise UnsupportedPattern(
             f"its coordinate transformation is {transform}", "use coordinate_transformation_mode asymmetric"
         )
-    return np.clip(_rounded(node, place), 0, size - 1).astype(np.int64)
+    return np.clip(_rounded(node, coordinate), 0, size - 1).astype(np.int64)
 
 
 def _rounded(
-    node: OnnxNode, place: np.ndarray[tuple[int], np.dtype[np.float64]]
+    node: OnnxNode, coordinate: np.ndarray[tuple[int], np.dtype[np.float64]]
 ) -> np.ndarray[tuple[int], np.dtype[np.float64]]:
     mode = node.text("nearest_mode", "round_prefer_floor" if node.op == "Resize" else "floor")
     if mode == "floor":
-        return np.floor(place)
+        return np.floor(coordinate)
     if mode == "ceil":
-        return np.ceil(place)
-    return np.ceil(place - 0.5) if mode == "round_prefer_floor" else np.floor(place + 0.5)
+        return np.ceil(coordinate)
+    return np.ceil(coordinate - 0.5) if mode == "round_prefer_floor" else np.floor(coordinate + 0.5)

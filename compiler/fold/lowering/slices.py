@@ -1,4 +1,4 @@
-"""Split and Slice: along channels a place inside another tensor, along height and width a pick of pixels."""
+"""Split and Slice: an address offset along channels, a selection of pixels along height and width."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ def lower_split(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     for name in main.outputs:
         shape = builder.model.shape(name)
         if shape is None:
-            raise UnsupportedPattern(f"the shape of {name!r} is not known", "give the sizes of the parts as a constant")
+            raise UnsupportedPattern(f"the shape of {name!r} is unknown", "give the sizes of the parts as a constant")
         sizes.append(shape[axis])
-    place = main.outputs.index(unit.unclamped)
-    _finish(builder, unit, x, {axis: Steps(sum(sizes[:place]), sum(sizes[: place + 1]))})
+    number = main.outputs.index(unit.unclamped)
+    _finish(builder, unit, x, {axis: Steps(sum(sizes[:number]), sum(sizes[: number + 1]))})
 
 
 @lowers("Slice")
@@ -51,7 +51,7 @@ def lower_slice(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _bounds(builder: GraphBuilder, node: OnnxNode, rank: int) -> list[tuple[int, int, int, int]]:
-    """Axis, start, end and step of each sliced axis; they must be constants."""
+    """Read axis, start, end and step of each sliced axis; they must be constants."""
     arrays = []
     for index in (1, 2, 3, 4):
         value = builder.model.constant(node.input(index)) if node.input(index) else np.array([], dtype=np.int64)
@@ -62,18 +62,18 @@ def _bounds(builder: GraphBuilder, node: OnnxNode, rank: int) -> list[tuple[int,
     axes = [a % rank for a in axes] if axes else list(range(len(starts)))
     steps = steps or [1] * len(starts)
     if not len(starts) == len(ends) == len(axes) == len(steps):
-        raise UnsupportedPattern("its bounds differ in number", "give start, end and step for every axis")
+        raise UnsupportedPattern("its starts, ends, axes and steps differ in number", "give all four for every axis")
     return list(zip(axes, starts, ends, steps, strict=True))
 
 
 def _finish(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: dict[int, Steps]) -> None:
-    """Channels as a placement; then rows and columns."""
+    """Slice channels first, then rows and columns."""
     whole = [Steps(0, size) for size in x.shape]
     wanted = [kept.get(axis, steps) for axis, steps in enumerate(whole)]
     if min(w.count for w in wanted) < 1:
-        raise UnsupportedPattern("it keeps nothing", "remove the node")
+        raise UnsupportedPattern("its result is empty", "remove the node")
     if wanted[0] != whole[0] or wanted[1].step != 1:
-        raise UnsupportedPattern("it steps over channels or cuts the batch", "slice neighboring channels")
+        raise UnsupportedPattern("it slices the batch, or channels in steps", "slice adjacent channels")
     if wanted[2:] == whole[2:]:
         _finish_channels(builder, unit, x, wanted[1])
         return
@@ -100,10 +100,10 @@ def _finish_picked(builder: GraphBuilder, unit: QuantizationUnit, picked: Tensor
     table = requant_table(builder, leaf, unit)
     if table is not None:
         node = builder.table_node(f"{unit_name(unit)}/rescale", picked.name, table, result.name)
-        builder.finish(unit, node, result, Target.ARRAY, "a convolution that picks pixels")
+        builder.finish(unit, node, result, Target.ARRAY, "a convolution that selects pixels")
         return
     builder.bind(unit.output, picked.name)
-    builder.assign(unit, Target.ARRAY, "a convolution that picks pixels")
+    builder.assign(unit, Target.ARRAY, "a convolution that selects pixels")
 
 
 def _finish_channels(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: Steps) -> None:

@@ -1,8 +1,8 @@
 """Softmax over two channels: each result is a function of the difference of both, so no division is needed.
 
-The difference d has nine bits. A convolution with the weights 1 and -1 gives both channels' differences, cut off to a
-byte: once as d + 127, which tells all d up to 0, once as d - 128, which tells all from 0 on. A table on each gives its
-part of the result, and a sum joins them.
+The difference d has 9 bits. A convolution with the weights 1 and -1 computes it for both channels, saturated to a
+byte: once as d + 127, which distinguishes all d <= 0, and once as d - 128, which distinguishes all d >= 0. A table on
+each gives one part of the result; an Add joins the parts.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ from intloom.compiler.ir import Add, Conv, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine, scale_from_float
 
 _OVER_WHOLE_REST = 12
-"""Up to this opset, Softmax works over all axes from its own on."""
-_REMEDY = "let it run on the host, or leave it out where only the order of its results matters"
+"""Up to this opset, Softmax normalizes over all axes from `axis` to the last."""
+_REMEDY = "run it on the host, or remove it if only the order of its results matters"
 _BELOW, _ABOVE = 127, -128
-"""Added to the difference, bring -255 to 0, or 0 to 255, into a byte."""
+"""Offsets that map the differences -255 to 0, or 0 to 255, to int8."""
 _UNSCALED = scale_from_float(1.0)
 
 
 @lowers("Softmax", "LogSoftmax")
 def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a Softmax over two channels; one over more divides by a sum that no byte tells."""
+    """Lower a Softmax over two channels; a Softmax over more channels needs a division."""
     main = unit.main
     assert main is not None
     shape = builder.model.shape(main.input(0)) or ()
@@ -40,7 +40,7 @@ def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     x, result = builder.image(main.input(0)), builder.result(unit)
     by_difference = _function(builder, unit, x)
     below, above = by_difference[:256], by_difference[255:]
-    # So that what is added above zero fits a byte, the middle of its range is added by the sum.
+    # The last Add adds the middle of the range, so that the table above zero fits int8.
     middle = (int(above.max()) + int(above.min()) + 1) // 2
     parts = (
         _differences(builder, unit, x.tensor, result, "below", _BELOW, below),
@@ -52,7 +52,7 @@ def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _axis(builder: GraphBuilder, main: OnnxNode, shape: tuple[int, ...]) -> int:
-    """The one axis that it works over; -1 where there are several."""
+    """The axis that it normalizes over; -1 if there are several."""
     opset = builder.model.opset if main.kernel is None else main.kernel.integer("opset", builder.model.opset)
     whole = opset <= _OVER_WHOLE_REST
     axis = main.integer("axis", 1 if whole else -1) % len(shape)
@@ -60,7 +60,7 @@ def _axis(builder: GraphBuilder, main: OnnxNode, shape: tuple[int, ...]) -> int:
 
 
 def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDArray[np.int64]:
-    """The result for every difference from -255 to 255 of a channel to the other one."""
+    """The result for every difference of the two channels from -255 to 255."""
     assert unit.main is not None
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     pairs = np.stack([one, two])
@@ -75,8 +75,8 @@ def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDAr
     found[difference] = values
     if not np.array_equal(found[difference], values):
         raise UnsupportedPattern(
-            "for single pairs of inputs it is no function of their difference, as float sums round",
-            "change its scale a little",
+            "for some pairs of inputs its float result does not depend on their difference alone",
+            "change its scale slightly",
         )
     return found
 
@@ -90,7 +90,7 @@ def _differences(
     offset: int,
     values: NDArray[np.int64],
 ) -> str:
-    """Emit what maps the differences, with `offset` added, to the values for -128 to 127; gives its result's name."""
+    """Emit the convolution and table that map the differences plus `offset` to `values`; return the result's name."""
     name = f"{result.name}/{kind}"
     table = np.zeros(256, dtype=np.int8)
     table[np.arange(INT8_MIN, INT8_MAX + 1)] = values

@@ -1,6 +1,6 @@
-"""Pass `absorb_pads`: a border of the zero point goes into the padding of the convolutions that read it.
+"""Pass `absorb_pads`: merge explicit padding with the zero point into the padding of the convolutions that read it.
 
-Requires nothing. Ensures `absorbed`: no padding node feeds only convolutions that would pad with the same byte.
+Requires `live`. Ensures `absorbed`: no padding node is read only by convolutions that pad with the same byte.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Te
 
 def absorb_pads(graph: IntGraph) -> IntGraph:
     """Apply the pass."""
-    gone = {n.output: n for n in graph.nodes if _is_border(n) and _absorbable(graph, n)}
+    gone = {n.output: n for n in graph.nodes if _is_padding(n) and _absorbable(graph, n)}
     nodes = tuple(_absorb(n, gone, graph.tensors) for n in graph.nodes if n.output not in gone)
     tensors = {name: t for name, t in graph.tensors.items() if name not in gone}
     return replace(graph, nodes=nodes, tensors=tensors)
 
 
-def _is_border(node: Node) -> bool:
+def _is_padding(node: Node) -> bool:
     return isinstance(node, AvgPool) and (node.kernel, node.strides, node.affine, node.table) == (
         (1, 1),
         (1, 1),
@@ -41,15 +41,15 @@ def _absorbable(graph: IntGraph, node: Node) -> bool:
 
 
 def _absorb(node: Node, gone: Mapping[str, Node], tensors: Mapping[str, Tensor]) -> Node:
-    border = gone.get(node.inputs[0]) if isinstance(node, Conv) else None
-    if not isinstance(border, AvgPool) or not isinstance(node, Conv):
+    padding = gone.get(node.inputs[0]) if isinstance(node, Conv) else None
+    if not isinstance(padding, AvgPool) or not isinstance(node, Conv):
         return node
-    top, left, bottom, right = (a + b for a, b in zip(node.pads, border.pads, strict=True))
-    origin = tuple(dict.fromkeys((*border.origin, *node.origin)))
-    # Borders in a row: the first one's input is what the convolution reads.
-    merged = replace(node, inputs=border.inputs, pads=(top, left, bottom, right), origin=origin)
+    top, left, bottom, right = (a + b for a, b in zip(node.pads, padding.pads, strict=True))
+    origin = tuple(dict.fromkeys((*padding.origin, *node.origin)))
+    # Of several paddings in a row, the convolution reads the input of the first.
+    merged = replace(node, inputs=padding.inputs, pads=(top, left, bottom, right), origin=origin)
     return _absorb(merged, gone, tensors)
 
 
 PASS = Pass("absorb_pads", absorb_pads, requires=frozenset({"live"}), ensures=frozenset({"absorbed"}))
-"""Runs before tables are merged, since a table on a border would hide it."""
+"""Runs before `merge_tables`: a padding node with a table is not recognized."""

@@ -1,6 +1,6 @@
-"""Pass `constants`: Constant nodes, Identity of constants and QuantizeLinear of constants become stored constants.
+"""Pass `constants`: fold Constant nodes, Identity of constants and QuantizeLinear of constants.
 
-Requires nothing. Ensures `constants`: no Constant node is left, and what a DequantizeLinear of weights reads is stored.
+Requires nothing. Ensures `constants`: no Constant node is left, and quantized weights are constants.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def _value(model: Model, node: OnnxNode) -> Constant | None:
         return source
     if node.op == QUANTIZE and source.dtype == "float":
         params = read_qparams(model, node)
-        # What no number becomes is the runtime's own affair.
+        # ONNX does not define the quantized value of a NaN: the node stays for onnxruntime.
         if params.dtype in _KINDS and not np.isnan(source.array).any():
             return Constant(quantize(source.array, params).astype(_KINDS[params.dtype]), params.dtype)
     return None

@@ -1,4 +1,4 @@
-"""Pass `custom_shapes`: results of registered custom operations get type and shape, and so does what follows.
+"""Pass `custom_shapes`: infer types and shapes of results of custom operations and of what depends on them.
 
 Requires `constants`. Ensures `custom_shapes`: a registered operation's result has a shape if its operands have.
 """
@@ -12,7 +12,7 @@ from intloom.compiler.importer import Model, OnnxNode, ValueType, infer
 
 
 def simple_attributes(node: OnnxNode) -> dict[str, AttributeValue]:
-    """The attributes that a custom operation is handed: numbers, texts and lists of integers."""
+    """Attributes that are passed to a custom operation: numbers, strings and lists of integers."""
     found: dict[str, AttributeValue] = {}
     for name, value in node.attributes.items():
         if isinstance(value, int | float | str):
@@ -23,7 +23,7 @@ def simple_attributes(node: OnnxNode) -> dict[str, AttributeValue]:
 
 
 def add_custom_shapes(model: Model) -> Model:
-    """Apply the pass, one operation after the other: each may read what depends on the one before."""
+    """Apply the pass in graph order: the operands of an operation may depend on an earlier one."""
     for node in model.nodes:
         if node.domain and find(node.domain, node.op) is not None:
             model = _with_result(model, node)

@@ -1,4 +1,4 @@
-"""Pass `dead_code`: nodes and tensors that no output depends on go away.
+"""Pass `dead_code`: remove nodes and tensors that no output depends on.
 
 Requires nothing. Ensures `live`: every node's result is read or is an output.
 """
@@ -12,7 +12,7 @@ from intloom.compiler.ir import IntGraph
 
 
 def remove_dead_code(graph: IntGraph) -> IntGraph:
-    """Apply the pass. Inputs stay, used or not: they are the graph's interface."""
+    """Apply the pass. Unused inputs stay: they belong to the graph's interface."""
     needed = set(graph.outputs)
     kept = []
     for node in reversed(graph.nodes):

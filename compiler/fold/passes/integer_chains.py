@@ -1,10 +1,10 @@
-"""Pass `integer_chains`: ConvInteger and MatMulInteger, with what exporters put behind them, become Conv and Gemm.
+"""Pass `integer_chains`: rewrite ConvInteger and MatMulInteger, with the operators after them, to Conv and Gemm.
 
-Training-aware exporters leave `ConvInteger -> [Add int32] -> Cast -> Mul(scale) -> [Add float]`. The product of input
-and weight scale is the constant of the Mul, and the input's own scale stands in the QuantizeLinear that made it, so
-the weights' scale follows.
+Exporters of quantization-aware training produce `ConvInteger -> [Add int32] -> Cast -> Mul(scale) -> [Add float]`. The
+constant of the Mul is the product of input scale and weight scale. The input scale is that of the QuantizeLinear
+before the chain; the quotient is the weight scale.
 
-Requires `constants`. Ensures nothing: chains whose input has no constant scale (DynamicQuantizeLinear) stay for the
+Requires `constants`. Ensures nothing: chains whose input scale is not constant (DynamicQuantizeLinear) stay for the
 host.
 """
 
@@ -18,13 +18,13 @@ from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, read_qparams
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode, infer
 
-_TWINS = {"ConvInteger": "Conv", "MatMulInteger": "Gemm"}
+_FLOAT_OPS = {"ConvInteger": "Conv", "MatMulInteger": "Gemm"}
 _FLOAT = 1
 
 
 @dataclass(frozen=True, eq=False)
 class _Chain:
-    """A matched chain: its nodes in order, its constants and the value it ends in."""
+    """A matched chain: its nodes in order and its constants."""
 
     nodes: tuple[OnnxNode, ...]
     scale: Array
@@ -33,12 +33,13 @@ class _Chain:
 
     @property
     def result(self) -> str:
+        """The value that the chain produces."""
         return self.nodes[-1].outputs[0]
 
 
 def fold_integer_chains(model: Model) -> Model:
     """Apply the pass."""
-    chains = [c for n in model.nodes if n.op in _TWINS and not n.domain and (c := _match(model, n)) is not None]
+    chains = [c for n in model.nodes if n.op in _FLOAT_OPS and not n.domain and (c := _match(model, n)) is not None]
     if not chains:
         return model
     gone = {n.name for c in chains for n in c.nodes}
@@ -82,14 +83,14 @@ def _match(model: Model, start: OnnxNode) -> _Chain | None:
 
 
 def _next(model: Model, nodes: list[OnnxNode]) -> OnnxNode | None:
-    """The only reader of a chain's last value."""
+    """The only reader of the chain's last value, or None."""
     value = nodes[-1].outputs[0]
     users = model.users(value)
     return users[0] if len(users) == 1 and value not in model.outputs else None
 
 
 def _constant(model: Model, node: OnnxNode, channels: int) -> Array | None:
-    """The constant operand of a node, as one value or one per channel."""
+    """The constant operand of a node, broadcast to one value per channel."""
     arrays = [model.constants[v].array for v in node.inputs if v in model.constants]
     if len(arrays) != 1 or arrays[0].size not in (1, channels):
         return None
@@ -131,8 +132,8 @@ def _rewrite(model: Model, chain: _Chain, constants: dict[str, Constant]) -> lis
     elif chain.float_bias is not None:
         constants[f"{name}/bias"] = Constant(np.ascontiguousarray(chain.float_bias).astype(np.float32), "float")
         inputs.append(f"{name}/bias")
-    twin = replace(start, op=_TWINS[start.op], inputs=tuple(inputs), outputs=(chain.result,), origin=origin)
-    return [*nodes, twin]
+    float_node = replace(start, op=_FLOAT_OPS[start.op], inputs=tuple(inputs), outputs=(chain.result,), origin=origin)
+    return [*nodes, float_node]
 
 
 PASS = Pass("integer_chains", fold_integer_chains, requires=frozenset({"constants"}))

@@ -1,6 +1,6 @@
-"""Pass `merge_tables`: a table whose input has no other reader becomes the last step of the node that makes that input.
+"""Pass `merge_tables`: merge a table into the node that produces its input, if that input has no other reader.
 
-Requires nothing. Ensures `merged`: no Table is the only reader of a tensor made by a node that can hold a table.
+Requires `live`. Ensures `merged`: no Table is the only reader of the result of a node that can hold a table.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def merge_tables(graph: IntGraph) -> IntGraph:
 
 
 def _join(maker: Node, table: Table) -> Node | None:
-    """`maker` followed by `table`, as one node."""
+    """Compose `maker` and `table` into one node; None if `maker` cannot hold a table."""
     if not isinstance(maker, Conv | Add | Mul | AvgPool | Table):
         return None
     second = np.frombuffer(table.table, dtype=np.int8)

@@ -1,4 +1,4 @@
-"""What a pass is, and the driver that runs passes in order, verifies after each and can stop to show a graph."""
+"""Passes, and the pass manager: it runs passes in order and verifies the graph after each."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ Graph = TypeVar("Graph")
 
 @dataclass(frozen=True)
 class Pass(Generic[Graph]):
-    """One rewriting of a graph. `requires` and `ensures` are facts by name; the pass's docstring states them."""
+    """One graph transformation. `requires` and `ensures` name properties, which the pass's docstring states."""
 
     name: str
     run: Callable[[Graph], Graph]
@@ -27,24 +27,24 @@ def run_passes(
     verify: Callable[[Graph], None],
     watch: Callable[[str, Graph], None] = lambda name, graph: None,
 ) -> Graph:
-    """Run passes in order; after each one `verify` checks the graph and `watch` is shown it.
+    """Run passes in order; after each one, `verify` checks the graph and `watch` receives it.
 
     Raises
     ------
     ModelError
-        A pass left a graph that breaks a rule; the message names the pass.
+        A pass returned an invalid graph; the message names the pass.
     UsageError
-        A pass requires a fact that no earlier one ensures.
+        A pass requires a property that no earlier pass ensures.
     """
-    facts: set[str] = set()
+    properties: set[str] = set()
     for step in passes:
-        if missing := sorted(step.requires - facts):
-            raise UsageError(f"pass {step.name} requires {', '.join(missing)}, which no pass before it ensures")
+        if missing := sorted(step.requires - properties):
+            raise UsageError(f"pass {step.name} requires {', '.join(missing)}, which no earlier pass ensures")
         graph = step.run(graph)
         try:
             verify(graph)
         except IntloomError as error:
             raise ModelError(f"after pass {step.name}: {error}") from error
-        facts |= step.ensures
+        properties |= step.ensures
         watch(step.name, graph)
     return graph

@@ -1,13 +1,12 @@
-"""Pass `movement`: operators that only move values get a quantize-dequantize pair of their own where they lack one.
+"""Pass `propagate_qdq`: insert QDQ pairs around data movement operators that lack them.
 
-A MaxPool or Reshape of dequantized values gives values of the same scale, so quantizing its result with the input's
-parameters changes nothing: `Q(DQ(x)) = x`. With the pair in place, every operator stands alone between stored
-integers.
+A MaxPool or Reshape of dequantized values returns values of the same scale. Quantizing its result with the input's
+parameters therefore changes nothing: `Q(DQ(x)) = x`. The pass inserts this pair after the operator.
 
-Where instead a QuantizeLinear follows (operator -> move -> Q), its pair is copied to before the move, since moving
-and rounding commute.
+Where a QuantizeLinear follows the operator (float operator -> data movement -> Q), the pass copies the pair to before
+the operator, because data movement and rounding commute.
 
-Requires `constants`. Ensures `movement`: the rule above holds for every operator in `DATA_MOVEMENT`.
+Requires `constants`. Ensures `propagated`: data movement operators are between DequantizeLinear and QuantizeLinear.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ def propagate_qdq(model: Model) -> Model:
 
 
 def _forwards(model: Model) -> Model:
-    """Put a pair behind moves of dequantized values."""
+    """Insert a pair after data movement of dequantized values."""
     nodes: list[OnnxNode] = []
     types: dict[str, ValueType] = {}
     pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if n.op == DEQUANTIZE and n.domain == STANDARD}
@@ -58,7 +57,7 @@ def _forwards(model: Model) -> Model:
 
 
 def _keeps_scale(model: Model, node: OnnxNode, source: OnnxNode) -> bool:
-    """The result's values are all values of the stored type: a Pad's constant may not be one."""
+    """Whether the quantized type represents all values of the result; the constant of a Pad may not be one of them."""
     if node.op != "Pad":
         return True
     value, params = pad_value(model, node), read_qparams(model, source)
@@ -69,7 +68,7 @@ def _keeps_scale(model: Model, node: OnnxNode, source: OnnxNode) -> bool:
 
 
 def _backwards(model: Model) -> Model:
-    """Copy a QuantizeLinear that follows a move of freshly computed values to before the move."""
+    """Copy the QuantizeLinear after data movement of computed values to before the data movement."""
     moved = {n.name: users[0] for n in model.nodes if is_data_movement(n) and (users := _sole_quantize(model, n))}
     nodes: list[OnnxNode] = []
     types: dict[str, ValueType] = {}
@@ -106,9 +105,9 @@ def _sole_quantize(model: Model, node: OnnxNode) -> tuple[OnnxNode, ...]:
 
 
 def _pair(pattern: OnnxNode, raw: str, stored: str, back: str, node: OnnxNode) -> tuple[OnnxNode, OnnxNode]:
-    """A Q and DQ pair with the parameters of `pattern`, from `raw` over `stored` to `back`."""
+    """A QDQ pair with the parameters of `pattern`: `raw` -> Q -> `stored` -> DQ -> `back`."""
     parameters = pattern.inputs[1:]
-    # Without a zero point a QuantizeLinear would give uint8; a DequantizeLinear takes its type from its input.
+    # A QuantizeLinear without zero point returns uint8; a DequantizeLinear takes the type of its input.
     name = f"{node.name}/{stored}"
     first = OnnxNode(f"{name}/Q", QUANTIZE, (raw, *parameters), (stored,), pattern.attributes, origin=node.origins)
     second = OnnxNode(f"{name}/DQ", DEQUANTIZE, (stored, *parameters), (back,), {}, origin=node.origins)

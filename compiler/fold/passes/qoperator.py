@@ -1,11 +1,11 @@
-"""Pass `qoperator`: integer operators become the float operator between DequantizeLinear and QuantizeLinear.
+"""Pass `qoperator`: rewrite QOperator nodes to QDQ form.
 
-QLinearConv, QLinearMatMul and com.microsoft's QLinear… operators say in one node what the QDQ form says in several.
-Rewritten, one set of lowerings serves both. Operators that move stored integers (MaxPool of uint8…) get the pair of
-the tensor they read.
+QLinearConv, QLinearMatMul and the QLinear… operators of com.microsoft are one node each for what the QDQ form states
+with several. In QDQ form, one set of lowerings serves both. Data movement of quantized values (MaxPool of uint8…) gets
+the parameters of its input.
 
-Requires `constants`. Ensures `qdq`: no operator named QLinear… or QGemm is left that has a float twin, and shapes are
-known behind them.
+Requires `constants`. Ensures `qdq`: no supported QLinear… or QGemm operator is left, and the shapes of their results
+are known.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ Parameters = tuple[str, str]
 
 @dataclass
 class _Rewriter:
-    """The nodes of the new model while they grow."""
+    """The rewritten nodes, constants and types."""
 
     model: Model
     nodes: list[OnnxNode] = field(default_factory=list)
     constants: dict[str, Constant] = field(default_factory=dict)
     types: dict[str, ValueType] = field(default_factory=dict)
     known: dict[str, Parameters] = field(default_factory=dict)
-    """Scale and zero point of stored integers, by the operators that make them."""
+    """Scale and zero point of quantized values, from the nodes that produce them."""
 
     def dequantized(self, node: OnnxNode, stored: str, parameters: Parameters, axis: int | None = None) -> str:
-        """A DequantizeLinear of an operand; gives the float value."""
+        """Add a DequantizeLinear of an operand and return its float value."""
         value = f"{node.name}/{stored}/float"
         inputs = (stored, *parameters) if parameters[1] else (stored, parameters[0])
         attributes = {} if axis is None else {"axis": axis}
-        # One operand may be read twice by a node: x * x.
+        # A node may read an operand twice: x * x.
         if all(value not in n.outputs for n in self.nodes[-8:]):
             self.nodes.append(OnnxNode(f"{value}/DQ", DEQUANTIZE, inputs, (value,), attributes, origin=node.origins))
         return value
@@ -55,16 +55,16 @@ class _Rewriter:
         *,
         drop: frozenset[str] = frozenset(),
     ) -> None:
-        """The float operator and the QuantizeLinear behind it."""
+        """Add the float operator and the QuantizeLinear after it."""
         attributes = {k: v for k, v in node.attributes.items() if k not in drop}
         stored = node.outputs[0]
         value = f"{stored}/float"
-        twin = OnnxNode(node.name, op, inputs, (value,), attributes, origin=node.origins, kernel=node)
-        self.nodes.append(twin)
+        float_node = OnnxNode(node.name, op, inputs, (value,), attributes, origin=node.origins, kernel=node)
+        self.nodes.append(float_node)
         self.quantized(node, value, stored, result)
 
     def quantized(self, node: OnnxNode, value: str, stored: str, parameters: Parameters) -> None:
-        """A QuantizeLinear."""
+        """Add a QuantizeLinear."""
         inputs = (value, *parameters) if parameters[1] else (value, parameters[0])
         self.nodes.append(OnnxNode(f"{stored}/Q", QUANTIZE, inputs, (stored,), {}, origin=node.origins))
         self.known[stored] = parameters
@@ -82,14 +82,14 @@ def _conv(r: _Rewriter, node: OnnxNode) -> None:
 
 
 def _bias(r: _Rewriter, node: OnnxNode, stored: str, x_scale: str, w_scale: str) -> tuple[str, ...]:
-    """A DequantizeLinear of an int32 bias, whose scale is the product of the operands' scales."""
+    """Add a DequantizeLinear of an int32 bias, whose scale is the product of the operands' scales."""
     if not stored:
         return ()
     one, two = r.model.constant(x_scale), r.model.constant(w_scale)
     if one is None or two is None:
         return (stored,)
     if one.size != 1:
-        raise ModelError(f"node {node.name!r}: its input must have one scale per tensor, not {one.size}")
+        raise ModelError(f"node {node.name!r}: its input must have one scale, not {one.size}: quantize it per tensor")
     scale = f"{node.name}/bias_scale"
     r.constants[scale] = Constant(
         (one.astype(np.float32).reshape(()) * two.astype(np.float32)).astype(np.float32), "float"
@@ -130,8 +130,8 @@ def _unary(op: str, drop: frozenset[str] = frozenset()) -> Callable[[_Rewriter, 
 
 
 def _concat(r: _Rewriter, node: OnnxNode) -> None:
-    places = range(2, len(node.inputs), 3)
-    values = tuple(r.dequantized(node, node.input(i), _pair(node, i + 1)) for i in places)
+    positions = range(2, len(node.inputs), 3)
+    values = tuple(r.dequantized(node, node.input(i), _pair(node, i + 1)) for i in positions)
     r.finish(node, "Concat", values, _pair(node, 0))
 
 
@@ -159,7 +159,7 @@ def rewrite_qoperators(model: Model) -> Model:
         if rule is not None and not node.integer("channels_last", 0):
             rule(r, node)
         elif is_data_movement(node) and node.input(0) in r.known:
-            _move(r, node)
+            _rewrite_data_movement(r, node)
         else:
             r.nodes.append(node)
             if node.op == QUANTIZE and not node.domain:
@@ -169,11 +169,11 @@ def rewrite_qoperators(model: Model) -> Model:
     return infer(model.with_nodes(r.nodes, constants=r.constants, types=r.types))
 
 
-def _move(r: _Rewriter, node: OnnxNode) -> None:
-    """A move of stored integers becomes a move between DequantizeLinear and QuantizeLinear of the same parameters."""
+def _rewrite_data_movement(r: _Rewriter, node: OnnxNode) -> None:
+    """Rewrite data movement of quantized values to data movement between DequantizeLinear and QuantizeLinear."""
     parameters = r.known[node.input(0)]
     if node.op == "Pad":
-        found = _float_border(r, node, parameters)
+        found = _float_pad(r, node, parameters)
         if found is None:
             r.nodes.append(node)
             return
@@ -186,14 +186,14 @@ def _move(r: _Rewriter, node: OnnxNode) -> None:
             r.quantized(node, made, stored, parameters)
 
 
-def _float_border(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxNode | None:
-    """A Pad of stored integers with its border's value as a float; without one it is the integer zero."""
+def _float_pad(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxNode | None:
+    """Convert a Pad of quantized values to a Pad of floats; the default value is the integer zero."""
     scale, zero = r.model.constant(parameters[0]), r.model.constant(parameters[1])
     stored = pad_value(r.model, node)
     if scale is None or stored is None or scale.size != 1 or (zero is not None and zero.size != 1):
         return None
     offset = 0 if zero is None else int(zero.reshape(()))
-    name = f"{node.name}/border"
+    name = f"{node.name}/pad_value"
     r.constants[name] = Constant(np.array((stored - offset) * np.float32(scale.reshape(())), np.float32), "float")
     inputs = (*node.inputs[:2], name, *node.inputs[3:])
     return replace(node, inputs=inputs)

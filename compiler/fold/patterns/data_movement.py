@@ -1,4 +1,4 @@
-"""Data movement operators: their results hold only values of their first input."""
+"""Data movement operators: their results contain only values of their first input."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ DATA_MOVEMENT = frozenset({
     "Upsample", "Identity", "Dropout", "Pad",
 })
 # fmt: on
-"""Operators whose result holds only values of their first input (Resize: in mode nearest; Pad: and one constant)."""
+"""Operators whose result contains only values of their first input (Resize in mode nearest; Pad adds one constant)."""
 
 
 def is_data_movement(node: OnnxNode) -> bool:
-    """The node only moves values."""
+    """Whether the node only moves values."""
     if node.domain != STANDARD or node.op not in DATA_MOVEMENT:
         return False
     return node.op not in ("Resize", "Upsample") or node.text("mode", "nearest") == "nearest"
 
 
 def pad_value(model: Model, node: OnnxNode) -> float | None:
-    """The constant value of a Pad's border; None where it is not constant, or no number."""
+    """The constant that a Pad inserts; None if it is not constant or is NaN."""
     given = model.constant(node.input(2)) if node.input(2) else np.array(node.real("value", 0.0))
     if given is None or given.size != 1 or np.isnan(given).any():
         return None

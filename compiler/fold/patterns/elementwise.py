@@ -13,11 +13,11 @@ ELEMENTWISE = frozenset({
     "QuickGelu",
 })
 # fmt: on
-"""Operators whose result at a place depends on the operands at that place alone."""
+"""Operators whose result at an index depends only on the operands at that index."""
 
 
 def is_elementwise(model: Model, node: OnnxNode) -> bool:
-    """The node works place by place, and its constants are the same everywhere."""
+    """Whether the node is elementwise and its constants are scalars."""
     if node.op not in ELEMENTWISE or len(node.outputs) != 1:
         return False
     return all(model.constants[v].array.size == 1 for v in node.inputs if v in model.constants)

@@ -1,4 +1,4 @@
-"""Scale, zero point, type and granularity of a QuantizeLinear or DequantizeLinear, by the rules of every opset."""
+"""Quantization parameters of QuantizeLinear and DequantizeLinear nodes, by the rules of every opset."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ DEQUANTIZE = "DequantizeLinear"
 
 @dataclass(frozen=True, eq=False)
 class QParams:
-    """How stored integers stand for real numbers: `(value - zero_point) * scale`.
+    """Quantization parameters: a stored integer represents `(value - zero_point) * scale`.
 
-    `scale` and `zero_point` are scalars (per tensor), vectors along `axis`, or have the tensor's rank (blocked, with
-    `block` values of `axis` to each).
+    `scale` and `zero_point` are scalars (per tensor), vectors along `axis` (per axis), or have the tensor's rank
+    (blocked: one for every `block` values along `axis`).
     """
 
     scale: NDArray[np.float32]
@@ -31,21 +31,21 @@ class QParams:
 
     @property
     def per_tensor(self) -> bool:
-        """One scale for the whole tensor."""
+        """Whether one scale applies to the whole tensor."""
         return self.scale.ndim == 0
 
     @property
     def unsigned(self) -> bool:
-        """The stored type is uint8."""
+        """Whether the stored type is uint8."""
         return self.dtype == "uint8"
 
     @property
     def zero_int8(self) -> int:
-        """The zero point of a tensor of bytes in int8 terms."""
+        """Zero point of an 8-bit tensor after conversion to int8."""
         return int(self.zero_point) - (128 if self.unsigned else 0)
 
     def same(self, other: QParams) -> bool:
-        """Both give every stored integer the same meaning."""
+        """Whether both represent every stored integer as the same real number."""
         return (
             self.dtype == other.dtype
             and self.scale.shape == other.scale.shape
@@ -55,7 +55,7 @@ class QParams:
         )
 
     def spread(self, shape: tuple[int, ...]) -> tuple[Array, Array]:
-        """Scale and zero point with the rank of a tensor of this shape, so that they broadcast against it."""
+        """Scale and zero point, reshaped to broadcast against a tensor of this shape."""
         if self.per_tensor:
             return self.scale, self.zero_point
         if self.block:
@@ -71,7 +71,7 @@ class QParams:
 
 @dataclass(frozen=True, eq=False)
 class QScale:
-    """Scales alone, for stored types that are no integers."""
+    """Scales without zero points, for stored types that are not integers."""
 
     scale: NDArray[np.float32]
     dtype: str
@@ -79,19 +79,19 @@ class QScale:
     block: int = 0
 
     def spread(self, shape: tuple[int, ...]) -> Array:
-        """The scales with the rank of a tensor of this shape."""
+        """The scales, reshaped to broadcast against a tensor of this shape."""
         zero = np.zeros(self.scale.shape, dtype=np.int32)
         return QParams(self.scale, zero, self.dtype, self.axis, self.block).spread(shape)[0]
 
 
 def read_scale(model: Model, node: OnnxNode) -> QScale:
-    """The scales and stored type of a Q or DQ node, checked; see `read_qparams`."""
+    """Read and check scales and stored type of a Q or DQ node; see `read_qparams`."""
     scale = model.constant(node.input(1))
     if scale is None:
         raise UnsupportedError(f"node {node.name!r}: its scale must be a constant: quantize the model statically")
     scale = np.asarray(scale).astype(np.float32)
     if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
-        raise ModelError(f"node {node.name!r}: every scale must be positive and finite")
+        raise ModelError(f"node {node.name!r}: every scale must be positive and finite: quantize the model again")
     dtype = _stored_type(model, node)
     if scale.size == 1 and scale.ndim <= 1:
         return QScale(scale.reshape(()), dtype)
@@ -99,19 +99,19 @@ def read_scale(model: Model, node: OnnxNode) -> QScale:
 
 
 def read_qparams(model: Model, node: OnnxNode) -> QParams:
-    """The parameters of a Q or DQ node.
+    """Read and check the quantization parameters of a Q or DQ node.
 
     Raises
     ------
     UnsupportedError
-        Scale or zero point are not constants, or the type is one that no integer array takes.
+        Scale or zero point is not constant, or the stored type is not a supported integer type.
     ModelError
-        Zero point and `output_dtype` disagree, or a shape is wrong.
+        Zero point and `output_dtype` have different types, or a shape is invalid.
     """
     found = read_scale(model, node)
     if found.dtype not in INTEGER_RANGES:
         raise UnsupportedError(
-            f"node {node.name!r}: {found.dtype or 'an unknown type'} is no integer type: use int8 or uint8"
+            f"node {node.name!r}: its type must be an integer type, not {found.dtype or 'unknown'}: use int8 or uint8"
         )
     return QParams(found.scale, _zero_point(model, node, found.scale), found.dtype, found.axis, found.block)
 
@@ -145,7 +145,9 @@ def _stored_type(model: Model, node: OnnxNode) -> str:
 def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: str) -> QScale:
     shape = model.shape(node.input(0))
     if shape is None:
-        raise UnsupportedError(f"node {node.name!r}: the shape of {node.input(0)!r} must be known")
+        raise UnsupportedError(
+            f"node {node.name!r}: the shape of {node.input(0)!r} must be known: export the model with fixed sizes"
+        )
     axis = node.integer("axis", 1)
     if not -len(shape) <= axis < len(shape):
         raise ModelError(f"node {node.name!r}: axis must be from {-len(shape)} to {len(shape) - 1}, not {axis}")
@@ -162,7 +164,7 @@ def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: 
 
 
 def quantize(values: Array, params: QParams) -> NDArray[np.int32]:
-    """`saturate(rint(x / scale) + zero_point)`, a division in fp32 and ties to even."""
+    """`saturate(rint(x / scale) + zero_point)`, with an fp32 division and ties to even."""
     scale, zero = params.spread(values.shape)
     low, high = INTEGER_RANGES[params.dtype]
     rounded = np.rint(values.astype(np.float32) / scale).astype(np.float64) + zero

@@ -1,7 +1,7 @@
-"""Cuts a model into units: everything float between stored integers and the next QuantizeLinear.
+"""Quantization units: the float operators between DequantizeLinear nodes and the next QuantizeLinear.
 
-A unit is what one lowering sees: the QuantizeLinear at its end, the float operators before it (its cone) and the
-DequantizeLinear nodes that feed those.
+A quantization unit is the fusion pattern that one operator lowering implements: the QuantizeLinear at its end, the
+float operators before it, and the DequantizeLinear nodes that they read.
 """
 
 from __future__ import annotations
@@ -13,28 +13,28 @@ from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
 from intloom.compiler.importer import Model, OnnxNode
 
 CLAMPS = frozenset({"Relu", "Clip"})
-"""Monotone operators that only cut values off: they commute with rounding, so they may follow a requantizer."""
+"""Monotone operators that only clamp. They commute with rounding, so they may follow a requantizer."""
 
 
 @dataclass(frozen=True, eq=False)
 class QuantizationUnit:
-    """`output = quantize(clamps(main(…)))`."""
+    """The fusion pattern `output = quantize(clamps(main(…)))`."""
 
     model: Model
     quantize: OnnxNode
     operators: tuple[OnnxNode, ...]
     """The float operators, in graph order."""
     leaves: tuple[str, ...]
-    """Float values that come from outside the cone: from DequantizeLinear, or floats of the host."""
+    """Float inputs of the unit: results of DequantizeLinear nodes, or float values of the host."""
 
     @property
     def output(self) -> str:
-        """The stored integers that it makes."""
+        """The quantized value that the unit produces."""
         return self.quantize.outputs[0]
 
     @cached_property
     def clamps(self) -> tuple[OnnxNode, ...]:
-        """The clamps before the QuantizeLinear, in order of data flow."""
+        """The clamps before the QuantizeLinear, in data-flow order."""
         found: list[OnnxNode] = []
         made = {out: n for n in self.operators for out in n.outputs}
         value = self.quantize.inputs[0]
@@ -50,27 +50,27 @@ class QuantizationUnit:
 
     @property
     def main(self) -> OnnxNode | None:
-        """The operator before the clamps, or None where the unit only requantizes."""
+        """The operator before the clamps, or None if the unit only requantizes."""
         return next((n for n in self.operators if self.unclamped in n.outputs), None)
 
     @property
     def kernel(self) -> OnnxNode | None:
-        """The file's own operator on integers, where the unit stands for one alone."""
+        """The QOperator node of the file, if the unit was rewritten from one."""
         return self.main.kernel if self.main is not None and len(self.operators) == 1 else None
 
     @property
     def nodes(self) -> tuple[OnnxNode, ...]:
-        """Cone and QuantizeLinear."""
+        """Float operators and QuantizeLinear."""
         return (*self.operators, self.quantize)
 
     @property
     def origins(self) -> tuple[str, ...]:
-        """Names of the file's nodes that it stands for."""
+        """Names of the nodes of the file that the unit implements."""
         return tuple(dict.fromkeys(o for n in self.nodes for o in n.origins))
 
 
 def find_quantization_units(model: Model) -> tuple[QuantizationUnit, ...]:
-    """A unit for every QuantizeLinear, in graph order."""
+    """Find the quantization unit of every QuantizeLinear, in graph order."""
     return tuple(_unit(model, n) for n in model.nodes if n.op == QUANTIZE and not n.domain)
 
 
@@ -86,5 +86,5 @@ def _unit(model: Model, quantize: OnnxNode) -> QuantizationUnit:
         elif made.name not in inside:
             inside[made.name] = made
             pending += [v for v in made.inputs if v and v not in model.constants]
-    cone = tuple(n for n in model.nodes if n.name in inside)
-    return QuantizationUnit(model, quantize, cone, tuple(reversed(leaves)))
+    operators = tuple(n for n in model.nodes if n.name in inside)
+    return QuantizationUnit(model, quantize, operators, tuple(reversed(leaves)))

@@ -6,7 +6,7 @@ from intloom.common.errors import UnsupportedError
 
 
 class UnsupportedPattern(UnsupportedError):
-    """A lowering cannot take a unit; says why and what the user may change."""
+    """A lowering does not support a unit: the reason, and the remedy for the user."""
 
     def __init__(self, reason: str, remedy: str) -> None:
         super().__init__(reason)

@@ -1,4 +1,4 @@
-"""Kernel, strides, dilations and padding of convolutions and pools, with automatic padding made explicit."""
+"""Window geometry of convolutions and pools: kernel, strides, dilations and explicit padding."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from intloom.compiler.ir.node import Pads, Pair
 
 @dataclass(frozen=True)
 class Window:
-    """The geometry of a sliding window over (height, width)."""
+    """Geometry of a sliding window over (height, width)."""
 
     kernel: Pair
     strides: Pair
@@ -21,7 +21,7 @@ class Window:
     pads: Pads
 
     def output(self, size: Pair) -> Pair:
-        """Rows and columns of windows that fit an input of this size."""
+        """Rows and columns of the result for an input of this size."""
         spans = [self.dilations[i] * (self.kernel[i] - 1) + 1 for i in (0, 1)]
         rows = (size[0] + self.pads[0] + self.pads[2] - spans[0]) // self.strides[0] + 1
         columns = (size[1] + self.pads[1] + self.pads[3] - spans[1]) // self.strides[1] + 1
@@ -29,18 +29,18 @@ class Window:
 
 
 def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window:
-    """Read the geometry of a node over tensor `x`; `kernel` is given where the weights' shape says it."""
+    """Read the geometry of a node over tensor `x`; `kernel` overrides the attribute where the weights define it."""
     if kernel is None:
         kernel = _pair(node, "kernel_shape", 0)
     strides, dilations = _pair(node, "strides", 1), _pair(node, "dilations", 1)
     if min(*kernel, *strides, *dilations) < 1:
-        raise ModelError(f"node {node.name!r}: kernel, strides and dilations must be positive")
+        raise ModelError(f"node {node.name!r}: kernel, strides and dilations must be positive: correct the model")
     sizes = (x.height, x.width)
     found = Window(kernel, strides, dilations, _pads(node, sizes, Window(kernel, strides, dilations, (0, 0, 0, 0))))
     if node.integer("ceil_mode", 0):
-        found = _stretch(found, sizes)
+        found = _apply_ceil_mode(found, sizes)
     if min(found.output(sizes)) < 1:
-        raise ModelError(f"node {node.name!r}: its window of {kernel} does not fit an input of {sizes}")
+        raise ModelError(f"node {node.name!r}: its window of {kernel} must fit an input of {sizes}: correct the model")
     return found
 
 
@@ -75,7 +75,7 @@ def _pads(node: OnnxNode, sizes: Pair, geometry: Window) -> Pads:
 
 
 def _same_pads(sizes: Pair, geometry: Window, *, upper: bool) -> Pads:
-    """Padding that makes ceil(size / stride) windows; the odd pixel goes to the end, or to the start for SAME_LOWER."""
+    """Padding for ceil(size / stride) windows; an odd pixel is at the end, or at the start for SAME_LOWER."""
     first, last = [], []
     for size, kernel, stride, dilation in zip(
         sizes, geometry.kernel, geometry.strides, geometry.dilations, strict=True
@@ -86,8 +86,8 @@ def _same_pads(sizes: Pair, geometry: Window, *, upper: bool) -> Pads:
     return first[0], first[1], last[0], last[1]
 
 
-def _stretch(geometry: Window, sizes: Pair) -> Window:
-    """ceil_mode: more padding at the end, so that the last, partial window counts; one that starts in it does not."""
+def _apply_ceil_mode(geometry: Window, sizes: Pair) -> Window:
+    """Apply ceil_mode: pad the end so that the last partial window counts, unless it starts inside the padding."""
     ends = []
     for i in (0, 1):
         span = geometry.dilations[i] * (geometry.kernel[i] - 1) + 1

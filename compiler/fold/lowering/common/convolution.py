@@ -1,4 +1,4 @@
-"""The one place that makes nodes for the array: a convolution of whatever operator multiplies by constant weights."""
+"""Convolution nodes, for all operators that multiply by constant weights."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def finish_convolution(
     unit: QuantizationUnit,
     x: Operand,
     weights: Weights,
-    place: Window,
+    geometry: Window,
     *,
     group: int = 1,
     extra: Pair | None = None,
 ) -> None:
-    """Add the unit's convolution; with `extra` rows and columns at the end a transposed one.
+    """Add the unit's convolution, or a transposed one with `extra` rows and columns at the end.
 
-    `weights.values` are [out, in / group, kernel rows, kernel columns], their scale is one or one for each output.
+    `weights.values` are [out, in / group, kernel rows, kernel columns], with one scale or one for each output.
     """
     main = unit.main
     assert main is not None
@@ -39,8 +39,8 @@ def finish_convolution(
     table = clamp_table(builder, unit)
     flipped = values.size > 0 and int(values.max()) > MOST_ABOVE and int(values.min()) >= -MOST_ABOVE
     if flipped:
-        # Two int8 planes reach from -256 to 254. All sums with the other sign give the complement of every result,
-        # since rounding and clamping are symmetric, and a table takes that back.
+        # Two int8 planes hold weights from -256 to 254. Negated weights and bias give the complement of every result,
+        # because rounding and clamping are symmetric; a table inverts it.
         values, bias = -values, None if bias is None else -bias
         table = _complement(table)
     constants = array_constants(values, bias, x.params, weights.scale, result, name=main.name, zero_fed=extra is None)
@@ -54,9 +54,9 @@ def finish_convolution(
         shift=constants.shift,
         zp_in=x.tensor.zero_point,
         zp_out=~result.zero_point if flipped else result.zero_point,
-        pads=place.pads,
-        strides=place.strides,
-        dilations=place.dilations,
+        pads=geometry.pads,
+        strides=geometry.strides,
+        dilations=geometry.dilations,
         group=group,
         table=None if table is None else table.tobytes(),
     )
@@ -66,6 +66,6 @@ def finish_convolution(
 
 
 def _complement(table: NDArray[np.int8] | None) -> NDArray[np.int8]:
-    """The table behind the complement of a byte."""
+    """Compose a table with the complement of its argument."""
     plain = all_bytes() if table is None else table
     return plain[~np.arange(256, dtype=np.uint8)]

@@ -1,4 +1,4 @@
-"""Helps lowerings of operators that only move values: one node, and a table where the result has another scale."""
+"""Lowering of data movement operators: one node, and a table where the result has another scale."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from intloom.compiler.ir import Node, Tensor
 def finish_data_movement(
     builder: GraphBuilder, unit: QuantizationUnit, x: Operand, leaf: str, node: Node, target: Target
 ) -> None:
-    """Add `node`, whose result has the input's scale, and the table that changes the scale where the model does."""
+    """Add `node`, whose result has the input's scale, and a table if the model changes the scale."""
     result = builder.result(unit)
     table = requant_table(builder, leaf, unit)
     if table is None:

@@ -1,8 +1,8 @@
-"""Moves along height and width, made of operations that the accelerator has: each keeps scale and zero point.
+"""Spatial operations built from accelerator operations: padding, cropping, striding, repetition, joining.
 
-Padding is an average of single pixels, whose padding may be any byte; cropping and picking every n-th pixel is a
-depthwise convolution whose kernel is 1 at one place; repeating one pixel is an enlargement, or a maximum over windows
-that hold just that pixel.
+All keep scale and zero point. Padding is an average over single pixels, whose padding may be any byte. Cropping and
+selecting every n-th pixel is a depthwise convolution whose kernel has a single 1. Repeating one pixel is an
+enlargement, or a maximum over windows that contain only that pixel.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _MOST_CROPS = 4
 
 @dataclass(frozen=True)
 class Steps:
-    """Which pixels of an axis are kept: `start`, `start + step`, … up to but not including `stop`."""
+    """Selected pixels of an axis: `start`, `start + step`, …, less than `stop`."""
 
     start: int
     stop: int
@@ -36,31 +36,31 @@ class Steps:
 
     @property
     def count(self) -> int:
-        """How many are kept."""
+        """Number of selected pixels."""
         return len(range(self.start, self.stop, self.step))
 
 
 @dataclass(frozen=True)
 class SpatialOps:
-    """Emits such nodes for one unit."""
+    """Emits spatial operations for one unit."""
 
     builder: GraphBuilder
     origin: tuple[str, ...]
 
     def emit(self, node: Node, like: Tensor, size: tuple[int, int]) -> Tensor:
-        """Add a node whose result has the scale of `like` and another height and width; gives the result."""
+        """Add a node whose result has the scale of `like` and another height and width; return the result."""
         result = replace(like, name=node.output, shape=(1, like.channels, *size))
         self.builder.emit(replace(node, origin=self.origin), result)
         return result
 
     def pad(self, x: Tensor, pads: Pads, value: int, name: str) -> Tensor:
-        """`x` with a border of a byte."""
+        """Pad `x` with a byte."""
         top, left, bottom, right = pads
         node = AvgPool(name=name, inputs=(x.name,), output=name, kernel=(1, 1), affine=IDENTITY, zp_in=value, pads=pads)
         return self.emit(node, x, (x.height + top + bottom, x.width + left + right))
 
     def pick(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
-        """Some rows and columns of `x`, by as many convolutions as kernels are too small for what is cut off."""
+        """Select rows and columns of `x`, with several convolutions where one kernel is too small for the crop."""
         for number in range(_MOST_CROPS):
             if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
                 return x
@@ -70,8 +70,8 @@ class SpatialOps:
         if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
             return x
         raise UnsupportedPattern(
-            f"it cuts off more than {_MOST_CROPS * (_LARGEST_KERNEL - 1)} rows or columns",
-            "cut off less, or on the host",
+            f"it crops more than {_MOST_CROPS * (_LARGEST_KERNEL - 1)} rows or columns",
+            "crop less, or crop on the host",
         )
 
     def _pick_once(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
@@ -95,7 +95,7 @@ class SpatialOps:
         return self.emit(node, x, (rows.count, columns.count))
 
     def repeat(self, x: Tensor, size: tuple[int, int], name: str) -> Tensor:
-        """The only pixel of `x` everywhere in an image of `size`."""
+        """Repeat the only pixel of `x` over an image of `size`."""
         if max(size) <= _LARGEST_FACTOR:
             return self.emit(Resize(name=name, inputs=(x.name,), output=name, factors=size), x, size)
         if max(size) > _LARGEST_WINDOW:
@@ -104,23 +104,23 @@ class SpatialOps:
         return self.emit(MaxPool(name=name, inputs=(x.name,), output=name, kernel=size, pads=pads), x, size)
 
     def add(self, a: Tensor, b: Tensor, name: str) -> Tensor:
-        """Bytes added to bytes: joins images that are zero where the other is not."""
+        """Add two images; joins images that are zero where the other one is not."""
         return self.emit(Add(name=name, inputs=(a.name, b.name), output=name, affine=SUM), a, (a.height, a.width))
 
     def join(self, parts: list[tuple[Tensor, tuple[int, int]]], size: tuple[int, int], name: str) -> Tensor:
-        """Images at their places (top, left) in one of `size`, which they cover without overlap."""
+        """Join images at their positions (top, left) into one of `size`, which they cover without overlap."""
         whole: Tensor | None = None
         for number, (part, (top, left)) in enumerate(parts):
             pads = (top, left, size[0] - top - part.height, size[1] - left - part.width)
             placed = self.pad(part, pads, 0, f"{name}/placed{number}") if any(pads) else part
             whole = placed if whole is None else self.add(whole, placed, f"{name}/joined{number}")
         if whole is None:
-            raise UnsupportedPattern("it joins nothing", "remove the node")
+            raise UnsupportedPattern("it joins no tensors", "remove the node")
         return whole
 
 
 def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:
-    """What one convolution can cut off an axis, and what is left to do after it."""
+    """What one convolution crops along an axis, and the selection that remains."""
     if wanted.step > _LARGEST_STEP:
         raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use steps up to {_LARGEST_STEP}")
     last = wanted.start + (wanted.count - 1) * wanted.step
