@@ -1,6 +1,6 @@
-"""The MAC unit: everything a CONV instruction does, several instructions overlapping.
+"""The MAC unit: executes CONV instructions, several in flight.
 
-Its model is `intloom.sim.isa_sim.conv`; its tests have a plainer one, pixel by pixel, in tests/hw/mac/reference.py.
+Its reference model is `intloom.sim.isa_sim.conv`; tests/hw/mac/reference.py is a plainer one, pixel by pixel.
 """
 
 from __future__ import annotations
@@ -30,25 +30,49 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
 
 RESULTS_DEPTH = 32
-"""Results that may wait for the write port: a few more than the epilogue is cycles long, so that it never runs dry."""
+"""Depth of the result FIFO: it covers the epilogue's latency and credit turnaround."""
 _CHANNELS_IN_USE = Epilogue.LOOKUP_STAGE
 
 
 class MacUnit(wiring.Component):
-    """Takes CONV instructions early and overlaps them: weights of the next, pixels of this, results of the last one.
+    """Executes CONV instructions in order and overlaps them.
+
+    Weight prefetch, pixel issue, accumulator readout and result write each work on their own descriptor, so that they
+    may be in different instructions. Weights, accumulators, channel parameters and tables are double buffered.
 
     Members
     -------
     unit:
         To control; see `UnitPort`.
     act0, act1:
-        Input words; these two must never be refused.
+        Read ports of the input; always granted.
     residual:
-        Residual operand.
+        Read port of the residual operand.
     weights:
-        Weight memory.
+        Read port of the weight memory.
     results:
         Write port.
+
+    Handshake
+    ---------
+    As `UnitPort`, `ReadPort` and `WritePort` state. A request on `residual` or `results` holds until its grant.
+
+    Timing
+    ------
+    One pixel of a tile a cycle while weights and accumulator banks are available; `lanes` results a cycle.
+    `hw.spec.timing` states the latencies from instruction to first product (`MAC_START`) and from last product to last
+    result (`MAC_END`).
+
+    Requirements
+    ------------
+    `act0` and `act1` are granted in every cycle. Read data comes `READ_LATENCY`, weights `WEIGHT_LATENCY` cycles after
+    the request.
+
+    Reset and faults
+    ----------------
+    Soft reset drops all instructions in flight. The first fault (`BAD_FIELD`, `SCRATCH_RANGE`) is sticky with its cause
+    and instruction index. No tile or item issues from 2 cycles after a fault or halt on; a tile in progress completes.
+    A pending residual read or write remains, and `unit.idle` rises when it is granted.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -66,7 +90,7 @@ class MacUnit(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Parts, then the paths between them."""
+        """Components, then the paths between them."""
         m = Module()
         params = self._params
         m.submodules.decoder = self._decoder = InstructionDecoder(params)
@@ -80,7 +104,7 @@ class MacUnit(wiring.Component):
         m.submodules.readout = self._readout = AccumulatorReadout(params)
         m.submodules.epilogue = self._epilogue = Epilogue(params)
         m.submodules.writer = self._writer = ResultWriter(params)
-        # In registers: it goes to every corner of the unit, and to stop a cycle or two later is result_next enough.
+        # Two register stages: halt fans out over the whole unit, and a stop 2 cycles later is within HALT_LATENCY.
         run, run_late = Signal(), Signal()
         m.d.sync += [run.eq(~self.unit.halt & ~self.unit.fault), run_late.eq(run)]
         self._connect_issue(m, run)
@@ -108,7 +132,7 @@ class MacUnit(wiring.Component):
         wiring.connect(m, decoder.write, self._writer.descriptors)
 
     def _connect_weights(self, m: Module, run: Signal) -> None:
-        """The loader asks seldom and goes first; the fetcher knows in the same cycle."""
+        """The loader reads seldom and has priority, except over a tile's last word."""
         fetcher, loader, array = self._fetcher, self._loader, self._array
         m.submodules.requests = requests = SkidBuffer(CONSTANTS_REQUEST)
         wiring.connect(m, fetcher.constants, requests.i)
@@ -139,7 +163,7 @@ class MacUnit(wiring.Component):
         ]
 
     def _connect_accumulators(self, m: Module) -> None:
-        """Bring pixel numbers, and the news of a finished strip, to the accumulators with their dot products."""
+        """Delay pixel addresses and strip-ready events to meet their dot products at the accumulators."""
         sequencer, accumulators, readout = self._sequencer, self._accumulators, self._readout
         dots_after = PixelFetcher.LATENCY + MacArray.latency(self._params.rows)
         ahead = dots_after - Accumulators.ADDRESS_LEAD
@@ -157,21 +181,22 @@ class MacUnit(wiring.Component):
         ]
 
     def _connect_constants(self, m: Module) -> None:
-        """Count what is loaded against what is still needed, so that the loader never overwrites anything in use."""
+        """Count loaded against released sets, so that the loader never overwrites a set in use."""
         loader, readout, epilogue = self._loader, self._readout, self._epilogue
-        # From here constants go to memories all over the epilogue. The loader begins nothing new in the next cycle.
+        # Cuts the route from the loader to the epilogue's memories. The loader starts no new set in the next cycle.
         write = Signal.like(loader.write)
         m.d.sync += write.eq(loader.write)
         done = _delayed(m, "channels_loaded", loader.done, 1)
         sets_loaded = Signal(range(3))
         tables = Signal(3)
         residual_stored = Signal()
-        # The readout changes sets when it begins an instruction with a table of its own, so the first goes into set 1.
+        # Readout switches sets when it starts an instruction that loads a table, so the first table goes to set 1.
         table_set = Signal(init=1)
         table_loaded = (write.kind == ConstantKind.TABLE) & (write.index == TABLE_BYTES - 1)
         released = _delayed(m, "channels_released", readout.channels_released, _CHANNELS_IN_USE)
         switched = _delayed(m, "table_switched", readout.table_switched, _CHANNELS_IN_USE)
-        # The first item goes out late in its cycle, and what it activates is wide; its residual comes later still.
+        # Retirement depends on a grant late in the cycle, and it enables wide registers. The residual operand arrives
+        # READ_LATENCY cycles later, so one stage costs nothing.
         activate = _delayed(m, "activate", readout.activate, 1)
         m.d.sync += [sets_loaded.eq(sets_loaded + done - released), tables.eq(tables + table_loaded - switched)]
         with m.If(activate):
@@ -193,11 +218,12 @@ class MacUnit(wiring.Component):
         ]
 
     def _connect_results(self, m: Module, run: Signal, run_late: Signal) -> None:
-        """Items go out only when the queue behind the epilogue will have credit_available for their results."""
+        """Items issue only while the result FIFO has credit for their results."""
         readout, epilogue, writer = self._readout, self._epilogue, self._writer
         m.submodules.results = results = CreditFifo(self._epilogue.results.shape(), RESULTS_DEPTH)
         outstanding, in_flight = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
-        # That an item goes out is known late in its cycle; there is time to count it in the next.
+        # Retirement depends on the residual grant late in the cycle: it is counted one cycle later, and the threshold
+        # below leaves three credits for items not counted yet.
         retired = Signal()
         popped = results.o.valid & results.o.ready
         m.d.sync += [
@@ -228,10 +254,10 @@ class MacUnit(wiring.Component):
         ]
 
     def _report(self, m: Module, run: Signal) -> None:
-        """What control sees."""
+        """Events and faults for control."""
         sequencer, unit = self._sequencer, self.unit
         in_flight = Signal(COUNT_BITS)
-        # That an instruction was taken is known late in its cycle; there is time to count it in the next.
+        # `ready` is late in the cycle: the instruction is counted one cycle later, and `~taken` covers the gap.
         taken = Signal()
         m.d.sync += [taken.eq(unit.valid & unit.ready), in_flight.eq(in_flight + taken - unit.done)]
         pending = self._writer.pending | self.residual.valid
@@ -243,7 +269,7 @@ class MacUnit(wiring.Component):
             unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
             unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
         ]
-        # The readout's request, and so its fault, takes most of a cycle.
+        # The residual request leaves the item register through the address check: the fault is registered here.
         fault_index = _delayed(m, "residual_fault_index", self._readout.fault_index, 1)
         residual_fault = _delayed(m, "residual_fault", self.residual.valid & self.residual.fault, 1)
         faults = (
@@ -260,5 +286,5 @@ class MacUnit(wiring.Component):
 
 
 def _delayed(m: Module, name: str, value: Value, cycles: int) -> Value:
-    """The value, so many cycles later; single bits are events, and reset."""
+    """The value `cycles` cycles later; single bits are events and are reset."""
     return pipeline_stages(m, name, value, cycles, reset_less=len(value) > 1)

@@ -1,4 +1,4 @@
-"""One column's column: two banks that the array fills in turn, read by the array and by the readout."""
+"""Sums of one column: two banks, one write port, and read ports for the array and for readout."""
 
 from __future__ import annotations
 
@@ -15,24 +15,40 @@ from intloom.hw.yosys_attributes import NO_COLLISIONS
 _SMALL_STRIP = 16
 """Words of the smallest distributed RAM."""
 _SLOW_READOUT = 8
-"""Cycles a pixel: so slow a readout need not begin before a strip's last tile is through."""
+"""Readout cycles per pixel from which readout may wait for a strip's last tile without loss."""
 
 
 class AccumulatorColumn(wiring.Component):
-    """A write port, and two read ports whose data comes `LATENCY` cycles later.
+    """Memory of one column's sums.
 
-    Addresses are a bank bit above a pixel number.
-    Where `single_ported`, array and readout must not read one bank in the same cycle: each bank is then a memory of its
-    own with one read port. It takes half the distributed RAM of two ports into both banks.
+    Addresses are a bank bit above a pixel number. If `single_ported`, each bank is a memory with one read port, shared
+    by array and readout; this takes half the distributed RAM of two read ports into both banks.
 
     Members
     -------
     read_address, read_data:
         For the array.
     readout_en, readout_address, readout_data:
-        For the readout.
+        For readout.
     write_en, write_address, write_data:
-        A sum to store; a read in the same cycle gives undefined data.
+        A sum to store.
+
+    Handshake
+    ---------
+    None: every access is accepted.
+
+    Timing
+    ------
+    One write and two reads a cycle. From a read address to its data: `LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    A read in the cycle of a write to the same address returns undefined data. If `single_ported`, array and readout do
+    not read the same bank in the same cycle; readout has priority.
+
+    Reset and faults
+    ----------------
+    Memory contents are not reset. There are no faults.
     """
 
     LATENCY = 1
@@ -57,16 +73,16 @@ class AccumulatorColumn(wiring.Component):
 
     @staticmethod
     def single_ported(params: HardwareParams) -> bool:
-        """Whether a bank that is drained must not be read by the array."""
+        """Whether a bank has one read port, so that readout of it excludes the array."""
         return params.strip <= _SMALL_STRIP and params.cols // params.lanes >= _SLOW_READOUT
 
     @staticmethod
     def model(writes: Iterable[tuple[int, int]], address: int) -> int:
-        """What either port reads after these writes of addresses and column."""
+        """What either port reads after these writes of addresses and sums."""
         return dict(writes).get(address, 0)
 
     def elaborate(self, platform: object) -> Module:
-        """One memory of two ports, or two memories of one."""
+        """One memory with two read ports, or two memories with one."""
         m = Module()
         if self._two_memories:
             self._memory_per_bank(m)
@@ -89,7 +105,7 @@ class AccumulatorColumn(wiring.Component):
         ]
 
     def _memory_per_bank(self, m: Module) -> None:
-        """A bank is read by the readout when it asks for it, else by the array; then each picks its bank's data."""
+        """Readout addresses a bank if it reads it, else the array does; each selects its bank's data."""
         read_bank, readout_bank = Signal(), Signal()
         m.d.sync += [read_bank.eq(self.read_address[-1]), readout_bank.eq(self.readout_address[-1])]
         read_data = []

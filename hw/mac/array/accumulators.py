@@ -1,4 +1,4 @@
-"""The accumulators: two banks of a strip of column_sums for every column, filled by the array and read by the drain."""
+"""Accumulators: two banks of a strip of sums per column, filled by the array and read by readout."""
 
 from __future__ import annotations
 
@@ -18,11 +18,9 @@ from intloom.hw.spec.params import HardwareParams
 
 
 class Accumulators(wiring.Component):
-    """Adds a pixel's dot products to its column_sums, every cycle, while another port reads finished column_sums.
+    """Adds a pixel's dot products to its sums every cycle while a second port reads finished sums.
 
-    Sums wrap in `acc_bits`. An address is a bank bit above a pixel number. A pixel may come again
-    `REVISIT` cycles later at the soonest; a drain read may come `WRITE_LATENCY` cycles after the dots, and where
-    `AccumulatorColumn.single_ported` not before its bank's last tile is through.
+    The banks alternate by strip (ping-pong). Sums wrap in `acc_bits`. An address is a bank bit above a pixel number.
 
     Members
     -------
@@ -31,9 +29,27 @@ class Accumulators(wiring.Component):
     dots:
         The dot products.
     readout_groups, readout_address:
-        Bit g reads the column_sums of columns g*lanes and up of a pixel; at most one bit is set.
+        Bit g reads the sums of columns g*lanes and up of a pixel; at most one bit is set.
     readout_sums:
-        One sum a lane, `READOUT_LATENCY` cycles later.
+        One sum per lane.
+
+    Handshake
+    ---------
+    No back-pressure on either port.
+
+    Timing
+    ------
+    One pixel and one readout a cycle. `valid` leads the dots by `ADDRESS_LEAD` = 2 cycles. From dots to a readout that
+    returns the new sum: `WRITE_LATENCY` = 2 cycles. From a readout to its sums: `READOUT_LATENCY` = 3 cycles.
+
+    Requirements
+    ------------
+    The same pixel recurs no earlier than `REVISIT` = 4 cycles later (read-modify-write hazard). If
+    `AccumulatorColumn.single_ported`, readout of a bank starts after its last tile.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the valid pipeline; sums are overwritten by the first tile of a strip. There are no faults.
     """
 
     ADDRESS_LEAD = 2
@@ -60,11 +76,11 @@ class Accumulators(wiring.Component):
 
     @staticmethod
     def model(dots: Iterable[int], acc_bits: int) -> int:
-        """A column's sum of a pixel, of its dot products with the tiles of a strip."""
+        """A column's sum for a pixel over the tiles of a strip."""
         return wrap(sum(dots), acc_bits)
 
     def elaborate(self, platform: object) -> Module:
-        """Read, hold, add, write: a stage each; the drain's request comes near, reads, then picks its group."""
+        """Read, operand register, add, write, one stage each; readout: request register, read, group selection."""
         m = Module()
         valid = [self.valid, *(Signal(name=f"valid{i}") for i in range(1, 4))]
         first = [self.first, *(Signal(name=f"first{i}", reset_less=True) for i in range(1, 3))]

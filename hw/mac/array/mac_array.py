@@ -1,4 +1,4 @@
-"""The MAC array: one input word a cycle meets a stationary tile of weights; each column gives a dot product."""
+"""MAC array: broadcasts one input word a cycle to stationary weights; an adder tree per column forms a dot product."""
 
 from __future__ import annotations
 
@@ -13,34 +13,51 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import LUT_PRODUCT, REGISTER_COPY
 
 _COLUMNS_A_COPY = 2
-"""Columns that one copy of the registers of pixel and swap serves."""
+"""Columns served by one copy of the pixel and swap registers."""
 
 _PART_BITS = 2
 """Weight bits in each partial product of a LUT product: the look-up tables of one carry chain form it."""
 
 PARTS = 8 // _PART_BITS
-"""Parts of such a product."""
+"""Partial products of a LUT product."""
 
 
 def dot_bits(rows: int) -> int:
-    """Bits of a sum of `rows` products of two int8."""
+    """Width of a sum of `rows` products of two int8."""
     return 16 + (rows - 1).bit_length()
 
 
 class MacArray(wiring.Component):
-    """`rows` x `cols` int8 products and their sums by column, a word a cycle.
+    """`rows` x `cols` int8 products, summed per column.
 
-    A tile is written into shadow registers column by column and begins to work as a whole with the pixel given
-    together with `swap`; a column may be overwritten from that same cycle on.
+    Weights are stationary. A tile is written into shadow registers column by column and becomes active as a whole with
+    the pixel that carries `swap` (double buffer).
 
     Members
     -------
     load, load_word:
-        Bit c writes the word, one weight for each row, into the shadow of column c.
+        Bit c writes the word, one weight per row, into the shadow of column c.
     valid, pixel, swap:
-        An input word; `swap` makes the shadow the tile that this and the following pixels meet.
+        An input word; `swap` activates the shadow tile for this and the following pixels.
     dots:
         Dot products of the word given `latency` cycles before.
+
+    Handshake
+    ---------
+    No back-pressure in either direction.
+
+    Timing
+    ------
+    One word a cycle. From a pixel to its dot products: `latency(rows)` = 4 + log2(rows) cycles: routing register,
+    multiplier input, product, multiplier output, adder tree.
+
+    Requirements
+    ------------
+    A column may be overwritten from the cycle of `swap` on, not before.
+
+    Reset and faults
+    ----------------
+    Data registers are not reset; the validity of `dots` follows from the pixel's. There are no faults.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -60,7 +77,7 @@ class MacArray(wiring.Component):
 
     @staticmethod
     def latency(rows: int) -> int:
-        """Cycles from a pixel to its dot products: input registers, product and what comes behind it, adder tree."""
+        """Cycles from a pixel to its dot products."""
         return timing.array_latency(rows)
 
     @staticmethod
@@ -90,7 +107,7 @@ class MacArray(wiring.Component):
         return m
 
     def _copy(self, m: Module, name: str, of: Signal, number: int) -> Signal:
-        """What some columns share: one register for all would have to reach from end to end of the array."""
+        """A duplicate per group of columns: one register for all would have to route across the whole array."""
         copy = Signal.like(of, name=f"{name}{number}", reset_less=True, attrs={REGISTER_COPY: 1})
         m.d.sync += copy.eq(of)
         return copy
@@ -115,13 +132,13 @@ class MacArray(wiring.Component):
         return products
 
     def _dsp_product(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
-        """A multiplier's product, whose own register it leaves for one beside the adders."""
+        """A multiplier's product; its output register moves into the DSP block, the next one is beside the adders."""
         multiplied = Signal(signed(16), name=f"{name}_made", reset_less=True)
         m.d.sync += multiplied.eq(pixel * weight.as_signed())
         return multiplied
 
     def _lut_product(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
-        """A product that synthesis must not give a DSP block: of two bits of the weight each, then sums."""
+        """A product that synthesis keeps out of DSP blocks: partial products of two weight bits each, then sums."""
         parts = []
         for low in range(0, len(weight), _PART_BITS):
             part = Signal(signed(8 + _PART_BITS), name=f"{name}_{low}", reset_less=True, attrs={LUT_PRODUCT: 1})
@@ -133,7 +150,7 @@ class MacArray(wiring.Component):
         return parts[0]
 
     def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
-        """An adder a stage; where the terms are odd in number, the last one waits."""
+        """One adder level a stage; an odd term passes through a register."""
         for level in range(self.latency(self._rows) - timing.ARRAY_FRONT):
             pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
             shape = signed(len(terms[0]) + 1)
@@ -144,7 +161,7 @@ class MacArray(wiring.Component):
 
 
 def _add_parts(low: Value, high: Value) -> Value:
-    """The sum of two parts of a product of 8 bits, the upper one `len(high) - 8` bits above the lower."""
+    """The sum of two partial products, the upper one `len(high) - 8` bits above the lower."""
     offset = len(high) - 8
     upper = (low[offset:].as_signed() + high)[: len(high)]
     return Cat(low[:offset], upper).as_signed()

@@ -1,4 +1,4 @@
-"""The input fetcher: reads a pixel's word, or makes it of padding, and shifts packed words into place."""
+"""Pixel fetcher: reads a pixel's word, substitutes padding, and aligns packed words."""
 
 from __future__ import annotations
 
@@ -30,13 +30,42 @@ PIXEL_REQUEST = data.StructLayout(
         "index": COUNT_BITS,
     }
 )
-"""A pixel to fetch: `address` is that of its row's column 0; `swap` goes along with it to the array."""
+"""A pixel to fetch: `address` is that of its row's column 0; `swap` accompanies it to the array."""
 
 
 class PixelFetcher(wiring.Component):
-    """One pixel a cycle; its word is there `LATENCY` cycles later. The read ports must never refuse.
+    """Reads one input word a cycle for the array.
 
-    `fault` says that a read was outside the memory, for instruction `fault_index`.
+    A packed pixel may span two words, which are read through two ports in the same cycle and shifted together. Pixels
+    outside the input become `zp_in`.
+
+    Members
+    -------
+    valid, pixel:
+        The pixel to fetch.
+    act0, act1:
+        Read ports of its word and of that word's neighbour.
+    word_valid, word, swap:
+        The word for the array.
+    fault, fault_index:
+        Pulse: a read was outside the memory, and its instruction.
+
+    Handshake
+    ---------
+    No back-pressure. `act0.ready` and `act1.ready` are ignored.
+
+    Timing
+    ------
+    One pixel a cycle. From a pixel to its word: `LATENCY` = 7 cycles: input register, address register, read latency.
+
+    Requirements
+    ------------
+    The scratchpad grants both ports in every cycle; neighbouring words lie in different banks.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the valid pipeline. A read outside the memory pulses `fault` 2 cycles after its pixel; its word is
+    undefined.
     """
 
     LATENCY = timing.PIXEL_FETCH
@@ -60,7 +89,7 @@ class PixelFetcher(wiring.Component):
 
     @staticmethod
     def model(pixel: Mapping[str, int], words: Sequence[bytes]) -> bytes | None:
-        """The word made of a memory's words; None, and a fault, when one outside the memory is needed for it."""
+        """The word made from a memory's words; None, and a fault, if it needs one outside the memory."""
         word_bytes = len(words[0])
         pixel_bytes = PIXEL_BYTES if pixel["packed"] else word_bytes
         pixels = word_bytes // pixel_bytes
@@ -77,7 +106,7 @@ class PixelFetcher(wiring.Component):
         return b"".join(parts)
 
     def elaborate(self, platform: object) -> Module:
-        """Registers for pixel and requests, a delay as long as the memory's, and the choice between it and padding."""
+        """Pixel and request registers, a pipeline as long as the read latency, and selection of data or padding."""
         m = Module()
         self._valid, self._pixel = Signal(), Signal(PIXEL_REQUEST, reset_less=True)
         m.d.sync += [self._valid.eq(self.valid), self._pixel.eq(self.pixel)]
@@ -92,7 +121,7 @@ class PixelFetcher(wiring.Component):
         return m
 
     def _request(self, m: Module) -> tuple[Signal, Signal]:
-        """Addresses of the word and, for pixels that lie across two words, of its neighbour."""
+        """Addresses of the word and, for pixels that span two words, of its neighbour."""
         pixel, pixels = self._pixel, self._pixels
         shift = pixels.bit_length() - 1
         inside = Signal()
@@ -124,7 +153,7 @@ class PixelFetcher(wiring.Component):
         return inside
 
     def _delay(self, m: Module, inside: Signal, inside_pixels: Signal) -> data.View[data.StructLayout]:
-        """What is still needed when the data comes."""
+        """What is still needed when the data arrives."""
         layout = data.StructLayout(
             {
                 "valid": 1,

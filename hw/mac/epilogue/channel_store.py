@@ -1,4 +1,4 @@
-"""The channel parameters: bias and scale of each channel of two output blocks, one loading while the other is used."""
+"""Channel parameters: bias and scale per channel of two output blocks, one loading while the other is in use."""
 
 from __future__ import annotations
 
@@ -17,20 +17,38 @@ from intloom.hw.spec.params import HardwareParams
 
 
 class ChannelStore(wiring.Component):
-    """A small memory of biases and one of scales for every lane.
+    """A memory of biases and one of scales per lane, each with two sets (double buffer).
 
     Members
     -------
     write:
-        From the constants' loader; words of piece CHANNEL are stored.
+        From the constants loader; words of kind CHANNEL are stored.
     write_set, read_set:
-        Which of the two blocks' parameters.
+        Set to write, set to read.
     read, group:
         Read the parameters of a group of `lanes` channels.
     bias:
-        `BIAS_LATENCY` cycles later, with the sums.
+        The biases, with the sums.
     mantissa, exponent:
-        `SCALE_LATENCY` cycles later, when the requantizers want them.
+        The normalized scales, at the requantizers' scale stage.
+
+    Handshake
+    ---------
+    None: every access is accepted.
+
+    Timing
+    ------
+    One write and one group read a cycle. From `read` to `bias`: `BIAS_LATENCY` = 3 cycles; to `mantissa` and
+    `exponent`: `SCALE_LATENCY` = 8. A bias is stored 1 cycle after its write, a scale 1 + `ScaleNormalizer.LATENCY` = 5
+    cycles after it.
+
+    Requirements
+    ------------
+    A set is not written while items in flight use it.
+
+    Reset and faults
+    ----------------
+    Memory contents are not reset. There are no faults.
     """
 
     BIAS_LATENCY = Accumulators.READOUT_LATENCY
@@ -60,13 +78,13 @@ class ChannelStore(wiring.Component):
         return bias, *ScaleNormalizer.model(unpacked.mantissa, unpacked.shift, mantissa_bits)
 
     def elaborate(self, platform: object) -> Module:
-        """Biases are stored as they come, scales after the normalizer; reads wait for their stage."""
+        """Biases are stored as they arrive, scales after the normalizer; reads are delayed to their stage."""
         m = Module()
         cols = self._params.cols
         m.submodules.normalizer = normalizer = ScaleNormalizer(self._params.mantissa_bits)
         channel, is_bias = self.write.kind == ConstantKind.CHANNEL, self.write.index < cols
         slot = Cat(self.write.index[: (cols - 1).bit_length()], self.write_set)
-        # What kind of word it is takes some time to see.
+        # One stage for decoding kind and index: the write enables then leave registers.
         bias_write = pipeline_stages(m, "bias_write", Cat(channel & is_bias, slot), 1, reset_less=True)
         scale_write = pipeline_stages(
             m, "scale_write", Cat(channel & ~is_bias, slot), 1 + ScaleNormalizer.LATENCY, reset_less=True
@@ -89,7 +107,7 @@ class ChannelStore(wiring.Component):
         return Cat(group[: (self._groups - 1).bit_length()], number)
 
     def _memory(self, m: Module, name: str, lane: int, write: Signal, word: Signal, read: Signal) -> Signal:
-        """One lane's memory; `write` and `read` hold an enable bit and, above it, a channel's or a group's slot."""
+        """One lane's memory; `write` and `read` are an enable bit below a channel's or a group's slot."""
         memory = Memory(shape=len(word), depth=2 * self._groups, init=[])
         m.submodules[name] = memory
         write_port, read_port = memory.write_port(), memory.read_port()

@@ -1,4 +1,4 @@
-"""The epilogue: sums to bytes, through requantizers, table and residual adder, without ever stopping."""
+"""Epilogue: sums to bytes through requantizers, lookup table and residual adder."""
 
 from __future__ import annotations
 
@@ -18,28 +18,47 @@ from intloom.hw.spec.arith import SHIFT_BITS, Affine, RoundingMode, Scale, wrap
 from intloom.hw.spec.params import HardwareParams
 
 TAG = data.StructLayout({"zp_out": signed(8), "use_table": 1, "table_set": 1, "residual": 1})
-"""What goes along with an item: constants of its instruction."""
+"""Constants of an item's instruction, which accompany it."""
 
 
 class Epilogue(wiring.Component):
-    """One item, a group of `lanes` sums, a cycle; results in order, as long as the rule for `residual` is kept.
+    """Turns items, groups of `lanes` sums, into result bytes in a pipeline that never stalls.
 
-    Items with and without residual must not be under way together, for the former take longer.
+    Stages: accumulator readout, `RequantizerLane` per lane, `TableLookup`, and for items with residual `ResidualAdder`.
 
     Members
     -------
     write, write_table_set, write_channel_set:
         Constants to store.
     valid, tag, group, channel_set:
-        An item; its sums come `Accumulators.READOUT_LATENCY` cycles later.
+        An item.
     sums:
-        From the accumulators.
+        Its sums, from the accumulators.
     activate, shift, even:
         To the residual adder.
     residual_arrived, residual:
-        To the residual adder, `READ_LATENCY` cycles after the item.
+        Residual bytes.
     result_valid, results:
-        The bytes.
+        The result bytes.
+
+    Handshake
+    ---------
+    No back-pressure. The issuing logic takes a result FIFO credit for each item.
+
+    Timing
+    ------
+    One item a cycle. From an item to its result: `LATENCY` = 17 cycles (3 readout, 12 requantize, 2 table), with
+    residual `RESIDUAL_LATENCY` = 24. Sums come `Accumulators.READOUT_LATENCY` = 3 cycles, residual bytes `READ_LATENCY`
+    = 5 cycles after the item.
+
+    Requirements
+    ------------
+    Items with and without residual are never in flight together: their latencies differ, and results must stay in
+    order. A constant set is not written while an item in flight uses it.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the valid pipeline; stored constants survive. There are no faults.
     """
 
     LOOKUP_STAGE = Accumulators.READOUT_LATENCY + RequantizerLane.LATENCY
@@ -79,7 +98,7 @@ class Epilogue(wiring.Component):
         table: bytes | None = None,
         residual: tuple[int, Affine] | None = None,
     ) -> int:
-        """The byte made of a sum: by its channel's bias and scale, then a table, then a residual byte and its law."""
+        """The byte from a sum: channel bias and scale, then a table, then a residual byte and its affine operation."""
         value = RequantizerLane.model(total, *channel, zero_point, match) & 0xFF
         if table is not None:
             value = TableLookup.model(value, table, use=True)
@@ -89,7 +108,7 @@ class Epilogue(wiring.Component):
         return value
 
     def elaborate(self, platform: object) -> Module:
-        """A line of valid bits and tags beside the data."""
+        """A pipeline of valid bits and tags beside the data."""
         m = Module()
         valid, tag = [self.valid], [self.tag]
         for number in range(1, self.LATENCY + 1):

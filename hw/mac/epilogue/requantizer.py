@@ -1,9 +1,9 @@
-"""The requantizer: an accumulator to an int8, rounded as `intloom.hw.spec.arith.requantize` says.
+"""Requantizer: an accumulator to an int8, rounded as `intloom.hw.spec.arith.requantize` defines.
 
-Sum and scale are brought to numbers with their top bit set, so that the product's top bit stands in one of two places.
-After the clamp only nine positions of the binary point matter; any other means 0 or a clamped result. Below the point
-it is enough to know the bit worth a half, and whether the bits below that are all zeros, or all ones: the product is
-never rounded to 24 bits, as fp32 would (`ort`), for that only makes ties of what lies next to a tie.
+Sum and scale are normalized (top bit set), so the product's top bit has one of two positions. Because of the final
+clamp only nine positions of the binary point matter; any other gives 0 or a clamped result. Below the point the half
+bit suffices, with two flags: all lower bits are zeros, or all ones. The product is never rounded to 24 bits as fp32
+would (`ort`), because that only turns neighbours of a tie into ties.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from intloom.hw.spec.params import HardwareParams
 
 _SUM_BITS = 32
 _STEPS = ((16,), (8, 4), (2, 1))
-"""Places by which a sum may move in each stage of its normalization; one less than its bits in all."""
+"""Shift distances of each normalization stage; in all one less than the sum's bits."""
 _TOP = FP32_SIGNIFICAND_BITS
 _POINT_BITS = 9
 _MAX_POINT = 8
-"""Places of the binary point that give results from 0 to 255, less one."""
+"""Largest position of the binary point that gives a result from 0 to 255."""
 _WINDOW_BITS = _MAX_POINT + 1
-"""A result's bits and the half below them, at the highest place of the point."""
+"""A result's bits and the half bit below them, at the highest position of the point."""
 
 _BELOW = data.StructLayout({"zeros": 1, "ones": 1, "half": 1, "rest": 1})
-"""What lies below the window: the product's bits down to the 24th are all zeros, or all ones; the bit after them, worth
-half of the 24th, is set; so is one after that."""
+"""Product bits below the window: all zeros, or all ones, down to the 24th; the half bit of the 24th; any bit
+after it."""
 
 
 @dataclass(frozen=True)
@@ -49,20 +49,38 @@ _FIXED_POINT = {"whole": _MAX_POINT, "overflow": 1, "half": 1, "tie": 1}
 
 
 class RequantizerLane(wiring.Component):
-    """One accumulator a cycle; stages without a valid value keep still, but for the multipliers.
+    """Requantizes one accumulator a cycle: bias, scale, round, zero point, clamp.
 
     Members
     -------
     enable:
-        Bit i is high when stage i has a value to work on; bit i + 1 follows bit i by a cycle.
+        Bit i: stage i holds a valid value; bit i + 1 follows bit i by one cycle.
     acc, bias:
-        The value's sum and its channel's bias, together.
+        The value's sum and its channel's bias.
     mantissa, exponent:
-        Its channel's scale as `ScaleNormalizer` gives it, `SCALE_STAGE` cycles later.
+        Its channel's scale from `ScaleNormalizer`.
     zero_point:
-        The output's zero point, `ZERO_POINT_STAGE` cycles later.
+        The output's zero point.
     result:
-        The byte, `LATENCY` cycles later.
+        The byte.
+
+    Handshake
+    ---------
+    No back-pressure. Stages without a valid value keep their registers (clock enable), except for the multiplier
+    stages.
+
+    Timing
+    ------
+    One value a cycle. From `acc` and `bias` to `mantissa` and `exponent`: `SCALE_STAGE` = 5 cycles; to `zero_point`:
+    `ZERO_POINT_STAGE` = 10; to `result`: `LATENCY` = 12.
+
+    Requirements
+    ------------
+    `mantissa` has its top bit set or is 0.
+
+    Reset and faults
+    ----------------
+    Data registers are not reset. There are no faults.
     """
 
     SCALE_STAGE = 5
@@ -87,11 +105,11 @@ class RequantizerLane(wiring.Component):
 
     @staticmethod
     def model(acc: int, bias: int, scale: Scale, zero_point: int, match: RoundingMode) -> int:
-        """What `result` is: the law, on the 32-bit sum."""
+        """The value of `result`: the requantization rule on the 32-bit sum."""
         return requantize(wrap(acc + bias, _SUM_BITS), scale, zero_point, match)
 
     def elaborate(self, platform: object) -> Module:
-        """Twelve stages; the sign goes along."""
+        """Twelve stages; the sign travels beside them."""
         m = Module()
         total = Signal(signed(_SUM_BITS), reset_less=True)
         with m.If(self.enable[0]):
@@ -107,9 +125,9 @@ class RequantizerLane(wiring.Component):
         return m
 
     def _normalize(self, m: Module, total: Signal, signs: Value) -> tuple[Signal, Signal]:
-        """Stages 1 to 3: move the top bit up to bit 31 and count the places.
+        """Stages 1 to 3: shift the top bit up to bit 31 and count the leading zeros.
 
-        A negative sum is turned over bit by bit, ones coming in from below: what it lacks then is one at the very end.
+        A negative sum is inverted, with ones shifted in from below; the missing increment is added in stage 4.
         """
         value: Value = total.as_unsigned() ^ signs[0].replicate(_SUM_BITS)
         count: list[Signal] = []
@@ -130,9 +148,9 @@ class RequantizerLane(wiring.Component):
         return value, zeros
 
     def _round_sum(self, m: Module, normal: Signal, zeros: Signal, negative: Value) -> tuple[Signal, Signal]:
-        """Stage 4: add what negative sums lack, round to 24 bits, ties to even.
+        """Stage 4: add the increment of a negative sum and round to 24 bits, ties to even.
 
-        A carry out leaves one leading zero less, so zeros may become -1.
+        A carry out means one leading zero less, so the count may become -1.
         """
         bits = self._significand_bits
         significand = Signal(bits, reset_less=True)
@@ -140,7 +158,7 @@ class RequantizerLane(wiring.Component):
         kept, dropped = normal[-bits:], normal[:-bits]
         increment = self._rounds_up(kept[0], dropped, negative) if len(dropped) else negative
         rounded, carry = Signal(bits), Signal()
-        # The carry is known without the sum.
+        # The carry is an AND over the kept bits, parallel to the adder: it does not wait for the carry chain.
         m.d.comb += [rounded.eq(kept + increment), carry.eq(kept.all() & increment)]
         with m.If(self.enable[4]):
             m.d.sync += [
@@ -155,10 +173,10 @@ class RequantizerLane(wiring.Component):
         return Mux(negative, half | (rest.all() & last), half & (rest.any() | last))
 
     def _multiply(self, m: Module, significand: Signal, zeros: Signal) -> tuple[Signal, Signal]:
-        """Stages 5 to 7: four partial products and their sum; where the binary point of the product stands."""
+        """Stages 5 to 7: four partial products and their sum; position of the product's binary point."""
         x_split, f_split = self._significand_bits // 2, self._mantissa_bits // 2
         parts = self._parts(m, significand, x_split, f_split)
-        # Right shift that brings the top 24 bits of the largest product to their weight, less that of 255.xx.
+        # Right shift of the largest product's top 24 bits to their weight, minus the shift that yields 255.xx.
         offset = self._mantissa_bits + (_SUM_BITS - _TOP) + (_TOP - _MAX_POINT)
         point5, point6, point7 = (Signal(signed(_POINT_BITS), name=f"point{i}", reset_less=True) for i in (5, 6, 7))
         product = Signal(self._significand_bits + self._mantissa_bits, reset_less=True)
@@ -166,7 +184,7 @@ class RequantizerLane(wiring.Component):
             m.d.sync += point5.eq(zeros + self.exponent)
         with m.If(self.enable[6]):
             m.d.sync += point6.eq(point5 - offset)
-        # The outer parts do not overlap, and nothing is added to the lowest bits.
+        # The outer partial products do not overlap, and the lowest bits have one term: one shorter adder suffices.
         outer = Cat(parts[0], parts[3])
         low = min(x_split, f_split)
         middle = (parts[1] << (f_split - low)) + (parts[2] << (x_split - low))
@@ -175,9 +193,9 @@ class RequantizerLane(wiring.Component):
         return product, point7
 
     def _parts(self, m: Module, significand: Signal, x_split: int, f_split: int) -> list[Signal]:
-        """Stages 5 and 6: products of the factors' parts, each small enough for one 18 x 18 multiplier.
+        """Stages 5 and 6: partial products, each small enough for one 18 x 18 multiplier.
 
-        Multipliers have registers of their own on an FPGA: these end up in them, so that they serve nothing else.
+        An FPGA multiplier absorbs its input and output registers only if they feed nothing else.
         """
         x = Signal.like(significand, name="factor", reset_less=True)
         f = Signal.like(self.mantissa, name="scale", reset_less=True)
@@ -191,11 +209,11 @@ class RequantizerLane(wiring.Component):
         return parts
 
     def _align(self, m: Module, product: Signal, point: Signal) -> tuple[Signal, data.View[data.StructLayout], Signal]:
-        """Stage 8: a window of bits from the product's top bit on, and what lies below."""
+        """Stage 8: a window of bits from the product's top bit down, and flags of the bits below."""
         high = product[-1]
         after_window = len(product) - 1 - _WINDOW_BITS
         after_kept = len(product) - 1 - _TOP
-        # Where these places stand when the top bit is not set; else they stand one higher.
+        # Positions for a clear top bit; with a set one they are one higher.
         kept, ends = product[after_kept + 1 : after_window], (product[after_kept], product[after_window])
         window = Signal(_WINDOW_BITS, reset_less=True)
         below = Signal(_BELOW, reset_less=True)
@@ -212,7 +230,7 @@ class RequantizerLane(wiring.Component):
         return window, below, shifted
 
     def _fix_point(self, m: Module, window: Signal, below: data.View[data.StructLayout], point: Signal) -> _FixedPoint:
-        """Stage 9: place the binary point, and see what the fraction is."""
+        """Stage 9: place the binary point and classify the fraction."""
         value: Value = window
         zeros, ones = below.zeros, below.ones
         for step in (8, 4, 2, 1):
@@ -221,7 +239,7 @@ class RequantizerLane(wiring.Component):
             value = Mux(shifts, value[step:], value)
         half = value[0]
         if self._ort:
-            # Half a last place of fp32 above or below: fp32 sees the tie itself.
+            # fp32 rounds a product within half an ulp of the tie to the tie, so it counts as one.
             tie = Mux(half, zeros & ~(below.half & below.rest), ones & below.half)
         else:
             tie = half & zeros & ~below.half & ~below.rest
@@ -237,12 +255,12 @@ class RequantizerLane(wiring.Component):
         return fixed
 
     def _finish(self, m: Module, fixed: _FixedPoint, negative: Value) -> None:
-        """Stages 10 and 11: round half to even, give the sign back, add; then clamp."""
+        """Stages 10 and 11: round half to even, restore the sign, add the zero point; then clamp."""
         up = Mux(fixed.tie, fixed.whole[0], fixed.half)
         signed_whole = fixed.whole ^ negative.replicate(_MAX_POINT)
         added = Signal(signed(_MAX_POINT + 2), reset_less=True)
         overflow, below_zero = Signal(reset_less=True), Signal(reset_less=True)
-        # -(whole + up) is ~whole + 1 - up; the lowest bits make the carry into one adder.
+        # -(whole + up) = ~whole + 1 - up: an extra lowest bit feeds the carry, so one adder serves both signs.
         carry = up ^ negative
         doubled = Cat(carry, signed_whole, negative).as_signed() + Cat(carry, self.zero_point).as_signed()
         with m.If(self.enable[10]):

@@ -1,4 +1,4 @@
-"""The residual adder: adds a tensor's bytes to the result bytes by the affine law."""
+"""Residual adder: adds a tensor's bytes to the result bytes by the affine operation."""
 
 from __future__ import annotations
 
@@ -14,29 +14,46 @@ from intloom.hw.spec.params import HardwareParams
 
 
 class ResidualAdder(wiring.Component):
-    """Keeps residual bytes until their results come, `LATENCY` cycles before the sums leave.
+    """Holds residual bytes in a FIFO until their results arrive, and adds both.
 
     Parameters
     ----------
     params
         The accelerator's parameters.
     depth
-        Groups of residual bytes that find a place before their results come, a power of two.
+        FIFO depth in groups of residual bytes, a power of two.
 
     Members
     -------
     write:
-        From the constants' loader; words of piece RESIDUAL are stored until the next `activate`.
+        From the constants loader; words of kind RESIDUAL go to shadow registers.
     activate, shift, even:
-        Make the stored constants, and these, the ones in use; nothing may be under way.
+        Pulse: the shadow constants, and these, become active.
     arrived, operands:
         Residual bytes, in order.
     result_next:
-        A result comes in the next cycle; its residual bytes arrived before this one.
+        A result arrives in the next cycle.
     valid, results:
         Result bytes, in order.
     sums_valid, sums:
         The sums.
+
+    Handshake
+    ---------
+    No back-pressure: each residual group is consumed by exactly one result.
+
+    Timing
+    ------
+    One group a cycle. From `valid` to `sums_valid`: `LATENCY` = 7 cycles.
+
+    Requirements
+    ------------
+    A result's residual bytes arrive before `result_next`; at most `depth` groups wait. `activate` comes at least 3
+    cycles before the first result and while no item is in flight.
+
+    Reset and faults
+    ----------------
+    Soft reset empties the FIFO; constants survive. There are no faults.
     """
 
     LATENCY = AffineLane.LATENCY
@@ -63,11 +80,11 @@ class ResidualAdder(wiring.Component):
 
     @staticmethod
     def model(result: int, residual: int, k: Affine) -> int:
-        """A sum."""
+        """The sum of a result byte and a residual byte."""
         return AffineLane.model(result, residual, k)
 
     def elaborate(self, platform: object) -> Module:
-        """A queue of operands, two sets of constants, a lane of arithmetic for every byte."""
+        """Operand FIFO, shadow and active constants, one affine lane per byte."""
         m = Module()
         operands = self._operand_fifo(m)
         m.submodules.constants = constants = AffineConstants()
@@ -102,7 +119,7 @@ class ResidualAdder(wiring.Component):
         return active
 
     def _operand_fifo(self, m: Module) -> Signal:
-        """Operands wait in a small memory, read a cycle before their result comes (`result_next`)."""
+        """Operands in a small memory, read one cycle before their result arrives (`result_next`)."""
         memory = Memory(shape=8 * self._lanes, depth=self._depth, init=[])
         m.submodules.queue = memory
         write, read = memory.write_port(), memory.read_port()

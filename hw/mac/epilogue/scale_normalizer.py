@@ -1,4 +1,4 @@
-"""A requantization scale as the requantizers take it: a mantissa with its top bit set, and its exponent."""
+"""Normalizes a requantization scale: a mantissa with its top bit set, and its exponent."""
 
 from __future__ import annotations
 
@@ -13,18 +13,40 @@ from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, SHIFT_BITS
 from intloom.hw.spec.formats import SCALE_SHIFT_LSB
 
 EXPONENT_BITS = 7
-"""The shift of up to 63, plus up to 23 shift_count by which the mantissa was shifted."""
+"""Shift of up to 63, plus up to 23 bits of normalization."""
 
 
 class ScaleNormalizer(wiring.Component):
-    """Moves a 24-bit mantissa up until its top bit is set, in one place for all channels, while parameters load.
+    """Shifts a 24-bit mantissa up until its top bit is set; one instance serves all channels while parameters load.
 
-    scale = mantissa * 2**-shift = normal * 2**-exponent; a mantissa of zero stays zero. `LATENCY` cycles, one scale a
-    cycle; `word` is a packed scale as it stands in the weight memory.
+    scale = mantissa * 2**-shift = normal * 2**-exponent; a mantissa of zero stays zero.
+
+    Members
+    -------
+    word:
+        A packed scale as the weight memory holds it.
+    mantissa, exponent:
+        The normalized scale.
+
+    Handshake
+    ---------
+    None: a free-running pipeline.
+
+    Timing
+    ------
+    One scale a cycle. From `word` to the result: `LATENCY` = 4 cycles.
+
+    Requirements
+    ------------
+    Mantissa bits above `mantissa_bits` are zero.
+
+    Reset and faults
+    ----------------
+    Registers are not reset. There are no faults.
     """
 
     _STEPS = ((16,), (8, 4), (2, 1))
-    """Places by which a mantissa may move, those of a cycle together."""
+    """Shift distances, those of one stage together."""
     LATENCY = len(_STEPS) + 1
 
     def __init__(self, mantissa_bits: int) -> None:
@@ -33,18 +55,18 @@ class ScaleNormalizer(wiring.Component):
 
     @staticmethod
     def model(mantissa: int, shift: int, mantissa_bits: int = FP32_SIGNIFICAND_BITS) -> tuple[int, int]:
-        """The normal mantissa and exponent of a packed scale."""
+        """The normalized mantissa and exponent of a packed scale."""
         if mantissa == 0:
             return 0, shift + sum(step for step in chain(*ScaleNormalizer._STEPS) if step < mantissa_bits)
         up = mantissa_bits - mantissa.bit_length()
         return mantissa << up, shift + up
 
     def elaborate(self, platform: object) -> Module:
-        """Large steps first, then the exponent; steps past the mantissa's width never happen."""
+        """Large shifts first, then the exponent; shifts beyond the mantissa's width are left out."""
         m = Module()
         mantissa = self.word[: self._mantissa_bits]
         exponent = self.word[SCALE_SHIFT_LSB : SCALE_SHIFT_LSB + SHIFT_BITS]
-        # Each step is a bit of the number of shift_count, from the top: they are added in one go.
+        # Each shift decision is one bit of the shift count, so the exponent needs a single addition.
         shift_count: Value = C(0, 0)
         for steps in self._STEPS:
             for step in steps:

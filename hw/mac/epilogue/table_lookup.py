@@ -1,4 +1,4 @@
-"""The table lookup behind the requantizers: a 256-byte function of the result byte, for every lane, in two sets."""
+"""Table lookup: a 256-byte function of the result byte, per lane, in two sets."""
 
 from __future__ import annotations
 
@@ -15,16 +15,32 @@ from intloom.hw.spec.params import HardwareParams
 
 
 class TableLookup(wiring.Component):
-    """Passes bytes through a table, or bypass it, in `LATENCY` cycles.
+    """Maps bytes through a table or passes them; the other set may be loaded meanwhile (double buffer).
 
     Members
     -------
     write, write_set:
-        Bytes of piece TABLE are stored in the set, in the order of result bytes 0 to 127, -128 to -1.
+        Bytes of kind TABLE are stored in the set, in the order of result bytes 0 to 127, -128 to -1.
     valid, use, read_set, values:
-        Bytes to look up or, without `use`, to leave as they are.
+        Bytes to look up or, without `use`, to pass.
     results:
-        The bytes, later.
+        The bytes.
+
+    Handshake
+    ---------
+    No back-pressure. `results` holds until the next valid values.
+
+    Timing
+    ------
+    One group a cycle. From `values` to `results`: `LATENCY` = 2 cycles, with and without lookup.
+
+    Requirements
+    ------------
+    A set is not written while items in flight use it.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the valid flags; tables survive. There are no faults.
     """
 
     LATENCY = timing.TABLE_LOOKUP
@@ -45,11 +61,11 @@ class TableLookup(wiring.Component):
 
     @staticmethod
     def model(value: int, table: bytes, use: bool) -> int:
-        """What a byte becomes."""
+        """The byte that results."""
         return table[value] if use else value
 
     def elaborate(self, platform: object) -> Module:
-        """A memory for every lane, since each looks up its own byte."""
+        """A memory per lane, because each lane looks up its own byte."""
         m = Module()
         valid, use = Signal(), Signal()
         results = output_register(m, self.results)

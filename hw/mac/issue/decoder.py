@@ -1,4 +1,4 @@
-"""The decoder: checks an instruction, and gives each part of the unit its descriptor."""
+"""Checks a CONV instruction and distributes its descriptors to the unit's parts."""
 
 from __future__ import annotations
 
@@ -30,9 +30,11 @@ _DESCRIPTORS = {
 
 
 class InstructionDecoder(wiring.Component):
-    """Each part has its next descriptor put down beside the one at work, so that parts may run ahead of each other.
+    """Validates the offered instruction and writes one descriptor register per part of the unit.
 
-    The instruction stays with control until its descriptors are handed out.
+    Each part has its next descriptor registered while it works on the current one, so that weight fetch, pixel issue,
+    readout and write may be in different instructions. The instruction stays with control until all four descriptors
+    are written.
 
     Members
     -------
@@ -43,11 +45,30 @@ class InstructionDecoder(wiring.Component):
     weight, pixel, readout, write:
         The descriptors.
     illegal, illegal_index:
-        The instruction on offer has an illegal_fields field; it makes no descriptors and is not taken.
+        The offered instruction has an illegal field; it is not taken.
+
+    Handshake
+    ---------
+    `valid`, `instruction` and `index` hold until `ready`, a pulse of one cycle. The descriptors are streams; all four
+    become valid in the cycle after `ready`, and only when none of them is valid.
+
+    Timing
+    ------
+    From an instruction offered to its descriptors: `LATENCY` = 4 cycles, if the previous descriptors have been taken.
+    `illegal` is valid 2 cycles after the offer. At most one instruction every 4 cycles.
+
+    Requirements
+    ------------
+    `instruction` is stable while `valid` is high: the check pipeline reads it in several cycles.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the descriptors that were not taken. `illegal` holds while the instruction is offered; the unit
+    reports it as `BAD_FIELD`.
     """
 
     LATENCY = 4
-    """Cycles from an instruction on offer to its descriptors, when all parts have taken their last ones."""
+    """Cycles from an instruction offered to its descriptors, if the previous ones have been taken."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -66,7 +87,7 @@ class InstructionDecoder(wiring.Component):
 
     @staticmethod
     def model(conv: Instruction, index: int, params: HardwareParams) -> dict[str, dict[str, int]]:
-        """The descriptor of each part, of a legal instruction."""
+        """The descriptor of each part for a legal instruction."""
         pixels, loads_table = conv["out_h"] * conv["out_w"], conv["table"] == TableUse.LOAD
         constants = loads_table * params.table_words + conv["residual"] * params.residual_words + params.channel_words
         made = {
@@ -82,7 +103,10 @@ class InstructionDecoder(wiring.Component):
         return {part: {name: known[name] for name in layout.members} for part, layout in _DESCRIPTORS.items()}
 
     def elaborate(self, platform: object) -> Module:
-        """Stages: operand register, multiply, check, distribute."""
+        """Stages: operand registers, multiply and check, distribute.
+
+        They sample the offered instruction in every cycle; `checked` marks when their result belongs to it.
+        """
         m = Module()
         conv = data.View(CONV, self.instruction)
         multiplied, checked, illegal_fields = Signal(), Signal(), Signal()
@@ -117,9 +141,9 @@ class InstructionDecoder(wiring.Component):
         return (lane >= self._params.rows) | (lane & (self._params.lanes - 1)).any()
 
     def _distribute(self, m: Module, conv: data.View[data.StructLayout], extra: dict[str, Value], legal: Value) -> None:
-        """All four parts have their descriptor put down in the same cycle, after the last ones have been taken.
+        """Write all four descriptors in the same cycle, once the previous ones have been taken.
 
-        The descriptors are wide and lie all over the unit, so what moves them stands in a register.
+        The descriptors are wide and spread over the unit, so their write enable is a register.
         """
         fire = Signal()
         ports = {name: getattr(self, name) for name in _DESCRIPTORS}

@@ -1,7 +1,7 @@
-"""What each part of the MAC unit needs to know of an instruction, cut out of it once.
+"""Descriptors: the fields of a CONV instruction that each part of the MAC unit needs.
 
-Every part works its own queue of jobs, so that the weight fetcher may be an instruction ahead of the sequencer and the
-drain one behind.
+Each part has its own descriptor stream, so that weight fetch may be one instruction ahead of the pixels and readout one
+behind.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind, TableUs
 from intloom.hw.spec.params import HardwareParams
 
 PIXELS_BITS = 28
-"""Bits of out_h * out_w."""
+"""Width of out_h * out_w."""
 
 CONV = instruction_layout(Kind.CONV)
 
@@ -36,7 +36,7 @@ WEIGHT_DESCRIPTOR = data.StructLayout(
         "load_residual": 1,
     }
 )
-"""For the weight fetcher: `address` is where constants begin, `first_tile` where the first weight tile stands."""
+"""For the weight fetcher: `address` of the constants, `first_tile` of the first weight tile."""
 
 PIXEL_DESCRIPTOR = data.StructLayout(
     {
@@ -48,7 +48,7 @@ PIXEL_DESCRIPTOR = data.StructLayout(
         "index": COUNT_BITS,
     }
 )
-"""For the sequencer."""
+"""For loop setup and the sequencer."""
 
 READOUT_DESCRIPTOR = data.StructLayout(
     {
@@ -57,7 +57,7 @@ READOUT_DESCRIPTOR = data.StructLayout(
         "index": COUNT_BITS,
     }
 )
-"""For the drain."""
+"""For the accumulator readout."""
 
 WRITE_DESCRIPTOR = data.StructLayout(
     {
@@ -65,11 +65,11 @@ WRITE_DESCRIPTOR = data.StructLayout(
         "index": COUNT_BITS,
     }
 )
-"""For the writer."""
+"""For the result writer."""
 
 
 def strip_count(params: HardwareParams, pixels: Value) -> Value:
-    """Strips of an output of so many pixels."""
+    """Strips of an output of `pixels` pixels."""
     return (pixels + (params.strip - 1)) >> (params.strip.bit_length() - 1)
 
 
@@ -86,7 +86,7 @@ def pack_descriptor(layout: data.StructLayout, conv: data.View, **extra: Value) 
 
 
 def _fit(value: Value, shape: Shape) -> Value:
-    """The value, cut or extended to the shape's width."""
+    """The value truncated or extended to the shape's width."""
     value = Value.cast(value)
     if len(value) >= shape.width:
         return value[: shape.width]

@@ -1,6 +1,7 @@
-"""What the sequencer needs ready-computed: strip lengths, and row steps reduced to the input ring.
+"""Loop setup: strip lengths, and row strides reduced modulo the input ring.
 
-It works on the next instruction while the current one runs, so it takes its time: a bit or an addition a cycle.
+It prepares the next instruction while the current one runs, so it uses serial arithmetic: one bit or one addition a
+cycle.
 """
 
 from __future__ import annotations
@@ -22,15 +23,15 @@ _COPIED = (
     "in_h", "in_w", "iy0", "ix0", "packed", "stride_h", "stride_w", "dilation_h", "zp_in", "out_w", "strips", "index",
 )  # fmt: skip
 TAP_BITS = 8
-"""Bits of the distance in pixels between neighbouring kernel columns, which is up to 15 words' pixels when packed."""
+"""Width of the distance between kernel columns in pixels: up to 15 words of pixels when packed."""
 
 
 def plan_layout(params: HardwareParams) -> data.StructLayout:
-    """A prepared descriptor.
+    """A loop plan.
 
-    `length` pixels in a strip, one more in the first `longer` strips; `row_first`, `row_stride` and `row_tap`: offset
-    of the first input row, and its change from one output row and from one kernel row to the next, modulo the ring;
-    `column_tap`: input columns from one kernel column to the next. `first_length` and the difference are `precomputed`.
+    A strip has `length` pixels, the first `longer` strips one more. `row_first`, `row_stride` and `row_tap` are the
+    offset of the first input row and its step per output row and per kernel row, modulo the ring. `column_tap` is the
+    input column step per kernel column. `first_length` and the members after it are `precomputed`.
     """
     copied = {name: PIXEL_DESCRIPTOR.members[name] for name in _COPIED}
     computed = {
@@ -46,10 +47,11 @@ def plan_layout(params: HardwareParams) -> data.StructLayout:
 
 
 def precomputed(plan: Mapping[str, int]) -> dict[str, int]:
-    """What is asked of a plan in its first cycle, when it is too late for sums and comparisons.
+    """Flags and sums that the sequencer needs in a plan's first cycle.
 
-    Its first strip's pixels; whether in_ring is no second strip, no second one of those with a pixel more, no second
-    block; the row steps less the ring; and the last round of each loop over a strip's tiles.
+    They are computed here because an addition or comparison in that cycle would be on the critical path: length of the
+    first strip; whether there is no second strip, no second longer strip, no second block; the row steps minus the
+    ring; and the last index of each loop over a strip's tiles.
     """
     return {
         "first_length": plan["length"] + (plan["longer"] != 0),
@@ -72,7 +74,7 @@ def strips(plan: Mapping[str, int]) -> Iterator[range]:
 
 
 def minus_ring(offset: int, ring: int) -> int:
-    """An offset less its ring, which is below zero: the bits under its sign. With no ring, far below zero."""
+    """`offset - ring`, negative for an offset inside the ring: the bits below its sign; 0 without a ring."""
     return (offset - ring) % (1 << SCRATCH_BITS) if ring else 0
 
 
@@ -102,7 +104,35 @@ class _Step(IntEnum):
 
 
 class LoopSetup(wiring.Component):
-    """Takes a descriptor, thinks about it for `MAX_CYCLES` at the most, and holds the plan until it is taken."""
+    """Computes one loop plan at a time from a descriptor.
+
+    Strip division and ring arithmetic run in parallel. Offsets outside the ring are reduced by a serial division; row
+    steps are repeated ring additions.
+
+    Members
+    -------
+    descriptors:
+        One per instruction.
+    plans:
+        Its plan.
+
+    Handshake
+    ---------
+    Both are streams. A descriptor is taken while no plan is pending; a plan holds until it is taken.
+
+    Timing
+    ------
+    From a descriptor taken to its plan: at most `MAX_CYCLES` = 40 cycles. The previous instruction hides them if it
+    takes as long.
+
+    Requirements
+    ------------
+    Descriptor fields are legal: at least one strip, stride and dilation.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the plan in progress. There are no faults.
+    """
 
     MAX_CYCLES = 5 + SCRATCH_BITS + BY_KIND[Kind.CONV].field("dilation_h").maximum
     """Cycles from a descriptor taken to its plan: a full ring reduction, then one addition per dilated row."""
@@ -133,7 +163,7 @@ class LoopSetup(wiring.Component):
         }
 
     def elaborate(self, platform: object) -> Module:
-        """The division and the ring arithmetic run side by side."""
+        """Division and ring arithmetic side by side."""
         m = Module()
         descriptor = Signal(PIXEL_DESCRIPTOR, reset_less=True)
         start = Signal()
@@ -155,12 +185,12 @@ class LoopSetup(wiring.Component):
         )
         divided = self._divide(m, start, descriptor)
         reduced = self._ring(m, start, descriptor)
-        # What is precomputed of the plan is a cycle behind it.
+        # One more stage: the precomputed members are registered one cycle after the values they derive from.
         m.d.sync += self.plans.valid.eq(busy & divided & reduced & ~(self.plans.valid & self.plans.ready))
         return m
 
     def _divide(self, m: Module, start: Signal, descriptor: data.View[data.StructLayout]) -> Value:
-        """Pixels by strips, one quotient bit a cycle; high when done."""
+        """Pixels divided by strips, one quotient bit a cycle; high when done."""
         bits = self._params.strip.bit_length()
         plan = self._plan
         remainder = Signal.like(descriptor.pixels, reset_less=True)
@@ -190,11 +220,11 @@ class LoopSetup(wiring.Component):
         return count == 0
 
     def _ring(self, m: Module, start: Signal, descriptor: data.View[data.StructLayout]) -> Value:
-        """Bring first offset and row step into the ring if they are not, then add row steps up; high when done."""
+        """Reduce first offset and row step into the ring if needed, then accumulate row steps; high when done."""
         state = Signal(_Step)
         plan, offered = self._plan, self.descriptors.payload
         row = Signal(SCRATCH_BITS, reset_less=True)
-        # A cycle behind the row.
+        # One cycle after `row`: the state LOOK waits for it.
         row_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
         count = Signal(range(SCRATCH_BITS))
         outside = Signal()
@@ -257,7 +287,7 @@ class LoopSetup(wiring.Component):
         value: Signal,
         initial: Value,
     ) -> None:
-        """A long division by the ring, a bit a cycle; the quotient does not matter."""
+        """Serial division by the ring, one bit a cycle; the quotient is not kept."""
         dividend = Signal(SCRATCH_BITS, reset_less=True)
         doubled = Cat(dividend[-1], value)
         with m.If(start):

@@ -1,4 +1,4 @@
-"""The sequencer: walks the pixels of every tile of every strip and says what happens to each of them."""
+"""Sequencer: issues the pixels of every tile of every strip."""
 
 from __future__ import annotations
 
@@ -19,34 +19,56 @@ _BANKS = 2
 
 
 class Sequencer(wiring.Component):
-    """One pixel a cycle as covers_planner as weights and a bank are there; a tile once begun never stops.
+    """Issues one pixel a cycle, in order of blocks, strips, tiles and pixels.
+
+    A tile's first pixel issues when its weights are loaded, the planner has the next tile or the tile is long enough to
+    hide it, and, for a strip's first tile, an accumulator bank is free. A tile never stalls after its first pixel.
 
     Members
     -------
     plans:
-        One an instruction.
+        One loop plan per instruction.
     run:
-        Low: begin no further tile from the next cycle on.
+        Low: start no further tile from the next cycle on.
     weights_ready, weights_taken:
-        The next tile's weights are there; its first pixel goes out.
+        The next tile's weights are in the shadow registers. Pulse: its first pixel issues.
     bank_released:
-        The drain has read the last sum of the oldest strip.
+        Pulse: readout has read the last sum of the oldest strip.
     pixel_valid, pixel:
-        To the input feed.
+        The pixel that issues, to the pixel fetcher.
     first_tile, address:
-        With `pixel_valid`: its sum starts from zero; bank and pixel number.
+        With `pixel_valid`: its sum starts from zero; accumulator bank and pixel number.
     strip_ready, strip_length:
-        With `pixel_valid`: it is the first pixel of a strip's last tile, or the last one where drain and array take
-        turns; the strip's pixels.
+        With `pixel_valid`: first pixel of a strip's last tile, or its last pixel if the accumulators are
+        `single_ported`; pixels in the strip.
     active, waits_weights, waits_bank:
-        A tile is in hand; why its first pixel does not go out.
+        A tile is current; it waits for weights, or for a bank.
     started:
-        A new instruction's first tile is in hand from the next cycle on.
+        Pulse: a new instruction's first tile is current from the next cycle on.
+
+    Handshake
+    ---------
+    `plans` is a stream, taken while no tile is current. The other ports are strobes; pixels have no back-pressure.
+
+    Timing
+    ------
+    One pixel a cycle, without gaps between tiles and strips while weights and banks are available. From a plan taken to
+    its first pixel: `LATENCY` = 1 cycle, if weights and a bank are available and the strips are no shorter than the
+    planner's latency; one idle cycle separates two instructions.
+
+    Requirements
+    ------------
+    The pixel fetcher and the array accept a pixel in every cycle. A pixel recurs no earlier than `Accumulators.REVISIT`
+    cycles later; tiles that would violate this wait for the planner.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the current instruction and frees both banks. There are no faults of its own; `run` low stops it at
+    the next tile.
     """
 
     LATENCY = 1
-    """Cycles from a plan taken to its first pixel, when weights and a bank are there and its strips are not the very
-    shortest, which wait for the planner."""
+    """Cycles from a plan taken to its first pixel, if weights and a bank are available and strips hide the planner."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -76,7 +98,7 @@ class Sequencer(wiring.Component):
     def model(
         plans: Iterable[Mapping[str, int]], params: HardwareParams
     ) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-        """Each pixel in order: what the feed is told of it, and the outputs that go along with it."""
+        """Each pixel in order: the pixel fetcher's request, and the outputs beside it."""
         bank = 0
         for plan in plans:
             for (_, strip, tap), (_, tile) in zip(tiles(plan), TilePlanner.model(plan), strict=True):
@@ -104,7 +126,7 @@ class Sequencer(wiring.Component):
                 bank ^= tile["last"]
 
     def elaborate(self, platform: object) -> Module:
-        """Position and tile registers; the planner prepares what they take next."""
+        """Position and tile registers; the planner provides their next values."""
         m = Module()
         m.submodules.planner = planner = TilePlanner(self._params)
         plan = Signal(plan_layout(self._params), reset_less=True)
@@ -112,7 +134,7 @@ class Sequencer(wiring.Component):
         position = Signal(POSITION, reset_less=True)
         number = Signal(self._number_bits)
         m.d.comb += planner.plan.eq(plan)
-        # The pixel on offer is its tile's first, its last.
+        # The next pixel is its tile's first, its last; the tile is at least as long as the planner's latency.
         tile_start, tile_end, covers_planner = Signal(init=1), Signal(), Signal()
         self._fire(m, planner, tile, tile_start, covers_planner)
         next_position, line_end = Signal(POSITION), Signal()
@@ -142,13 +164,13 @@ class Sequencer(wiring.Component):
         tile_start: Signal,
         covers_planner: Signal,
     ) -> None:
-        """Whether this cycle's pixel goes out."""
+        """Whether this cycle's pixel issues."""
         banks_in_use = Signal(range(_BANKS + 1))
         run = Signal()
         m.d.sync += run.eq(self.run)
         bank_free = Signal()
-        # A tile shorter than the planner's latency waits for it before its first pixel, never in its middle: pixels of
-        # neighbouring tiles must stay as far apart as the accumulators demand.
+        # A tile shorter than the planner's latency waits before its first pixel, never inside: a pixel must not recur
+        # within Accumulators.REVISIT cycles (read-modify-write hazard).
         planned = planner.ready | covers_planner
         may_begin = run & planned & self.weights_ready & (bank_free | ~tile.first)
         m.d.comb += [
@@ -195,7 +217,7 @@ class Sequencer(wiring.Component):
         line_end: Signal,
         tile_end: Signal,
     ) -> None:
-        """The position moves with a pixel, or to a new instruction's first one; that a pixel goes out is known late."""
+        """Advance the position with each pixel, or load a new instruction's first one."""
         offered, start = self.plans.payload, planner.tile.start
         jumps = tile_end & ~planner.tile.continues
         first = Signal(POSITION)
@@ -220,7 +242,7 @@ class Sequencer(wiring.Component):
         covers_planner: Signal,
         last_pixel: Signal,
     ) -> None:
-        """After a tile's last pixel: the planned tile, or a new instruction's first one, or nothing."""
+        """After a tile's last pixel: the planned tile, a new instruction's first one, or none."""
         offered = self.plans.payload
         m.d.comb += [
             self.plans.ready.eq(~self.active),

@@ -1,4 +1,4 @@
-"""The loops over a strip's weight tiles, stepped by the fetcher and by the sequencer alike."""
+"""Loop nest over a strip's weight tiles, used by the weight fetcher and the tile planner."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 LAST_INDICES = data.StructLayout({"plane": 1, "row": 4, "column": 4, "block": 12})
-"""The last round of each loop, counted from 0."""
+"""Last index of each loop, counted from 0."""
 
 
 class Tap(NamedTuple):
-    """A tile's place in its strip: weight plane, kernel row and column, input block."""
+    """A tile's index in its strip: weight plane, kernel row and column, input block."""
 
     plane: int
     row: int
@@ -24,13 +24,13 @@ class Tap(NamedTuple):
 
 
 def taps(bounds: Mapping[str, int]) -> Iterator[Tap]:
-    """The tiles of a strip in order."""
+    """The tiles of a strip, in order."""
     counts = (1 + bounds["two_planes"], bounds["kernel_h"], bounds["kernel_w"], bounds["in_blocks"])
     yield from (Tap(*place) for place in product(*map(range, counts)))
 
 
 def last_tile_indices(bounds: Any) -> dict[str, Any]:
-    """The members of `LAST_INDICES`, of numbers of rounds: of a mapping's or of a view's."""
+    """The members of `LAST_INDICES`, from loop bounds in a mapping or a view."""
     return {
         "plane": bounds["two_planes"],
         "row": bounds["kernel_h"] - 1,
@@ -40,18 +40,34 @@ def last_tile_indices(bounds: Any) -> dict[str, Any]:
 
 
 class TileLoops(wiring.Component):
-    """Counts plane, kernel row, kernel column and input block, the last one fastest.
+    """Counters for plane, kernel row, kernel column and input block; the last one is the innermost.
 
     Members
     -------
     last_indices:
-        Each loop's last round.
+        Each loop's last index.
     step:
-        Go to the next tile; after the last one, to the first.
+        Advance to the next tile; after the last one, to the first.
     block_end, column_end, row_end, last:
         This tile is the last of the innermost loop; of the two innermost; of three; of all.
     first:
         This tile is the first of all.
+
+    Handshake
+    ---------
+    `step` is a strobe. The outputs are combinational in the counters.
+
+    Timing
+    ------
+    One tile a cycle; outputs change in the cycle after `step`.
+
+    Requirements
+    ------------
+    `last_indices` is stable while the nest is walked.
+
+    Reset and faults
+    ----------------
+    Soft reset returns to the first tile. There are no faults.
     """
 
     def __init__(self) -> None:
@@ -69,7 +85,7 @@ class TileLoops(wiring.Component):
 
     @staticmethod
     def model(bounds: Mapping[str, int]) -> Iterator[dict[str, bool]]:
-        """What the outputs say of each tile, in order."""
+        """The outputs for each tile, in order."""
         *_, final = taps(bounds)
         for tap in taps(bounds):
             yield {
@@ -81,7 +97,7 @@ class TileLoops(wiring.Component):
             }
 
     def elaborate(self, platform: object) -> Module:
-        """Four counters, each counting when all faster ones end."""
+        """Four counters; each advances when all inner ones end."""
         m = Module()
         block, column, row, plane = Signal(12), Signal(4), Signal(4), Signal()
         ends = (self.block_end, self.column_end, self.row_end, self.last)

@@ -1,4 +1,4 @@
-"""The tile planner: where the next weight tile's pixels begin, worked out while the current tile runs."""
+"""Tile planner: computes the start of the next weight tile's pixels while the current tile runs."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
 
 COORDINATE = signed(18)
-"""An input row or column: it starts before the padding and may run past the last pixel."""
+"""An input row or column: it may lie before the first pixel or past the last one."""
 
 POSITION = data.StructLayout({"ix": COORDINATE, "iy": COORDINATE, "row": SCRATCH_BITS, "left": COORDINATE_BITS})
-"""An output pixel as its input sees it: input column and row, offset of that row, and pixels left in the output row."""
+"""An output pixel in input coordinates: column, row, offset of that row, and pixels left in the output row."""
 
 
 def tile_layout(params: HardwareParams) -> data.StructLayout:
-    """A tile as the sequencer walks it.
+    """A tile for the sequencer.
 
-    `line`: input column of an output row's first pixel; `base`: address of the input block; `length`: pixels;
-    `first`, `last`: in its strip; `continues`: it starts at the pixel after the current tile's last, not at `start`.
+    `line`: input column of an output row's first pixel; `base`: address of the input block; `length`: pixels; `first`,
+    `last`: in its strip; `continues`: it starts at the pixel after the current tile's last one, not at `start`.
     """
     return data.StructLayout(
         {
@@ -42,14 +42,14 @@ def tile_layout(params: HardwareParams) -> data.StructLayout:
 
 
 def tiles(plan: Mapping[str, int]) -> Iterator[tuple[int, range, Tap]]:
-    """The tiles of a plan in order: output block, pixels of the strip, place in the kernel."""
+    """The tiles of a plan in order: output block, pixels of the strip, kernel tap."""
     for block in range(plan["out_blocks"]):
         for strip in strips(plan):
             yield from ((block, strip, tap) for tap in taps(plan))
 
 
 def position(plan: Mapping[str, int], tap: Tap, pixel: int) -> dict[str, int]:
-    """Where an output pixel, numbered in raster order, has its input under a tile's part of the kernel."""
+    """The input position of an output pixel, numbered in raster order, under one kernel tap."""
     oy, ox = divmod(pixel, plan["out_w"])
     row = plan["row_first"] + oy * plan["row_stride"] + tap.row * plan["row_tap"]
     return {
@@ -61,7 +61,7 @@ def position(plan: Mapping[str, int], tap: Tap, pixel: int) -> dict[str, int]:
 
 
 def first_pixel(plan: data.View[data.StructLayout]) -> dict[str, Value]:
-    """The position of a plan's first pixel under the first tile."""
+    """The position of a plan's first pixel under the first tap."""
     return {"ix": plan.ix0, "iy": plan.iy0, "row": plan.row_first, "left": plan.out_w - 1}
 
 
@@ -73,9 +73,9 @@ _COUNTS = data.StructLayout(
         "base": SCRATCH_BITS,
     }
 )
-"""Strips left in the block, those of them with a pixel more, blocks left, and the block's first address."""
+"""Strips left in the block, longer ones among them, blocks left, and the block's first address."""
 _LAST = data.StructLayout({"strip": 1, "longer": 1, "block": 1})
-"""There is only one left."""
+"""Only one is left."""
 
 
 class _Phase(IntEnum):
@@ -86,22 +86,38 @@ class _Phase(IntEnum):
 
 
 class TilePlanner(wiring.Component):
-    """Steps through blocks, strips, planes, taps and input blocks. `LATENCY` cycles after a strobe `tile` is `ready`.
+    """Walks blocks, strips and the tile loops one tile ahead of the sequencer.
 
     Members
     -------
     plan:
-        The current instruction; changes with `start`.
+        The current instruction's plan; changes in the cycle after `start`.
     start:
-        The current tile is current the first of the plan that stands in `plan` from the next cycle on.
+        Pulse: the sequencer begins the first tile of the plan that `plan` holds from the next cycle on.
     step:
-        The current tile is current `tile`.
+        Pulse: the sequencer begins `tile`.
     captured, capture:
-        Where the next strip begins; known when the first tile of a strip ends.
+        Start of the next strip, given when the first tile of a strip ends.
     tile, ready:
         The tile after the current one.
     finished:
-        When `ready`: there is no tile after the current one.
+        With `ready`: there is no tile after the current one.
+
+    Handshake
+    ---------
+    `start` and `step` are strobes without back-pressure; `step` only while `ready`. `tile` holds until the next strobe.
+
+    Timing
+    ------
+    From `start` or `step` to `ready`: `LATENCY` = 4 cycles. A tile of at least 4 pixels hides it.
+
+    Requirements
+    ------------
+    `capture` comes in the last cycle of a strip's first tile.
+
+    Reset and faults
+    ----------------
+    Soft reset clears the loop state; `start` initializes the rest. There are no faults.
     """
 
     LATENCY = 4
@@ -123,7 +139,7 @@ class TilePlanner(wiring.Component):
 
     @staticmethod
     def model(plan: Mapping[str, int]) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
-        """Each tile in order: where it starts, and the other members of `tile`, which tell no start if it continues."""
+        """Each tile in order: its start, and the other members of `tile`; `start` is undefined if it continues."""
         *_, final = taps(plan)
         for block, strip, tap in tiles(plan):
             base = plan["in_base"] + block * plan["in_block_step"] + tap.block * plan["in_plane"]
@@ -141,7 +157,7 @@ class TilePlanner(wiring.Component):
             )
 
     def elaborate(self, platform: object) -> Module:
-        """A cycle to step the loops, one to count strips and blocks, one to add tap and strip start."""
+        """Three stages: step the loops, count strips and blocks, add tap and strip start."""
         m = Module()
         m.submodules.loops = loops = TileLoops()
         for name in LAST_INDICES.members:
@@ -163,7 +179,7 @@ class TilePlanner(wiring.Component):
         return m
 
     def _taps(self, m: Module, loops: TileLoops, new_plan: Signal) -> data.View[data.StructLayout]:
-        """Distance of the tile from the strip's first one, in columns, rows, row offset and channel blocks."""
+        """Distance of the tile from the strip's first one, in columns, rows, row offset and input blocks."""
         tap = Signal(data.StructLayout({"x": TAP_BITS + 4, "y": 8, "row": SCRATCH_BITS, "base": SCRATCH_BITS}))
         with m.If(loops.step):
             m.d.sync += tap.base.eq(tap.base + self.plan.in_plane)
@@ -182,7 +198,7 @@ class TilePlanner(wiring.Component):
     def _strips(
         self, m: Module, loops: TileLoops, phase: Signal, new_plan: Signal, new_block: Signal
     ) -> tuple[data.View[data.StructLayout], Signal]:
-        """The strip that the next tile belongs to, and its block's address."""
+        """The strip of the next tile, and its block's address."""
         strip = Signal(
             data.StructLayout({"start": POSITION, "length": self._params.strip.bit_length()}), reset_less=True
         )
@@ -212,7 +228,7 @@ class TilePlanner(wiring.Component):
         return strip, counts.base
 
     def _counts(self, m: Module, phase: Signal, new_plan: Signal) -> tuple[data.View[data.StructLayout], ...]:
-        """How much is left; what it is in this cycle, of a new plan if there is one; and of what there is one left."""
+        """Remaining counts; their values in this cycle, of a new plan if there is one; and the flags for one left."""
         counts = Signal(_COUNTS, reset_less=True)
         last = Signal(_LAST, reset_less=True)
         current, last_current = Signal(_COUNTS), Signal(_LAST)

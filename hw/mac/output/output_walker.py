@@ -1,4 +1,4 @@
-"""The output walker: positions of an output's bytes, in the order in which sums drain."""
+"""Output walker: addresses of an output's bytes, in the order in which sums are read out."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ WALK = data.StructLayout(
         "byte": 5,
     }
 )
-"""A tensor to walk: sizes, first word, steps, and the first channel's byte in its word."""
+"""A tensor to walk: sizes, first word, address steps, and the first channel's byte in its word."""
 
 
 def position_layout(params: HardwareParams) -> data.StructLayout:
-    """A position: word and first byte of a group, its number in its pixel, and what it is the last group of."""
+    """Word address and first byte of a group, its number in its pixel, and which loops it is the last of."""
     return data.StructLayout(
         {
             "address": SCRATCH_BITS,
@@ -44,16 +44,32 @@ def position_layout(params: HardwareParams) -> data.StructLayout:
 
 
 class OutputWalker(wiring.Component):
-    """Walks blocks, rows, columns and, fastest, the groups of `lanes` channels of a pixel.
+    """Walks blocks, rows, columns and, innermost, the groups of `lanes` channels of a pixel.
 
     Members
     -------
     start, walk:
-        Begin a walk, when there is none; its first position comes `LATENCY` cycles later.
+        Pulse: begin a walk; only while `active` is low.
     o:
         The positions, see `position_layout`.
     active:
-        There are positions to come.
+        Positions remain.
+
+    Handshake
+    ---------
+    `o` is a stream; a skid buffer drives it from registers.
+
+    Timing
+    ------
+    One position a cycle. From `start` to the first position: `LATENCY` = 2 cycles.
+
+    Requirements
+    ------------
+    `walk` is valid in the cycle of `start`; all sizes are at least 1.
+
+    Reset and faults
+    ----------------
+    Soft reset ends the walk. There are no faults.
     """
 
     LATENCY = 1 + SkidBuffer.LATENCY
@@ -72,7 +88,7 @@ class OutputWalker(wiring.Component):
 
     @staticmethod
     def model(walk: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, int]]:
-        """The positions of a walk in order, each as the outputs give it."""
+        """The positions of a walk, in order."""
         counts = (walk["blocks"], walk["out_h"], walk["out_w"], params.cols // params.lanes)
         final = tuple(count - 1 for count in counts)
         for at in product(*map(range, counts)):
@@ -89,9 +105,9 @@ class OutputWalker(wiring.Component):
             }
 
     def elaborate(self, platform: object) -> Module:
-        """Counters for the extents, and sums of the steps beside them.
+        """Loop counters, and address sums beside them.
 
-        A buffer behind them: whoever takes a position reaches no further than there.
+        The skid buffer cuts the path from `o.ready` to the counters.
         """
         m = Module()
         m.submodules.positions = positions = SkidBuffer(position_layout(self._params))
@@ -116,7 +132,7 @@ class OutputWalker(wiring.Component):
         return m
 
     def _count(self, m: Module, walk: data.View[data.StructLayout]) -> None:
-        """Positions, each counted down; that it is the last one stands in a register."""
+        """Down counters with registered terminal-count flags."""
         columns, rows = DownCounter(COORDINATE_BITS, "columns"), DownCounter(COORDINATE_BITS, "rows")
         blocks = DownCounter(12, "blocks")
         self._row_end = columns.last
@@ -143,7 +159,7 @@ class OutputWalker(wiring.Component):
                     blocks.step(m)
 
     def _channels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
-        """Byte and word plane of the group; every pixel of a block starts with the same ones."""
+        """Byte and word plane of the group; each pixel of a block starts with the same ones."""
         rows, lanes = self._params.rows, self._params.lanes
         plane, byte = Signal(SCRATCH_BITS, reset_less=True), Signal(range(rows), reset_less=True)
         m.d.comb += self._position.byte.eq(byte)

@@ -29,7 +29,7 @@ class AccumulatorReadout(wiring.Component):
     descriptors:
         One per instruction.
     run:
-        Low stops issue from cycle t+2 on; an item in the item register still retires.
+        Low stops issue from the next cycle on; an item in the item register still retires.
     strip_ready, strip_length:
         Pulse: another strip may be read, pixel n from n cycles after the pulse on; its pixels.
     bank_released:

@@ -1,4 +1,4 @@
-"""The writer: puts result bytes into their output words."""
+"""Result writer: places result bytes into their output words."""
 
 from __future__ import annotations
 
@@ -22,28 +22,46 @@ def _write_layout(params: HardwareParams) -> data.StructLayout:
 
 
 class ResultWriter(wiring.Component):
-    """One group of `lanes` bytes a cycle.
+    """Writes one group of `lanes` bytes a cycle, under a byte mask.
 
     Members
     -------
     descriptors:
-        One an instruction.
+        One per instruction.
     run:
         Low: offer no new write.
     results:
-        Bytes, in the walker's order.
-    drain:
-        Write port.
+        Groups of bytes, in the output walker's order.
+    port:
+        Scratchpad write port.
     done:
-        All writes of an instruction are visible; high for one cycle each.
+        Pulse: all writes of an instruction are visible.
     pending:
-        A write was offered and not taken.
+        A write waits for its grant.
     fault, fault_index:
-        A write was outside the memory, and the instruction that made it.
+        Pulse: a write was outside the memory, and its instruction.
+
+    Handshake
+    ---------
+    `descriptors` and `results` are streams. `port.valid` holds with its payload until the grant, also while `run` is
+    low.
+
+    Timing
+    ------
+    One group a cycle while the port grants. From a result taken to its write, and from an instruction's last write
+    granted to `done`: `LATENCY` = 1 cycle each.
+
+    Requirements
+    ------------
+    Results come in the order of the descriptors.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the write and the walk. A write outside the memory is granted and dropped and pulses `fault`.
     """
 
     LATENCY = 1
-    """Cycles from a result taken to its write on offer, and from an instruction's last write taken to `done`."""
+    """Cycles from a result taken to its write, and from an instruction's last write granted to `done`."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -64,7 +82,7 @@ class ResultWriter(wiring.Component):
     def model(
         descriptor: Mapping[str, int], results: Iterable[bytes], params: HardwareParams
     ) -> Iterator[tuple[int, bytes, int]]:
-        """The writes of an instruction's results, in order: address, data, mask. A group stands in all its places."""
+        """The writes of an instruction's results in order: address, data, mask. Data repeats the group in all lanes."""
         walk = {name: descriptor[name] for name in ("out_h", "out_w")} | {
             "blocks": descriptor["out_blocks"],
             "byte": descriptor["out_lane"],
@@ -75,7 +93,7 @@ class ResultWriter(wiring.Component):
             yield write["address"], result * (params.word_bytes // params.lanes), mask
 
     def elaborate(self, platform: object) -> Module:
-        """A walker for addresses, and an output register."""
+        """An output walker for addresses, and an output register."""
         m = Module()
         m.submodules.walker = walker = OutputWalker(self._params)
         last, index = Signal(), Signal(COUNT_BITS, reset_less=True)
@@ -110,7 +128,7 @@ class ResultWriter(wiring.Component):
 
     def _start(self, m: Module, walker: OutputWalker, index: Signal) -> None:
         offered = self.descriptors.payload
-        # The descriptor goes to registers that lie far apart.
+        # Registered: the start pulse enables descriptor registers that are placed far apart.
         start = Signal()
         m.d.sync += start.eq(self.descriptors.valid & ~start & ~walker.active)
         m.d.comb += [

@@ -1,4 +1,4 @@
-"""The constants' loader: tables, residual constants and channel parameters, taken apart beside the stream of tiles."""
+"""Constants loader: reads tables, residual constants and channel parameters and unpacks them."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _DEPTH = 8
 
 
 class ConstantKind(IntEnum):
-    """What the bytes now being taken apart are."""
+    """Kind of constant being unpacked."""
 
     NONE = 0
     TABLE = 1
@@ -31,28 +31,48 @@ class ConstantKind(IntEnum):
 
 
 CONSTANT_WRITE = data.StructLayout({"kind": ConstantKind, "index": 8, "word": 32, "byte": 8})
-"""A table byte (`byte` at `index`), or a 32-bit `word`: residual word 0 to 3, or channel word 0 to 2*cols - 1."""
+"""A table byte (`byte` at `index`), or a 32-bit `word`: residual word 0 to 3, channel word 0 to 2*cols - 1."""
 
 
 class ConstantsLoader(wiring.Component):
-    """Reads a block's constants, a word at a time through a short queue, and hands them out a kind a cycle.
+    """Reads a block's constants word by word through a short FIFO and writes one element a cycle.
 
     Members
     -------
     requests:
-        One for every output block.
+        One per output block.
     read_valid, read_address, read_data:
-        Reads of the weight memory; never refused.
+        Reads of the weight memory; granted in the same cycle.
+    read_allowed:
+        Reads are allowed in this cycle.
     table_free, residual_free, channels_free:
-        The set that would be written next is no longer in use; looked at two cycles before a kind.
+        The set that would be written next is not in use; sampled two cycles before an element.
     write:
-        A kind to store, in cycles in which its `kind` is not NONE.
+        An element to store, in cycles in which its `kind` is not NONE.
     done:
-        The block's last kind was handed out.
+        Pulse: the block's last element is written.
+
+    Handshake
+    ---------
+    `requests` is a stream, taken while nothing is being unpacked. `write` has no back-pressure: a low `*_free` stops
+    unpacking instead.
+
+    Timing
+    ------
+    One element a cycle: a table byte or a 32-bit word. From a request taken to its first element: `LATENCY` = 10
+    cycles, if reads are allowed and sets are free. `done` comes with the last element.
+
+    Requirements
+    ------------
+    A set reported free stays free until its last element is written. Data comes `WEIGHT_LATENCY` cycles after the read.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the request and empties the FIFO. Addresses wrap, so there are no faults.
     """
 
     LATENCY = 1 + WEIGHT_LATENCY + CreditFifo.LATENCY + SkidBuffer.LATENCY + 1
-    """Cycles from a request taken to its first kind, when reads are allowed and sets are free."""
+    """Cycles from a request taken to its first element, if reads are allowed and sets are free."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -75,7 +95,7 @@ class ConstantsLoader(wiring.Component):
     def model(
         request: Mapping[str, int], read: Callable[[int], bytes], params: HardwareParams
     ) -> Iterator[tuple[ConstantKind, int, int]]:
-        """The groups of a request in order, each with its index and value; `read` gives an address's word."""
+        """The elements of a request in order: kind, index, value; `read` returns the word at an address."""
         groups = (
             (ConstantKind.TABLE, request["load_table"], params.table_words, 1, TABLE_BYTES),
             (ConstantKind.RESIDUAL, request["load_residual"], params.residual_words, 4, RESIDUAL_BYTES // 4),
@@ -90,14 +110,14 @@ class ConstantsLoader(wiring.Component):
                 at += words
 
     def elaborate(self, platform: object) -> Module:
-        """A reader that keeps the queue full and an unpacker that empties it."""
+        """A reader that fills the FIFO and an unpacker that empties it."""
         m = Module()
         m.submodules.words = words = CreditFifo(8 * self._params.word_bytes, _DEPTH)
         kind = Signal(ConstantKind)
         remaining = Signal(
             range(self._params.table_words + self._params.residual_words + self._params.channel_words + 1)
         )
-        # That some remain: their number takes a while to look at.
+        # Registered terminal count: `remaining != 0` would be on the read request's path.
         reading = Signal()
         pending = Signal(data.StructLayout({"table": 1, "residual": 1}))
         m.d.comb += self.requests.ready.eq(kind == ConstantKind.NONE)
@@ -125,7 +145,7 @@ class ConstantsLoader(wiring.Component):
         return m
 
     def _read(self, m: Module, words: CreditFifo, remaining: Signal, reading: Signal) -> None:
-        """Ask for a word whenever the queue will have room for it."""
+        """Read a word whenever the FIFO has a credit for it."""
         m.d.comb += [
             self.read_valid.eq(reading & words.credit_available & self.read_allowed),
             words.take_credit.eq(self.read_valid),
@@ -137,9 +157,9 @@ class ConstantsLoader(wiring.Component):
             m.d.sync += self.read_address.eq(self.read_address + 1)
 
     def _unpack(self, m: Module, words: stream.Interface, kind: Signal, pending: data.View[data.StructLayout]) -> None:
-        """Walk over the word at the queue's head by byte (table) or by 32 bits; drop it at its end.
+        """Step over the word at the FIFO's head by byte (table) or by 32 bits, and pop it at its end.
 
-        That a step is the word's last, or the kind's, is known a step before.
+        Terminal counts of word and kind are registered one step ahead.
         """
         quarters = self._params.word_bytes // 4
         step = Signal(range(self._params.word_bytes))
@@ -178,7 +198,7 @@ class ConstantsLoader(wiring.Component):
             write.index.eq(index),
             self.done.eq(fire & last_index & (kind == ConstantKind.CHANNEL)),
         ]
-        # Seen a cycle before, and not of the kind before.
+        # Registered for timing; masked in the cycle in which the kind changes, because it describes the old kind.
         m.d.sync += free.eq(ready & ~(fire & last_index))
         with m.If(fire):
             m.d.sync += [index.eq(index + 1), last_index.eq(before_last & ~last_index)]

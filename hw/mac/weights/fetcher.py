@@ -1,4 +1,4 @@
-"""The weight fetcher: streams weight tiles into the array's shadow registers, one tile ahead of the pixels."""
+"""Weight fetcher: prefetches weight tiles into the array's shadow registers."""
 
 from __future__ import annotations
 
@@ -16,31 +16,53 @@ from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
 
 CONSTANTS_REQUEST = data.StructLayout({"address": SCRATCH_BITS, "load_table": 1, "load_residual": 1})
-"""Where a block's constants begin, and what stands there before the channel parameters."""
+"""Address of a block's constants, and what precedes the channel parameters there."""
 
 
 class WeightFetcher(wiring.Component):
-    """Reads the tiles of each strip, for each strip again, and tells the constants' loader where each block begins.
+    """Reads the tiles of each strip, again for every strip, one tile ahead of the pixels.
 
-    A tile's last word is in the shadow `SWAP_LEAD` cycles after `ready` rises, and the shadow may be overwritten as
-    long after `taken`: so pixels may go out while the last words still come in.
+    It also requests each output block's constants, which lie between the blocks' tiles in the weight memory. The shadow
+    registers form a double buffer with the active tile: `ready` rises before a tile's last words have arrived, because
+    the first pixel takes as long to reach the array.
 
     Members
     -------
     descriptors:
-        One an instruction.
+        One per instruction.
     constants:
-        One request for every output block.
+        One request per output block.
     read_valid, read_address, read_allowed:
-        Read requests; not made in cycles without `read_allowed`, but for a tile's last word.
+        Read requests; none without `read_allowed`, except for a tile's last word.
     last_word:
-        A tile's last word is read in this cycle, whatever else wants to read; it stands in a register.
+        A tile's last word is read in this cycle, with priority; a register.
     load:
-        Bit c: the word that the memory gives in this cycle belongs to column c.
+        Bit c: the word that the memory returns in this cycle belongs to column c.
     ready:
-        A tile is complete, or will be `SWAP_LEAD` cycles from now.
+        A tile is in the shadow, or will be `SWAP_LEAD` cycles from now.
     taken:
-        The tile's first pixel goes out in this cycle.
+        Pulse: the tile's first pixel issues.
+
+    Handshake
+    ---------
+    `descriptors` and `constants` are streams. Reading waits until a block's request has been taken. `ready` holds until
+    `taken`.
+
+    Timing
+    ------
+    One word a cycle: a tile takes `cols` cycles. From a descriptor taken to its constants request, and from that taken
+    to the first read: `REQUEST_LATENCY` = 1 cycle each. From the first read to `ready`: `cols` - 1 cycles. A tile's
+    last word is in the shadow `SWAP_LEAD` = 7 cycles after `ready` rises, and the shadow may be overwritten
+    from `SWAP_LEAD` cycles after `taken`.
+
+    Requirements
+    ------------
+    The array swaps its shadow `SWAP_LEAD` cycles after `taken`. The memory returns words `WEIGHT_LATENCY` cycles after
+    the read.
+
+    Reset and faults
+    ----------------
+    Soft reset drops the instruction and `ready`. Addresses wrap at the end of the memory, so there are no faults.
     """
 
     SWAP_LEAD = WEIGHT_LATENCY + 1
@@ -65,7 +87,7 @@ class WeightFetcher(wiring.Component):
 
     @staticmethod
     def model(descriptor: Mapping[str, int], params: HardwareParams) -> Iterator[int]:
-        """The addresses read, in order: each block's tiles once for every strip."""
+        """The addresses read, in order: each block's tiles once per strip."""
         size = sum(params.cols for _ in taps(descriptor))
         for block in range(descriptor["out_blocks"]):
             start = descriptor["first_tile"] + block * (size + params.channel_words)
@@ -82,7 +104,7 @@ class WeightFetcher(wiring.Component):
             yield {"address": at % (1 << SCRATCH_BITS), "load_table": 0, "load_residual": 0}
 
     def elaborate(self, platform: object) -> Module:
-        """A word counter inside a tile, the tile loops, and counts of strips and blocks."""
+        """A word counter inside a tile, the tile loops, and counters of strips and blocks."""
         m = Module()
         m.submodules.loops = loops = TileLoops()
         active = Signal()
@@ -95,7 +117,7 @@ class WeightFetcher(wiring.Component):
     def _words(self, m: Module, active: Signal) -> None:
         """Read a tile's words while its shadow is free.
 
-        That the last one can be read is certain a cycle before, so `ready` is a register.
+        That the last word will be read is known one cycle ahead, so `last_word` and `ready` are registers.
         """
         column = Signal(range(self._params.cols))
         before_last = self.read_valid & (column == self._params.cols - 2)
@@ -113,9 +135,10 @@ class WeightFetcher(wiring.Component):
         m.d.comb += self.load.eq(pipeline_stages(m, "load", column_read, WEIGHT_LATENCY, reset_less=False))
 
     def _advance(self, m: Module, descriptor: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
-        """Addresses, and what follows the last tile of a strip: the strip's tiles again, a new block, a new descriptor.
+        """Addresses, and what follows a strip's last tile: its tiles again, a new block, a new instruction.
 
-        A tile has `cols` words, so there is time to count after its last word and to look at counters before its end.
+        A tile has `cols` words, so strip and block counters may change a cycle after its last word, and their terminal
+        counts are registered.
         """
         strips = Signal(PIXELS_BITS, reset_less=True)
         blocks = Signal.like(descriptor.out_blocks, reset_less=True)
