@@ -10,8 +10,7 @@ from intloom.common.extras import require_extra
 from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached, run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
-from intloom.sim.rtl.fast_test import SETTINGS_VARIABLE
-from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.ports import TOP, parse_ports
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.status import read_status

@@ -11,8 +11,7 @@ from __future__ import annotations
 from intloom.common.extras import require_extra
 from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
 from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, BuildWatch, build
-from intloom.sim.rtl.fast_test import SETTINGS_VARIABLE
-from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
 from intloom.sim.rtl.status import read_status

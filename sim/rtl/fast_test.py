@@ -15,8 +15,8 @@ import cocotb
 from cocotb.triggers import Timer, ValueChange
 
 from intloom.hw.spec import regs
+from intloom.sim.rtl.job import SETTINGS_VARIABLE
 
-SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
 _CYCLE_NS = 2
 _RESET_CYCLES = 4
 _OKAY = 0

@@ -13,6 +13,8 @@ from typing import Any
 from intloom.common.errors import UsageError
 from intloom.hw.spec import regs
 
+SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
+"""Environment variable with the path of the run's settings, read by the Python side of a bench."""
 MEMORY_BASE = 0x4000_0000
 """Byte address at which benches put the memory: not 0, so that the base register is really used."""
 
