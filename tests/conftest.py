@@ -14,8 +14,8 @@ from hypothesis import HealthCheck, settings
 
 SEED_VARIABLE = "INTLOOM_SEED"
 
-# No deadline: machines are shared and loaded, and time is not what a property is about. CI must give one verdict on one
-# tree; new cases are for everybody else's runs.
+# No deadline: machines are shared and loaded, and time is not what a property is about. CI must give one result for one
+# tree; other runs draw new cases.
 settings.register_profile(
     "intloom",
     deadline=None,
