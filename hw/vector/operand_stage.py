@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from functools import reduce
+from operator import or_
+
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.lane_functions.registry import LaneInputs, lane_functions
 from intloom.hw.vector.pool import SUM_BITS
 
 DIFFERENCE_BITS = 9
@@ -18,8 +22,8 @@ WIDE_BITS = max(SUM_BITS, 2 * DIFFERENCE_BITS)
 class OperandStage(wiring.Component):
     """Forms both operands of each affine lane from two slices, or from a slice of a window's sums.
 
-    With `multiply`, x1 is the product of both bytes less their zero points; with `average`, x1 is the sum; x2 is then
-    zero. Otherwise x1 and x2 are the bytes.
+    With `multiply`, x1 is the product of both bytes less their zero points. With the flag of a lane function, x1 is its
+    value (`average`: the sum). In both cases x2 is zero. Otherwise x1 and x2 are the bytes.
 
     Parameters
     ----------
@@ -70,7 +74,7 @@ class OperandStage(wiring.Component):
                 "zp_a": In(signed(8)),
                 "zp_b": In(signed(8)),
                 "multiply": In(1),
-                "average": In(1),
+                **{f.flag: In(1) for f in lane_functions().values()},
                 "result_valid": Out(1),
                 "x1": Out(data.ArrayLayout(signed(WIDE_BITS), lanes)),
                 "x2": Out(part),
@@ -96,15 +100,14 @@ class OperandStage(wiring.Component):
         )
         with m.If(self.valid):
             m.d.sync += [self._a.eq(self.a), self._b.eq(self.b), self._total.eq(self.total)]
-        self._zp_a, self._zp_b, self._multiply, self._average = (
+        self._zp_a, self._zp_b, self._multiply = (
             pipeline_stages(m, f"routed_{name}", port, 1, reset_less=True)
-            for name, port in (
-                ("zp_a", self.zp_a),
-                ("zp_b", self.zp_b),
-                ("multiply", self.multiply),
-                ("average", self.average),
-            )
+            for name, port in (("zp_a", self.zp_a), ("zp_b", self.zp_b), ("multiply", self.multiply))
         )
+        self._selected = [
+            (f, pipeline_stages(m, f"routed_{f.flag}", getattr(self, f.flag), 1, reset_less=True))
+            for f in lane_functions().values()
+        ]
         for lane in range(self._params.vector_lanes):
             self._lane(m, lane, list(in_flight))
         return m
@@ -121,7 +124,8 @@ class OperandStage(wiring.Component):
         x2 = Signal(signed(8), name=f"x2_{lane}", reset_less=True)
         m.d.comb += [self.x1[lane].eq(x1), self.x2[lane].eq(x2)]
         with m.If(stage[3]):
-            m.d.sync += [x1.eq(first[2]), x2.eq(Mux(self._multiply | self._average, 0, second[2]))]
+            single = reduce(or_, (flag for _, flag in self._selected), self._multiply)
+            m.d.sync += [x1.eq(first[2]), x2.eq(Mux(single, 0, second[2]))]
         if self._params.vector_multiply:
             product = self._product(m, lane, first[0][:DIFFERENCE_BITS].as_signed(), second[0])
             with m.If(stage[3] & self._multiply):
@@ -141,6 +145,8 @@ class OperandStage(wiring.Component):
 
     def _first_stage(self, m: Module, lane: int, first: Signal, second: Signal) -> None:
         m.d.sync += [first.eq(self._a[lane] - self._zp_a), second.eq(self._b[lane] - self._zp_b)]
-        if self._params.vector_average:
-            with m.If(self._average):
-                m.d.sync += first.eq(self._total[lane])
+        inputs = LaneInputs(self._a[lane], self._b[lane], self._total[lane])
+        for function, flag in self._selected:
+            if function.exists(self._params):
+                with m.If(flag):
+                    m.d.sync += first.eq(function.value(inputs))

@@ -9,8 +9,9 @@ from amaranth.lib import data
 
 from intloom.hw.decode import instruction_layout
 from intloom.hw.spec.arith import INT8_MIN
-from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, Instruction, Kind, Unit
+from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTIONS, AccessPattern, Instruction, Kind, Unit
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.vector.lane_functions.registry import lane_functions
 
 VECTOR_KINDS = tuple(spec.kind for spec in INSTRUCTIONS if spec.unit is Unit.VEC)
 
@@ -54,7 +55,7 @@ _DEFAULTS: Mapping[str, int] = {
 }
 """Instruction fields and their values for kinds that lack them."""
 
-FLAGS = ("load_table", "uses_b", "multiply", "average", "bounded")
+FLAGS = ("load_table", "uses_b", "multiply", *(f.flag for f in lane_functions().values()), "bounded")
 """What an operation does beyond copying: load the table, read B, multiply, sum windows, apply the input's bounds."""
 
 
@@ -73,12 +74,13 @@ OPERATION_LAYOUT = data.StructLayout(
 
 
 def _flags(kind: Kind) -> dict[str, int]:
+    pattern = BY_KIND[kind].pattern
     return {
-        "load_table": kind is Kind.VTABLE,
-        "uses_b": kind in (Kind.VADD, Kind.VMUL),
+        "load_table": pattern is AccessPattern.TABLE,
+        "uses_b": pattern is AccessPattern.ELEMENTWISE,
         "multiply": kind is Kind.VMUL,
-        "average": kind is Kind.VAVG,
-        "bounded": kind in (Kind.VMAX, Kind.VAVG),
+        **{f.flag: f.kind is kind for f in lane_functions().values()},
+        "bounded": pattern is AccessPattern.WINDOW,
     }
 
 
@@ -93,8 +95,8 @@ def operation_of(instruction: Instruction, params: HardwareParams) -> dict[str, 
 
 def kinds_of(params: HardwareParams) -> tuple[Kind, ...]:
     """The vector instructions that hardware with these parameters implements."""
-    has = {Kind.VMUL: params.vector_multiply, Kind.VAVG: params.vector_average}
-    return tuple(kind for kind in VECTOR_KINDS if has.get(kind, True))
+    specs = (BY_KIND[kind] for kind in VECTOR_KINDS)
+    return tuple(s.kind for s in specs if not s.requires or getattr(params, s.requires))
 
 
 def decode_operation(
@@ -112,7 +114,7 @@ def decode_operation(
                 fields = data.View(instruction_layout(kind), instruction[:INSTRUCTION_BITS])
                 m.d.comb += [operation[name].eq(fields[name]) for name in _DEFAULTS if name in fields.shape().members]
                 m.d.comb += [operation[flag].eq(value) for flag, value in _flags(kind).items()]
-                m.d.comb += illegal.eq(fields.m1 != fields.m2 if kind in (Kind.VMUL, Kind.VAVG) else 0)
+                m.d.comb += illegal.eq(fields.m1 != fields.m2 if BY_KIND[kind].one_factor else 0)
                 if kind is Kind.VTABLE:
                     m.d.comb += operation.out_w.eq(params.table_words)
                 if kind is Kind.VAVG:

@@ -7,7 +7,7 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.ports import UnitPort
-from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
 from intloom.hw.vector.operation import OPERATION_LAYOUT, decode_operation, kinds_of, operation_of
@@ -86,7 +86,7 @@ class Sequencer(wiring.Component):
     @staticmethod
     def model(instruction: Instruction, params: HardwareParams) -> dict[str, int] | None:
         """The operation of an instruction, or None if it is illegal."""
-        factors_differ = instruction.kind in (Kind.VMUL, Kind.VAVG) and instruction["m1"] != instruction["m2"]
+        factors_differ = instruction.spec.one_factor and instruction["m1"] != instruction["m2"]
         if instruction.kind not in kinds_of(params) or factors_differ:
             return None
         return operation_of(instruction, params)

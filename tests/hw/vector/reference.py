@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from intloom.hw.spec.arith import INT8_MIN, Affine, add, average, multiply
 from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, Kind
+from intloom.hw.vector.lane_functions.registry import lane_functions
 
 _WRAP = 1 << SCRATCH_BITS
 
@@ -44,7 +45,7 @@ class Reference:
         for block in range(i["blocks"]):
             for y in range(i["out_h"]):
                 for x in range(i["out_w"]):
-                    values = result[i.kind](i, block, y, x)
+                    values = result.get(i.kind, self._function)(i, block, y, x)
                     word = bytes(self.table[v & 0xFF] if i["table"] else v & 0xFF for v in values)
                     at = i["out_base"] + block * i["out_plane"] + y * i["out_row"] + x * i["out_x"]
                     self._store(i, at % _WRAP, word)
@@ -75,6 +76,10 @@ class Reference:
 
     def _multiply(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
         return [multiply(a, b, i["zp_a"], i["zp_b"], _constants(i)) for a, b in self._pair(i, block, y, x)]
+
+    def _function(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
+        """An elementwise instruction without affine coefficients: the model that stands beside its hardware."""
+        return [lane_functions()[i.kind].model(a, b, 0) for a, b in self._pair(i, block, y, x)]
 
     def _window(self, i: Instruction, block: int, y: int, x: int) -> Iterator[list[int] | None]:
         for ky in range(i["kernel_h"]):
