@@ -2,7 +2,7 @@
  *
  * For every instruction there are a struct of its fields, `intloom_<name>_defaults`, `intloom_<name>_encode` and
  * `intloom_<name>_decode`. Encoders and decoders return 0, or the number, counted from 1, of the first field that is
- * out of its range (-1: not this instruction, or bits set past its last field), and then write nothing.
+ * out of range (-1: another opcode, or bits set above the last field). On an error they write nothing.
  * C99 or later; also C++11 or later.
  */
 #ifndef INTLOOM_H
@@ -20,7 +20,7 @@
 #define INTLOOM_FINGERPRINT_BASE 0x515e4280u
 #define INTLOOM_FINGERPRINT_LARGE 0x5cbcf927u
 
-/* Parameters of hardware 'base'; software for any hardware reads the CAP registers instead. */
+/* Parameters of hardware 'base'; portable software reads the CAP registers instead. */
 #define INTLOOM_PARAM_ROWS 16u
 #define INTLOOM_PARAM_COLS 16u
 #define INTLOOM_PARAM_LANES 8u
@@ -107,85 +107,85 @@ enum intloom_table_use {
 #define INTLOOM_REG_CONTROL_START_LSB 0u
 #define INTLOOM_REG_CONTROL_START_MASK 0x00000001u /* Run the program; ignored while busy or in error. */
 #define INTLOOM_REG_CONTROL_RESET_LSB 1u
-#define INTLOOM_REG_CONTROL_RESET_MASK 0x00000002u /* Stop, drain the bus, clear all state but the registers below. */
-#define INTLOOM_REG_STATUS 0x014u /* ro: State. */
+#define INTLOOM_REG_CONTROL_RESET_MASK 0x00000002u /* Soft reset: complete outstanding bus transfers, then clear all state but the registers below. */
+#define INTLOOM_REG_STATUS 0x014u /* ro: Status. */
 #define INTLOOM_REG_STATUS_BUSY_LSB 0u
-#define INTLOOM_REG_STATUS_BUSY_MASK 0x00000001u /* A program runs or a reset is under way. */
+#define INTLOOM_REG_STATUS_BUSY_MASK 0x00000001u /* A program or a soft reset is in progress. */
 #define INTLOOM_REG_STATUS_DONE_LSB 1u
-#define INTLOOM_REG_STATUS_DONE_MASK 0x00000002u /* The program ended. */
+#define INTLOOM_REG_STATUS_DONE_MASK 0x00000002u /* The program has ended. */
 #define INTLOOM_REG_STATUS_ERROR_LSB 2u
-#define INTLOOM_REG_STATUS_ERROR_MASK 0x00000004u /* The accelerator stopped with an error. */
+#define INTLOOM_REG_STATUS_ERROR_MASK 0x00000004u /* The accelerator has stopped with an error. */
 #define INTLOOM_REG_STATUS_CAUSE_LSB 8u
-#define INTLOOM_REG_STATUS_CAUSE_MASK 0x00000f00u /* Why it stopped; see the causes. */
+#define INTLOOM_REG_STATUS_CAUSE_MASK 0x00000f00u /* Error cause; see below. */
 #define INTLOOM_REG_STATUS_UNIT_LSB 12u
-#define INTLOOM_REG_STATUS_UNIT_MASK 0x00007000u /* The unit that stopped. */
-#define INTLOOM_REG_ERROR_INDEX 0x018u /* ro: Number, counted from 0, of the instruction that stopped. */
-#define INTLOOM_REG_IRQ_ENABLE 0x01cu /* rw: Which flags raise the interrupt line. */
+#define INTLOOM_REG_STATUS_UNIT_MASK 0x00007000u /* The unit that reported the error. */
+#define INTLOOM_REG_ERROR_INDEX 0x018u /* ro: Index of the instruction that caused the error, from 0. */
+#define INTLOOM_REG_IRQ_ENABLE 0x01cu /* rw: Flags that raise the interrupt. */
 #define INTLOOM_REG_IRQ_ENABLE_DONE_LSB 0u
-#define INTLOOM_REG_IRQ_ENABLE_DONE_MASK 0x00000001u /* The program ended. */
+#define INTLOOM_REG_IRQ_ENABLE_DONE_MASK 0x00000001u /* The program has ended. */
 #define INTLOOM_REG_IRQ_ENABLE_ERROR_LSB 1u
-#define INTLOOM_REG_IRQ_ENABLE_ERROR_MASK 0x00000002u /* The accelerator stopped with an error. */
-#define INTLOOM_REG_IRQ_STATUS 0x020u /* w1c: Flags since last cleared. */
+#define INTLOOM_REG_IRQ_ENABLE_ERROR_MASK 0x00000002u /* The accelerator has stopped with an error. */
+#define INTLOOM_REG_IRQ_STATUS 0x020u /* w1c: Flags set since they were last cleared. */
 #define INTLOOM_REG_IRQ_STATUS_DONE_LSB 0u
-#define INTLOOM_REG_IRQ_STATUS_DONE_MASK 0x00000001u /* The program ended. */
+#define INTLOOM_REG_IRQ_STATUS_DONE_MASK 0x00000001u /* The program has ended. */
 #define INTLOOM_REG_IRQ_STATUS_ERROR_LSB 1u
-#define INTLOOM_REG_IRQ_STATUS_ERROR_MASK 0x00000002u /* The accelerator stopped with an error. */
-#define INTLOOM_REG_PROGRAM 0x024u /* rw: First word of the program, counted from the memory base. */
-#define INTLOOM_REG_LENGTH 0x028u /* rw: Instructions in the program. */
-#define INTLOOM_REG_BASE_LOW 0x02cu /* rw: Memory base, a byte address; its bits below the word size read as 0. */
+#define INTLOOM_REG_IRQ_STATUS_ERROR_MASK 0x00000002u /* The accelerator has stopped with an error. */
+#define INTLOOM_REG_PROGRAM 0x024u /* rw: First word of the program, relative to the memory base. */
+#define INTLOOM_REG_LENGTH 0x028u /* rw: Number of instructions in the program. */
+#define INTLOOM_REG_BASE_LOW 0x02cu /* rw: Memory base, lower half: a byte address. Bits below the word size are 0. */
 #define INTLOOM_REG_BASE_HIGH 0x030u /* rw: Memory base, upper half. */
-#define INTLOOM_REG_WATCHDOG 0x034u /* rw: Cycles without a finished instruction or bus beat after which a program stops with an error; 0: never. */
+#define INTLOOM_REG_WATCHDOG 0x034u /* rw: Cycles without a finished instruction or bus beat after which the program stops with an error; 0: disabled. */
 #define INTLOOM_REG_CAP_ROWS 0x080u /* ro: Parameter rows. Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32. */
 #define INTLOOM_REG_CAP_COLS 0x084u /* ro: Parameter cols. Output-channel lanes of the MAC array. A power of two, 4 to 32. */
-#define INTLOOM_REG_CAP_LANES 0x088u /* ro: Parameter lanes. Requantisers working side by side; each output pixel drains in cols/lanes cycles. Divides rows and cols. */
-#define INTLOOM_REG_CAP_STRIP 0x08cu /* ro: Parameter strip. Accumulators in a bank: the longest strip of pixels that meets one weight tile. A power of two, 16 to 256. */
+#define INTLOOM_REG_CAP_LANES 0x088u /* ro: Parameter lanes. Parallel requantizer lanes; an output pixel is read out of the accumulators in cols/lanes cycles. Divides rows and cols. */
+#define INTLOOM_REG_CAP_STRIP 0x08cu /* ro: Parameter strip. Accumulators in a bank: the longest strip of pixels that is multiplied by one weight tile. A power of two, 16 to 256. */
 #define INTLOOM_REG_CAP_SCRATCH_KIB 0x090u /* ro: Parameter scratch_kib. Scratchpad for activations, KiB. A power of two, 4 to 1024. */
 #define INTLOOM_REG_CAP_SCRATCH_BANKS 0x094u /* ro: Parameter scratch_banks. Scratchpad banks, interleaved by word. A power of two, 2 to 16. */
-#define INTLOOM_REG_CAP_WEIGHT_KIB 0x098u /* ro: Parameter weight_kib. Weight memory, KiB: a ring that wraps at its end. A power of two, 2 to 1024. */
-#define INTLOOM_REG_CAP_AXI_DATA_BITS 0x09cu /* ro: Parameter axi_data_bits. AXI4 data width; must equal 8*rows, so that one beat is one word. */
+#define INTLOOM_REG_CAP_WEIGHT_KIB 0x098u /* ro: Parameter weight_kib. Weight memory, KiB: a circular buffer. A power of two, 2 to 1024. */
+#define INTLOOM_REG_CAP_AXI_DATA_BITS 0x09cu /* ro: Parameter axi_data_bits. AXI4 data width; must equal 8*rows: one beat is one word. */
 #define INTLOOM_REG_CAP_AXI_ADDR_BITS 0x0a0u /* ro: Parameter axi_addr_bits. AXI4 address width, 32 to 64. */
 #define INTLOOM_REG_CAP_AXI_BURST 0x0a4u /* ro: Parameter axi_burst. Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB. */
-#define INTLOOM_REG_CAP_AXI_OUTSTANDING 0x0a8u /* ro: Parameter axi_outstanding. AXI bursts under way in each direction. A power of two, 1 to 32. */
-#define INTLOOM_REG_CAP_MANTISSA_BITS 0x0acu /* ro: Parameter mantissa_bits. Significant bits of a requantisation scale, 8 to 24; 24 holds an fp32 scale exactly. */
+#define INTLOOM_REG_CAP_AXI_OUTSTANDING 0x0a8u /* ro: Parameter axi_outstanding. Outstanding AXI bursts in each direction. A power of two, 1 to 32. */
+#define INTLOOM_REG_CAP_MANTISSA_BITS 0x0acu /* ro: Parameter mantissa_bits. Significant bits of a requantization scale, 8 to 24; 24 represents an fp32 scale exactly. */
 #define INTLOOM_REG_CAP_ACC_BITS 0x0b0u /* ro: Parameter acc_bits. Width of an accumulator, 20 to 32. */
-#define INTLOOM_REG_CAP_MATCH 0x0b4u /* ro: Parameter match. Rounding of the requantisers: ort (as fp32 arithmetic) or exact (one rounding). */
-#define INTLOOM_REG_CAP_QUEUE_DEPTH 0x0b8u /* ro: Parameter queue_depth. Instructions each unit's queue holds. A power of two, 2 to 64. */
-#define INTLOOM_REG_CAP_VECTOR_MULTIPLY 0x0bcu /* ro: Parameter vector_multiply. The vector unit can multiply two tensors. */
-#define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0c0u /* ro: Parameter vector_average. The vector unit can average windows. */
-#define INTLOOM_REG_CAP_VECTOR_LANES 0x0c4u /* ro: Parameter vector_lanes. Bytes of a word that the vector unit works on in a cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 stands for rows. */
-#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0c8u /* ro: Parameter lut_products. Array products kept out of DSP blocks when synthesised for an FPGA, 0 to rows*cols. */
-#define INTLOOM_REG_CAP_TRACE 0x0ccu /* ro: Parameter trace. The accelerator has a trace port: instruction start and finish of every unit. */
+#define INTLOOM_REG_CAP_MATCH 0x0b4u /* ro: Parameter match. Rounding mode of the requantizers: ort (as fp32 arithmetic) or exact (one rounding). */
+#define INTLOOM_REG_CAP_QUEUE_DEPTH 0x0b8u /* ro: Parameter queue_depth. Depth of each unit's instruction queue. A power of two, 2 to 64. */
+#define INTLOOM_REG_CAP_VECTOR_MULTIPLY 0x0bcu /* ro: Parameter vector_multiply. The vector unit can multiply tensors (VMUL). */
+#define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0c0u /* ro: Parameter vector_average. The vector unit can average windows (VAVG). */
+#define INTLOOM_REG_CAP_VECTOR_LANES 0x0c4u /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
+#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0c8u /* ro: Parameter lut_products. Array multipliers built from LUTs instead of DSP blocks in FPGA synthesis, 0 to rows*cols. */
+#define INTLOOM_REG_CAP_TRACE 0x0ccu /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
-#define INTLOOM_REG_READ_BEATS 0x104u /* ro: Words read over AXI, instructions included. */
-#define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: Words written over AXI. */
-#define INTLOOM_REG_LOAD_BUSY 0x10cu /* ro: Cycles in which the LOAD unit moved or computed a word. */
+#define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
+#define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */
+#define INTLOOM_REG_LOAD_BUSY 0x10cu /* ro: Cycles in which the LOAD unit processed a word. */
 #define INTLOOM_REG_LOAD_STALL_NO_INSTRUCTION 0x110u /* ro: Cycles in which the LOAD unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_LOAD_STALL_WAIT 0x114u /* ro: Cycles in which the LOAD unit stalled: WAIT. */
 #define INTLOOM_REG_LOAD_STALL_MEMORY 0x118u /* ro: Cycles in which the LOAD unit stalled: MEMORY. */
 #define INTLOOM_REG_LOAD_STALL_WEIGHTS 0x11cu /* ro: Cycles in which the LOAD unit stalled: WEIGHTS. */
 #define INTLOOM_REG_LOAD_STALL_DRAIN 0x120u /* ro: Cycles in which the LOAD unit stalled: DRAIN. */
-#define INTLOOM_REG_LOAD_DONE 0x124u /* ro: Instructions the LOAD unit has finished; what waits look at. */
-#define INTLOOM_REG_MAC_BUSY 0x128u /* ro: Cycles in which the MAC unit moved or computed a word. */
+#define INTLOOM_REG_LOAD_DONE 0x124u /* ro: Instructions that the LOAD unit has finished; waits refer to it. */
+#define INTLOOM_REG_MAC_BUSY 0x128u /* ro: Cycles in which the MAC unit processed a word. */
 #define INTLOOM_REG_MAC_STALL_NO_INSTRUCTION 0x12cu /* ro: Cycles in which the MAC unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_MAC_STALL_WAIT 0x130u /* ro: Cycles in which the MAC unit stalled: WAIT. */
 #define INTLOOM_REG_MAC_STALL_MEMORY 0x134u /* ro: Cycles in which the MAC unit stalled: MEMORY. */
 #define INTLOOM_REG_MAC_STALL_WEIGHTS 0x138u /* ro: Cycles in which the MAC unit stalled: WEIGHTS. */
 #define INTLOOM_REG_MAC_STALL_DRAIN 0x13cu /* ro: Cycles in which the MAC unit stalled: DRAIN. */
-#define INTLOOM_REG_MAC_DONE 0x140u /* ro: Instructions the MAC unit has finished; what waits look at. */
-#define INTLOOM_REG_VEC_BUSY 0x144u /* ro: Cycles in which the VEC unit moved or computed a word. */
+#define INTLOOM_REG_MAC_DONE 0x140u /* ro: Instructions that the MAC unit has finished; waits refer to it. */
+#define INTLOOM_REG_VEC_BUSY 0x144u /* ro: Cycles in which the VEC unit processed a word. */
 #define INTLOOM_REG_VEC_STALL_NO_INSTRUCTION 0x148u /* ro: Cycles in which the VEC unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_VEC_STALL_WAIT 0x14cu /* ro: Cycles in which the VEC unit stalled: WAIT. */
 #define INTLOOM_REG_VEC_STALL_MEMORY 0x150u /* ro: Cycles in which the VEC unit stalled: MEMORY. */
 #define INTLOOM_REG_VEC_STALL_WEIGHTS 0x154u /* ro: Cycles in which the VEC unit stalled: WEIGHTS. */
 #define INTLOOM_REG_VEC_STALL_DRAIN 0x158u /* ro: Cycles in which the VEC unit stalled: DRAIN. */
-#define INTLOOM_REG_VEC_DONE 0x15cu /* ro: Instructions the VEC unit has finished; what waits look at. */
-#define INTLOOM_REG_STORE_BUSY 0x160u /* ro: Cycles in which the STORE unit moved or computed a word. */
+#define INTLOOM_REG_VEC_DONE 0x15cu /* ro: Instructions that the VEC unit has finished; waits refer to it. */
+#define INTLOOM_REG_STORE_BUSY 0x160u /* ro: Cycles in which the STORE unit processed a word. */
 #define INTLOOM_REG_STORE_STALL_NO_INSTRUCTION 0x164u /* ro: Cycles in which the STORE unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_STORE_STALL_WAIT 0x168u /* ro: Cycles in which the STORE unit stalled: WAIT. */
 #define INTLOOM_REG_STORE_STALL_MEMORY 0x16cu /* ro: Cycles in which the STORE unit stalled: MEMORY. */
 #define INTLOOM_REG_STORE_STALL_WEIGHTS 0x170u /* ro: Cycles in which the STORE unit stalled: WEIGHTS. */
 #define INTLOOM_REG_STORE_STALL_DRAIN 0x174u /* ro: Cycles in which the STORE unit stalled: DRAIN. */
-#define INTLOOM_REG_STORE_DONE 0x178u /* ro: Instructions the STORE unit has finished; what waits look at. */
+#define INTLOOM_REG_STORE_DONE 0x178u /* ro: Instructions that the STORE unit has finished; waits refer to it. */
 
 static inline void intloom_put(uint8_t *bytes, unsigned lsb, unsigned width, uint64_t value)
 {
@@ -212,14 +212,14 @@ static inline int64_t intloom_get_signed(const uint8_t *bytes, unsigned lsb, uns
     return (int64_t)(intloom_get(bytes, lsb, width) ^ sign) - (int64_t)sign;
 }
 
-/* First instruction of every program. The hardware refuses another version or fingerprint with cause WRONG_PROGRAM. */
+/* First instruction of every program. Another version or fingerprint stops the accelerator with cause WRONG_PROGRAM. */
 struct intloom_begin {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t version; /* Instruction set version. 0 to 65535 */
-    uint32_t fingerprint; /* Fingerprint of the parameters that the program was made for. 0 to 4294967295 */
+    uint32_t fingerprint; /* Fingerprint of the hardware parameters that the program was compiled for. 0 to 4294967295 */
 };
 
 #define INTLOOM_BEGIN_OPCODE_LSB 0u
@@ -293,12 +293,12 @@ static inline int intloom_begin_decode(struct intloom_begin *out, const uint8_t 
     return 0;
 }
 
-/* Last instruction. When its waits hold and every queue and unit is empty, the accelerator is done. */
+/* Last instruction. The program is done when its waits are satisfied and all queues and units are empty. */
 struct intloom_end {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
 };
 
 #define INTLOOM_END_OPCODE_LSB 0u
@@ -362,10 +362,10 @@ static inline int intloom_end_decode(struct intloom_end *out, const uint8_t byte
 
 /* Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. */
 struct intloom_load {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t target; /* 0: scratchpad, 1: weight memory. 0 to 1 */
     uint32_t dram; /* First word in memory, counted from the memory base register. 0 to 4294967295 [words] */
     uint32_t local; /* First word in the scratchpad or weight memory. 0 to 1048575 [words] */
@@ -510,10 +510,10 @@ static inline int intloom_load_decode(struct intloom_load *out, const uint8_t by
 
 /* Copy n2 planes of n1 runs of n0 words to memory. */
 struct intloom_store {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t dram; /* First word in memory, counted from the memory base register. 0 to 4294967295 [words] */
     uint32_t local; /* First word in the scratchpad or weight memory. 0 to 1048575 [words] */
     uint32_t n0; /* Words in a contiguous run. 1 to 1048575 [words] */
@@ -647,12 +647,12 @@ static inline int intloom_store_decode(struct intloom_store *out, const uint8_t 
     return 0;
 }
 
-/* Convolve one tile: for each output block, for each strip of pixels, for each plane, kernel row, kernel column and input block, one weight tile meets the strip; then the sums are requantised and written. Input words outside in_h x in_w read as zp_in. */
+/* Convolve one tile: loop over output blocks, strips of pixels, weight planes, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. */
 struct intloom_conv {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t in_base; /* First word of the input buffer. 0 to 1048575 [words] */
     uint32_t in_row_off; /* Offset in a plane of input row iy0, modulo in_ring when that is not 0. 0 to 1048575 [words] */
     uint32_t in_ring; /* Words after which row offsets wrap to 0; 0: they never wrap. 0 to 1048575 [words] */
@@ -670,20 +670,20 @@ struct intloom_conv {
     uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 4 */
     uint32_t dilation_h; /* Input rows from one kernel row to the next. 1 to 15 */
     uint32_t dilation_w; /* Input pixels from one kernel column to the next. 1 to 15 */
-    uint32_t in_blocks; /* Input channel blocks that meet each output block. 1 to 4095 */
+    uint32_t in_blocks; /* Input channel blocks that contribute to each output block. 1 to 4095 */
     uint32_t out_blocks; /* Output channel blocks, of cols channels each. 1 to 4095 */
-    uint32_t two_planes; /* Weights are the sum of two int8 planes, each run over the same input. 0 to 1 */
-    uint32_t weights; /* First word in the weight memory; see the manual for the order of what stands there. 0 to 1048575 [words] */
-    int32_t zp_in; /* Zero point of the input, fed as padding. -128 to 127 */
-    int32_t zp_out; /* Zero point that the requantiser adds. -128 to 127 */
-    uint32_t table; /* 0: none, 1: keep the table, 2: load a table first. 0 to 2 */
+    uint32_t two_planes; /* Weights are the sum of two int8 planes. 0 to 1 */
+    uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 1048575 [words] */
+    int32_t zp_in; /* Zero point of the input, the value of padding. -128 to 127 */
+    int32_t zp_out; /* Zero point that the requantizer adds. -128 to 127 */
+    uint32_t table; /* 0: no table, 1: use the loaded table, 2: load a table first. 0 to 2 */
     uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
     uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
     uint32_t out_base; /* First output word. 0 to 1048575 [words] */
     uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
     uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
     uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
-    uint32_t out_lane; /* Byte in the first output word at which the first channel goes; a multiple of lanes. 0 to 31 */
+    uint32_t out_lane; /* Byte of the first output word for the first channel; a multiple of lanes. 0 to 31 */
     uint32_t residual; /* Add a residual operand to every result byte. 0 to 1 */
     uint32_t res_base; /* First word of the residual operand, which has the output's shape; its channels start at byte 0. 0 to 1048575 [words] */
     uint32_t res_plane; /* Step of the residual from one channel block to the next. 0 to 1048575 [words] */
@@ -1062,10 +1062,10 @@ static inline int intloom_conv_decode(struct intloom_conv *out, const uint8_t by
 
 /* Load the vector unit's 256-byte table from the scratchpad. */
 struct intloom_vtable {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t a_base; /* First word of the table. 0 to 1048575 [words] */
 };
 
@@ -1136,12 +1136,12 @@ static inline int intloom_vtable_decode(struct intloom_vtable *out, const uint8_
     return 0;
 }
 
-/* Copy words, with nearest-neighbour enlargement, byte rotation and byte selection: output pixel (y, x) takes input pixel (y/up_h, x/up_w), so strides read by a_x and a_row. */
+/* Copy words, with nearest-neighbor upsampling, byte rotation and byte selection: output pixel (y, x) takes input pixel (y/up_h, x/up_w), so a_x and a_row give strided reads. */
 struct intloom_vcopy {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
     uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
     uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
@@ -1154,8 +1154,8 @@ struct intloom_vcopy {
     uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
     uint32_t blocks; /* Channel blocks. 1 to 4095 */
     uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
-    uint32_t up_h; /* Output rows made from one input row. 1 to 15 */
-    uint32_t up_w; /* Output pixels made from one input pixel. 1 to 15 */
+    uint32_t up_h; /* Vertical upsampling factor. 1 to 15 */
+    uint32_t up_w; /* Horizontal upsampling factor. 1 to 15 */
     uint32_t rotate; /* Result byte (i + rotate) mod word takes input byte i. 0 to 31 */
     uint32_t first_byte; /* First byte that is written. 0 to 31 */
     uint32_t byte_count; /* Bytes that are written. 1 to 32 */
@@ -1363,12 +1363,12 @@ static inline int intloom_vcopy_decode(struct intloom_vcopy *out, const uint8_t 
     return 0;
 }
 
-/* Quantised sum: clamp((a*m1 + b*m2 + c) * 2^-shift) for every byte. */
+/* Quantized sum: clamp((a*m1 + b*m2 + c) * 2^-shift) for every byte. */
 struct intloom_vadd {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
     uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
     uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
@@ -1387,7 +1387,7 @@ struct intloom_vadd {
     int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
     int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
     uint32_t shift; /* Right shift. 0 to 47 [bits] */
-    uint32_t even; /* Ties go to even; else up. 0 to 1 */
+    uint32_t even; /* Round ties to even; else up. 0 to 1 */
 };
 
 #define INTLOOM_VADD_OPCODE_LSB 0u
@@ -1597,12 +1597,12 @@ static inline int intloom_vadd_decode(struct intloom_vadd *out, const uint8_t by
     return 0;
 }
 
-/* Quantised product: clamp(((a-zp_a)*(b-zp_b)*m1 + c) * 2^-shift) for every byte; m2 must equal m1. */
+/* Quantized product: clamp(((a-zp_a)*(b-zp_b)*m1 + c) * 2^-shift) for every byte; m2 must equal m1. */
 struct intloom_vmul {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
     uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
     uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
@@ -1621,7 +1621,7 @@ struct intloom_vmul {
     int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
     int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
     uint32_t shift; /* Right shift. 0 to 47 [bits] */
-    uint32_t even; /* Ties go to even; else up. 0 to 1 */
+    uint32_t even; /* Round ties to even; else up. 0 to 1 */
     int32_t zp_a; /* Zero point of A. -128 to 127 */
     int32_t zp_b; /* Zero point of B. -128 to 127 */
 };
@@ -1849,12 +1849,12 @@ static inline int intloom_vmul_decode(struct intloom_vmul *out, const uint8_t by
     return 0;
 }
 
-/* Largest byte of each window; input outside in_h x in_w does not count. a_base is the word of input row 0, column 0, modulo 2^20. */
+/* Largest byte of each window; input outside in_h x in_w is ignored. a_base is the word of input row 0, column 0, modulo 2^20. */
 struct intloom_vmax {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
     uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
     uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
@@ -2099,10 +2099,10 @@ static inline int intloom_vmax_decode(struct intloom_vmax *out, const uint8_t by
 
 /* Scaled sum of each window: clamp((sum*m1 + c) * 2^-shift); input outside in_h x in_w counts as zp_in; m2 must equal m1; the sum must fit 18 bits with its sign. */
 struct intloom_vavg {
-    uint32_t wait_load; /* Start only when the LOAD unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_mac; /* Start only when the MAC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_vec; /* Start only when the VEC unit has finished this many instructions. 0 to 1048575 */
-    uint32_t wait_store; /* Start only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
     uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
     uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
@@ -2126,7 +2126,7 @@ struct intloom_vavg {
     int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
     int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
     uint32_t shift; /* Right shift. 0 to 47 [bits] */
-    uint32_t even; /* Ties go to even; else up. 0 to 1 */
+    uint32_t even; /* Round ties to even; else up. 0 to 1 */
     int32_t zp_in; /* Value of input outside the tensor. -128 to 127 */
 };
 

@@ -1,4 +1,5 @@
-"""The specification: parameters, instructions, registers and the integer law, in plain Python.
+"""The specification in plain Python: parameters, instructions, registers, fixed-point arithmetic, formats and timing.
 
-It imports nothing else of the project. Hardware, compiler and simulator derive every width, code and rounding from it.
+It imports only `intloom.common`. Hardware, compiler and simulator derive every width, opcode, rounding rule, memory
+format and latency from it.
 """

@@ -1,4 +1,4 @@
-"""Write every file that is derived from the specification: `python -m intloom.hw.spec [folder]`."""
+"""Write every file generated from the specification: `python -m intloom.hw.spec [folder]`."""
 
 from __future__ import annotations
 
@@ -11,11 +11,11 @@ from intloom.hw.spec.render_manual import render_isa, render_parameters, render_
 from intloom.hw.spec.render_rdl import render_rdl
 
 HEADER_PRESET = "base"
-"""The hardware whose parameters stand in the C header of the repository."""
+"""The preset in the repository's C header."""
 
 
 def derived_files() -> dict[str, str]:
-    """Path, from the repository's root, and text of every derived file."""
+    """Path, relative to the repository's root, and text of every generated file."""
     return {
         "include/intloom.h": render_c(preset(HEADER_PRESET), HEADER_PRESET),
         "include/intloom.rdl": render_rdl(),

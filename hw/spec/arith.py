@@ -1,11 +1,12 @@
-"""The integer law: every rounding, shift and saturation of the product, in plain Python integers.
+"""Fixed-point semantics: every rounding, shift and saturation, in plain Python integers.
 
-The golden model is the vectorised twin of this file and the RTL is tested and formally proved against it.
+The golden model implements the same functions for numpy arrays. The RTL is tested and formally verified against this
+module.
 
-Requantisation turns an int32 sum into an int8 by the fp32 scale `mantissa * 2**-shift`. It comes in two modes:
+Requantization converts an int32 sum to int8 with the fp32 scale `mantissa * 2**-shift`. There are two rounding modes:
 
-* `exact`: one round-half-to-even of the true product.
-* `ort`: what fp32 arithmetic gives (`rint(float32(acc) * float32(scale))`), as onnxruntime's x86 kernels compute it.
+* `exact`: the exact product, rounded once, ties to even.
+* `ort`: the result of fp32 arithmetic, `rint(float32(acc) * float32(scale))`, as in onnxruntime's x86 kernels.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MAX_SHIFT = (1 << SHIFT_BITS) - 1
 
 
 class RoundingMode(StrEnum):
-    """Which rounding the requantiser has."""
+    """Rounding mode of the requantizer."""
 
     ORT = "ort"
     EXACT = "exact"
@@ -64,7 +65,7 @@ def round_significand(magnitude: int, bits: int = FP32_SIGNIFICAND_BITS) -> int:
 
 @dataclass(frozen=True)
 class Scale:
-    """A positive real factor `mantissa * 2**-shift`; mantissa 0 stands for factors too small to ever matter."""
+    """A positive real factor `mantissa * 2**-shift`; mantissa 0 encodes a factor so small that every result is 0."""
 
     mantissa: int
     shift: int
@@ -88,7 +89,7 @@ def scale_from_float(factor: float, mantissa_bits: int = FP32_SIGNIFICAND_BITS) 
     """
     single = to_fp32(factor) if abs(factor) < 3.0e38 else float("inf")
     if not 0.0 <= single < float("inf"):
-        raise EncodingError(f"requantisation scale must be finite and not negative, not {factor!r}")
+        raise EncodingError(f"requantization scale must be finite and not negative, not {factor!r}")
     if single == 0.0:
         return Scale(0, 0)
     numerator, denominator = single.as_integer_ratio()
@@ -100,7 +101,7 @@ def scale_from_float(factor: float, mantissa_bits: int = FP32_SIGNIFICAND_BITS) 
         mantissa, shift = mantissa >> 1, shift - 1
     if shift < 0:
         raise EncodingError(
-            f"requantisation scale must be below 2**{mantissa_bits}, not {factor!r}: check the model's scales"
+            f"requantization scale must be below 2**{mantissa_bits}, not {factor!r}: check the model's scales"
         )
     if shift > MAX_SHIFT:
         # A 32-bit sum times the mantissa stays below half of 2**MAX_SHIFT here, so every result is zero.
@@ -118,7 +119,7 @@ def _requantize_magnitude_ort(magnitude: int, scale: Scale) -> int:
     quotient = product >> scale.shift
     fraction = product - (quotient << scale.shift)
     half = 1 << (scale.shift - 1)
-    # Half an fp32 ulp of the product: this close to a tie, fp32 sees the tie itself and goes to even.
+    # Half an fp32 ulp of the product. A product this close to a tie is the tie itself in fp32, and rounds to even.
     bits = product.bit_length()
     blur = 1 << (bits - FP32_SIGNIFICAND_BITS - 1) if bits > FP32_SIGNIFICAND_BITS else 0
     if abs(fraction - half) <= blur:
@@ -138,10 +139,10 @@ def requantize(acc: int, scale: Scale, zero_point: int, match: RoundingMode) -> 
 
 @dataclass(frozen=True)
 class Affine:
-    """Constants of the vector law `clamp((x1*m1 + x2*m2 + c) * 2**-shift)`.
+    """Coefficients of the affine operation `clamp((x1*m1 + x2*m2 + c) * 2**-shift)`.
 
-    `c` holds the zero points and, for half-up rounding, nothing of the half: the law adds it. With `even` the
-    shift rounds ties to even, else ties go up.
+    `c` contains the zero points but not the rounding constant of half-up rounding. If `even` is true, the shift rounds
+    ties to even; else it rounds ties up.
     """
 
     m1: int
@@ -152,21 +153,21 @@ class Affine:
 
 
 def affine(x1: int, x2: int, k: Affine) -> int:
-    """The one law of the vector unit and of the residual adder; see `Affine`."""
+    """The affine operation of the vector unit and of the residual adder; see `Affine`."""
     total = x1 * k.m1 + x2 * k.m2 + k.c
     return saturate(shift_round_even(total, k.shift) if k.even else shift_round_up(total, k.shift))
 
 
 def add(a: int, b: int, k: Affine) -> int:
-    """Quantised addition of two int8 values."""
+    """Quantized addition of two int8 values."""
     return affine(a, b, k)
 
 
 def multiply(a: int, b: int, zero_a: int, zero_b: int, k: Affine) -> int:
-    """Quantised product of two int8 values: `(a - zero_a) * (b - zero_b)` scaled by `k.m1` (`k.m2` is not used)."""
+    """Quantized product of two int8 values: `(a - zero_a) * (b - zero_b)` scaled by `k.m1` (`k.m2` is ignored)."""
     return affine((a - zero_a) * (b - zero_b), 0, k)
 
 
 def average(total: int, k: Affine) -> int:
-    """Quantised average: the sum of a window scaled by `k.m1`; `k.c` holds both zero points."""
+    """Quantized average: the sum of a window scaled by `k.m1`; `k.c` contains both zero points."""
     return affine(total, 0, k)

@@ -1,4 +1,4 @@
-"""Bit diagrams of instructions in plain text: 32 bits a line, highest bit first."""
+"""Bit diagrams of instructions in plain text: 32 bits per line, highest bit first."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ _CHARACTERS_A_BIT = 3
 
 
 def _owners(spec: InstructionSpec, lines: int) -> list[int | None]:
-    """For every bit the number of its field; None past the last field."""
+    """The field number of every bit; None above the last field."""
     owners: list[int | None] = [n for n, f in enumerate(spec.fields) for _ in range(f.width)]
     return owners + [None] * (lines * BITS_A_LINE - len(owners))
 
 
 def _runs(bits: list[int | None]) -> list[tuple[int | None, int]]:
-    """Neighbouring bits of the same field, as (field, how many), highest first."""
+    """Adjacent bits of the same field as (field, count), highest first."""
     runs: list[tuple[int | None, int]] = []
     for owner in reversed(bits):
         if runs and runs[-1][0] == owner:
@@ -26,7 +26,7 @@ def _runs(bits: list[int | None]) -> list[tuple[int | None, int]]:
 
 
 def _label(spec: InstructionSpec, owner: int | None, room: int) -> str:
-    """The field's name where there is room for it, else its number in the table below the diagram."""
+    """The field's name if it fits, else its number in the table below the diagram."""
     if owner is None:
         return "0" if room < len("zero") else "zero"
     name = spec.fields[owner].name

@@ -31,7 +31,7 @@ MOVE = (
     address("local_s1", "Step in local memory from run to run."),
     address("local_s2", "Step in local memory from plane to plane."),
 )
-"""A LOAD or STORE."""
+"""Fields of LOAD and STORE."""
 
 OUTPUT = (
     extent("out_h", "Output rows."),
@@ -69,7 +69,7 @@ AFFINE = (
     Field("m2", 32, "Factor of the second operand.", signed=True),
     Field("c", 48, "Constant added before the shift.", signed=True),
     Field("shift", 6, "Right shift.", high=47, unit="bits"),
-    Field("even", 1, "Ties go to even; else up."),
+    Field("even", 1, "Round ties to even; else up."),
 )
 """Affine coefficients."""
 

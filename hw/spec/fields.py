@@ -12,7 +12,7 @@ COUNT_BITS = 20
 SCRATCH_BITS = 20
 DRAM_BITS = 32
 COORDINATE_BITS = 14
-"""Bits of a height or width; first coordinates have a sign and one more bit, since padding starts before zero."""
+"""Bits of a height or width. First coordinates have one more bit for the sign: padding has negative coordinates."""
 
 
 class Unit(IntEnum):
@@ -29,14 +29,14 @@ QUEUED_UNITS = (Unit.LOAD, Unit.MAC, Unit.VEC, Unit.STORE)
 
 
 class Target(IntEnum):
-    """Memory that a load writes."""
+    """The memory that a LOAD writes."""
 
     SCRATCH = 0
     WEIGHT = 1
 
 
 class TableUse(IntEnum):
-    """What a MAC instruction does with the 256-byte table after requantisation."""
+    """Use of the 256-byte lookup table after requantization."""
 
     NONE = 0
     KEEP = 1
@@ -45,7 +45,7 @@ class TableUse(IntEnum):
 
 @dataclass(frozen=True)
 class Field:
-    """One field: its place follows from the order in the table."""
+    """One field; its bit position follows from the order in the table."""
 
     name: str
     width: int
@@ -67,17 +67,17 @@ class Field:
 
     @property
     def default(self) -> int:
-        """The value of a field that is left out: zero, or the nearest legal value to it."""
+        """The value of an omitted field: zero, or the legal value nearest to zero."""
         return min(max(0, self.minimum), self.maximum)
 
 
 HEADER = (
-    Field("opcode", 8, "Which instruction this is."),
+    Field("opcode", 8, "Opcode."),
     *(
         Field(
             f"wait_{u.name.lower()}",
             COUNT_BITS,
-            f"Start only when the {u.name} unit has finished this many instructions.",
+            f"Issue only when the {u.name} unit has finished this many instructions.",
         )
         for u in QUEUED_UNITS
     ),

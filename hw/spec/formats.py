@@ -7,7 +7,8 @@ All numbers are little-endian. A CONV reads one stream of words, from its field 
 3. for each output block: the biases (int32) of its `cols` channels, then their scale words, then its weight tiles.
 
 A scale word holds a mantissa in its low bits and a right shift above it. A weight tile has one word for each column,
-with the column's weight for every row. The tiles of an output block are in the order of `tile_order`.
+with the column's weight for every row. The tiles of an output block are ordered by plane, kernel row, kernel column and
+input block; the input block changes fastest.
 
 These functions define the formats. The compiler packs and the instruction simulator unpacks whole arrays with numpy;
 both are tested against them.

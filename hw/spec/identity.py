@@ -1,4 +1,4 @@
-"""What ties a program to its hardware: its first instruction, with the ISA version and the parameter fingerprint."""
+"""Check of a program against its hardware: the BEGIN instruction has the ISA version and the parameter fingerprint."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ def begin(params: HardwareParams) -> Instruction:
 
 
 def name_of(fingerprint: int) -> str:
-    """How messages call the hardware with this fingerprint: by its preset's name where it has one."""
+    """The preset's name and fingerprint, or the fingerprint alone, for messages."""
     known = (f"{name} ({fingerprint:08x})" for name, p in PRESETS.items() if p.fingerprint() == fingerprint)
     return next(known, f"{fingerprint:08x}")
 
 
 def check_program(first: Instruction, params: HardwareParams) -> None:
-    """Refuse a program whose first instruction says that it is for another instruction set or other hardware.
+    """Check that a program is for this instruction set version and this hardware.
 
     Raises
     ------
@@ -29,7 +29,7 @@ def check_program(first: Instruction, params: HardwareParams) -> None:
         It does not start with BEGIN, or version or fingerprint differ; the message names both sides.
     """
     if first.kind is not Kind.BEGIN:
-        raise HardwareMismatchError(f"a program must start with BEGIN, not {first.kind}: it is damaged or no program")
+        raise HardwareMismatchError(f"a program must start with BEGIN, not {first.kind}: compile it again")
     if first["version"] != ISA_VERSION:
         raise HardwareMismatchError(
             f"the program must be for instruction set version {ISA_VERSION}, not {first['version']}: compile it again"
@@ -37,5 +37,5 @@ def check_program(first: Instruction, params: HardwareParams) -> None:
     if first["fingerprint"] != params.fingerprint():
         raise HardwareMismatchError(
             f"the program must be for hardware {name_of(params.fingerprint())}, not {name_of(first['fingerprint'])}: "
-            "compile it for this hardware, or run it on the hardware that it was made for"
+            "compile it for this hardware, or run it on the hardware that it was compiled for"
         )

@@ -25,7 +25,7 @@ from intloom.hw.spec.fields import COORDINATE_BITS, HEADER, INSTRUCTION_BITS, Fi
 
 
 class Kind(StrEnum):
-    """Names of all instructions, for code that builds them."""
+    """Names of the instructions."""
 
     BEGIN = "BEGIN"
     END = "END"
@@ -51,7 +51,7 @@ class AccessPattern(StrEnum):
     TABLE = "table"
     """One table."""
     COPY = "copy"
-    """Operand A, read with a step and enlargement, and an output tile."""
+    """Operand A, read with strides and upsampling, and an output tile."""
     ELEMENTWISE = "elementwise"
     """Operands A and B and an output tile of one shape."""
     WINDOW = "window"
@@ -60,7 +60,7 @@ class AccessPattern(StrEnum):
 
 @dataclass(frozen=True)
 class InstructionSpec:
-    """One row of the table: name, opcode, unit, the fields after the header, and what it accesses."""
+    """One row of the table: name, opcode, unit, fields after the header, and access pattern."""
 
     kind: Kind
     opcode: int
@@ -69,7 +69,7 @@ class InstructionSpec:
     body: tuple[Field, ...]
     pattern: AccessPattern = AccessPattern.NONE
     requires: str = ""
-    """The hardware parameter that must be true for the instruction to exist; empty: it always exists."""
+    """The hardware parameter that enables the instruction; empty: always available."""
     one_factor: bool = False
     """m2 must equal m1."""
 
@@ -81,14 +81,14 @@ class InstructionSpec:
     @cached_property
     def offsets(self) -> Mapping[str, int]:
         """Bit number of each field's lowest bit."""
-        places: dict[str, int] = {}
+        lowest: dict[str, int] = {}
         at = 0
         for f in self.fields:
-            places[f.name] = at
+            lowest[f.name] = at
             at += f.width
         if at > INSTRUCTION_BITS:
             raise EncodingError(f"{self.kind} must fit {INSTRUCTION_BITS} bits, not {at}")
-        return MappingProxyType(places)
+        return MappingProxyType(lowest)
 
     def field(self, name: str) -> Field:
         """The field called `name`."""
@@ -103,18 +103,18 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.BEGIN,
         0x01,
         Unit.CONTROL,
-        "First instruction of every program. The hardware refuses another version or fingerprint with cause "
+        "First instruction of every program. Another version or fingerprint stops the accelerator with cause "
         "WRONG_PROGRAM.",
         (
             Field("version", 16, "Instruction set version."),
-            Field("fingerprint", 32, "Fingerprint of the parameters that the program was made for."),
+            Field("fingerprint", 32, "Fingerprint of the hardware parameters that the program was compiled for."),
         ),
     ),
     InstructionSpec(
         Kind.END,
         0x02,
         Unit.CONTROL,
-        "Last instruction. When its waits hold and every queue and unit is empty, the accelerator is done.",
+        "Last instruction. The program is done when its waits are satisfied and all queues and units are empty.",
         (),
     ),
     InstructionSpec(
@@ -137,9 +137,9 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.CONV,
         0x30,
         Unit.MAC,
-        "Convolve one tile: for each output block, for each strip of pixels, for each plane, kernel row, kernel column "
-        "and input block, one weight tile meets the strip; then the sums are requantised and written. Input words "
-        "outside in_h x in_w read as zp_in.",
+        "Convolve one tile: loop over output blocks, strips of pixels, weight planes, kernel rows, kernel columns and "
+        "input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are "
+        "requantized and written. Input words outside in_h x in_w read as zp_in.",
         (
             address("in_base", "First word of the input buffer."),
             address("in_row_off", "Offset in a plane of input row iy0, modulo in_ring when that is not 0."),
@@ -177,15 +177,19 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             Field("stride_w", 3, "Input pixels from one output pixel to the next.", low=1, high=4),
             Field("dilation_h", 4, "Input rows from one kernel row to the next.", low=1),
             Field("dilation_w", 4, "Input pixels from one kernel column to the next.", low=1),
-            Field("in_blocks", 12, "Input channel blocks that meet each output block.", low=1),
+            Field("in_blocks", 12, "Input channel blocks that contribute to each output block.", low=1),
             Field("out_blocks", 12, "Output channel blocks, of cols channels each.", low=1),
-            Field("two_planes", 1, "Weights are the sum of two int8 planes, each run over the same input."),
-            address("weights", "First word in the weight memory; see the manual for the order of what stands there."),
-            Field("zp_in", 8, "Zero point of the input, fed as padding.", signed=True),
-            Field("zp_out", 8, "Zero point that the requantiser adds.", signed=True),
-            Field("table", 2, "0: none, 1: keep the table, 2: load a table first.", high=TableUse.LOAD),
+            Field("two_planes", 1, "Weights are the sum of two int8 planes."),
+            address("weights", "First word of the constants in the weight memory; see Constants of CONV."),
+            Field("zp_in", 8, "Zero point of the input, the value of padding.", signed=True),
+            Field("zp_out", 8, "Zero point that the requantizer adds.", signed=True),
+            Field("table", 2, "0: no table, 1: use the loaded table, 2: load a table first.", high=TableUse.LOAD),
             *OUTPUT,
-            Field("out_lane", 5, "Byte in the first output word at which the first channel goes; a multiple of lanes."),
+            Field(
+                "out_lane",
+                5,
+                "Byte of the first output word for the first channel; a multiple of lanes.",
+            ),
             Field("residual", 1, "Add a residual operand to every result byte."),
             address(
                 "res_base",
@@ -210,14 +214,14 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.VCOPY,
         0x41,
         Unit.VEC,
-        "Copy words, with nearest-neighbour enlargement, byte rotation and byte selection: output pixel (y, x) takes "
-        "input pixel (y/up_h, x/up_w), so strides read by a_x and a_row.",
+        "Copy words, with nearest-neighbor upsampling, byte rotation and byte selection: output pixel (y, x) takes "
+        "input pixel (y/up_h, x/up_w), so a_x and a_row give strided reads.",
         (
             *A_INPUT,
             Field("a_x", 8, "Step of A from one input pixel to the next.", unit="words"),
             *VECTOR_OUTPUT,
-            Field("up_h", 4, "Output rows made from one input row.", low=1),
-            Field("up_w", 4, "Output pixels made from one input pixel.", low=1),
+            Field("up_h", 4, "Vertical upsampling factor.", low=1),
+            Field("up_w", 4, "Horizontal upsampling factor.", low=1),
             Field("rotate", 5, "Result byte (i + rotate) mod word takes input byte i."),
             Field("first_byte", 5, "First byte that is written."),
             Field("byte_count", 6, "Bytes that are written.", low=1, high=32),
@@ -228,7 +232,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.VADD,
         0x42,
         Unit.VEC,
-        "Quantised sum: clamp((a*m1 + b*m2 + c) * 2^-shift) for every byte.",
+        "Quantized sum: clamp((a*m1 + b*m2 + c) * 2^-shift) for every byte.",
         (*A_INPUT, *B_INPUT, *VECTOR_OUTPUT, *AFFINE),
         pattern=AccessPattern.ELEMENTWISE,
     ),
@@ -236,7 +240,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.VMUL,
         0x43,
         Unit.VEC,
-        "Quantised product: clamp(((a-zp_a)*(b-zp_b)*m1 + c) * 2^-shift) for every byte; m2 must equal m1.",
+        "Quantized product: clamp(((a-zp_a)*(b-zp_b)*m1 + c) * 2^-shift) for every byte; m2 must equal m1.",
         (
             *A_INPUT,
             *B_INPUT,
@@ -253,7 +257,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.VMAX,
         0x44,
         Unit.VEC,
-        "Largest byte of each window; input outside in_h x in_w does not count. a_base is the word of input row 0, "
+        "Largest byte of each window; input outside in_h x in_w is ignored. a_base is the word of input row 0, "
         "column 0, modulo 2^20.",
         (*A_INPUT, *WINDOW, *VECTOR_OUTPUT),
         pattern=AccessPattern.WINDOW,

@@ -1,9 +1,9 @@
 """The instruction table. Encoder, decoder, assembler, RTL layout, C header and manual all derive from it.
 
-Every instruction is 512 bits, little-endian in memory. It starts with a header: the opcode and, for each of the four
-units, a count of finished instructions to wait for. Units work their own queues in order; `wait_mac=7` holds an
-instruction back until the MAC unit has finished seven instructions of this program. A wait therefore names an
-instruction, not a token: waits may be repeated, left out when implied, and can never get lost.
+Every instruction is 512 bits, little-endian in memory. Its header has the opcode and one wait count for each of the
+four units. Each unit executes its queue in order. An instruction with `wait_mac=7` issues when the MAC unit has
+finished seven instructions of the program. A wait refers to an instruction and not to a token: it may be repeated, and
+it may be left out where another wait implies it.
 """
 
 from __future__ import annotations
@@ -62,26 +62,26 @@ __all__ = [
 
 @dataclass(frozen=True)
 class Instruction:
-    """One instruction with every field of its spec in range. Make it with `make`, read fields with `[]`."""
+    """One instruction; all fields are in range. Created by `make`; fields are read with `[]`."""
 
     kind: Kind
     values: Mapping[str, int]
 
     @property
     def spec(self) -> InstructionSpec:
-        """Its row of the table."""
+        """Its row of the instruction table."""
         return BY_KIND[self.kind]
 
     @property
     def unit(self) -> Unit:
-        """The unit that runs it."""
+        """The unit that executes it."""
         return self.spec.unit
 
     def __getitem__(self, name: str) -> int:
         return self.values[name]
 
     def with_fields(self, **changes: int) -> Instruction:
-        """A copy with some fields changed, checked anew."""
+        """A copy with some fields changed, checked again."""
         values = {k: v for k, v in self.values.items() if k != "opcode"}
         return make(self.kind, **{**values, **changes})
 
@@ -95,7 +95,7 @@ def _check(spec: InstructionSpec, field: Field, value: int) -> int:
 
 
 def make(kind: Kind | str, **values: int) -> Instruction:
-    """An instruction; fields left out take their defaults; unknown fields and values out of range are refused."""
+    """An instruction; omitted fields have their defaults. An unknown field or a value out of range is an error."""
     try:
         spec = BY_KIND[Kind(kind)]
     except ValueError:
@@ -103,7 +103,7 @@ def make(kind: Kind | str, **values: int) -> Instruction:
     full: dict[str, int] = {"opcode": spec.opcode}
     for f, name, default, low, high in _limits(spec.kind):
         value = values.get(name, default)
-        # The quick way for what is plainly right; `_check` knows why the rest is wrong.
+        # Fast path for a legal value; `_check` raises the error for any other.
         full[name] = value if type(value) is int and low <= value <= high else _check(spec, f, value)
     if not values.keys() <= full.keys() or "opcode" in values:
         for name in values:
@@ -115,7 +115,7 @@ def make(kind: Kind | str, **values: int) -> Instruction:
 
 @cache
 def _limits(kind: Kind) -> tuple[tuple[Field, str, int, int, int], ...]:
-    """Every field of an instruction but the opcode, with what `make` asks of it for each one made."""
+    """Every field of an instruction except the opcode: field, name, default, minimum and maximum."""
     return tuple((f, f.name, f.default, f.minimum, f.maximum) for f in BY_KIND[kind].fields[1:])
 
 
@@ -129,7 +129,13 @@ def encode(instruction: Instruction) -> bytes:
 
 
 def decode(data: bytes) -> Instruction:
-    """The instruction in 64 bytes; a bad opcode, an illegal field or a set bit past the last field is refused."""
+    """The instruction in 64 bytes.
+
+    Raises
+    ------
+    EncodingError
+        The opcode is unknown, a field is out of range, or a bit above the last field is set.
+    """
     if len(data) != INSTRUCTION_BYTES:
         raise EncodingError(f"an instruction must be {INSTRUCTION_BYTES} bytes, not {len(data)}")
     word = int.from_bytes(data, "little")
@@ -156,7 +162,7 @@ def disassemble(instruction: Instruction) -> str:
 
 
 def assemble(line: str) -> Instruction:
-    """The instruction of one line of text, as `disassemble` writes it; numbers may be 0x…; `#` starts a comment."""
+    """The instruction in one line of text; numbers may be hexadecimal (0x…), `#` starts a comment."""
     words = line.split("#", 1)[0].split()
     if not words:
         raise EncodingError("an assembly line must hold an instruction, not be empty")

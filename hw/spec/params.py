@@ -1,6 +1,7 @@
-"""Hardware parameters: what a user chooses, checked, and what follows from it.
+"""Hardware parameters: the values that a user chooses, their checks, and the derived sizes.
 
-`HardwareParams` holds the choices; its properties are the derived sizes that hardware, compiler and simulator share.
+The fields of `HardwareParams` are the chosen values; its properties are the sizes that hardware, compiler and simulator
+share.
 """
 
 from __future__ import annotations
@@ -8,10 +9,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from math import gcd
 from pathlib import Path
-from typing import Any
+from types import MappingProxyType
+from typing import Any, get_type_hints
 
 from intloom.common.errors import FileFormatError, ParameterError
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, RoundingMode
@@ -19,7 +22,7 @@ from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES
 
 
 def _doc(text: str, default: Any = dataclasses.MISSING) -> Any:
-    """A dataclass field with the sentence that reaches the manual."""
+    """A dataclass field with its description in the manual."""
     return (
         field(default=default, metadata={"doc": text})
         if default is not dataclasses.MISSING
@@ -29,42 +32,46 @@ def _doc(text: str, default: Any = dataclasses.MISSING) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class HardwareParams:
-    """One accelerator's parameters. Frozen; contradictions raise `ParameterError` at construction."""
+    """Parameters of one accelerator. Frozen; invalid or contradictory values raise `ParameterError` at construction."""
 
     rows: int = _doc(
         "Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32."
     )
     cols: int = _doc("Output-channel lanes of the MAC array. A power of two, 4 to 32.")
     lanes: int = _doc(
-        "Requantisers working side by side; each output pixel drains in cols/lanes cycles. Divides rows and cols."
+        "Parallel requantizer lanes; an output pixel is read out of the accumulators in cols/lanes cycles. Divides "
+        "rows and cols."
     )
     strip: int = _doc(
-        "Accumulators in a bank: the longest strip of pixels that meets one weight tile. A power of two, 16 to 256."
+        "Accumulators in a bank: the longest strip of pixels that is multiplied by one weight tile. A power of two, 16 "
+        "to 256."
     )
     scratch_kib: int = _doc("Scratchpad for activations, KiB. A power of two, 4 to 1024.")
     scratch_banks: int = _doc("Scratchpad banks, interleaved by word. A power of two, 2 to 16.", 4)
-    weight_kib: int = _doc("Weight memory, KiB: a ring that wraps at its end. A power of two, 2 to 1024.")
-    axi_data_bits: int = _doc("AXI4 data width; must equal 8*rows, so that one beat is one word.")
+    weight_kib: int = _doc("Weight memory, KiB: a circular buffer. A power of two, 2 to 1024.")
+    axi_data_bits: int = _doc("AXI4 data width; must equal 8*rows: one beat is one word.")
     axi_addr_bits: int = _doc("AXI4 address width, 32 to 64.", 40)
     axi_burst: int = _doc("Longest AXI burst in beats. A power of two, 4 to 256, and at most 4 KiB.", 64)
-    axi_outstanding: int = _doc("AXI bursts under way in each direction. A power of two, 1 to 32.", 16)
+    axi_outstanding: int = _doc("Outstanding AXI bursts in each direction. A power of two, 1 to 32.", 16)
     mantissa_bits: int = _doc(
-        "Significant bits of a requantisation scale, 8 to 24; 24 holds an fp32 scale exactly.", 24
+        "Significant bits of a requantization scale, 8 to 24; 24 represents an fp32 scale exactly.", 24
     )
     acc_bits: int = _doc("Width of an accumulator, 20 to 32.", 32)
     match: RoundingMode = _doc(
-        "Rounding of the requantisers: ort (as fp32 arithmetic) or exact (one rounding).", RoundingMode.ORT
+        "Rounding mode of the requantizers: ort (as fp32 arithmetic) or exact (one rounding).", RoundingMode.ORT
     )
-    queue_depth: int = _doc("Instructions each unit's queue holds. A power of two, 2 to 64.", 8)
-    vector_multiply: bool = _doc("The vector unit can multiply two tensors.", True)
-    vector_average: bool = _doc("The vector unit can average windows.", True)
+    queue_depth: int = _doc("Depth of each unit's instruction queue. A power of two, 2 to 64.", 8)
+    vector_multiply: bool = _doc("The vector unit can multiply tensors (VMUL).", True)
+    vector_average: bool = _doc("The vector unit can average windows (VAVG).", True)
     vector_lanes: int = _doc(
-        "Bytes of a word that the vector unit works on in a cycle; a word takes rows/vector_lanes cycles. Divides "
-        "rows; 0 stands for rows.",
+        "Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means "
+        "rows.",
         0,
     )
-    lut_products: int = _doc("Array products kept out of DSP blocks when synthesised for an FPGA, 0 to rows*cols.", 0)
-    trace: bool = _doc("The accelerator has a trace port: instruction start and finish of every unit.", True)
+    lut_products: int = _doc(
+        "Array multipliers built from LUTs instead of DSP blocks in FPGA synthesis, 0 to rows*cols.", 0
+    )
+    trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", _as_match(self.match))
@@ -75,7 +82,7 @@ class HardwareParams:
 
     @property
     def word_bytes(self) -> int:
-        """Bytes in a word of the scratchpad, the weight memory and the AXI bus: one pixel's block of channels."""
+        """Bytes in a word of the scratchpad, the weight memory and the AXI bus: one channel block of one pixel."""
         return self.rows
 
     @property
@@ -90,17 +97,17 @@ class HardwareParams:
 
     @property
     def macs(self) -> int:
-        """Multiply-accumulates a cycle."""
+        """Multiply-accumulates per cycle."""
         return self.rows * self.cols
 
     @property
     def tile_words(self) -> int:
-        """Words of one weight tile: one per column, each holding that column's weight for every row."""
+        """Words of one weight tile: one for each column, with the column's weight for every row."""
         return self.cols
 
     @property
     def channel_words(self) -> int:
-        """Words of one output block's parameters: an int32 bias, then a packed scale, for each column."""
+        """Words of one output block's channel constants: an int32 bias and a scale word for each column."""
         return CHANNEL_BYTES * self.cols // self.word_bytes
 
     @property
@@ -110,12 +117,12 @@ class HardwareParams:
 
     @property
     def residual_words(self) -> int:
-        """Words of the residual adder's constants: m1 and m2 as int32, c as int64, padded to whole words."""
+        """Words of the residual constants: m1 and m2 as int32, c as int64, padded to whole words."""
         return -(-RESIDUAL_BYTES // self.word_bytes)
 
     @property
     def vector_slices(self) -> int:
-        """Cycles in which the vector unit works on a word."""
+        """Cycles that the vector unit takes for a word."""
         return self.word_bytes // self.vector_lanes
 
     @property
@@ -128,17 +135,21 @@ class HardwareParams:
         return {f.name: _plain(getattr(self, f.name)) for f in dataclasses.fields(self)}
 
     def to_toml(self) -> str:
-        """The parameters as a TOML document that `from_toml` reads back."""
+        """The parameters as a TOML document that `from_toml` accepts."""
         return "".join(f"{key} = {_toml_value(value)}\n" for key, value in self.to_dict().items())
 
     def fingerprint(self) -> int:
-        """32 bits that tell this hardware from other hardware; in every program and in a register."""
+        """A 32-bit hash of the parameters, stored in every program and in a register."""
         text = self.to_toml().encode()
         return int.from_bytes(hashlib.sha256(text).digest()[:4], "little")
 
     def replace(self, **changes: Any) -> HardwareParams:
-        """A copy with some fields changed, checked anew; an unknown field is refused."""
+        """A copy with some fields changed, checked again; an unknown field is an error."""
         return from_dict({**self.to_dict(), **changes})
+
+
+FIELD_TYPES: Mapping[str, type] = MappingProxyType(get_type_hints(HardwareParams))
+"""The type of every field."""
 
 
 def _plain(value: Any) -> int | str | bool:
@@ -163,7 +174,7 @@ def _check_types(p: HardwareParams) -> None:
         value = getattr(p, f.name)
         if f.name == "match":
             continue
-        wants_bool = f.name in ("vector_multiply", "vector_average", "trace")
+        wants_bool = FIELD_TYPES[f.name] is bool
         if isinstance(value, bool) != wants_bool or not isinstance(value, int):
             raise ParameterError(f"{f.name} must be {'true or false' if wants_bool else 'an integer'}, not {value!r}")
 
@@ -209,10 +220,10 @@ def _check_agreement(p: HardwareParams) -> None:
     if p.match is RoundingMode.ORT and p.mantissa_bits != FP32_SIGNIFICAND_BITS:
         raise ParameterError(f"mantissa_bits must be {FP32_SIGNIFICAND_BITS} with match 'ort', not {p.mantissa_bits}")
     if p.strip < p.cols:
-        raise ParameterError(f"strip must be at least cols = {p.cols}, not {p.strip}: shorter strips starve the array")
+        raise ParameterError(f"strip must be at least cols = {p.cols}, not {p.strip}: else the array idles")
     if not 0 <= p.lut_products <= p.macs:
         raise ParameterError(f"lut_products must be from 0 to rows*cols = {p.macs}, not {p.lut_products}")
-    # Two weight tiles with their parameters must fit, or the array could never work while the next tile loads.
+    # Double buffering: one weight tile with its constants is in use while the next one is loaded.
     least = 2 * (p.tile_words + p.channel_words + p.table_words + p.residual_words)
     if p.weight_words < least:
         raise ParameterError(
@@ -220,7 +231,7 @@ def _check_agreement(p: HardwareParams) -> None:
         )
 
 
-# Weight memories hold an output block of the widest 3x3 layer: 256 channels on nano and small, 576 on base and large.
+# The weight memory fits an output block of a 3x3 layer of 256 input channels on nano and small, 576 on base and large.
 PRESETS: dict[str, HardwareParams] = {
     "nano": HardwareParams(
         rows=4,
@@ -264,7 +275,7 @@ PRESETS: dict[str, HardwareParams] = {
 
 
 def preset(name: str) -> HardwareParams:
-    """The preset called `name`; an unknown name is refused with the list of known ones."""
+    """The preset called `name`; for an unknown name, the error lists the known ones."""
     try:
         return PRESETS[name]
     except KeyError:
@@ -272,7 +283,7 @@ def preset(name: str) -> HardwareParams:
 
 
 def from_dict(values: dict[str, Any]) -> HardwareParams:
-    """Parameters from plain values; unknown and missing fields are refused by name."""
+    """Parameters from plain values; an unknown or missing field is an error that names it."""
     known = {f.name for f in dataclasses.fields(HardwareParams)}
     required = {f.name for f in dataclasses.fields(HardwareParams) if f.default is dataclasses.MISSING}
     if unknown := sorted(set(values) - known):

@@ -1,6 +1,6 @@
-"""The register map behind the AXI4-Lite port.
+"""The register map of the AXI4-Lite port.
 
-The RTL bank, C header, SystemRDL, manual and bench accessors derive from it.
+The RTL register bank, the C header, SystemRDL, the manual and the host drivers derive from it.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import MappingProxyType
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Unit
-from intloom.hw.spec.params import HardwareParams, from_dict
+from intloom.hw.spec.params import FIELD_TYPES, HardwareParams, from_dict
 
 MAGIC = 0x4D4F4F4C
 """`LOOM` in ASCII, lowest byte first."""
@@ -24,56 +24,56 @@ ADDRESS_BITS = 10
 
 
 class Access(StrEnum):
-    """How software may use a register or field."""
+    """Software access to a register or field."""
 
     RO = "ro"
     RW = "rw"
     W1C = "w1c"
-    """Reads the flag; writing 1 clears it."""
+    """Reads return the flag; writing 1 clears it."""
     WO = "wo"
-    """A pulse: writing 1 acts, reads give 0."""
+    """Writing 1 gives a pulse; reads return 0."""
 
 
 class Cause(IntEnum):
-    """Why the accelerator stopped with an error."""
+    """Cause of an error."""
 
     NONE = 0
-    """It did not."""
+    """No error."""
     BAD_OPCODE = 1
-    """An instruction whose opcode is not in the table."""
+    """Unknown opcode."""
     BAD_FIELD = 2
-    """A field outside its limits, bits set past the last field, or an option this hardware was built without."""
+    """A field out of range, a bit set above the last field, or an instruction that this hardware does not implement."""
     WRONG_PROGRAM = 3
-    """The program is for another instruction set version or other hardware parameters, or does not start with BEGIN."""
+    """No BEGIN at the start, or a program for another instruction set version or other parameters."""
     SCRATCH_RANGE = 4
     """An access past the end of the scratchpad."""
     READ_SLVERR = 5
-    """The memory answered a load with SLVERR."""
+    """SLVERR response to a load."""
     READ_DECERR = 6
-    """No memory at the address of a load (DECERR)."""
+    """DECERR response to a load: no memory at its address."""
     WRITE_SLVERR = 7
-    """The memory answered a store with SLVERR."""
+    """SLVERR response to a store."""
     WRITE_DECERR = 8
-    """No memory at the address of a store (DECERR)."""
+    """DECERR response to a store: no memory at its address."""
     WATCHDOG = 9
-    """No instruction finished and no bus beat passed for as many cycles as register WATCHDOG says."""
+    """No instruction finished and no bus beat was transferred for the number of cycles in register WATCHDOG."""
     NO_END = 10
     """The program's last instruction is not END."""
     FETCH_ERROR = 11
-    """Reading the program itself met an error on the bus."""
+    """Bus error during instruction fetch."""
 
 
 class Stall(IntEnum):
-    """Why a unit with work to do did nothing in a cycle; each has a counter in every unit."""
+    """Why a unit did not process a word in a cycle; every unit has one counter for each."""
 
     NO_INSTRUCTION = 0
-    """Its queue was empty."""
+    """The instruction queue was empty."""
     WAIT = 1
-    """The instruction waits for another unit."""
+    """The instruction's wait counts were not reached."""
     MEMORY = 2
-    """A scratchpad bank or the AXI bus was taken, or data had not come."""
+    """No grant by the scratchpad or the AXI bus, or no read data yet."""
     WEIGHTS = 3
-    """MAC only: the next weight tile was not ready."""
+    """MAC only: the next weight tile was not loaded."""
     DRAIN = 4
     """MAC only: both accumulator banks were in use."""
 
@@ -101,8 +101,8 @@ class Register:
 
 
 _FLAG_FIELDS = (
-    BitField("done", 0, 1, "The program ended."),
-    BitField("error", 1, 1, "The accelerator stopped with an error."),
+    BitField("done", 0, 1, "The program has ended."),
+    BitField("error", 1, 1, "The accelerator has stopped with an error."),
 )
 
 _CONTROL = (
@@ -122,33 +122,38 @@ _CONTROL = (
         "Commands.",
         (
             BitField("start", 0, 1, "Run the program; ignored while busy or in error."),
-            BitField("reset", 1, 1, "Stop, drain the bus, clear all state but the registers below."),
+            BitField(
+                "reset",
+                1,
+                1,
+                "Soft reset: complete outstanding bus transfers, then clear all state but the registers below.",
+            ),
         ),
     ),
     Register(
         "STATUS",
         0x014,
         Access.RO,
-        "State.",
+        "Status.",
         (
-            BitField("busy", 0, 1, "A program runs or a reset is under way."),
+            BitField("busy", 0, 1, "A program or a soft reset is in progress."),
             *(BitField(f.name, f.lsb + 1, 1, f.doc) for f in _FLAG_FIELDS),
-            BitField("cause", 8, 4, "Why it stopped; see the causes."),
-            BitField("unit", 12, 3, "The unit that stopped."),
+            BitField("cause", 8, 4, "Error cause; see below."),
+            BitField("unit", 12, 3, "The unit that reported the error."),
         ),
     ),
-    Register("ERROR_INDEX", 0x018, Access.RO, "Number, counted from 0, of the instruction that stopped."),
-    Register("IRQ_ENABLE", 0x01C, Access.RW, "Which flags raise the interrupt line.", _FLAG_FIELDS),
-    Register("IRQ_STATUS", 0x020, Access.W1C, "Flags since last cleared.", _FLAG_FIELDS),
-    Register("PROGRAM", 0x024, Access.RW, "First word of the program, counted from the memory base."),
-    Register("LENGTH", 0x028, Access.RW, "Instructions in the program."),
-    Register("BASE_LOW", 0x02C, Access.RW, "Memory base, a byte address; its bits below the word size read as 0."),
+    Register("ERROR_INDEX", 0x018, Access.RO, "Index of the instruction that caused the error, from 0."),
+    Register("IRQ_ENABLE", 0x01C, Access.RW, "Flags that raise the interrupt.", _FLAG_FIELDS),
+    Register("IRQ_STATUS", 0x020, Access.W1C, "Flags set since they were last cleared.", _FLAG_FIELDS),
+    Register("PROGRAM", 0x024, Access.RW, "First word of the program, relative to the memory base."),
+    Register("LENGTH", 0x028, Access.RW, "Number of instructions in the program."),
+    Register("BASE_LOW", 0x02C, Access.RW, "Memory base, lower half: a byte address. Bits below the word size are 0."),
     Register("BASE_HIGH", 0x030, Access.RW, "Memory base, upper half."),
     Register(
         "WATCHDOG",
         0x034,
         Access.RW,
-        "Cycles without a finished instruction or bus beat after which a program stops with an error; 0: never.",
+        "Cycles without a finished instruction or bus beat after which the program stops with an error; 0: disabled.",
         reset=1 << 20,
     ),
 )
@@ -164,12 +169,12 @@ def capability_names() -> tuple[str, ...]:
 
 
 def capability_values(params: HardwareParams) -> tuple[int, ...]:
-    """What the capability registers read: numbers as they are, truth as 0 and 1, the match mode by its code."""
+    """Values of the capability registers: numbers unchanged, booleans as 0 and 1, the rounding mode by its code."""
     return tuple(ROUNDING_CODES[RoundingMode(v)] if isinstance(v, str) else int(v) for v in params.to_dict().values())
 
 
 def params_from_capabilities(values: Sequence[int]) -> HardwareParams:
-    """The hardware parameters that the capability registers, read in order, stand for; the inverse of the above."""
+    """The hardware parameters encoded in the capability registers, in order; the inverse of `capability_values`."""
     fields = dataclasses.fields(HardwareParams)
     if len(values) != len(fields):
         raise EncodingError(f"capability registers must be {len(fields)} values, not {len(values)}")
@@ -179,22 +184,22 @@ def params_from_capabilities(values: Sequence[int]) -> HardwareParams:
         if f.name == "match":
             plain[f.name] = matches.get(value, f"code {value}")
         else:
-            plain[f.name] = bool(value) if f.type == "bool" else value
+            plain[f.name] = bool(value) if FIELD_TYPES[f.name] is bool else value
     return from_dict(plain)
 
 
 def _counters() -> tuple[Register, ...]:
     names: list[tuple[str, str]] = [
         ("CYCLES", "Cycles from start to done or error."),
-        ("READ_BEATS", "Words read over AXI, instructions included."),
-        ("WRITE_BEATS", "Words written over AXI."),
+        ("READ_BEATS", "AXI read beats, including instruction fetch."),
+        ("WRITE_BEATS", "AXI write beats."),
     ]
     for unit in QUEUED_UNITS:
-        names.append((f"{unit.name}_BUSY", f"Cycles in which the {unit.name} unit moved or computed a word."))
+        names.append((f"{unit.name}_BUSY", f"Cycles in which the {unit.name} unit processed a word."))
         names += [
             (f"{unit.name}_STALL_{s.name}", f"Cycles in which the {unit.name} unit stalled: {s.name}.") for s in Stall
         ]
-        names.append((f"{unit.name}_DONE", f"Instructions the {unit.name} unit has finished; what waits look at."))
+        names.append((f"{unit.name}_DONE", f"Instructions that the {unit.name} unit has finished; waits refer to it."))
     return tuple(Register(name, _FIRST_COUNTER + 4 * i, Access.RO, doc) for i, (name, doc) in enumerate(names))
 
 
@@ -208,7 +213,7 @@ BY_NAME: Mapping[str, Register] = MappingProxyType({r.name: r for r in REGISTERS
 
 
 def register(name: str) -> Register:
-    """The register called `name`; an unknown name is refused."""
+    """The register called `name`; an unknown name is an error."""
     try:
         return BY_NAME[name]
     except KeyError:
@@ -221,7 +226,7 @@ def unpack(name: str, value: int) -> dict[str, int]:
 
 
 def pack(name: str, **fields: int) -> int:
-    """A register's value from its fields; a value that does not fit is refused."""
+    """A register's value from its fields; a value that does not fit is an error."""
     known = {f.name: f for f in register(name).fields}
     word = 0
     for key, value in fields.items():

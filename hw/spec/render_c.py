@@ -15,7 +15,7 @@ _HEAD = """\
  *
  * For every instruction there are a struct of its fields, `intloom_<name>_defaults`, `intloom_<name>_encode` and
  * `intloom_<name>_decode`. Encoders and decoders return 0, or the number, counted from 1, of the first field that is
- * out of its range (-1: not this instruction, or bits set past its last field), and then write nothing.
+ * out of range (-1: another opcode, or bits set above the last field). On an error they write nothing.
  * C99 or later; also C++11 or later.
  */
 #ifndef INTLOOM_H
@@ -67,7 +67,7 @@ def _literal(field: Field, value: int) -> str:
 
 
 def _illegal(field: Field) -> str:
-    """The C condition under which a struct member is out of range; empty when its type cannot hold such a value."""
+    """The C condition for a struct member out of range; empty if its type excludes such a value."""
     bits = 64 if field.width > 32 else 32
     lowest = -(1 << (bits - 1)) if field.signed else 0
     highest = (1 << (bits - field.signed)) - 1
@@ -96,7 +96,7 @@ def _struct(spec: InstructionSpec, name: str) -> str:
     return "\n".join([*lines, "};\n"])
 
 
-def _places(spec: InstructionSpec) -> str:
+def _positions(spec: InstructionSpec) -> str:
     upper = f"INTLOOM_{spec.kind}"
     lines = []
     for f in spec.fields:
@@ -105,7 +105,7 @@ def _places(spec: InstructionSpec) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _place(spec: InstructionSpec, field: Field) -> str:
+def _position(spec: InstructionSpec, field: Field) -> str:
     upper = f"INTLOOM_{spec.kind}_{field.name.upper()}"
     return f"{upper}_LSB, {upper}_WIDTH"
 
@@ -135,8 +135,8 @@ def _encoder(spec: InstructionSpec, name: str) -> str:
     ]
     lines += _checks(spec)
     lines += ["    memset(bytes, 0, INTLOOM_INSTRUCTION_BYTES);"]
-    lines += [f"    intloom_put(bytes, {_place(spec, spec.fields[0])}, INTLOOM_OPCODE_{spec.kind});"]
-    lines += [f"    intloom_put(bytes, {_place(spec, f)}, (uint64_t)fields->{f.name});" for f in spec.fields[1:]]
+    lines += [f"    intloom_put(bytes, {_position(spec, spec.fields[0])}, INTLOOM_OPCODE_{spec.kind});"]
+    lines += [f"    intloom_put(bytes, {_position(spec, f)}, (uint64_t)fields->{f.name});" for f in spec.fields[1:]]
     return "\n".join([*lines, "    return 0;", "}\n"])
 
 
@@ -152,13 +152,13 @@ def _decoder(spec: InstructionSpec, name: str) -> str:
     lines += ["        if (intloom_get(bytes, bit, 1u))", "            return -1;"]
     for f in spec.fields[1:]:
         getter = "intloom_get_signed" if f.signed else "intloom_get"
-        lines.append(f"    fields->{f.name} = ({_c_type(f)}){getter}(bytes, {_place(spec, f)});")
+        lines.append(f"    fields->{f.name} = ({_c_type(f)}){getter}(bytes, {_position(spec, f)});")
     return "\n".join([*lines, *_checks(spec), "    *out = decoded;", "    return 0;", "}\n"])
 
 
 def _instruction(spec: InstructionSpec) -> str:
     name = f"intloom_{spec.kind.lower()}"
-    parts = [_struct(spec, name), _places(spec), _defaults(spec, name), _encoder(spec, name), _decoder(spec, name)]
+    parts = [_struct(spec, name), _positions(spec), _defaults(spec, name), _encoder(spec, name), _decoder(spec, name)]
     return "\n".join(parts)
 
 
@@ -172,7 +172,7 @@ def _register(register: Register) -> str:
 
 
 def _parameters(params: HardwareParams, name: str) -> str:
-    lines = [f"/* Parameters of hardware '{name}'; software for any hardware reads the CAP registers instead. */"]
+    lines = [f"/* Parameters of hardware '{name}'; portable software reads the CAP registers instead. */"]
     for key, value in params.to_dict().items():
         number = ROUNDING_CODES[params.match] if key == "match" else int(value)
         lines.append(f"#define INTLOOM_PARAM_{key.upper()} {number}u")
@@ -192,7 +192,7 @@ def _identity() -> str:
 
 
 def render_c(params: HardwareParams, name: str) -> str:
-    """The header for hardware `params`, which its comments call `name`."""
+    """The header for hardware `params`; `name` appears in its comments."""
     enums = [_int_enum(e.__name__.lower(), e) for e in (Unit, Target, Cause, Stall)]
     parts = [
         _HEAD,

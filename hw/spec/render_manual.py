@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 
+from intloom.hw.spec import formats
 from intloom.hw.spec.bit_diagram import bit_diagram
 from intloom.hw.spec.fields import INSTRUCTION_BITS, ISA_VERSION, Field
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
@@ -19,31 +20,32 @@ _ISA_INTRO = f"""\
 # Instructions
 
 Instruction set version {ISA_VERSION}. Every instruction is {INSTRUCTION_BITS} bits, little-endian in memory, and
-begins with a header: its opcode, and for each unit a number of finished instructions to wait for. Bits above the last
-field must be zero. Field values outside their limits stop the accelerator with cause `BAD_FIELD`; an unknown opcode
-stops it with `BAD_OPCODE`.
+starts with a header: the opcode, and for each unit the number of its instructions that must have finished before this
+one issues. Bits above the last field must be zero. A field value out of range stops the accelerator with cause
+`BAD_FIELD`; an unknown opcode stops it with `BAD_OPCODE`.
 
-In assembly text an instruction is its name followed by `field=value`; fields left out have their defaults:
+In assembly text, an instruction is its name followed by `field=value`. Omitted fields have their defaults:
 
 ```
 LOAD wait_mac=3 dram=4096 local=0x100 n0=64 n1=8 dram_s1=640 local_s1=64
 ```
 
-What the instructions compute is told in [How Intloom is built](architecture.md).
+[Architecture](architecture.md) describes the computation. The constants that CONV reads are listed at the
+[end](#constants-of-conv).
 """
 
 _REGISTER_INTRO = f"""\
 # Registers
 
-Register map version {VERSION}: 32-bit registers behind the AXI4-Lite port, at these byte offsets. `ro` read only, `rw`
-read and write, `w1c` reads flags and clears those that are written as 1, `wo` acts on each bit that is written as 1 and
-reads as 0. Reads elsewhere give 0, writes elsewhere do nothing.
+Register map version {VERSION}: 32-bit registers behind the AXI4-Lite port, at these byte offsets. Access: `ro` read
+only; `rw` read and write; `w1c` read flags, write 1 to clear; `wo` write 1 for a pulse, reads as 0. Other addresses
+read as 0 and ignore writes.
 """
 
 _PARAMETER_INTRO = """\
 # Hardware parameters
 
-Choose a preset, or give a TOML file with all fields, or with `preset = "base"` and the fields that differ from it:
+Use a preset, a TOML file with all fields, or a TOML file with `preset = "base"` and the fields that differ:
 
 ```toml
 preset = "base"
@@ -51,8 +53,8 @@ weight_kib = 256
 match = "exact"
 ```
 
-Contradictions are refused with the numbers that clash. The capability registers read every parameter back from the
-hardware, and its fingerprint stands in every program, so that a program cannot run on other hardware.
+Invalid or contradictory values are errors that name the values. Software reads every parameter from the capability
+registers. Every program contains the parameters' fingerprint, so a program cannot run on other hardware.
 """
 
 
@@ -76,15 +78,22 @@ def _instruction(spec: InstructionSpec) -> str:
     return f"{title}\n```\n{bit_diagram(spec)}```\n\n{table}"
 
 
+def _constants() -> str:
+    """The formats of CONV's constants, from the docstring of the module that defines them."""
+    introduction, _, rest = (inspect.getdoc(formats) or "").partition("\n\n")[2].partition("\n\n")
+    parts = rest.split("\n\n")
+    return "\n\n".join(["## Constants of CONV", introduction, *parts[:-1]]) + "\n"
+
+
 def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
-    overview = _table(("name", "opcode", "unit", "what it does"), rows)
-    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS)])
+    overview = _table(("name", "opcode", "unit", "operation"), rows)
+    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), _constants()])
 
 
 def _member_docs(members: type[IntEnum]) -> dict[str, str]:
-    """The comment string below each member of an enum, where it has one."""
+    """The docstring below each member of an enum, where present."""
     lines = [line.strip() for line in inspect.getsource(members).splitlines()]
     pairs = zip(lines, [*lines[1:], ""], strict=True)
     return {a.split(" = ")[0]: b.strip('"') for a, b in pairs if " = " in a and b.startswith('"""')}
@@ -102,7 +111,7 @@ def _register_fields(register: Register) -> str:
 
 
 def _reset(register: Register) -> str:
-    """What the register reads after reset; nothing where the hardware's parameters or its work decide that."""
+    """The value after reset; empty for read-only registers whose value depends on the parameters or on a run."""
     return "" if register.access is Access.RO and not register.reset else f"`0x{register.reset:x}`"
 
 
@@ -150,7 +159,7 @@ def render_parameters() -> str:
         fields,
         "## Presets\n",
         _table(heads, preset_rows),
-        "## What follows\n",
+        "## Derived sizes\n",
         _table((*heads, "meaning"), derived_rows),
     ]
     return "\n".join(parts)

@@ -1,4 +1,4 @@
-"""The register map as SystemRDL 2.0, for register tools of other projects."""
+"""The register map in SystemRDL 2.0."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _text(sentence: str) -> str:
 def _field(register: Register, field: BitField) -> str:
     reset = register.reset >> field.lsb & ((1 << field.width) - 1)
     properties = f"desc = {_text(field.doc)}; {_PROPERTIES[register.access]}"
-    # Read-only values come from the hardware; only constants among them have a value at reset.
+    # A read-only register has a reset value only if it is constant.
     value = f" = 0x{reset:x}" if register.access is not Access.RO or reset else ""
     return f"        field {{ {properties} }} {field.name}[{field.lsb + field.width - 1}:{field.lsb}]{value};"
 

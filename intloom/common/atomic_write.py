@@ -1,4 +1,4 @@
-"""Writing files so that nobody ever sees half of one, and failures carry the right error."""
+"""Atomic file writes: a file appears complete or not at all."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from intloom.common.errors import DiskError, UsageError
 from intloom.common.temporary_files import tracked
 
 _MODE = 0o644
-"""Rights of a finished file: temporary ones are their maker's alone."""
+"""Permissions of a finished file; temporary files have 0600."""
 
 
 def check_output_path(path: Path) -> None:
-    """Refuses a path at which no file can be written, before any work is done for it.
+    """Check that a path can be written as a file, before the work for it starts.
 
     Raises
     ------
@@ -25,16 +25,16 @@ def check_output_path(path: Path) -> None:
     """
     if path.is_dir():
         raise UsageError(f"output must be a file, not the folder {path}: name a file in it")
-    # As root, the rename at the end would put a plain file in the place of /dev/null.
+    # As root, the final rename would replace /dev/null by a plain file.
     if path.exists() and not path.is_file():
         raise UsageError(f"output must be a file, not the device or pipe {path}: name a file")
 
 
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
-    """A temporary path beside `path` that becomes `path` when the block ends well, and vanishes otherwise.
+    """A temporary path beside `path`: renamed to `path` if the block succeeds, removed otherwise.
 
-    Folders on the way are made; a symbolic link stays, and the file that it points to is written.
+    Missing folders are created. If `path` is a symbolic link, its target is written.
 
     Raises
     ------
@@ -57,21 +57,19 @@ def atomic_path(path: Path) -> Iterator[Path]:
         temporary.replace(final)
         temporary = None
     except OSError as error:
-        raise DiskError(
-            f"cannot write {path}: {error.strerror or error}; free space or choose another place"
-        ) from error
+        raise DiskError(f"cannot write {path}: {error.strerror or error}; free space or choose another path") from error
     finally:
         if temporary is not None:
             temporary.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Writes a whole file at once; see `atomic_path`."""
+    """Write a whole file atomically; see `atomic_path`."""
     with atomic_path(path) as temporary, temporary.open("wb") as file:
         file.write(data)
         file.flush()
 
 
 def write_text(path: Path, text: str) -> None:
-    """Writes a whole UTF-8 file at once; see `atomic_path`."""
+    """Write a whole UTF-8 file atomically; see `atomic_path`."""
     write_bytes(path, text.encode("utf-8"))

@@ -1,7 +1,7 @@
-"""Every error the project raises on purpose, and the exit code each one ends the command line with.
+"""Exceptions of the project and the command line's exit code for each of them.
 
-One base class, so that the command line needs one `except`. A message names the thing, what it must be,
-what it was and what to do; the classes below only say which kind of thing was wrong.
+All derive from `IntloomError`. A message states what was found, what is allowed and what to do. The class states the
+kind of error.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from enum import IntEnum
 
 
 class ExitCode(IntEnum):
-    """Exit codes of the command line; they are part of its interface and never change meaning."""
+    """Exit codes of the command line. They are a stable interface."""
 
     OK = 0
     MISMATCH = 1
@@ -27,7 +27,7 @@ class ExitCode(IntEnum):
 
 
 class IntloomError(Exception):
-    """Base of every deliberate error; `exit_code` is what the command line returns for it."""
+    """Base class; `exit_code` is the command line's exit code."""
 
     exit_code: ExitCode = ExitCode.INTERNAL
 
@@ -39,31 +39,31 @@ class MismatchError(IntloomError):
 
 
 class UsageError(IntloomError):
-    """A call or option that cannot be meant: wrong input names, shapes or types."""
+    """Invalid usage: wrong options, input names, shapes or types."""
 
     exit_code = ExitCode.USAGE
 
 
 class FileFormatError(IntloomError):
-    """A file that is missing, truncated, altered or of another kind."""
+    """A file that is missing, truncated, altered or in another format."""
 
     exit_code = ExitCode.BAD_FILE
 
 
 class ModelError(IntloomError):
-    """A model that breaks the rules of its own format."""
+    """A model that violates its own format."""
 
     exit_code = ExitCode.BAD_FILE
 
 
 class UnsupportedError(IntloomError):
-    """A valid model that asks for something this product does not do."""
+    """A valid model that uses an unsupported feature."""
 
     exit_code = ExitCode.UNSUPPORTED
 
 
 class ParameterError(IntloomError):
-    """Hardware parameters that contradict themselves or each other."""
+    """Invalid or contradictory hardware parameters."""
 
     exit_code = ExitCode.BAD_PARAMETERS
 
@@ -73,31 +73,31 @@ class CapacityError(ParameterError):
 
 
 class EncodingError(IntloomError):
-    """An instruction field, register value or quantisation constant out of its range."""
+    """An instruction field, register value or quantization constant out of its range."""
 
     exit_code = ExitCode.BAD_PARAMETERS
 
 
 class EnvironmentFault(IntloomError):
-    """A tool or package that the job needs is missing or too old."""
+    """A required tool or package is missing or too old."""
 
     exit_code = ExitCode.ENVIRONMENT
 
 
 class HardwareMismatchError(IntloomError):
-    """A program made for other hardware or for another instruction set version."""
+    """A program compiled for other hardware or another instruction set version."""
 
     exit_code = ExitCode.WRONG_HARDWARE
 
 
 class SimulationError(IntloomError):
-    """The simulated hardware stopped with an error, hung, or its simulator died."""
+    """The simulated hardware stopped with an error or hung, or the simulator crashed."""
 
     exit_code = ExitCode.SIMULATION
 
 
 class ProgramError(IntloomError):
-    """A program that breaks a rule of the machine: a race, a bad address, a wait that cannot end."""
+    """A program that violates an execution rule: a race, an address out of range, a deadlock."""
 
     exit_code = ExitCode.SIMULATION
 

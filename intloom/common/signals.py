@@ -1,4 +1,4 @@
-"""Signals that a process has heard often enough."""
+"""Signals that a process ignores without affecting its children."""
 
 from __future__ import annotations
 
@@ -7,11 +7,11 @@ from types import FrameType
 
 
 def ignore_signals(*numbers: signal.Signals) -> None:
-    """From now on these signals change nothing here; processes that are started later still heed them."""
+    """Ignore these signals in this process; child processes keep the default handling."""
     for number in numbers:
-        signal.signal(number, _stay)
+        signal.signal(number, _do_nothing)
 
 
-def _stay(_number: int, _frame: FrameType | None) -> None:
+def _do_nothing(_number: int, _frame: FrameType | None) -> None:
     # A handler rather than SIG_IGN, which children would inherit.
     return

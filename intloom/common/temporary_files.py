@@ -1,4 +1,4 @@
-"""Temporary files and folders, tracked: they can be removed even when a process has to be ended from outside."""
+"""Temporary files and folders, tracked so that they can be removed when the process is terminated."""
 
 from __future__ import annotations
 
@@ -8,29 +8,29 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-_remembered: set[Path] = set()
+_tracked: set[Path] = set()
 
 
 @contextmanager
 def tracked(path: Path) -> Iterator[Path]:
-    """While the block runs, `remove_tracked` removes this file or folder; its maker removes it otherwise."""
-    _remembered.add(path)
+    """Within the block, `remove_tracked` removes this file or folder; otherwise the caller removes it."""
+    _tracked.add(path)
     try:
         yield path
     finally:
-        _remembered.discard(path)
+        _tracked.discard(path)
 
 
 @contextmanager
 def temporary_folder(prefix: str = "intloom-", parent: Path | None = None) -> Iterator[Path]:
-    """A folder that is gone after the block."""
+    """A temporary folder, removed after the block."""
     with tempfile.TemporaryDirectory(prefix=prefix, dir=parent) as name, tracked(Path(name)) as folder:
         yield folder
 
 
 def remove_tracked() -> None:
-    """Removes what blocks that will never end would have removed; only for a process that ends right after."""
-    for path in list(_remembered):
+    """Remove all tracked files and folders; call it only right before the process ends."""
+    for path in list(_tracked):
         if path.is_dir():
             shutil.rmtree(path, ignore_errors=True)
         else:

@@ -33,7 +33,7 @@ def pin(path: Path) -> bool:
 
 
 def _is_open(path: Path, handle: int) -> bool:
-    """Whether what stands at `path` now is what was opened."""
+    """Whether `path` still refers to the opened file."""
     try:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except FileNotFoundError:

@@ -85,7 +85,7 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path):
             "axi_burst of 256 beats of 32 bytes crosses 4 KiB: at most 128",
         ),
         ({"mantissa_bits": 16}, "mantissa_bits must be 24 with match 'ort', not 16"),
-        ({"cols": 32, "strip": 16}, "strip must be at least cols = 32, not 16: shorter strips starve the array"),
+        ({"cols": 32, "strip": 16}, "strip must be at least cols = 32, not 16: else the array idles"),
         ({"lut_products": 257}, "lut_products must be from 0 to rows*cols = 256, not 257"),
         ({"lut_products": -1}, "lut_products must be from 0 to rows*cols = 256, not -1"),
         ({"match": "tflite"}, "match must be one of ['ort', 'exact'], not 'tflite'"),
