@@ -1,10 +1,10 @@
-"""The Python side of the detailed bench, run by cocotb: cocotbext-axi partners, random stalls, protocol monitors."""
+"""The cocotb test of the detailed bench: cocotbext-axi bus models, random stalls, protocol monitors."""
 
 from __future__ import annotations
 
 import array
 import mmap
-import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +15,10 @@ from cocotb.triggers import ClockCycles, First, RisingEdge, Timer
 from cocotbext.axi import AxiLiteBus, AxiLiteMaster, AxiResp
 
 from intloom.hw.spec import regs
+from intloom.sim.host.registers import Registers
+from intloom.sim.host.run_program import Ending, RunSetup, run_program
 from intloom.sim.rtl.axi_slave import AxiSlaveModel
-from intloom.sim.rtl.fast_test import TestbenchError, read_settings, write_result
+from intloom.sim.rtl.fast_test import TestbenchError, read_settings, write_report
 from intloom.sim.rtl.monitors.axi4 import Axi4Monitor
 from intloom.sim.rtl.monitors.axi_lite import AxiLiteMonitor
 from intloom.sim.rtl.monitors.trace import TraceMonitor
@@ -28,7 +30,7 @@ _RESET_CYCLES = 4
 _STATUS_CYCLES = 1024
 
 
-class Registers:
+class AxiLiteRegisters:
     """Register accesses over AXI4-Lite."""
 
     def __init__(self, dut: Any) -> None:
@@ -73,7 +75,7 @@ class LayerSnapshots:
         cocotb.start_soon(self._read())
 
     def clock(self, cycle: int, done: list[int]) -> None:
-        """See which layers end in this cycle."""
+        """Find the layers that end in this cycle."""
         while self.layers < len(self._boundaries):
             unit, count = self._boundaries[self.layers]
             if done[unit] < count:
@@ -88,17 +90,18 @@ class LayerSnapshots:
             self.rows.extend(row)
 
     async def finish(self, clock: Any) -> None:
-        """Wait until all rows are there."""
+        """Wait until all rows are read."""
         while len(self.rows) < self.layers * (1 + len(regs.COUNTERS)):
             await RisingEdge(clock)
 
 
 class Testbench:
-    """Clock, memory, register port and monitors around the accelerator."""
+    """Clock, memory, register port and monitors around the accelerator; also the driver's `Interrupt`."""
 
     def __init__(self, dut: Any, settings: dict[str, Any]) -> None:
         self.dut = dut
         self.cycle = 0
+        self._last_cycle = 0
         self.broken: str = ""
         self._settings = settings
         self._folder = Path(settings["result"]).parent
@@ -107,14 +110,14 @@ class Testbench:
         with Path(settings["memory"]).open("r+b") as file:
             store = mmap.mmap(file.fileno(), 0)
         self._memory = AxiSlaveModel(dut, store, settings, lambda: self.cycle)
-        self.registers = Registers(dut)
+        self.registers = AxiLiteRegisters(dut)
         self.trace = TraceMonitor(dut) if hasattr(dut, "trace_started") else None
         self.snapshots = LayerSnapshots(self.registers, settings["boundaries"])
         self._axi = Axi4Monitor(dut, "m_axi") if settings["monitors"] else None
         self._lite = AxiLiteMonitor(dut, "s_axi") if settings["monitors"] else None
 
     async def reset(self) -> None:
-        """Reset, then watch every cycle from there on."""
+        """Reset, then check every cycle."""
         await ClockCycles(self.dut.clk, _RESET_CYCLES)
         self.dut.rst.value = 0
         cocotb.start_soon(self._watch())
@@ -137,15 +140,18 @@ class Testbench:
         except ProtocolViolation as error:
             self.broken = str(error)
 
-    async def until_interrupt(self, limit: int) -> str:
-        """Wait for the interrupt, at most `limit` cycles."""
-        last = self.cycle + limit
+    def arm(self, limit: int) -> None:
+        """Start the time limit."""
+        self._last_cycle = self.cycle + limit
+
+    async def wait(self) -> Ending:
+        """Wait for the interrupt, the limit, or a protocol violation."""
         while not self.dut.irq.value:
             if self.broken:
                 return "violation"
-            if self.cycle >= last:
+            if self.cycle >= self._last_cycle:
                 return "timeout"
-            await First(RisingEdge(self.dut.irq), Timer(min(512, last - self.cycle) * _CYCLE_NS, "ns"))
+            await First(RisingEdge(self.dut.irq), Timer(min(512, self._last_cycle - self.cycle) * _CYCLE_NS, "ns"))
         return "violation" if self.broken else "interrupt"
 
     def finish(self) -> None:
@@ -158,8 +164,8 @@ class Testbench:
         except ProtocolViolation as error:
             self.broken = str(error)
 
-    def leave_files(self) -> None:
-        """Write trace, snapshots and status where the fast bench's C++ would have put them."""
+    def write_files(self) -> None:
+        """Write trace, snapshots and status in the formats of the fast bench's C++."""
         records = self.trace.records if self.trace is not None else []
         (self._folder / "trace.bin").write_bytes(array.array("Q", records).tobytes())
         (self._folder / "snapshots.bin").write_bytes(self.snapshots.rows.tobytes())
@@ -175,33 +181,14 @@ class Testbench:
 
 
 @cocotb.test()
-async def run_program(dut: Any) -> None:
+async def run_settings(dut: Any) -> None:
     """Run the program that the settings file names, and write the result file."""
     settings = read_settings()
     bench = Testbench(dut, settings)
     await bench.reset()
-    registers = bench.registers
-    fingerprint = await registers.read("FINGERPRINT")
-    for name, value in settings["setup"]:
-        await registers.write(name, value)
-    first, started = bench.cycle, time.perf_counter()
-    await registers.write("CONTROL", regs.pack("CONTROL", start=1))
-    ended = await bench.until_interrupt(settings["limit"])
-    seconds, last = time.perf_counter() - started, bench.cycle
-    status = regs.unpack("STATUS", await registers.read("STATUS"))
-    if ended == "interrupt" and status["done"]:
+    report = await run_program(bench.registers, None, bench, RunSetup(**settings["setup"]), settings["limit"])
+    if report.ended == "interrupt" and report.status["done"]:
         bench.finish()
-        ended = "violation" if bench.broken else ended
         await bench.snapshots.finish(dut.clk)
-    result = {
-        "ended": ended,
-        "fingerprint": fingerprint,
-        "seconds": seconds,
-        "first_cycle": first,
-        "last_cycle": last,
-        "status": status,
-        "error_index": await registers.read("ERROR_INDEX"),
-        "counters": {c.name: await registers.read(c.name) for c in regs.COUNTERS},
-    }
-    bench.leave_files()
-    write_result(settings, result)
+    bench.write_files()
+    write_report(settings, replace(report, ended="violation") if bench.broken else report)

@@ -1,13 +1,13 @@
-"""The Python side of the fast bench, run by cocotb inside the simulator: programs, starts, sleeps, reads back.
+"""The cocotb test of the fast bench: the transports of the host driver, and the run.
 
-It awaits only changes of the shell's `wake` port, so Python runs some hundred times in a run of millions of cycles.
+It awaits only changes of the shell's `wake` output, so Python runs about 100 times in a run of millions of cycles.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import time
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ import cocotb
 from cocotb.triggers import Timer, ValueChange
 
 from intloom.hw.spec import regs
+from intloom.sim.host.run_program import Ending, HostReport, RunSetup, run_program
 from intloom.sim.rtl.job import SETTINGS_VARIABLE
 
 _CYCLE_NS = 2
@@ -23,10 +24,10 @@ _OKAY = 0
 
 
 class TestbenchError(RuntimeError):
-    """The bench itself met something impossible."""
+    """The testbench itself failed."""
 
 
-class RegisterPort:
+class ShellRegisters:
     """Register accesses through the shell's request ports."""
 
     def __init__(self, dut: Any) -> None:
@@ -58,7 +59,7 @@ class RegisterPort:
 
 
 async def reset(dut: Any) -> None:
-    """Hold the accelerator in reset for a few cycles with the shell at rest."""
+    """Hold the accelerator in reset for a few cycles with the shell idle."""
     dut.request.value = 0
     dut.limit.value = 0
     dut.rst.value = 1
@@ -68,55 +69,47 @@ async def reset(dut: Any) -> None:
 
 
 def read_settings() -> dict[str, Any]:
-    """What the process that started the simulator wants done."""
+    """The settings that `intloom.sim.rtl.job` wrote."""
     settings: dict[str, Any] = json.loads(Path(os.environ[SETTINGS_VARIABLE]).read_text(encoding="utf-8"))
     return settings
 
 
-def write_result(settings: dict[str, Any], result: dict[str, Any]) -> None:
-    """Leave the result for the process that started the simulator."""
-    Path(settings["result"]).write_text(json.dumps(result), encoding="utf-8")
+def write_report(settings: dict[str, Any], report: HostReport) -> None:
+    """Write the report for the process that started the simulator."""
+    Path(settings["result"]).write_text(json.dumps(asdict(report)), encoding="utf-8")
 
 
-async def _until_something_happens(dut: Any) -> str:
-    while True:
-        if int(dut.violation.value):
-            return "violation"
-        if int(dut.interrupted.value):
-            return "interrupt"
-        if int(dut.timeout.value):
-            return "timeout"
-        await ValueChange(dut.wake)
+class FastInterrupt:
+    """The shell's interrupt, time limit and violation outputs."""
 
+    def __init__(self, dut: Any) -> None:
+        self._dut = dut
 
-async def drive(dut: Any, settings: dict[str, Any]) -> dict[str, Any]:
-    """One run of the program; returns what the registers said at its end."""
-    port = RegisterPort(dut)
-    await reset(dut)
-    fingerprint = await port.read("FINGERPRINT")
-    for name, value in settings["setup"]:
-        await port.write(name, value)
-    first = int(dut.cycle.value)
-    dut.limit.value = first + settings["limit"]
-    started = time.perf_counter()
-    await port.write("CONTROL", regs.pack("CONTROL", start=1))
-    ended = await _until_something_happens(dut)
-    seconds = time.perf_counter() - started
-    last = int(dut.cycle.value)
-    return {
-        "ended": ended,
-        "fingerprint": fingerprint,
-        "seconds": seconds,
-        "first_cycle": first,
-        "last_cycle": last,
-        "status": regs.unpack("STATUS", await port.read("STATUS")),
-        "error_index": await port.read("ERROR_INDEX"),
-        "counters": {c.name: await port.read(c.name) for c in regs.COUNTERS},
-    }
+    @property
+    def cycle(self) -> int:
+        """Number of the present cycle."""
+        return int(self._dut.cycle.value)
+
+    def arm(self, limit: int) -> None:
+        """Set the cycle at which `timeout` rises."""
+        self._dut.limit.value = self.cycle + limit
+
+    async def wait(self) -> Ending:
+        """Sleep until one of the three outputs is high."""
+        while True:
+            if int(self._dut.violation.value):
+                return "violation"
+            if int(self._dut.interrupted.value):
+                return "interrupt"
+            if int(self._dut.timeout.value):
+                return "timeout"
+            await ValueChange(self._dut.wake)
 
 
 @cocotb.test()
-async def run_program(dut: Any) -> None:
+async def run_settings(dut: Any) -> None:
     """Run the program that the settings file names, and write the result file."""
     settings = read_settings()
-    write_result(settings, await drive(dut, settings))
+    await reset(dut)
+    setup = RunSetup(**settings["setup"])
+    write_report(settings, await run_program(ShellRegisters(dut), None, FastInterrupt(dut), setup, settings["limit"]))

@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from enum import IntFlag
 from pathlib import Path
 from typing import Any
 
 from intloom.common.errors import UsageError
 from intloom.hw.spec import regs
+from intloom.sim.host.run_program import RunSetup
 
 SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
 """Environment variable with the path of the run's settings, read by the Python side of a bench."""
@@ -103,16 +104,14 @@ class Job:
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
 
-    def setup(self) -> list[tuple[str, int]]:
-        """Register writes before the start command, in order."""
-        return [
-            ("PROGRAM", self.program_word),
-            ("LENGTH", self.instructions),
-            ("BASE_LOW", MEMORY_BASE & 0xFFFF_FFFF),
-            ("BASE_HIGH", MEMORY_BASE >> 32),
-            ("WATCHDOG", self.watchdog),
-            ("IRQ_ENABLE", regs.pack("IRQ_ENABLE", done=1, error=1)),
-        ]
+    def setup(self) -> RunSetup:
+        """The run as the host driver takes it; the memory file already holds the image."""
+        return RunSetup(
+            memory_base=MEMORY_BASE,
+            program_word=self.program_word,
+            instructions=self.instructions,
+            watchdog=self.watchdog,
+        )
 
 
 @dataclass(frozen=True)
@@ -181,7 +180,7 @@ def write_job(job: Job, files: RunFiles) -> None:
 def _lines(job: Job, files: RunFiles) -> str:
     """For C++: lines of a key and its values."""
     injected = job.memory.error
-    start = regs.pack("CONTROL", start=1)
+    writes = [*job.setup().register_writes(), ("CONTROL", regs.pack("CONTROL", start=1))]
     lines = {
         "word_bytes": job.word_bytes,
         "base": MEMORY_BASE,
@@ -208,7 +207,7 @@ def _lines(job: Job, files: RunFiles) -> str:
     text = [f"{key} {value}" for key, value in lines.items()]
     text += [f"boundary {unit} {count}" for unit, count in job.boundaries]
     text += [f"counter {r.offset}" for r in regs.COUNTERS]
-    text += [f"write {regs.register(name).offset} {value}" for name, value in [*job.setup(), ("CONTROL", start)]]
+    text += [f"write {regs.register(name).offset} {value}" for name, value in writes]
     return "\n".join(text) + "\n"
 
 
@@ -216,7 +215,7 @@ def _settings(job: Job, files: RunFiles) -> dict[str, Any]:
     """For Python."""
     injected = job.memory.error
     return {
-        "setup": job.setup(),
+        "setup": asdict(job.setup()),
         "limit": job.limit,
         "fingerprint": job.fingerprint,
         "result": str(files.result),

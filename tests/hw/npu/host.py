@@ -16,6 +16,7 @@ from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.params import HardwareParams, from_dict
+from intloom.sim.host.run_program import RunSetup, load_program, read_status, start_program
 from tests.hw.npu.bursts import BurstRules
 
 PARAMS_VARIABLE = "INTLOOM_NPU_PARAMS"
@@ -157,21 +158,21 @@ class Host:
         await self.bus.write_dword(regs.register(name).offset, value)
 
     def put(self, instructions: Sequence[isa.Instruction | bytes]) -> None:
-        """Write a program to memory; bytes stand for instructions that no encoder would make."""
-        image = b"".join(i if isinstance(i, bytes) else isa.encode(i) for i in instructions)
-        self.ram.write(PROGRAM_WORD * self.word, image)
+        """Write a program to memory."""
+        self.ram.write(PROGRAM_WORD * self.word, _image(instructions))
 
     async def start(self, instructions: Sequence[isa.Instruction | bytes], watchdog: int = 20_000) -> None:
         """Write a program to memory and start it."""
-        self.put(instructions)
-        await self.write("BASE_LOW", MEMORY_BASE & 0xFFFF_FFFF)
-        await self.write("BASE_HIGH", MEMORY_BASE >> 32)
-        await self.write("PROGRAM", PROGRAM_WORD)
-        await self.write("LENGTH", len(instructions))
-        await self.write("WATCHDOG", watchdog)
+        setup = RunSetup(
+            memory_base=MEMORY_BASE,
+            program_word=PROGRAM_WORD,
+            instructions=len(instructions),
+            watchdog=watchdog,
+            image={PROGRAM_WORD * self.word: _image(instructions)},
+        )
         await self.write("IRQ_STATUS", regs.pack("IRQ_STATUS", done=1, error=1))
-        await self.write("IRQ_ENABLE", regs.pack("IRQ_ENABLE", done=1, error=1))
-        await self.write("CONTROL", regs.pack("CONTROL", start=1))
+        await load_program(self, self.ram, setup)
+        await start_program(self)
 
     async def finish(self, cycles: int = 100_000) -> dict[str, int]:
         """Wait for the interrupt; the status fields."""
@@ -179,7 +180,7 @@ class Host:
             interrupt = RisingEdge(self.dut.irq)
             came = await First(interrupt, ClockCycles(self.dut.clk, cycles))
             assert came is interrupt, f"no interrupt within {cycles} cycles; status {await self.read('STATUS'):#x}"
-        return regs.unpack("STATUS", await self.read("STATUS"))
+        return await read_status(self)
 
     async def run(self, instructions: Sequence[isa.Instruction | bytes], **options: int) -> dict[str, int]:
         """Start a program and wait for its interrupt; the status fields."""
@@ -190,14 +191,14 @@ class Host:
         """The soft reset, waited for."""
         await self.write("CONTROL", regs.pack("CONTROL", reset=1))
         for _ in range(200):
-            if not regs.unpack("STATUS", await self.read("STATUS"))["busy"]:
+            if not (await read_status(self))["busy"]:
                 return
         raise AssertionError("the soft reset must end")
 
     async def rest(self) -> None:
         """Status must say soon that the bus has come to rest, and from then on nothing may be offered."""
         for _ in range(200):
-            if not regs.unpack("STATUS", await self.read("STATUS"))["busy"]:
+            if not (await read_status(self))["busy"]:
                 break
         else:
             raise AssertionError("the bus must come to rest")
@@ -213,3 +214,8 @@ class Host:
     async def settle(self) -> None:
         """Wait until the cycle's values are stable."""
         await ReadOnly()
+
+
+def _image(instructions: Sequence[isa.Instruction | bytes]) -> bytes:
+    """A program as it lies in memory; bytes stand for instructions that no encoder makes."""
+    return b"".join(i if isinstance(i, bytes) else isa.encode(i) for i in instructions)
