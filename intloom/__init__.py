@@ -31,9 +31,9 @@ if TYPE_CHECKING:
     from intloom.compiler.custom import CustomOp
     from intloom.compiler.custom import register as register_custom_op
     from intloom.compiler.custom import unregister as unregister_custom_op
-    from intloom.flow.running import RtlOptions
     from intloom.quantization import QuantizeOptions, quantize
     from intloom.sim.rtl.job import MemorySettings
+    from intloom.sim.rtl.options import RtlOptions
 
     __version__: str
 
@@ -75,7 +75,7 @@ _MODULES = {
     "CustomOp": "intloom.compiler.custom",
     "register_custom_op": "intloom.compiler.custom",
     "unregister_custom_op": "intloom.compiler.custom",
-    "RtlOptions": "intloom.flow.running",
+    "RtlOptions": "intloom.sim.rtl.options",
     "QuantizeOptions": "intloom.quantization",
     "quantize": "intloom.quantization",
     "MemorySettings": "intloom.sim.rtl.job",

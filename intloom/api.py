@@ -25,11 +25,13 @@ from intloom.compiler.program.program import Program as CompiledProgram
 from intloom.files import write_bytes
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.compiling import Compiled, choose_params, compile_model, store
-from intloom.flow.record import hardware_name
-from intloom.flow.running import BackendName, Execution, RtlOptions, execute, input_shapes, open_backend, open_host
+from intloom.flow.record import hardware_name, make_record, save_run
+from intloom.flow.running import execute, input_shapes, open_backend, open_host
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
 from intloom.notebook import graph_html, program_html, run_html
+from intloom.sim.result import RunResult
+from intloom.sim.rtl.options import RtlOptions
 
 PathLike = str | Path
 
@@ -119,19 +121,20 @@ class Graph:
 class Run:
     """Results and cost of one inference. Displays as a summary in a notebook."""
 
-    def __init__(self, execution: Execution) -> None:
-        self._execution = execution
-        self.record: Mapping[str, Any] = execution.record()
+    def __init__(self, program: CompiledProgram, result: RunResult) -> None:
+        self._program = program
+        self._result = result
+        self.record: Mapping[str, Any] = make_record(program, result)
         """Everything that `intloom run --json` prints."""
 
     @property
     def outputs(self) -> Mapping[str, Array]:
         """The model's outputs by name."""
-        return self._execution.outputs
+        return self._result.model_outputs
 
     def save(self, folder: PathLike) -> Path:
         """Write outputs, record and timeline as `intloom run -o` does; return the folder."""
-        self._execution.save(Path(folder))
+        save_run(Path(folder), self._program, self._result)
         return Path(folder)
 
     def report(self, folder: PathLike) -> Path:
@@ -167,9 +170,7 @@ class Session:
         self, program: Program | PathLike, backend: str = "rtl", *, check: bool = False, rtl: RtlOptions | None = None
     ) -> None:
         self._program = program if isinstance(program, Program) else Program.load(program)
-        if backend not in list(BackendName):
-            raise UsageError(f"backend must be one of {', '.join(BackendName)}, not {backend!r}")
-        self._backend = open_backend(BackendName(backend), self._program.bundle, rtl, keep_tensors=check)
+        self._backend = open_backend(backend, self._program.bundle, rtl, keep_tensors=check)
         self._host = open_host(self._program.bundle)
         self._check = check
         self.last: Run | None = None
@@ -195,16 +196,16 @@ class Session:
                 f"output_names must be a list of names, not the string {output_names!r}; write [{output_names!r}]"
             )
         done = execute(self._program.bundle, self._backend, _arrays(feeds), host=self._host, check=self._check)
-        self.last = Run(done)
+        self.last = Run(self._program.program, done)
         if done.mismatches:
             worst = next(c for c in done.checks if c.mismatches)
             raise MismatchError(
                 f"{worst.tensor} differs from {worst.against} in {worst.mismatches} bytes, {worst.first}"
             )
-        names = list(done.outputs) if output_names is None else output_names
-        if unknown := [n for n in names if n not in done.outputs]:
-            raise UsageError(f"output must be one of {', '.join(done.outputs)}, not {unknown[0]!r}")
-        return [done.outputs[n] for n in names]
+        names = list(done.model_outputs) if output_names is None else output_names
+        if unknown := [n for n in names if n not in done.model_outputs]:
+            raise UsageError(f"output must be one of {', '.join(done.model_outputs)}, not {unknown[0]!r}")
+        return [done.model_outputs[n] for n in names]
 
 
 def _arrays(feeds: Mapping[str, Any]) -> dict[str, Array]:

@@ -11,7 +11,8 @@ from intloom.files import check_folder, write_bytes
 from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.inputs import read_inputs
-from intloom.flow.running import BackendName, execute, input_shapes, open_backend, open_host
+from intloom.flow.record import save_run
+from intloom.flow.running import execute, input_shapes, open_backend, open_host
 from intloom.hw.spec.params import preset
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.report import write_report
@@ -58,6 +59,5 @@ def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str,
     bundle = load_bundle(program)
     host = open_host(bundle)
     feeds = read_inputs([], input_shapes(bundle, host), seed=0)
-    backend = open_backend(BackendName.RTL, bundle, keep_tensors=True)
-    done = execute(bundle, backend, feeds, host=host, check=True, progress=watch)
-    return done.save(folder)
+    backend = open_backend("rtl", bundle, keep_tensors=True)
+    return save_run(folder, bundle.program, execute(bundle, backend, feeds, host=host, check=True, progress=watch))

@@ -1,20 +1,36 @@
-"""One way to run a program, whatever runs it: golden model, instruction simulator or RTL."""
+"""Backends: everything that runs a program, registered by name with its capabilities."""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
 from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.backend import RtlBackend
+from intloom.sim.rtl.options import RtlOptions
 from intloom.sim.tensor_snapshots import tensors_by_last_store
 
-__all__ = ["Backend", "GoldenBackend", "IsaBackend", "RtlBackend"]
+__all__ = [
+    "BACKENDS",
+    "Backend",
+    "BackendKind",
+    "BackendRequest",
+    "Capabilities",
+    "GoldenBackend",
+    "IsaBackend",
+    "RtlBackend",
+    "backend_kind",
+    "open_rtl",
+    "register_backend",
+]
 
 
 class Backend(Protocol):
@@ -23,7 +39,7 @@ class Backend(Protocol):
     name: str
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
-        """Outputs of `program` for int8 `inputs` by name, and what the run cost."""
+        """Result of `program` for int8 `inputs` by name."""
 
 
 class GoldenBackend:
@@ -108,3 +124,103 @@ def _progress(program: Program, index: int, seconds: float) -> Progress:
         sim_hz=index / seconds if seconds else 0.0,
         seconds_left=seconds * (count - index) / index if index else 0.0,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Capabilities:
+    """What a backend supports; options that need more are refused."""
+
+    cycle_accurate: bool = False
+    """Counts cycles; a result has counters and the cost of every layer."""
+    memory_timing: bool = False
+    """Simulates memory latency, bandwidth and stalls, and has a limit of cycles."""
+    waves: bool = False
+    """Records waves."""
+    layer_jobs: bool = False
+    """Runs chosen layers or tiles as separate programs, several at once."""
+    write_log: bool = False
+    """Records every write, so that the first divergence can be located."""
+    is_reference: bool = False
+    """Is itself the golden model: a comparison with that one proves nothing."""
+    progress_unit: str = "instructions"
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendRequest:
+    """What a backend is opened with."""
+
+    graphs: Callable[[], Sequence[IntGraph]]
+    """The graph of each region; raises `UsageError` without the model."""
+    rtl: RtlOptions = field(default_factory=RtlOptions)
+    keep_tensors: bool = False
+    """Keep every tensor that passes through memory, for checks layer by layer."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class BackendKind:
+    """A backend as users choose it."""
+
+    name: str
+    capabilities: Capabilities
+    open: Callable[[BackendRequest], Backend]
+
+
+BACKENDS: dict[str, BackendKind] = {}
+"""All backends by name."""
+
+
+def register_backend(kind: BackendKind) -> None:
+    """Make a backend selectable by its name."""
+    if kind.name in BACKENDS:
+        raise ValueError(f"backend {kind.name!r} is already registered")
+    BACKENDS[kind.name] = kind
+
+
+def backend_kind(name: str) -> BackendKind:
+    """The backend called `name`."""
+    if name not in BACKENDS:
+        raise UsageError(f"backend must be one of {', '.join(BACKENDS)}, not {name!r}")
+    return BACKENDS[name]
+
+
+def open_rtl(options: RtlOptions, *, keep_tensors: bool = False) -> RtlBackend:
+    """The RTL backend with these options."""
+    return RtlBackend(
+        bench=options.bench,
+        memory=options.memory,
+        limit=options.limit,
+        verilog=options.verilog_text(),
+        folder=options.folder,
+        keep_tensors=keep_tensors,
+        on_build=options.on_build,
+    )
+
+
+register_backend(
+    BackendKind(
+        name=GoldenBackend.name,
+        capabilities=Capabilities(is_reference=True),
+        open=lambda request: GoldenBackend(*request.graphs()),
+    )
+)
+register_backend(
+    BackendKind(
+        name=IsaBackend.name,
+        capabilities=Capabilities(),
+        open=lambda request: IsaBackend(keep_tensors=request.keep_tensors),
+    )
+)
+register_backend(
+    BackendKind(
+        name=RtlBackend.name,
+        capabilities=Capabilities(
+            cycle_accurate=True,
+            memory_timing=True,
+            waves=True,
+            layer_jobs=True,
+            write_log=True,
+            progress_unit="cycles",
+        ),
+        open=lambda request: open_rtl(request.rtl, keep_tensors=request.keep_tensors),
+    )
+)

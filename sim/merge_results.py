@@ -1,4 +1,4 @@
-"""The results of a model's regions, run one after the other, as one result."""
+"""Merges the results of a model's regions, which run one after the other, into one result."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from intloom.sim.rtl.status import Pulses
 
 
 def merge_results(results: Sequence[RunResult]) -> RunResult:
-    """One result as it is; of several the sum, with the regions' cycles one after the other.
+    """Sum of the regions' results; their cycles follow each other.
 
     What the host does between regions is not simulated and takes no cycles.
     """
     if len(results) == 1:
-        return results[0]
+        return replace(results[0], regions=tuple(results))
     cycles = sum(r.cycles for r in results)
     counters = sum((Counter(dict(r.counters)) for r in results), Counter[str]())
     simulated = sum(r.cycles / r.sim_hz for r in results if r.sim_hz)
@@ -38,11 +38,12 @@ def merge_results(results: Sequence[RunResult]) -> RunResult:
         tensors={name: array for r in results for name, array in r.tensors.items()},
         memory=None,
         pulses=_pulses(results),
+        regions=tuple(results),
     )
 
 
 def _pulses(results: Sequence[RunResult]) -> Pulses | None:
-    """All pulses on one clock, which each region takes up where the one before it left off."""
+    """All pulses on one cycle count; each region starts at the cycle at which the previous one ended."""
     known = [r.pulses for r in results if r.pulses is not None]
     if len(known) < len(results):
         return None
@@ -53,7 +54,7 @@ def _pulses(results: Sequence[RunResult]) -> Pulses | None:
 
 
 def _moved(sides: Sequence[Sequence[NDArray[np.uint64]]], shifts: Sequence[int]) -> tuple[NDArray[np.uint64], ...]:
-    """For each unit the cycles of all regions, each moved to where the region starts."""
+    """For each unit the cycles of all regions, each shifted by the start of its region."""
     return tuple(
         np.concatenate(
             [(cycles.astype(np.int64) + s).astype(np.uint64) for cycles, s in zip(unit, shifts, strict=True)]

@@ -1,4 +1,4 @@
-"""What one run of a program gives, whichever backend ran it."""
+"""The result of a run: one dataclass for every backend and for the checks that follow."""
 
 from __future__ import annotations
 
@@ -9,14 +9,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.sim.rtl.status import Pulses
+from intloom.sim.checks import GOLDEN, Check
+from intloom.sim.host.run_program import HostReport
+from intloom.sim.rtl.status import Pulses, Snapshot, Status
 
 Arrays = Mapping[str, NDArray[np.int8]]
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerResult:
-    """What one layer cost in RTL. Layers overlap; `intloom.sim.rtl.layers.spans` gives every cycle to one."""
+    """Cycles and stalls of one layer in RTL. Layers overlap; `sim.rtl.layers.spans` assigns each cycle to one."""
 
     name: str
     op: str
@@ -32,7 +34,7 @@ class LayerResult:
 
 @dataclass(frozen=True, kw_only=True)
 class RunResult:
-    """Outputs of a program and, from RTL, what the run cost."""
+    """Outputs of a program; from RTL also cycles, counters and trace; after `execute` also model outputs and checks."""
 
     backend: str
     outputs: Arrays
@@ -44,17 +46,47 @@ class RunResult:
     sim_hz: float = 0.0
     dram_bytes: int = 0
     conditions: Mapping[str, int | float] = field(default_factory=dict)
-    """How the simulated memory behaved."""
+    """Settings of the simulated memory."""
     counters: Mapping[str, int] = field(default_factory=dict)
     layers: tuple[LayerResult, ...] = ()
     tensors: Arrays = field(default_factory=dict)
-    """Every tensor that passed through memory, as it stood when it was complete; where the backend keeps them."""
+    """Every tensor stored to memory, as it was when its last store retired; where the backend keeps them."""
     memory: NDArray[np.uint8] | None = None
     """The whole memory after the run."""
     pulses: Pulses | None = None
     """Cycles at which instructions started and were done; with hardware that has a trace port."""
     origin: int = 0
     """Cycle of the trace at which the program was started."""
+    report: HostReport | None = None
+    """RTL: what the host driver read at the end."""
+    status: Status | None = None
+    """RTL: the simulator's last status block."""
+    snapshots: tuple[Snapshot, ...] = ()
+    """RTL: all counters at the end of every layer."""
+    writes: NDArray[np.void] | None = None
+    """RTL: the write log, where the run was asked for one."""
+    inputs: Arrays = field(default_factory=dict)
+    """The quantized inputs that the host passed to the accelerator."""
+    regions: tuple[RunResult, ...] = ()
+    """The results of a model's regions, in order."""
+    model_outputs: Mapping[str, NDArray[Any]] = field(default_factory=dict)
+    """The model's outputs after the host's part; without the model the accelerator's own, dequantized."""
+    checks: tuple[Check, ...] = ()
+    """Comparisons with the golden model and with onnxruntime."""
+    covered_by: Mapping[str, str] = field(default_factory=dict)
+    """For each layer without a comparison of its own: the layer whose comparison covers it."""
+    attribution: str = ""
+    """Why onnxruntime alone differs, where it does; empty otherwise."""
+
+    @property
+    def mismatches(self) -> int:
+        """Differing bytes of all checks without an attribution."""
+        return sum(c.mismatches for c in self.checks)
+
+    @property
+    def golden_differs(self) -> bool:
+        """Whether the run differs from the golden model."""
+        return any(c.mismatches for c in self.checks if c.against == GOLDEN)
 
     def to_dict(self) -> dict[str, Any]:
         """The run's figures as plain values, for JSON."""
@@ -74,7 +106,7 @@ class RunResult:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """How far a run has come."""
+    """Progress of a run."""
 
     cycle: int
     layer: str
@@ -82,7 +114,7 @@ class Progress:
     layers: int
     sim_hz: float
     seconds_left: float
-    """By the compiler's forecast of the program's cycles."""
+    """By the compiler's forecast of the cycles."""
 
 
 ProgressCallback = Callable[[Progress], None]

@@ -10,17 +10,17 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import intloom
 from intloom.files import write_text
 from intloom.flow.networks import quantized_network
-from intloom.flow.running import USUAL_MEMORY, RtlOptions
 from intloom.hw.spec.params import preset
 from intloom.images import seeded_input
 from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
 
 ROOT = Path(__file__).parents[1]
 README, PICTURE = ROOT / "README.md", ROOT / "docs/assets/report.png"
@@ -40,7 +40,7 @@ class Row:
     network: str
     imgsz: int
     preset: str
-    memory: MemorySettings = USUAL_MEMORY
+    memory: MemorySettings = field(default_factory=MemorySettings)
 
 
 SLOW_MEMORY = MemorySettings(read_latency=400, bandwidth=0.5, seed=1)

@@ -23,7 +23,6 @@ from intloom.compiler.schedule import compile_graph
 from intloom.files import check_output, write_text
 from intloom.flow.compiling import DEFAULT_PRESET
 from intloom.flow.networks import load_network
-from intloom.flow.running import USUAL_MEMORY
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.bench.compare import compare_benches
@@ -32,6 +31,7 @@ from intloom.sim.compare import compare
 from intloom.sim.forecast_error import compare_forecast, worst
 from intloom.sim.regress.case import Network
 from intloom.sim.result import RunResult
+from intloom.sim.rtl.job import MemorySettings
 
 _HELP = """Measure the benches: simulated cycles a second of the bare C++ loop, the fast bench with one and two threads
 and with its clock in HDL, cocotb's default flow and the detailed bench; then networks from start bit to checked result,
@@ -116,7 +116,7 @@ def _time(terminal: Terminal, word: str, network: Network, params: HardwareParam
     """One network on the fast bench: from the start bit to outputs that are compared with the golden model's."""
     program = compile_graph(network.graph, params)
     golden = GoldenBackend(network.graph).run(program, network.inputs)
-    result = RtlBackend(memory=USUAL_MEMORY).run(program, network.inputs)
+    result = RtlBackend().run(program, network.inputs)
     started = time.monotonic()
     found = compare(golden.outputs, result.outputs)
     found.require_equal()
@@ -130,7 +130,7 @@ def _time(terminal: Terminal, word: str, network: Network, params: HardwareParam
 
 def _forecast(program: Program, result: RunResult) -> dict[str, Any]:
     """The forecast of the whole and of every layer beside the measured cycles, and the layer that is furthest off."""
-    whole, layers = compare_forecast(program, result, USUAL_MEMORY)
+    whole, layers = compare_forecast(program, result, MemorySettings())
     furthest = worst(layers, max(_SHORT_LAYER, int(result.cycles * _SMALL_SHARE)))
     return {
         "cycles": whole.expected,

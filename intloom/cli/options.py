@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
@@ -40,3 +44,36 @@ def check_least(option: str, number: int | None, least: int) -> None:
 def cache_at(folder: Path | None) -> Cache:
     """The cache of models in the cache folder `folder`, or in the default one."""
     return Cache(None if folder is None else folder / "models")
+
+
+def grouped(command: Callable[..., None]) -> Callable[..., None]:
+    """The command with each dataclass parameter replaced by one option per field.
+
+    Typer 0.16 reads options from the signature only, so the signature is rewritten, and the dataclasses are made from
+    the options' values at each call.
+    """
+    hints = get_type_hints(command, include_extras=True)
+    names = list(inspect.signature(command).parameters)
+    groups = {n: hints[n] for n in names if is_dataclass(hints[n])}
+
+    @wraps(command)
+    def run(**values: Any) -> None:
+        made = {n: kind(**{f.name: values.pop(f.name) for f in fields(kind)}) for n, kind in groups.items()}
+        command(**values, **made)
+
+    parameters = [p for n in names for p in (_options(groups[n]) if n in groups else [_parameter(command, n, hints)])]
+    run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]  # what inspect.signature looks for
+    run.__annotations__ = {p.name: p.annotation for p in parameters}
+    return run
+
+
+def _options(group: Any) -> list[inspect.Parameter]:
+    """A parameter for each field of an option dataclass; every field has a default."""
+    hints = get_type_hints(group, include_extras=True)
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    return [inspect.Parameter(f.name, keyword, default=f.default, annotation=hints[f.name]) for f in fields(group)]
+
+
+def _parameter(command: Callable[..., None], name: str, hints: dict[str, Any]) -> inspect.Parameter:
+    own = inspect.signature(command).parameters[name]
+    return own.replace(kind=inspect.Parameter.KEYWORD_ONLY, annotation=hints[name])

@@ -4,40 +4,32 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from click import Choice
 from rich.text import Text
 
 from intloom.arrays import Array
 from intloom.cli.console import Tell, Terminal, new_table
-from intloom.cli.options import AsJson, check_least, terminal_of
+from intloom.cli.options import AsJson, check_least, grouped, terminal_of
 from intloom.common.errors import ExitCode, UsageError
+from intloom.compiler.program.program import Program
 from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
 from intloom.flow.host import HostSide
 from intloom.flow.inputs import read_inputs
+from intloom.flow.record import make_record, save_run
 from intloom.flow.regions import all_inputs
-from intloom.flow.running import (
-    USUAL_MEMORY,
-    BackendName,
-    BenchName,
-    Execution,
-    RtlOptions,
-    execute,
-    input_shapes,
-    locate,
-    open_backend,
-    open_bench,
-    open_host,
-    open_rtl,
-)
+from intloom.flow.running import execute, input_shapes, locate, open_backend, open_host
 from intloom.flow.slicing import block_pieces, run_pieces, slices_record, tile_pieces
+from intloom.sim.backend import BACKENDS, BackendKind, backend_kind, open_rtl
 from intloom.sim.compare.divergence import Divergence
-from intloom.sim.result import Progress, ProgressCallback
+from intloom.sim.result import Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import BENCHES, RtlOptions, bench_kind
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
@@ -54,100 +46,147 @@ Examples:
 """
 
 
-def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
-    app.command("run", help=_HELP)(_run)
+@dataclass(frozen=True, kw_only=True)
+class RunOptions:
+    """What runs, on which inputs, and what is kept."""
 
-
-def _run(
-    context: typer.Context,
-    program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
-    backend: Annotated[BackendName, typer.Option(help="What runs it.")] = BackendName.RTL,
+    backend: Annotated[str, typer.Option(click_type=Choice([*BACKENDS]), help="What runs it.")] = "rtl"
     inputs: Annotated[
         list[str] | None,
         typer.Option(
             "--input", "-i", metavar="[NAME=]FILE", help=".npy, .npz, PNG or JPEG; else a seeded image. Repeat."
         ),
-    ] = None,
-    check: Annotated[bool, typer.Option("--check", help="Compare with golden model and onnxruntime.")] = False,
+    ] = None
+    check: Annotated[bool, typer.Option("--check", help="Compare with golden model and onnxruntime.")] = False
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="RUNDIR", help="Keep outputs and record.")
-    ] = None,
-    model: Annotated[
-        Path | None, typer.Option(metavar="MODEL.onnx", help="The model, if not beside the program.")
-    ] = None,
-    seed: Annotated[int, typer.Option(metavar="S", help="For the input and for memory stalls.")] = 0,
+    ] = None
+    model: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="The model, if not beside the program.")] = (
+        None
+    )
+    seed: Annotated[int, typer.Option(metavar="S", help="For the input and for memory stalls.")] = 0
+
+    @property
+    def kind(self) -> BackendKind:
+        """The chosen backend."""
+        return backend_kind(self.backend)
+
+
+@dataclass(frozen=True, kw_only=True)
+class MemoryOptions:
+    """How the simulated memory behaves, and when the run is given up."""
+
     latency: Annotated[int, typer.Option(metavar="CYCLES", help="RTL: read latency of the memory.")] = (
-        USUAL_MEMORY.read_latency
-    ),
+        MemorySettings.read_latency
+    )
     bandwidth: Annotated[
         float, typer.Option(metavar="BEATS", help="RTL: beats a cycle, reads and writes together; 0 is all.")
-    ] = USUAL_MEMORY.bandwidth,
-    stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0,
-    limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None,
-    verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None,
+    ] = MemorySettings.bandwidth
+    stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0
+    limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None
+
+    def settings(self, seed: int) -> MemorySettings:
+        """The memory model's settings."""
+        return MemorySettings(
+            read_latency=self.latency, bandwidth=self.bandwidth, stall_permille=self.stalls, seed=seed
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SimulatorOptions:
+    """Which simulator runs which Verilog."""
+
+    verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None
     bench: Annotated[
-        BenchName, typer.Option(help="RTL: fast; detailed checks every bus cycle; icarus is a second simulator.")
-    ] = BenchName.FAST,
+        str,
+        typer.Option(
+            click_type=Choice([*BENCHES]),
+            help="RTL: fast; detailed checks every bus cycle; icarus is a second simulator.",
+        ),
+    ] = "fast"
     waves: Annotated[
         Path | None,
         typer.Option(metavar="DIR", help="RTL: waves around the first wrong write; on the detailed bench, of all."),
-    ] = None,
+    ] = None
+
+    @property
+    def waves_of_whole_run(self) -> Path | None:
+        """The folder for waves, if the bench records those of the whole run."""
+        return self.waves if bench_kind(self.bench).waves == "whole run" else None
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerOptions:
+    """Layers that run alone."""
+
     layers: Annotated[
         str | None, typer.Option(metavar="PATTERN", help="RTL: only layers such as model.4.*, each block alone.")
-    ] = None,
+    ] = None
     tile: Annotated[
         int | None, typer.Option(metavar="N", help="With --layers: only tile N of each, instruction by instruction.")
-    ] = None,
-    jobs: Annotated[int, typer.Option(metavar="N", help="With --layers: blocks at once.")] = 1,
+    ] = None
+    jobs: Annotated[int, typer.Option(metavar="N", help="With --layers: blocks at once.")] = 1
+
+
+def register(app: typer.Typer) -> None:
+    """Adds the subcommand."""
+    app.command("run", help=_HELP)(grouped(_run))
+
+
+def _run(
+    context: typer.Context,
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
+    run: RunOptions,
+    memory: MemoryOptions,
+    simulator: SimulatorOptions,
+    part: LayerOptions,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    check_least("--seed", seed, 0)
-    check_least("--limit", limit, 1)
-    check_least("--jobs", jobs, 1)
-    _check_slicing(backend, layers, tile, output)
-    _check_waves(backend, bench, layers, waves)
-    for what, folder in (("run folder", output), ("folder for waves", waves)):
+    check_least("--seed", run.seed, 0)
+    check_least("--limit", memory.limit, 1)
+    check_least("--jobs", part.jobs, 1)
+    _check_layers(run, part)
+    _check_waves(run, simulator, part)
+    for what, folder in (("run folder", run.output), ("folder for waves", simulator.waves)):
         if folder is not None:
             check_folder(folder, what)
     with terminal.progress() as tell:
         tell("load", 0, 1)
-        bundle = load_bundle(program, model)
-        if check:
+        bundle = load_bundle(program, run.model)
+        if run.check:
             bundle.need_model("--check")
         host = open_host(bundle)
-    feeds = read_inputs(inputs or [], input_shapes(bundle, host), seed)
-    memory = MemorySettings(read_latency=latency, bandwidth=bandwidth, stall_permille=stalls, seed=seed + 1)
-    detailed_waves = waves if bench is BenchName.DETAILED else None
+    feeds = read_inputs(run.inputs or [], input_shapes(bundle, host), run.seed)
+    waves = simulator.waves_of_whole_run
     rtl = RtlOptions(
-        bench=open_bench(bench, waves=detailed_waves is not None),
-        memory=memory,
-        limit=limit,
-        verilog=verilog,
-        folder=detailed_waves,
+        bench=bench_kind(simulator.bench).open(waves is not None),
+        memory=memory.settings(run.seed + 1),
+        limit=memory.limit,
+        verilog=simulator.verilog,
+        folder=waves,
     )
-    if layers is not None:
-        _run_layers(terminal, bundle, feeds, rtl, layers, tile, jobs, as_json)
+    if part.layers is not None:
+        _run_layers(terminal, bundle, feeds, rtl, part.layers, part, as_json)
     else:
-        _run_whole(terminal, bundle, feeds, rtl, host, backend, check, waves, output, as_json)
+        _run_whole(terminal, bundle, feeds, rtl, host, run, simulator.waves, as_json)
 
 
-def _check_slicing(backend: BackendName, layers: str | None, tile: int | None, output: Path | None) -> None:
+def _check_layers(run: RunOptions, part: LayerOptions) -> None:
     """Refuse what contradicts running chosen layers alone."""
-    if tile is not None and layers is None:
+    if part.tile is not None and part.layers is None:
         raise UsageError("--tile needs --layers to say of which layers")
-    if layers is not None and backend is not BackendName.RTL:
-        raise UsageError(f"--layers runs in RTL only, not with --backend {backend}")
-    if layers is not None and output is not None:
+    if part.layers is not None and not run.kind.capabilities.layer_jobs:
+        raise UsageError(f"--layers runs in RTL only, not with --backend {run.backend}")
+    if part.layers is not None and run.output is not None:
         raise UsageError("-o keeps whole runs: leave it or --layers out")
 
 
-def _check_waves(backend: BackendName, bench: BenchName, layers: str | None, waves: Path | None) -> None:
-    """Refuse waves of what has none."""
-    if waves is not None and backend is not BackendName.RTL:
-        raise UsageError(f"--waves are of RTL only, not of --backend {backend}")
-    if waves is not None and (layers is not None or bench is BenchName.ICARUS):
+def _check_waves(run: RunOptions, simulator: SimulatorOptions, part: LayerOptions) -> None:
+    """Refuse waves where none can be recorded."""
+    if simulator.waves is not None and not run.kind.capabilities.waves:
+        raise UsageError(f"--waves are of RTL only, not of --backend {run.backend}")
+    if simulator.waves is not None and (part.layers is not None or bench_kind(simulator.bench).waves is None):
         raise UsageError("--waves needs a whole run on the fast or the detailed bench")
 
 
@@ -157,8 +196,7 @@ def _run_layers(
     feeds: Mapping[str, Array],
     rtl: RtlOptions,
     pattern: str,
-    tile: int | None,
-    jobs: int,
+    part: LayerOptions,
     as_json: bool,
 ) -> None:
     """Chosen layers alone, each block against the golden model; or one tile of them, instruction by instruction."""
@@ -167,21 +205,23 @@ def _run_layers(
     params = bundle.program.params
     inputs = all_inputs(folded, HostSide(folded), feeds, params.match)
     with terminal.progress() as tell:
-        if tile is None:
+        if part.tile is None:
             pieces = block_pieces(folded, params, inputs, pattern)
         else:
-            pieces = tile_pieces(bundle.programs, folded, inputs, pattern, tile)
+            pieces = tile_pieces(bundle.programs, folded, inputs, pattern, part.tile)
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=jobs, tell=tell)
+        runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=part.jobs, tell=tell)
     record = slices_record(bundle.program.name, params, runs, started)
     if as_json:
         terminal.json(record)
     else:
-        table = new_table("block" if tile is None else "tile", ">cycles", ">array use", ">bytes compared", "result", "")
-        for part in record["slices"]:
-            result = Text(part["first"], "red") if part["mismatches"] else Text("equal", "green")
-            use, kept = f"{100 * part['mac_use']:.1f} %", "from the cache" if part["cached"] else ""
-            table.add_row(part["name"], f"{part['cycles']:,}", use, f"{part['compared_bytes']:,}", result, kept)
+        table = new_table(
+            "block" if part.tile is None else "tile", ">cycles", ">array use", ">bytes compared", "result", ""
+        )
+        for row in record["slices"]:
+            result = Text(row["first"], "red") if row["mismatches"] else Text("equal", "green")
+            use, kept = f"{100 * row['mac_use']:.1f} %", "from the cache" if row["cached"] else ""
+            table.add_row(row["name"], f"{row['cycles']:,}", use, f"{row['compared_bytes']:,}", result, kept)
         terminal.table(table)
     if record["mismatches"]:
         raise typer.Exit(int(ExitCode.MISMATCH))
@@ -193,23 +233,21 @@ def _run_whole(
     feeds: Mapping[str, Array],
     rtl: RtlOptions,
     host: HostSide | None,
-    backend: BackendName,
-    check: bool,
+    run: RunOptions,
     waves: Path | None,
-    output: Path | None,
     as_json: bool,
 ) -> None:
     """The whole program; where the RTL leaves the golden model, its first instruction that went wrong."""
     with terminal.progress() as tell:
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        steps = "cycles" if backend is BackendName.RTL else "instructions"
-        runner = open_backend(backend, bundle, shown, keep_tensors=check)
-        done = execute(bundle, runner, feeds, host=host, check=check, progress=watcher(tell, steps))
+        runner = open_backend(run.backend, bundle, shown, keep_tensors=run.check)
+        watch = watcher(tell, run.kind.capabilities.progress_unit)
+        done = execute(bundle, runner, feeds, host=host, check=run.check, progress=watch)
     divergence = None
-    if done.golden_differs and backend is BackendName.RTL:
+    if done.golden_differs and run.kind.capabilities.write_log:
         terminal.say("results differ: looking for the first instruction that went wrong")
-        divergence = locate(done, rtl, waves)
-    _finish(terminal, done, output, divergence, as_json)
+        divergence = locate(bundle, done, rtl, waves)
+    _finish(terminal, bundle.program, done, run.output, divergence, as_json)
     if done.mismatches:
         _explain(terminal, bundle, done)
         raise typer.Exit(int(ExitCode.MISMATCH))
@@ -229,11 +267,14 @@ def watcher(tell: Tell, steps: str = "cycles") -> ProgressCallback:
 
 
 def _finish(
-    terminal: Terminal, done: Execution, output: Path | None, divergence: Divergence | None, as_json: bool
+    terminal: Terminal,
+    program: Program,
+    done: RunResult,
+    output: Path | None,
+    divergence: Divergence | None,
+    as_json: bool,
 ) -> None:
-    record = done.record()
-    if output is not None:
-        done.save(output)
+    record = make_record(program, done) if output is None else save_run(output, program, done)
     if as_json:
         terminal.json({**record, "divergence": None if divergence is None else str(divergence)})
     else:
@@ -244,11 +285,11 @@ def _finish(
             terminal.say(f"outputs and record are in {output}; see them with: intloom report {output}")
 
 
-def _explain(terminal: Terminal, bundle: Bundle, done: Execution) -> None:
+def _explain(terminal: Terminal, bundle: Bundle, done: RunResult) -> None:
     """Only onnxruntime differs, and not for its float kernels alone: say all that is known about the model."""
-    if done.attribution is None or bundle.folded is None:
+    if not done.attribution or bundle.folded is None:
         return
-    terminal.say(f"golden model and accelerator agree; {done.attribution.text}")
+    terminal.say(f"golden model and accelerator agree; {done.attribution}")
     for warning in bundle.folded.warnings:
         terminal.say(warning, label="warning", color="yellow")
 

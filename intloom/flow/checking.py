@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,32 +17,9 @@ from intloom.compiler.program.program import Program
 from intloom.flow.host import Int8, run_with_outputs, stored_array
 from intloom.hw.spec.arith import RoundingMode
 from intloom.models import load_onnx
+from intloom.sim.checks import GOLDEN, ONNXRUNTIME, Check
 from intloom.sim.golden import run_graph
 from intloom.sim.result import RunResult
-
-GOLDEN = "golden"
-ONNXRUNTIME = "onnxruntime"
-
-
-@dataclass(frozen=True)
-class Check:
-    """One tensor against one reference."""
-
-    tensor: str
-    layer: str
-    """The layer that makes the tensor; empty for a tensor that only passes through."""
-    against: str
-    bytes: int
-    mismatches: int
-    """Bytes that differ, but for those with an attribution."""
-    first: str = ""
-    """Where the first difference is, and the two values."""
-    attributed: int = 0
-    """Bytes that differ for a proved reason; see `intloom.flow.float_kernels`."""
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain values, for JSON."""
-        return asdict(self)
 
 
 def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
@@ -56,9 +33,9 @@ def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], exp
     return Check(tensor, layer, against, got.size, count, first)
 
 
-def check_golden(program: Program, folded: FoldedModel, inputs: Mapping[str, Int8], result: RunResult) -> list[Check]:
+def check_golden(program: Program, folded: FoldedModel, result: RunResult) -> list[Check]:
     """The run against the golden model: every tensor that the backend kept, and all outputs."""
-    expected = run_graph(folded.graph, inputs, match=program.params.match, keep=bool(result.tensors))
+    expected = run_graph(folded.graph, result.inputs, match=program.params.match, keep=bool(result.tensors))
     makers = _makers(folded.graph)
     seen = {**result.tensors, **result.outputs}
     return [compare_tensor(n, makers.get(n, ""), GOLDEN, seen[n], expected[n]) for n in seen if n in expected]

@@ -7,21 +7,20 @@ import io
 import json
 import re
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from intloom.arrays import Array
 from intloom.compiler.program.program import Program
 from intloom.files import atomic_path, write_text
-from intloom.flow.checking import Check
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
 from intloom.hw.spec.params import PRESETS
 from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.report.page import RECORD, TIMELINE
+from intloom.sim.checks import Check
 from intloom.sim.result import RunResult
 from intloom.sim.trace import Event, events, write_chrome, write_csv
 
@@ -39,10 +38,9 @@ def hardware_name(program: Program) -> str:
     return "custom"
 
 
-def make_record(
-    program: Program, result: RunResult, checks: Sequence[Check], within: Mapping[str, str]
-) -> dict[str, Any]:
-    """Everything about a run as plain values; `within` names the layer whose comparison covers a fused one."""
+def make_record(program: Program, result: RunResult) -> dict[str, Any]:
+    """Everything about a run as plain values, for JSON; of a model of several regions `program` is all together."""
+    checks = result.checks
     macs = sum(layer.macs for layer in program.layers)
     return {
         "name": program.name,
@@ -65,8 +63,9 @@ def make_record(
         "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
         "units": _units(result),
-        "layers": _layers(program, result, checks, within),
+        "layers": _layers(program, result),
         "checks": [c.to_dict() for c in checks],
+        "attribution": result.attribution,
     }
 
 
@@ -83,15 +82,13 @@ def _units(result: RunResult) -> list[dict[str, Any]]:
     ]
 
 
-def _layers(
-    program: Program, result: RunResult, checks: Sequence[Check], within: Mapping[str, str]
-) -> list[dict[str, Any]]:
+def _layers(program: Program, result: RunResult) -> list[dict[str, Any]]:
     counts = [0] * len(program.layers)
     for source in program.provenance:
         if 0 <= source.layer < len(counts):
             counts[source.layer] += 1
     compared: dict[str, list[Check]] = defaultdict(list)
-    for check in checks:
+    for check in result.checks:
         compared[check.layer].append(check)
     rows = []
     for index, layer in enumerate(program.layers):
@@ -113,7 +110,7 @@ def _layers(
                 "instructions": counts[index],
                 "compared_bytes": sum(c.bytes for c in compared[layer.name]),
                 "mismatches": sum(c.mismatches for c in compared[layer.name]),
-                "compared_in": within.get(layer.name, ""),
+                "compared_in": result.covered_by.get(layer.name, ""),
             }
         )
     return rows
@@ -136,26 +133,21 @@ def trace_events(program: Program, result: RunResult) -> list[Event]:
     return events(program, result)
 
 
-def write_run(
-    folder: Path,
-    record: Mapping[str, Any],
-    timeline: Mapping[str, Any],
-    outputs: Mapping[str, Array],
-    trace: Sequence[Event] = (),
-) -> dict[str, str]:
-    """Writes record, timeline, tables, trace and outputs; gives the outputs' file names."""
+def save_run(folder: Path, program: Program, result: RunResult) -> dict[str, Any]:
+    """Writes record, timeline, tables, trace and model outputs; gives the record."""
+    record, trace = make_record(program, result), trace_events(program, result)
     names: dict[str, str] = {}
-    for name, array in outputs.items():
+    for name, array in result.model_outputs.items():
         names[name] = _file_name(name, set(names.values()))
         with atomic_path(folder / names[name]) as temporary, temporary.open("wb") as file:
             np.save(file, array)
-    write_text(folder / TIMELINE, json.dumps(timeline, separators=(",", ":")))
+    write_text(folder / TIMELINE, json.dumps(make_timeline(program, result), separators=(",", ":")))
     write_text(folder / CSV, layers_csv(record))
     if trace:
         write_chrome(folder / TRACE, trace, record["name"])
         write_csv(folder / TRACE_CSV, trace)
     write_text(folder / RECORD, json.dumps({**record, "outputs": names}, indent=1))
-    return names
+    return record
 
 
 def layers_csv(record: Mapping[str, Any]) -> str:

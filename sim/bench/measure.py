@@ -61,8 +61,8 @@ def measure_bench(name: str, bench: Bench, program: Program, inputs: Arrays, rep
         files = RunFiles(folder)
         for _ in range(repeats):
             initial_memory(program, inputs).tofile(files.memory)
-            raw = bench.run(simulator, _job(program), files)
-            if not raw.status["done"]:
-                raise SimulationError(f"{name} did not finish {program.name!r}: {raw.ended}, status {raw.status}")
-            speeds.append(Speed(name, raw.counters["CYCLES"], raw.seconds, simulator.seconds))
+            report = bench.run(simulator, _job(program), files)
+            if not report.status["done"]:
+                raise SimulationError(f"{name} did not finish {program.name!r}: {report.ended}, status {report.status}")
+            speeds.append(Speed(name, report.counters["CYCLES"], report.seconds, simulator.seconds))
     return min(speeds, key=lambda s: s.seconds)

@@ -15,8 +15,8 @@ from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import Unit, disassemble
 from intloom.sim.compare.expected_writes import ExpectedWrite, expected_writes, write_count
 from intloom.sim.compare.locate import TensorElement, element_in_dram, element_in_scratchpad
-from intloom.sim.result import Arrays
-from intloom.sim.rtl.backend import Observation, RtlBackend
+from intloom.sim.result import Arrays, RunResult
+from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import MemorySettings, RunFiles
 from intloom.sim.rtl.write_log import Writer
@@ -89,13 +89,13 @@ def find_divergence(
     found = first_wrong_write(program, inputs, seen)
     if found is None or waves_in is None or found.cycle is None:
         return found
-    at = found.cycle + seen.raw.first_cycle
+    at = found.cycle + seen.origin
     tracer = RtlBackend(bench=FastBench(waves=True, plusargs=plusargs), verilog=verilog, memory=memory, folder=waves_in)
     tracer.observe(program, inputs, waves=(max(1, at - _WAVE_MARGIN), at + _WAVE_MARGIN))
     return dataclasses.replace(found, waves=RunFiles(waves_in).waves)
 
 
-def first_wrong_write(program: Program, inputs: Arrays, seen: Observation) -> Divergence | None:
+def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> Divergence | None:
     """The first wrong or missing write, by the program's order of instructions."""
     if seen.writes is None:
         return None
@@ -108,7 +108,7 @@ def first_wrong_write(program: Program, inputs: Arrays, seen: Observation) -> Di
         written = by_writer[expected.writer][first : first + count]
         wrong = _first_wrong(expected, written)
         if wrong is not None:
-            return _describe(program, expected, written[wrong], seen.raw.first_cycle)
+            return _describe(program, expected, written[wrong], seen.origin)
         if len(written) < count:
             return _describe_missing(program, expected, written)
     return None

@@ -6,8 +6,8 @@ import contextlib
 import dataclasses
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,14 +16,15 @@ from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.memory import initial_memory, read_outputs
 from intloom.compiler.program.program import Program
+from intloom.sim.host.run_program import HostReport
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
-from intloom.sim.rtl.bench import Bench, RawResult, Watch
+from intloom.sim.rtl.bench import Bench, Watch
 from intloom.sim.rtl.build import Build, BuildWatch, sources_hash
 from intloom.sim.rtl.completion import require_completed
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.layers import Boundary, boundaries, layer_results
-from intloom.sim.rtl.status import Status, read_status
+from intloom.sim.rtl.status import Status, read_pulses, read_snapshots, read_status
 from intloom.sim.rtl.unit_state import describe_state
 from intloom.sim.rtl.verilog import verilog_of
 from intloom.sim.rtl.write_log import read_writes
@@ -53,17 +54,6 @@ def make_job(program: Program, ends: list[Boundary], memory: MemorySettings, lim
         memory=memory,
         boundaries=[(int(e.unit), e.count) for e in ends],
     )
-
-
-@dataclass(frozen=True, kw_only=True)
-class Observation:
-    """What happened in a run, before anyone has judged it."""
-
-    raw: RawResult
-    memory: NDArray[np.uint8]
-    writes: NDArray[np.void] | None
-    wall_s: float
-    build_s: float
 
 
 class RtlBackend:
@@ -117,11 +107,12 @@ class RtlBackend:
         self._disturb = inject
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
-        """Run `program`; raises `SimulationError` with the state of every unit when it does not end well."""
-        seen = self.observe(program, inputs, progress=progress, log_writes=self._keep_tensors)
-        require_completed(program, seen.raw, self.limit(program))
-        tensors = {} if seen.writes is None else tensor_snapshots(program, seen.writes)
-        return dataclasses.replace(_result(program, seen), conditions=self._memory.conditions(), tensors=tensors)
+        """Run `program`; raises `SimulationError` with the state of every unit when it does not complete."""
+        result = self.observe(program, inputs, progress=progress, log_writes=self._keep_tensors)
+        if result.report is not None and result.status is not None:
+            require_completed(program, result.report, result.status, self.limit(program))
+        tensors = {} if result.writes is None else tensor_snapshots(program, result.writes)
+        return dataclasses.replace(result, layers=layer_results(program, boundaries(program), result), tensors=tensors)
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
@@ -143,8 +134,8 @@ class RtlBackend:
         progress: ProgressCallback | None = None,
         log_writes: bool = False,
         waves: tuple[int, int] = (0, 0),
-    ) -> Observation:
-        """Run `program` and judge nothing: what happened, whether it ended well or not.
+    ) -> RunResult:
+        """Run `program` without checking that it completed; the result has no layers and tensors.
 
         With `log_writes` also every word that was stored and, on a bench with taps, written into local memories;
         `waves` are the first and last cycle to record on a bench that can.
@@ -160,10 +151,12 @@ class RtlBackend:
             image.tofile(files.memory)
             start = time.monotonic()
             watch = None if progress is None else _reporter(program, ends, progress)
-            raw = self._simulate(program, simulator, job, files, watch)
-            return Observation(
-                raw=raw,
-                memory=np.fromfile(files.memory, np.uint8),
+            report = self._simulate(program, simulator, job, files, watch)
+            return _result(
+                program,
+                report,
+                files,
+                conditions=self._memory.conditions(),
                 writes=read_writes(files.writes, program.params.word_bytes) if log_writes else None,
                 wall_s=time.monotonic() - start,
                 build_s=simulator.seconds,
@@ -171,7 +164,7 @@ class RtlBackend:
 
     def _simulate(
         self, program: Program, simulator: Build, job: Job, files: RunFiles, watch: Watch | None
-    ) -> RawResult:
+    ) -> HostReport:
         """One run; when the simulator itself dies, the error tells how far the accelerator had come."""
         try:
             return self._bench.run(simulator, job, files, watch)
@@ -190,26 +183,27 @@ class RtlBackend:
             yield RunFiles(folder)
 
 
-def _result(program: Program, seen: Observation) -> RunResult:
-    raw, memory = seen.raw, seen.memory
-    ends = boundaries(program)
-    cycles = raw.counters["CYCLES"]
+def _result(program: Program, report: HostReport, files: RunFiles, **fields: Any) -> RunResult:
+    """The result of a simulation from its report and files; `fields` are passed on."""
+    memory, counters = np.fromfile(files.memory, np.uint8), report.counters
+    cycles = counters["CYCLES"]
     macs = sum(layer.macs for layer in program.layers)
     return RunResult(
         backend="rtl",
         outputs=read_outputs(program, memory),
-        wall_s=seen.wall_s,
-        build_s=seen.build_s,
         cycles=cycles,
         macs=macs,
         mac_use=macs / (cycles * program.params.macs) if cycles else 0.0,
-        sim_hz=cycles / raw.seconds if raw.seconds else 0.0,
-        dram_bytes=(raw.counters["READ_BEATS"] + raw.counters["WRITE_BEATS"]) * program.params.word_bytes,
-        counters=raw.counters,
-        layers=layer_results(program, ends, raw.pulses, raw.snapshots, raw.first_cycle, raw.counters),
+        sim_hz=cycles / report.seconds if report.seconds else 0.0,
+        dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * program.params.word_bytes,
+        counters=counters,
         memory=memory,
-        pulses=raw.pulses,
-        origin=raw.first_cycle,
+        pulses=read_pulses(files.trace),
+        origin=report.first_cycle,
+        report=report,
+        status=read_status(files.status),
+        snapshots=tuple(read_snapshots(files.snapshots)),
+        **fields,
     )
 
 

@@ -7,7 +7,8 @@ from dataclasses import replace
 from pathlib import Path
 
 from intloom.common.extras import require_extra
-from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
+from intloom.sim.host.run_program import HostReport
+from intloom.sim.rtl.bench import Watch, prepare, read_report
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached, run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
@@ -79,7 +80,7 @@ class DetailedBench:
         """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
         return build(detailed_plan(verilog, self._waves, self._everything_public), watch)
 
-    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
+    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
         waves = ["--trace", "--trace-file", str(files.folder / WAVES)] if self._waves else []
         return _run([str(simulator.binary), *waves], replace(job, monitors=self._monitors), files, watch)
@@ -104,7 +105,7 @@ class IcarusBench:
 
         return cached(f"icarus-{key}", make)
 
-    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
+    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
         require_extra("sim", "cocotb_tools.config", "cocotbext.axi")
         import cocotb_tools.config
@@ -118,10 +119,10 @@ class IcarusBench:
         return _run(command, job, files, watch, verilator=False)
 
 
-def _run(command: list[str], job: Job, files: RunFiles, watch: Watch | None, verilator: bool = True) -> RawResult:
+def _run(command: list[str], job: Job, files: RunFiles, watch: Watch | None, verilator: bool = True) -> HostReport:
     prepare(job, files)
     env = cocotb_environment(TOP, _TEST_MODULE, files.folder, verilator)
     env[SETTINGS_VARIABLE] = str(files.settings)
     look = None if watch is None else (lambda: watch(read_status(files.status)))
     run_simulator(command, files.folder, files.log, env, look)
-    return read_raw(files)
+    return read_report(files)

@@ -9,7 +9,8 @@ between it and the bare loop.
 from __future__ import annotations
 
 from intloom.common.extras import require_extra
-from intloom.sim.rtl.bench import RawResult, Watch, prepare, read_raw
+from intloom.sim.host.run_program import HostReport
+from intloom.sim.rtl.bench import Watch, prepare, read_report
 from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, BuildWatch, build
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
@@ -92,7 +93,7 @@ class FastBench:
         """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
         return build(fast_plan(verilog, self._threads, self._taps, self._waves, self._hdl_clock), watch)
 
-    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> RawResult:
+    def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
         """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
         prepare(job, files)
         env = cocotb_environment(SHELL_TOP, _TEST_MODULE, files.folder)
@@ -100,4 +101,4 @@ class FastBench:
         look = None if watch is None else (lambda: watch(read_status(files.status)))
         command = [str(simulator.binary), f"+job={files.job}", *self._plusargs]
         run_simulator(command, files.folder, files.log, env, look)
-        return read_raw(files)
+        return read_report(files)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common.errors import UsageError
+from intloom.compiler.program.memory_port import MemoryTiming
 from intloom.hw.spec import regs
 from intloom.sim.host.run_program import RunSetup
 
@@ -43,19 +44,20 @@ class InjectedError:
     direction: Direction = Direction.READ
 
 
+_DEFAULT = MemoryTiming()
 _LEAST_BANDWIDTH = 0.001
 """Beats a cycle."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemorySettings:
-    """How the memory behind the AXI port behaves."""
+    """How the memory behind the AXI port behaves; the default timing is the one that the compiler predicts for."""
 
-    read_latency: int = 40
+    read_latency: int = _DEFAULT.read_latency
     """Cycles from an accepted read address to its first beat."""
-    write_latency: int = 20
+    write_latency: int = _DEFAULT.write_latency
     """Cycles from a burst's last beat to its response."""
-    bandwidth: float = 0.0
+    bandwidth: float = _DEFAULT.bandwidth
     """Beats a cycle, reads and writes together; 0: as many as the port can carry."""
     stall_permille: int = 0
     """Chance, in thousandths, that a channel pauses for a cycle."""

@@ -1,4 +1,4 @@
-"""From instructions to layers: when each layer is done, and what each one cost."""
+"""Maps instructions to layers: where each layer ends, and how many cycles it takes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from intloom.compiler.program.layer_cycles import layer_cycles
 from intloom.compiler.program.program import Program
 from intloom.hw.spec import regs
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
-from intloom.sim.result import LayerResult
-from intloom.sim.rtl.status import Pulses, Snapshot
+from intloom.sim.result import LayerResult, RunResult
+from intloom.sim.rtl.status import Pulses
 
 _COMPUTING = (Unit.MAC, Unit.VEC)
 
@@ -53,27 +53,20 @@ def boundaries(program: Program) -> list[Boundary]:
     return [Boundary(layer, program.instructions[i].unit, ordinals[i] + 1) for layer, i in ends]
 
 
-def layer_results(
-    program: Program,
-    ends: list[Boundary],
-    pulses: Pulses,
-    snapshots: list[Snapshot],
-    first_cycle: int,
-    counters: Mapping[str, int],
-) -> tuple[LayerResult, ...]:
-    """Cost of every layer: cycles by `spans`, busy and stalled cycles by the counters as they stood at its end.
+def layer_results(program: Program, ends: list[Boundary], result: RunResult) -> tuple[LayerResult, ...]:
+    """Cost of every layer: cycles by `spans`, busy and stalled cycles as differences of the counters at its end.
 
-    `counters` are those of the whole run; the last layer also takes what came after its end. Empty when the
-    hardware has no trace port.
+    The last layer includes what follows its end. Empty when the hardware has no trace port.
     """
-    if not any(len(done) for done in pulses.done):
+    if result.pulses is None or not any(len(done) for done in result.pulses.done):
         return ()
-    cycles = spans(program, pulses, first_cycle, first_cycle + counters["CYCLES"])
+    counters = result.counters
+    cycles = spans(program, result.pulses, result.origin, result.origin + counters["CYCLES"])
     spent: dict[int, dict[str, int]] = {}
     before: Mapping[str, int] = dict.fromkeys(counters, 0)
     for number, end in enumerate(ends):
-        is_last = number == len(ends) - 1
-        now = counters if is_last else snapshots[number].counters if number < len(snapshots) else before
+        is_last, is_known = number == len(ends) - 1, number < len(result.snapshots)
+        now = counters if is_last else result.snapshots[number].counters if is_known else before
         spent[end.layer] = {n: now[n] - before[n] for n in counters}
         before = now
     return tuple(_layer(program, n, cycles[n], spent.get(n, {})) for n in range(len(program.layers)))

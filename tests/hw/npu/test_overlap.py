@@ -11,11 +11,12 @@ from intloom.hw.generate import generate_verilog
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Unit
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.host.run_program import HostReport
 from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.simulator import semantics
-from intloom.sim.rtl.bench import RawResult
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.status import read_pulses
 from tests.hw.npu.collisions import poison_collisions
 
 SIDE, PADDED, BLOCKS, CONVS = 40, 42, 2, 2
@@ -89,7 +90,7 @@ def _program(params: HardwareParams) -> list[Instruction]:
 
 def _run(
     params: HardwareParams, program: list[Instruction], memory: bytes, folder: Path, verilog: str
-) -> tuple[RawResult, bytes]:
+) -> tuple[HostReport, bytes]:
     bench = FastBench()
     simulator = bench.build(verilog)
     files = RunFiles(folder)
@@ -110,7 +111,8 @@ def test_dma_and_vector_work_hide_behind_a_busy_array(tmp_path: Path, seed: int)
     result, memory = _run(params, program, image, tmp_path, generate_verilog(params))
     _check(params, program, image, result, memory)
 
-    started, done = result.pulses.started, result.pulses.done
+    pulses = read_pulses(RunFiles(tmp_path).trace)
+    started, done = pulses.started, pulses.done
     first, last = int(started[Unit.MAC][0]), int(done[Unit.MAC][-1])
     share = result.counters["MAC_BUSY"] / (last - first)
     print(f"array busy {share:.4f} of {last - first} cycles")
@@ -132,7 +134,7 @@ def test_no_word_is_read_while_it_is_written(tmp_path: Path, seed: int) -> None:
     _check(params, program, image, result, memory)
 
 
-def _check(params: HardwareParams, program: list[Instruction], image: bytes, result: RawResult, memory: bytes) -> None:
+def _check(params: HardwareParams, program: list[Instruction], image: bytes, result: HostReport, memory: bytes) -> None:
     """The program ended well, and memory is as the instruction simulator leaves it."""
     assert result.ended == "interrupt"
     assert result.status["done"]

@@ -5,6 +5,7 @@ import pytest
 from intloom.sim.rtl.detailed import WAVES, DetailedBench, IcarusBench
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
+from intloom.sim.rtl.status import read_pulses, read_snapshots, read_status
 from intloom.sim.rtl.write_log import read_writes
 from tests.sim.rtl.standin import BEATS, VERILOG, WORD_BYTES, copied, copy_job, fill
 
@@ -28,11 +29,11 @@ def run(bench, files, verilog=VERILOG, **changes):
 )
 @pytest.mark.parametrize("stall", [0, 300])
 def test_the_copy_is_whole_on_both_simulators(bench, files, stall):
-    data, raw = run(bench, files, memory=MemorySettings(stall_permille=stall))
-    assert (raw.ended, raw.progress.violation) == ("interrupt", "")
-    assert raw.status["done"] == 1
+    data, report = run(bench, files, memory=MemorySettings(stall_permille=stall))
+    assert (report.ended, read_status(files.status).violation) == ("interrupt", "")
+    assert report.status["done"] == 1
     assert (copied(files, WORDS) == data).all()
-    assert len(raw.pulses.done[3]) == WORDS // BEATS
+    assert len(read_pulses(files.trace).done[3]) == WORDS // BEATS
 
 
 @pytest.mark.needs("iverilog")
@@ -72,18 +73,18 @@ BROKEN = {
 def test_monitors_name_the_broken_rule(files, name):
     correct, wrong, message = BROKEN[name]
     assert correct in VERILOG
-    _, raw = run(IcarusBench(), files, VERILOG.replace(correct, wrong), memory=MemorySettings(stall_permille=500))
-    assert raw.ended == "violation"
+    _, report = run(IcarusBench(), files, VERILOG.replace(correct, wrong), memory=MemorySettings(stall_permille=500))
+    assert report.ended == "violation"
     import re
 
-    assert re.search(message, raw.progress.violation)
+    assert re.search(message, read_status(files.status).violation)
 
 
 @pytest.mark.slow
 @pytest.mark.needs("liblz4-dev")
 def test_waves_are_left_in_the_run_folder(files):
-    _, raw = run(DetailedBench(waves=True), files)
-    assert raw.ended == "interrupt"
+    _, report = run(DetailedBench(waves=True), files)
+    assert report.ended == "interrupt"
     assert (files.folder / WAVES).stat().st_size > 1000
 
 
@@ -127,22 +128,23 @@ def test_latency_costs_its_cycles_in_every_burst(files):
 def test_injected_bus_errors_reach_the_accelerator(files, response, direction, cause):
     word = 8 if direction is Direction.READ else WORDS + 8
     error = InjectedError(word=word, response=response, direction=direction)
-    _, raw = run(DetailedBench(), files, memory=MemorySettings(error=error))
-    assert (raw.status["error"], raw.status["cause"]) == (1, cause)
+    _, report = run(DetailedBench(), files, memory=MemorySettings(error=error))
+    assert (report.status["error"], report.status["cause"]) == (1, cause)
 
 
 def test_an_access_outside_the_memory_is_answered_with_decerr(files):
-    _, raw = run(DetailedBench(), files, memory_words=2 * WORDS - 8)
-    assert raw.status["cause"] == 8
+    _, report = run(DetailedBench(), files, memory_words=2 * WORDS - 8)
+    assert report.status["cause"] == 8
 
 
 def test_counters_are_read_at_the_end_of_every_layer(files):
-    _, raw = run(DetailedBench(), files, boundaries=[(3, 4), (3, 12)])
-    assert [s.cycle for s in raw.snapshots] == [int(raw.pulses.done[3][n]) for n in (3, 11)]
+    run(DetailedBench(), files, boundaries=[(3, 4), (3, 12)])
+    snapshots, done = read_snapshots(files.snapshots), read_pulses(files.trace).done[3]
+    assert [s.cycle for s in snapshots] == [int(done[3]), int(done[11])]
     # The register with this name counts words copied in the stand-in; it is read a little after the boundary.
-    counts = [s.counters["READ_BEATS"] for s in raw.snapshots]
+    counts = [s.counters["READ_BEATS"] for s in snapshots]
     assert 4 * BEATS <= counts[0] < 12 * BEATS <= counts[1] <= WORDS
-    assert raw.progress.layers == 2
+    assert read_status(files.status).layers == 2
 
 
 def test_every_stored_word_is_recorded_as_on_the_fast_bench(files):

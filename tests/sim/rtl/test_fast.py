@@ -9,6 +9,7 @@ from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response, RunFiles
+from intloom.sim.rtl.status import read_pulses, read_snapshots, read_status
 from tests.sim.rtl.standin import BEATS, FINGERPRINT, VERILOG, copied, copy_job, fill, slow_memory
 
 WORDS = 256
@@ -31,12 +32,12 @@ def run(simulator, files, **changes):
 
 @pytest.mark.parametrize("seed", range(4))
 def test_the_copy_is_whole_whatever_the_memory_does(simulator, files, seed):
-    data, raw = run(simulator, files, memory=slow_memory(seed))
-    assert raw.ended == "interrupt"
-    assert raw.status == {"busy": 0, "done": 1, "error": 0, "cause": 0, "unit": 0}
-    assert raw.fingerprint == FINGERPRINT
+    data, report = run(simulator, files, memory=slow_memory(seed))
+    assert report.ended == "interrupt"
+    assert report.status == {"busy": 0, "done": 1, "error": 0, "cause": 0, "unit": 0}
+    assert report.fingerprint == FINGERPRINT
     assert (copied(files, WORDS) == data).all()
-    assert raw.progress.read_beats == raw.progress.write_beats == WORDS
+    assert read_status(files.status).read_beats == read_status(files.status).write_beats == WORDS
 
 
 def test_latency_and_bandwidth_cost_the_cycles_that_they_should(simulator, files):
@@ -53,20 +54,21 @@ def test_latency_and_bandwidth_cost_the_cycles_that_they_should(simulator, files
 
 
 def test_pulses_name_the_cycle_of_every_start_and_end(simulator, files):
-    _, raw = run(simulator, files)
+    _, report = run(simulator, files)
     for unit in (0, 3):
-        started, done = raw.pulses.started[unit], raw.pulses.done[unit]
+        started, done = read_pulses(files.trace).started[unit], read_pulses(files.trace).done[unit]
         assert len(started) == len(done) == WORDS // BEATS
         assert (done > started).all()
-        assert raw.first_cycle <= started[0] and done[-1] <= raw.last_cycle
-    assert len(raw.pulses.started[1]) == len(raw.pulses.started[2]) == 0
+        assert report.first_cycle <= started[0] and done[-1] <= report.last_cycle
+    assert len(read_pulses(files.trace).started[1]) == len(read_pulses(files.trace).started[2]) == 0
 
 
 def test_counters_are_read_at_the_end_of_every_layer(simulator, files):
-    _, raw = run(simulator, files, boundaries=[(3, 10), (3, 40)])
-    assert [s.cycle for s in raw.snapshots] == [int(raw.pulses.done[3][9]), int(raw.pulses.done[3][39])]
+    run(simulator, files, boundaries=[(3, 10), (3, 40)])
+    snapshots, done = read_snapshots(files.snapshots), read_pulses(files.trace).done[3]
+    assert [s.cycle for s in snapshots] == [int(done[9]), int(done[39])]
     # The register with this name counts words copied in the stand-in; it is read a few cycles after the boundary.
-    assert [40, 160] <= [s.counters["READ_BEATS"] for s in raw.snapshots] <= [44, 164]
+    assert [40, 160] <= [s.counters["READ_BEATS"] for s in snapshots] <= [44, 164]
 
 
 @pytest.mark.parametrize(
@@ -81,35 +83,35 @@ def test_counters_are_read_at_the_end_of_every_layer(simulator, files):
 def test_injected_bus_errors_reach_the_accelerator(simulator, files, response, direction, cause):
     word = 40 if direction is Direction.READ else WORDS + 40
     error = InjectedError(word=word, response=response, direction=direction)
-    _, raw = run(simulator, files, memory=MemorySettings(error=error))
-    assert raw.status["error"] == 1
-    assert raw.status["cause"] == cause
+    _, report = run(simulator, files, memory=MemorySettings(error=error))
+    assert report.status["error"] == 1
+    assert report.status["cause"] == cause
 
 
 def test_an_access_outside_the_memory_is_answered_with_decerr(simulator, files):
     fill(files, WORDS)
-    raw = FastBench().run(simulator, copy_job(WORDS, memory_words=2 * WORDS - 8), files)
-    assert raw.status["cause"] == 8
-    assert raw.progress.done[3] == WORDS // BEATS - 1
+    report = FastBench().run(simulator, copy_job(WORDS, memory_words=2 * WORDS - 8), files)
+    assert report.status["cause"] == 8
+    assert read_status(files.status).done[3] == WORDS // BEATS - 1
 
 
 def test_a_hang_ends_at_the_limit_with_the_state(files):
     hung = VERILOG.replace("else begin state <= AR; started_load <= 1; end", "else if (at < 100) state <= AR;")
     assert hung != VERILOG
     fill(files, WORDS)
-    raw = FastBench().run(FastBench().build(hung), copy_job(WORDS, limit=20_000), files)
-    assert raw.ended == "timeout"
-    assert raw.last_cycle - raw.first_cycle == pytest.approx(20_000, abs=2)
-    assert raw.status["busy"] == 1
-    assert raw.progress.done[3] == 104 // BEATS
+    report = FastBench().run(FastBench().build(hung), copy_job(WORDS, limit=20_000), files)
+    assert report.ended == "timeout"
+    assert report.last_cycle - report.first_cycle == pytest.approx(20_000, abs=2)
+    assert report.status["busy"] == 1
+    assert read_status(files.status).done[3] == 104 // BEATS
 
 
 def test_a_broken_bus_rule_is_named(files):
     wrong = VERILOG.replace("m_axi_wlast = beat == 3", "m_axi_wlast = beat == 2")
     fill(files, WORDS)
-    raw = FastBench().run(FastBench().build(wrong), copy_job(WORDS), files)
-    assert raw.ended == "violation"
-    assert raw.progress.violation == "WLAST before the last beat of its burst"
+    report = FastBench().run(FastBench().build(wrong), copy_job(WORDS), files)
+    assert report.ended == "violation"
+    assert read_status(files.status).violation == "WLAST before the last beat of its burst"
 
 
 def test_a_simulator_that_dies_is_reported_with_its_last_words(simulator, files):
@@ -132,10 +134,10 @@ def test_an_interrupt_leaves_no_process_behind(simulator, files):
 def test_a_clock_made_in_hdl_takes_the_same_cycles(simulator, files):
     bench = FastBench(hdl_clock=True)
     data = fill(files, WORDS)
-    raw = bench.run(bench.build(VERILOG), copy_job(WORDS), files)
-    assert raw.ended == "interrupt"
+    report = bench.run(bench.build(VERILOG), copy_job(WORDS), files)
+    assert report.ended == "interrupt"
     assert (copied(files, WORDS) == data).all()
-    assert raw.counters == run(simulator, files)[1].counters
+    assert report.counters == run(simulator, files)[1].counters
 
 
 @pytest.mark.parametrize("seed", range(2))
