@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import fields, is_dataclass
+from enum import StrEnum
 from functools import wraps
 from pathlib import Path
 from typing import Annotated, Any, get_type_hints
@@ -46,10 +47,16 @@ def cache_at(folder: Path | None) -> Cache:
     return Cache(None if folder is None else folder / "models")
 
 
+def choice(name: str, values: Iterable[str]) -> Any:
+    """An enumeration of registered names: Typer 0.29 offers no other type with choices known only when it runs."""
+    make: Any = StrEnum
+    return make(name, {value.upper(): value for value in values})
+
+
 def grouped(command: Callable[..., None]) -> Callable[..., None]:
     """The command with each dataclass parameter replaced by one option per field.
 
-    Typer 0.16 reads options from the signature only, so the signature is rewritten, and the dataclasses are made from
+    Typer 0.29 reads options from the signature only, so the signature is rewritten, and the dataclasses are made from
     the options' values at each call.
     """
     hints = get_type_hints(command, include_extras=True)

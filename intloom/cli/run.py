@@ -6,15 +6,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
-from click import Choice
 from rich.text import Text
 
 from intloom.arrays import Array
 from intloom.cli.console import Tell, Terminal, new_table
-from intloom.cli.options import AsJson, check_least, grouped, terminal_of
+from intloom.cli.options import AsJson, check_least, choice, grouped, terminal_of
 from intloom.common.errors import ExitCode, UsageError
 from intloom.compiler.program.program import Program
 from intloom.files import check_folder
@@ -46,11 +45,18 @@ Examples:
 """
 
 
+if TYPE_CHECKING:
+    BackendName = str
+    BenchName = str
+else:
+    BackendName, BenchName = choice("BackendName", BACKENDS), choice("BenchName", BENCHES)
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
     """What runs, on which inputs, and what is kept."""
 
-    backend: Annotated[str, typer.Option(click_type=Choice([*BACKENDS]), help="What runs it.")] = "rtl"
+    backend: Annotated[BackendName, typer.Option(help="What runs it.")] = "rtl"
     inputs: Annotated[
         list[str] | None,
         typer.Option(
@@ -98,11 +104,7 @@ class SimulatorOptions:
 
     verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None
     bench: Annotated[
-        str,
-        typer.Option(
-            click_type=Choice([*BENCHES]),
-            help="RTL: fast; detailed checks every bus cycle; icarus is a second simulator.",
-        ),
+        BenchName, typer.Option(help="RTL: fast; detailed checks every bus cycle; icarus is a second simulator.")
     ] = "fast"
     waves: Annotated[
         Path | None,
