@@ -14,7 +14,7 @@ from pathlib import Path
 
 import onnx
 
-from intloom.cache import Cache, Recipe
+from intloom.common.cache.models import ModelCache, Recipe
 from intloom.common.errors import ModelError, UnsupportedError
 from intloom.common.temporary_files import temporary_folder
 from intloom.models import content_hash, load_onnx
@@ -51,7 +51,9 @@ class Preprocessed:
         return max(0.0, self.making_seconds - self.seconds) if self.hit else 0.0
 
 
-def preprocess(source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: Cache | None = None) -> Preprocessed:
+def preprocess(
+    source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: ModelCache | None = None
+) -> Preprocessed:
     """The preprocessed model of `source`, from the cache if possible.
 
     Raises
@@ -62,7 +64,7 @@ def preprocess(source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: C
         The cache cannot be written.
     """
     started = time.perf_counter()
-    cache = cache or Cache()
+    cache = cache or ModelCache()
     model = load_onnx(source)
     recipe = Recipe(content_hash(source), STEP, {"optimizer": str(optimizer)}, tool_versions())
     found = cache.get(recipe)

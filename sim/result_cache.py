@@ -17,11 +17,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.atomic_write import write_bytes
+from intloom.common.cache.folder import cache_folder
 from intloom.compiler.program.file import to_bytes
 from intloom.compiler.program.program import Program
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.backend import RtlBackend
-from intloom.sim.rtl.build import cache_folder
 
 _log = logging.getLogger(__name__)
 _FIGURES = "figures"

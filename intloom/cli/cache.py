@@ -11,9 +11,9 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, CacheFolder, terminal_of
+from intloom.common.cache.folder import cache_folder
+from intloom.common.cache.housekeeping import Item, Kind, clear, items
 from intloom.common.errors import UsageError
-from intloom.housekeeping import Item, Kind, clear, items
-from intloom.sim.rtl.build import cache_folder
 
 _CLEAR_HELP = """Remove entries; those that another process makes or uses stay.
 

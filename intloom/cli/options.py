@@ -12,8 +12,8 @@ from typing import Annotated, Any, get_type_hints
 
 import typer
 
-from intloom.cache import Cache
 from intloom.cli.console import Terminal
+from intloom.common.cache.models import ModelCache
 from intloom.common.errors import UsageError
 from intloom.hw.spec.params import PRESETS
 
@@ -42,9 +42,9 @@ def check_least(option: str, number: int | None, least: int) -> None:
         raise UsageError(f"{option} must be at least {least}, not {number}")
 
 
-def cache_at(folder: Path | None) -> Cache:
+def cache_at(folder: Path | None) -> ModelCache:
     """The cache of models in the cache folder `folder`, or in the default one."""
-    return Cache(None if folder is None else folder / "models")
+    return ModelCache(None if folder is None else folder / "models")
 
 
 def choice(name: str, values: Iterable[str]) -> Any:

@@ -7,7 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import intloom
-from intloom.cache import Cache, Recipe
+from intloom.common.cache.models import ModelCache, Recipe
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
@@ -60,9 +60,9 @@ def _makers_hash() -> str:
     return digest.hexdigest()
 
 
-def quantized_network(name: str, imgsz: int, cache: Cache | None = None) -> Path:
+def quantized_network(name: str, imgsz: int, cache: ModelCache | None = None) -> Path:
     """The quantized form of a zoo network, in the cache."""
-    cache = cache or Cache()
+    cache = cache or ModelCache()
     options = {"imgsz": str(imgsz), "samples": str(_SAMPLES)}
     recipe = Recipe(source=f"zoo:{name}:{_makers_hash()}", step=_STEP, options=options, versions=tool_versions())
     found = cache.get(recipe)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import onnx
 
-from intloom.cache import Cache
+from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.files import atomic_path, check_output
 from intloom.models import is_quantized, load_onnx, operators
@@ -57,7 +57,7 @@ def quantize(
     options: QuantizeOptions | None = None,
     *,
     optimizer: Optimizer = Optimizer.ONNXSLIM,
-    cache: Cache | None = None,
+    cache: ModelCache | None = None,
     progress: Progress | None = None,
 ) -> Quantized:
     """Quantizes the float model in `source` into `target`.

@@ -1,18 +1,13 @@
-"""Building simulators: every binary is cached under a hash of all that shapes it.
+"""Building simulators: every binary is cached under a hash of its inputs.
 
-The key covers the Verilog, the bench's own sources, the flags and the versions of the tools. A build happens in a
-folder of its own and is renamed into place when it is whole, under a lock, so processes may build side by side and a
-killed build leaves nothing that looks finished.
+The key covers the Verilog, the bench's own sources, the flags and the versions of the tools.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-import logging
-import os
 import re
-import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -20,26 +15,18 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 
-import filelock
-import platformdirs
-
-from intloom.common.cache.pin import pin, remove_unpinned, unpin
-from intloom.common.errors import DiskError, EnvironmentFault, SimulationError
-from intloom.common.temporary_files import temporary_folder
+from intloom.common.cache.builds import cached_build
+from intloom.common.errors import EnvironmentFault, SimulationError
 from intloom.sim.rtl.process import kill_group
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
-_log = logging.getLogger(__name__)
 BINARY = "simulator"
-_CHECKSUM = "simulator.sha256"
 SOURCES = Path(__file__).parent / "csrc"
 MAKE_JOBS = 2
 FASTEST = "-O3 -march=native"
 """Compiler flags for simulators that run long."""
 _LOG_LINES = 12
 _WATCH_SECONDS = 0.3
-_KEEP_BUILDS = 64
-"""Least recently used builds beyond this number are removed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,19 +75,6 @@ def _machine() -> str:
     return hashlib.sha256("".join(flags).encode()).hexdigest()
 
 
-def cache_folder() -> Path:
-    """Where builds and results are kept: $INTLOOM_CACHE, else the user's cache folder."""
-    chosen = os.environ.get("INTLOOM_CACHE")
-    folder = Path(chosen) if chosen else Path(platformdirs.user_cache_dir("intloom"))
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise DiskError(
-            f"cannot make the cache folder {folder}: {error.strerror}; set INTLOOM_CACHE to another"
-        ) from None
-    return folder
-
-
 BuildWatch = Callable[[int, int], None]
 """Called with steps done and steps in all while a simulator is built."""
 
@@ -121,46 +95,9 @@ def build(plan: BuildPlan, watch: BuildWatch | None = None) -> Build:
 
 def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
     """The build called `key`, from the cache or made now by `make(work folder, log file)`, which gives the binary."""
-    home = cache_folder() / "builds"
-    home.mkdir(exist_ok=True)
-    folder = home / key
     start = time.monotonic()
-    with filelock.FileLock(home / f"{key}.lock"):
-        if _intact(folder) and pin(folder):
-            os.utime(folder)
-            return Build(folder / BINARY, 0.0, True, key)
-        for left in home.glob(f".{key}.*"):
-            # Of a maker that was killed: a living one would hold the lock.
-            shutil.rmtree(left, ignore_errors=True)
-        with temporary_folder(f".{key}.", home) as work:
-            ready = work / "ready"
-            ready.mkdir()
-            shutil.move(make(work, ready / "build.log"), ready / BINARY)
-            (ready / _CHECKSUM).write_text(_checksum(ready / BINARY), encoding="utf-8")
-            ready.rename(folder)
-        pin(folder)
-    _prune(home)
-    return Build(folder / BINARY, time.monotonic() - start, False, key)
-
-
-def _intact(folder: Path) -> bool:
-    """Whether the build is there as it was made; one that was altered or cut off is removed."""
-    if not folder.exists():
-        return False
-    try:
-        if (folder / _CHECKSUM).read_text(encoding="utf-8") == _checksum(folder / BINARY):
-            return True
-    except (OSError, UnicodeDecodeError):
-        pass
-    _log.warning("simulator %s was altered; it is built anew", folder.name)
-    unpin(folder)
-    shutil.rmtree(folder)
-    return False
-
-
-def _checksum(binary: Path) -> str:
-    with binary.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+    binary, was_cached = cached_build(key, BINARY, make)
+    return Build(binary, 0.0 if was_cached else time.monotonic() - start, was_cached, key)
 
 
 def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: BuildWatch | None) -> Path:
@@ -260,9 +197,3 @@ def _wait(process: subprocess.Popen[bytes], watch: Callable[[], None] | None) ->
         except subprocess.TimeoutExpired:
             if watch is not None:
                 watch()
-
-
-def _prune(home: Path) -> None:
-    builds = sorted((p for p in home.iterdir() if (p / BINARY).exists()), key=lambda p: p.stat().st_mtime, reverse=True)
-    for old in builds[_KEEP_BUILDS:]:
-        remove_unpinned(old)

@@ -1,7 +1,7 @@
-"""Cache entries in use.
+"""Locks on cache entries in use.
 
-A process that uses an entry holds a shared lock on it until it ends, however it ends; who empties the cache passes over
-entries that another process holds.
+A process pins an entry with a shared file lock, which the kernel releases when the process ends. An entry that another
+process has pinned is not removed.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ _pinned: dict[Path, int] = {}
 
 
 def pin(path: Path) -> bool:
-    """Keeps a file or folder from being removed by `remove_unpinned` while this process lives; False if it is gone."""
+    """Protect a file or folder from `remove_unpinned` until this process ends; False if it does not exist."""
     if path in _pinned and path.exists():
         return True
     unpin(path)
@@ -25,7 +25,7 @@ def pin(path: Path) -> bool:
         return False
     fcntl.flock(handle, fcntl.LOCK_SH)
     if not _is_open(path, handle):
-        # It was removed while we waited for the lock.
+        # Another process removed it while this one waited for the lock.
         os.close(handle)
         return False
     _pinned[path] = handle
@@ -33,7 +33,7 @@ def pin(path: Path) -> bool:
 
 
 def _is_open(path: Path, handle: int) -> bool:
-    """Whether `path` still refers to the opened file."""
+    """Whether `path` still names the file that was opened."""
     try:
         return os.path.samestat(path.stat(), os.fstat(handle))
     except FileNotFoundError:
@@ -41,14 +41,14 @@ def _is_open(path: Path, handle: int) -> bool:
 
 
 def unpin(path: Path) -> None:
-    """Gives up what `pin` took."""
+    """Release the lock that `pin` took."""
     handle = _pinned.pop(path, None)
     if handle is not None:
         os.close(handle)
 
 
 def remove_unpinned(path: Path) -> bool:
-    """Removes a file or folder that no other process holds; says whether it is gone."""
+    """Remove a file or folder that no other process has pinned; return whether it is gone."""
     unpin(path)
     try:
         handle = os.open(path, os.O_RDONLY)

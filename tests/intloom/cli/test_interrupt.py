@@ -12,10 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from intloom.cache import Cache
 from intloom.cli import main
+from intloom.common.cache.housekeeping import Kind, items
+from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ExitCode
-from intloom.housekeeping import Kind, items
 from tests.support.signals import disturb
 
 PATIENCE = 2.0
@@ -74,7 +74,7 @@ def check_clean(ending, folder):
     # onnxruntime makes a file `.ses` as soon as it is imported.
     left = [p.name for p in (folder / "tmp").iterdir() if p.name != ".ses"]
     assert not left, "temporary files are left"
-    cache = Cache(folder / "cache" / "models")
+    cache = ModelCache(folder / "cache" / "models")
     for record in cache.records():
         assert hashlib.sha256((cache.folder / record.key / "model.onnx").read_bytes()).hexdigest() == record.sha256
     for item in items(folder / "cache"):

@@ -3,7 +3,7 @@
 import onnx
 import pytest
 
-from intloom.cache import Cache
+from intloom.common.cache.models import ModelCache
 from intloom.images import synthetic_image
 from intloom.quantization import QuantizeOptions, measure_noise, quantize
 from intloom.zoo import ZOO, build
@@ -26,7 +26,7 @@ def test_activations_are_lively(name, tmp_path):
     """Judged on an image that calibration has not seen, zeros of a ReLU included."""
     size = size_of(name)
     (tmp_path / "f.onnx").write_bytes(build(name, size).SerializeToString())
-    cache, options = Cache(tmp_path / "cache"), QuantizeOptions(samples=4)
+    cache, options = ModelCache(tmp_path / "cache"), QuantizeOptions(samples=4)
     done = quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", options=options, cache=cache)
     reference, quantized = onnx.load(done.preprocessed.path), onnx.load(tmp_path / "q.onnx")
     noise = measure_noise(reference, quantized, synthetic_image(size, size, 77)[None])

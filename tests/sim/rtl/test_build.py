@@ -4,9 +4,10 @@ import multiprocessing
 
 import pytest
 
+from intloom.common.cache.folder import cache_folder
 from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bare import bare_plan
-from intloom.sim.rtl.build import BuildPlan, build, cache_folder
+from intloom.sim.rtl.build import BuildPlan, build
 from intloom.sim.rtl.toolchain import toolchain
 from tests.sim.rtl.standin import VERILOG
 

@@ -1,7 +1,7 @@
-"""The persistent cache of prepared models, keyed by everything that their content depends on.
+"""Cache entries of preprocessed and quantized models.
 
-An entry is a folder with the model and a record of how it came about, whose checksum is verified at every use. Entries
-appear by one rename, so two processes that make the same one never see half of the other's.
+An entry is a folder with the model and a record of how it was made. Its checksum is verified at every use. An entry
+appears by one rename, so a process never reads an incomplete entry of another.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from intloom.common.cache.folder import cache_folder
 from intloom.common.cache.pin import pin, unpin
 from intloom.common.errors import DiskError
 from intloom.common.temporary_files import tracked
-from intloom.sim.rtl.build import cache_folder
 
 _log = logging.getLogger(__name__)
 _FORMAT = 1
-"""Part of every key: entries of another format are never met."""
+"""Part of every key, so entries of another format are never read."""
 _RECORD = "record.json"
 _MODEL = "model.onnx"
 _MAKING = ".making-"
@@ -31,7 +31,7 @@ _MAKING = ".making-"
 
 @dataclass(frozen=True)
 class Record:
-    """What is known about a cache entry."""
+    """Metadata of a cache entry."""
 
     key: str
     source: str
@@ -66,8 +66,8 @@ def default_folder() -> Path:
     return cache_folder() / "models"
 
 
-class Cache:
-    """A folder of entries."""
+class ModelCache:
+    """A folder of model entries."""
 
     def __init__(self, folder: Path | None = None) -> None:
         self.folder = folder or default_folder()
@@ -79,7 +79,7 @@ class Cache:
             return None
         record = _read_record(entry)
         if record is None or not _intact(entry / _MODEL, record):
-            _log.warning("cache entry %s was altered; it is made anew", recipe.key[:12])
+            _log.warning("cache entry %s was altered; it is made again", recipe.key[:12])
             unpin(entry)
             shutil.rmtree(entry, ignore_errors=True)
             return None
@@ -96,7 +96,7 @@ class Cache:
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
             while temporary is None or not pin(temporary):
-                # Until it is held, a new folder may be taken for one whose maker died.
+                # Until it is pinned, another process may remove the new folder as stale.
                 temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
             with tracked(temporary):
                 (temporary / _MODEL).write_bytes(model)
@@ -119,12 +119,12 @@ class Cache:
                 yield record
 
     def unfinished(self) -> Iterator[Path]:
-        """Folders of entries that are being made, or whose maker died."""
+        """Temporary folders of entries: in progress, or left by a killed process."""
         yield from self.folder.glob(f"{_MAKING}*")
 
 
 def _install(temporary: Path, entry: Path) -> None:
-    """Puts a finished entry in its place and holds it there; another process's, with the same content, is as good."""
+    """Rename a finished entry into the cache and pin it; an equal entry of another process is used instead."""
     while True:
         try:
             temporary.rename(entry)

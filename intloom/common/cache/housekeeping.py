@@ -1,6 +1,6 @@
-"""All that is kept in the cache folder: models, Verilog, simulators, results; to be listed and cleared.
+"""Lists and clears the cache: models, Verilog, simulators, results.
 
-Entries that another process is making or using stay.
+Entries that another process is making or has pinned stay.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from pathlib import Path
 
 import filelock
 
-from intloom.cache import Cache
+from intloom.common.cache.models import ModelCache
 from intloom.common.cache.pin import remove_unpinned
 
 _STALE_SECONDS = 3600
-"""A temporary file of this age has lost its writer: writing one takes a moment."""
+"""A temporary file older than this is stale: its writer was killed."""
 
 
 class Kind(StrEnum):
@@ -32,7 +32,7 @@ class Kind(StrEnum):
 
 @dataclass(frozen=True)
 class Item:
-    """One entry, or what a killed process left of one."""
+    """One entry, or the incomplete entry of a killed process."""
 
     kind: Kind
     name: str
@@ -46,7 +46,7 @@ class Item:
 
 @dataclass(frozen=True)
 class Cleared:
-    """What `clear` did."""
+    """Result of `clear`."""
 
     entries: int
     bytes: int
@@ -56,11 +56,11 @@ class Cleared:
 
 def items(home: Path) -> list[Item]:
     """Everything in the cache folder `home`, kind by kind."""
-    return [*_models(Cache(home / "models")), *_verilog(home), *_simulators(home), *_results(home)]
+    return [*_models(ModelCache(home / "models")), *_verilog(home), *_simulators(home), *_results(home)]
 
 
 def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
-    """Removes all entries of these kinds that nobody uses; nothing but the cache's own files is touched."""
+    """Remove all unpinned entries of these kinds; no other file is touched."""
     count = freed = in_use = 0
     for item in items(home):
         if item.kind not in kinds:
@@ -73,7 +73,7 @@ def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
     return Cleared(count, freed, in_use)
 
 
-def _models(cache: Cache) -> Iterator[Item]:
+def _models(cache: ModelCache) -> Iterator[Item]:
     for r in cache.records():
         options = " ".join(f"{k}={v}" for k, v in r.options.items())
         detail = f"{r.step} {options}, {r.seconds:.1f} s to make"

@@ -6,10 +6,10 @@ import os
 
 import pytest
 
-from intloom.cache import Cache, Recipe
 from intloom.cli import main
 from intloom.common.atomic_write import write_bytes
-from intloom.housekeeping import Kind, clear, items
+from intloom.common.cache.housekeeping import Kind, clear, items
+from intloom.common.cache.models import ModelCache, Recipe
 from intloom.sim.rtl.build import cached
 
 
@@ -27,7 +27,7 @@ def make_binary(work, log):
 def home(cache_folder):
     """A cache with one entry of each kind, and what killed processes left."""
     cache_folder.mkdir()
-    Cache().put(recipe(1), b"model" * 1000, 1.5)
+    ModelCache().put(recipe(1), b"model" * 1000, 1.5)
     write_bytes(cache_folder / "verilog" / "0123456789ab-cd.v", b"module" * 50)
     write_bytes(cache_folder / "results" / "ab.npz", b"result")
     cached("fast-0123", make_binary)
@@ -66,7 +66,7 @@ def test_one_kind_alone(home):
 
 def use(home, ready, finish):
     os.environ["INTLOOM_CACHE"] = str(home)
-    assert Cache().get(recipe(1)) is not None
+    assert ModelCache().get(recipe(1)) is not None
     assert cached("fast-0123", make_binary).cached
     ready.set()
     assert finish.wait(60)
@@ -92,7 +92,7 @@ def test_what_another_process_uses_stays(home):
 def work(home, number):
     os.environ["INTLOOM_CACHE"] = str(home)
     for k in range(40):
-        path = Cache().put(recipe(k % 4), b"model" * 1000, 1.0)
+        path = ModelCache().put(recipe(k % 4), b"model" * 1000, 1.0)
         assert path.read_bytes() == b"model" * 1000
         made = cached(f"fast-{k % 3}", make_binary)
         assert made.binary.read_bytes() == b"binary" * 100

@@ -4,14 +4,14 @@ import multiprocessing
 
 import pytest
 
-from intloom.cache import Cache, Recipe
+from intloom.common.cache.models import ModelCache, Recipe
 from intloom.common.errors import DiskError
 
 RECIPE = Recipe("ab" * 32, "preprocess", {"optimizer": "onnxslim"}, {"onnx": "1"})
 
 
 def test_what_goes_in_comes_out(tmp_path):
-    cache = Cache(tmp_path)
+    cache = ModelCache(tmp_path)
     assert cache.get(RECIPE) is None
     cache.put(RECIPE, b"model", 1.5)
     path, record = cache.get(RECIPE)
@@ -29,14 +29,14 @@ def test_what_goes_in_comes_out(tmp_path):
     ],
 )
 def test_every_ingredient_is_part_of_the_key(tmp_path, other):
-    cache = Cache(tmp_path)
+    cache = ModelCache(tmp_path)
     cache.put(RECIPE, b"model", 1.0)
     assert cache.get(other) is None
 
 
 @pytest.mark.parametrize("damage", ["flip", "truncate", "record", "missing"])
 def test_an_altered_entry_is_removed(tmp_path, damage, caplog):
-    cache = Cache(tmp_path)
+    cache = ModelCache(tmp_path)
     path = cache.put(RECIPE, b"model", 1.0)
     if damage == "flip":
         path.write_bytes(b"mOdel")
@@ -54,7 +54,7 @@ def test_an_altered_entry_is_removed(tmp_path, damage, caplog):
 
 
 def put_often(folder):
-    cache = Cache(folder)
+    cache = ModelCache(folder)
     for _ in range(50):
         cache.put(RECIPE, b"model" * 1000, 1.0)
         found = cache.get(RECIPE)
@@ -77,4 +77,4 @@ def test_a_folder_that_cannot_be_written_is_named(tmp_path):
     file = tmp_path / "file"
     file.write_text("")
     with pytest.raises(DiskError, match="--cache"):
-        Cache(file / "cache").put(RECIPE, b"model", 1.0)
+        ModelCache(file / "cache").put(RECIPE, b"model", 1.0)
