@@ -71,5 +71,5 @@ def _read(path: Path) -> CachedRun | None:
     except FileNotFoundError:
         return None
     except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile, zlib.error):
-        _log.warning("kept result %s was altered; it is simulated anew", path.name)
+        _log.warning("kept result %s was altered; it is simulated again", path.name)
         return None
