@@ -15,6 +15,7 @@ LINKED = ("hw", "compiler", "sim")
 
 ALLOWED: dict[str, tuple[str, ...]] = {
     "intloom.common": (),
+    "intloom.common.cache": ("intloom.common",),
     "intloom.hw.spec": ("intloom.common",),
     "intloom.hw": ("intloom.common", "intloom.hw.spec"),
     "intloom.compiler": ("intloom.common", "intloom.hw.spec"),

@@ -16,7 +16,7 @@ from intloom.hw.spec import regs
 from intloom.sim.host.run_program import RunSetup
 
 SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
-"""Environment variable with the path of the run's settings, read by the Python side of a bench."""
+"""Environment variable with the path of the settings file, for the cocotb test."""
 MEMORY_BASE = 0x4000_0000
 """Byte address at which benches put the memory: not 0, so that the base register is really used."""
 
