@@ -91,7 +91,7 @@ class OnnxNode:
     attributes: Mapping[str, Attribute] = field(default_factory=dict)
     domain: str = STANDARD
     origin: tuple[str, ...] = ()
-    kernel: OnnxNode | None = None
+    qoperator: OnnxNode | None = None
     """The QOperator node of the file (QLinearAdd…) that was rewritten to this node and the Q and DQ nodes around it."""
 
     @property

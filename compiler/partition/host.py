@@ -57,7 +57,7 @@ def _part(
     A dequantized result is quantized again first. This does not change its value, but onnxruntime then selects the
     same integer kernels as in the whole model.
     """
-    model = _with_kernels(builder.model)
+    model = _with_qoperators(builder.model)
     nodes = before(model, outputs, leaving)
     if not nodes:
         return None
@@ -70,15 +70,15 @@ def _part(
     return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), fed, outputs)
 
 
-def _with_kernels(model: Model) -> Model:
+def _with_qoperators(model: Model) -> Model:
     """Restore the QOperator nodes of the file from their QDQ form: the host runs the operators of the file."""
-    qoperators = {n.outputs[0]: n.kernel for n in model.nodes if n.kernel is not None}
+    qoperators = {n.outputs[0]: n.qoperator for n in model.nodes if n.qoperator is not None}
     nodes: list[OnnxNode] = []
     for node in model.nodes:
-        kernel = qoperators.get(node.inputs[0]) if node.op == QUANTIZE else None
-        if kernel is not None and kernel.outputs == node.outputs:
-            nodes.append(kernel)
-        elif node.kernel is None:
+        qoperator = qoperators.get(node.inputs[0]) if node.op == QUANTIZE else None
+        if qoperator is not None and qoperator.outputs == node.outputs:
+            nodes.append(qoperator)
+        elif node.qoperator is None:
             nodes.append(node)
     return model.with_nodes(nodes)
 

@@ -114,7 +114,7 @@ def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
 
 
 def _runs_in_float(builder: GraphBuilder, node: OnnxNode) -> bool:
-    if node.kernel is not None or node.op not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
+    if node.qoperator is not None or node.op not in ("Conv", "ConvTranspose", "Gemm", "MatMul"):
         return False
     params = _params(builder.model, node.input(0))
     if params is None or node.name not in builder.targets:

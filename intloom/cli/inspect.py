@@ -19,7 +19,7 @@ from intloom.hw.spec.arith import RoundingMode
 
 _HELP = """Show where every node of a model would run, and why.
 
-Verdicts: array, vector, table, placement (costs nothing), host, unsupported.
+Targets: array, vector, table, placement (no instruction), host, unsupported.
 
 Examples:
 

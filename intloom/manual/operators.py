@@ -12,15 +12,15 @@ from intloom.compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
 
 _HEAD = f"""# Supported operators
 
-*This page is written by `python -m intloom.manual` from the compiler's own tables.*
+*`python -m intloom.manual` writes this page from the compiler's tables.*
 
-Opsets {OLDEST_OPSET} to {NEWEST_OPSET} are read. An operator runs on the accelerator when its inputs and outputs are
-quantized to 8 bits per tensor; `intloom inspect MODEL.onnx` says of every node of a model where it would run, why, and
+Supported opsets: {OLDEST_OPSET} to {NEWEST_OPSET}. An operator runs on the accelerator if its inputs and outputs are
+quantized to 8 bits per tensor. `intloom inspect MODEL.onnx` lists the target of every node of a model, the reason, and
 what to change.
 
 ## Targets
 
-A node's target is where it runs.
+The target of a node is what runs it.
 
 | target | meaning |
 |---|---|
@@ -28,26 +28,29 @@ A node's target is where it runs.
 _MEANINGS = {
     "array": "computed by the MAC array",
     "vector": "computed by the vector unit",
-    "table": "part of a 256-byte table, mostly merged into the layer before",
+    "table": "a table of 256 bytes, usually merged into the layer before",
     "placement": "no instruction: the bytes are used where they are in memory",
-    "host": "runs on the host through onnxruntime",
+    "host": "computed on the host by onnxruntime",
     "unsupported": "neither the accelerator nor onnxruntime can run it",
 }
 _LOWERED = """
 ## Operators with a lowering
 
-| operator | what it is lowered as |
+| operator | supported form |
 |---|---|
 """
 _ELEMENTWISE = """
 ## Elementwise operators
 
-A chain of these between one quantized tensor and the next is a function of one byte. It is evaluated on all 256 inputs
-by onnxruntime when the model is compiled, and becomes one table, exact by construction. `Add`, `Sub` and `Mul` of two
-tensors become the vector unit's own sum and product, proved on all 65,536 pairs of bytes. With a constant for each
-channel (and in `BatchNormalization`) each channel is a function of one byte; where that is a straight line, a depthwise
-convolution gives it, proved on all bytes of every channel. An operand of one pixel is repeated over
-the other's size. The operators:
+A chain of elementwise operators between two quantized tensors is a function of one byte. The compiler evaluates it with
+onnxruntime on all 256 inputs and stores the results as one table, which is exact by construction.
+
+- `Add`, `Sub` and `Mul` of two tensors run on the vector unit, proved on all 65,536 pairs of bytes.
+- Constants per channel, and `BatchNormalization`, make each channel a function of one byte. If every such function is a
+  straight line, a depthwise convolution computes them, proved on all 256 bytes of every channel.
+- An operand of one pixel is repeated over the size of the other operand.
+
+The operators:
 
 """
 

@@ -1,4 +1,4 @@
-"""Custom integer operations: registered, shaped, folded, lowered; the worked example runs."""
+"""Custom integer operations: registration, shapes, folding, lowering, and the example script."""
 
 import runpy
 from collections.abc import Iterator

@@ -1,6 +1,6 @@
 """The zoo's networks at full size equal onnxruntime in every integer tensor; run by `make evidence`.
 
-The ordinary tests (`test_zoo`) compare the same networks at sizes that a continuous build can afford.
+The tests of `test_zoo` compare the same networks at smaller sizes.
 """
 
 import random

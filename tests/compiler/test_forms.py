@@ -1,4 +1,4 @@
-"""Every form in which quantized operators are written: folded, and equal to onnxruntime; what is not taken is named."""
+"""All forms of quantized operators equal onnxruntime; unsupported forms have a reason and a remedy."""
 
 import random
 
@@ -25,7 +25,7 @@ def qp(m: OnnxMaker, scale: float, zero: int) -> list[str]:
 
 
 def entry(m: OnnxMaker, shape: tuple[int, ...], scale: float, zero: int) -> list[str]:
-    """Stored integers of a float input, with scale and zero point."""
+    """Quantized value of a float input, with scale and zero point."""
     name = m.fresh("input")
     m.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
     parameters = qp(m, scale, zero)
@@ -33,7 +33,7 @@ def entry(m: OnnxMaker, shape: tuple[int, ...], scale: float, zero: int) -> list
 
 
 def finish(m: OnnxMaker, stored: str, parameters: list[str]) -> onnx.ModelProto:
-    """The model whose output dequantizes `stored`; its types are inferred by nobody but the importer."""
+    """The model whose output dequantizes `stored`; only the importer infers its types."""
     m.outputs += m.node("DequantizeLinear", [stored, *parameters])
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in m.outputs]
     graph = helper.make_graph(m.nodes, "forms", m.inputs, outputs, m.stored)
@@ -139,7 +139,7 @@ def test_a_gemm_without_a_result_scale_gives_floats(rng: random.Random, seed: in
 
 @pytest.mark.parametrize("bias", [False, True])
 def test_chains_of_matmul_integer(bias: bool, rng: random.Random, seed: int) -> None:
-    """MatMulInteger, Cast, Mul by the product of scales, Add: as training-aware exporters leave it."""
+    """MatMulInteger, Cast, Mul by the product of scales, Add, as exporters of quantization-aware training write it."""
     m = OnnxMaker(rng)
     x, out = entry(m, ROW, 0.02, 120), qp(m, 0.1, 90)
     weight = m.constant(integers(rng, (24, 7)))
@@ -197,7 +197,7 @@ def test_weights_of_four_bits(dtype: str, low: int, high: int, axis: int, rng: r
     assert sum(found.different.values()) <= max(1, found.elements // 10_000)
 
 
-def test_blocked_weights_are_refused_with_the_remedy(rng: random.Random) -> None:
+def test_blocked_weights_are_unsupported_with_a_remedy(rng: random.Random) -> None:
     m = OnnxMaker(rng, opset=21)
     values = integers(rng, (4, 8, 1, 1))
     blocks = np.full((4, 2, 1, 1), 0.01, np.float32)
@@ -219,7 +219,7 @@ def test_blocked_weights_are_refused_with_the_remedy(rng: random.Random) -> None
         ("float8", "float8e4m3fn", "int8 or uint8"),
     ],
 )
-def test_other_activations_are_refused_by_name(zero: object, named: str, remedy: str, rng: random.Random) -> None:
+def test_other_activations_are_unsupported(zero: object, named: str, remedy: str, rng: random.Random) -> None:
     m = OnnxMaker(rng, opset=21)
     x = m.conv(m.image(3, 6, 6), 8)
     if isinstance(zero, str):
@@ -238,7 +238,7 @@ def test_other_activations_are_refused_by_name(zero: object, named: str, remedy:
     assert remedy in f"{assignment.reason} {assignment.remedy}"
 
 
-def test_blocked_activations_are_refused_by_name(rng: random.Random) -> None:
+def test_blocked_activations_are_unsupported(rng: random.Random) -> None:
     m = OnnxMaker(rng, opset=21)
     x = m.conv(m.image(3, 6, 6), 8)
     names = [m.constant(np.full((1, 2, 6, 6), 0.01, np.float32)), m.constant(np.zeros((1, 2, 6, 6), np.uint8))]
@@ -267,7 +267,7 @@ def test_output_dtype_and_zero_point(agrees: bool, rng: random.Random, seed: int
         fold_model(from_proto(m.model(), name="m"))
 
 
-def test_what_nobody_knows_is_unsupported(rng: random.Random) -> None:
+def test_an_unknown_operator_is_unsupported(rng: random.Random) -> None:
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 8)
     (value,) = m.node("Mystery", [x.name], domain="acme")

@@ -134,7 +134,7 @@ def test_a_float_head_runs_on_the_host(rng: random.Random) -> None:
     assert found.folded.host_parts[0] is not None
 
 
-def test_an_unquantised_model_is_refused_by_the_graph(rng: random.Random) -> None:
+def test_an_unquantized_model_has_no_graph(rng: random.Random) -> None:
     x = helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 3, 8, 8))
     y = helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, 3, 8, 8))
     graph = helper.make_graph([helper.make_node("Relu", ["x"], ["y"], name="relu")], "g", [x], [y])
@@ -175,7 +175,7 @@ def test_a_resize_without_a_pair_is_warned_of(rng: random.Random) -> None:
 
 @pytest.mark.parametrize("bias", ["integer", "float", "none"])
 def test_chains_of_conv_integer(bias: str, rng: random.Random) -> None:
-    """What training-aware exporters leave: sums, addition, cast, scale. onnxruntime rounds such chains in float."""
+    """Sum, Add, Cast, Mul, as exporters of quantization-aware training write it. onnxruntime computes this in float."""
     m = OnnxMaker(rng)
     x = m.image(3, 8, 8, zero=7)
     zero, stored = m.nodes[-1].input[2], m.nodes[-1].input[0]
@@ -195,7 +195,7 @@ def test_chains_of_conv_integer(bias: str, rng: random.Random) -> None:
     assert sum(found.different.values()) <= 1
 
 
-def test_every_pass_can_be_shown(rng: random.Random) -> None:
+def test_every_pass_can_be_dumped(rng: random.Random) -> None:
     m = OnnxMaker(rng)
     m.output(m.silu(m.conv(m.image(3, 8, 8), 4)))
     model = from_proto(m.model(), name="shown")
@@ -205,7 +205,7 @@ def test_every_pass_can_be_shown(rng: random.Random) -> None:
         dump_pass(model, "nothing")
 
 
-def test_the_model_stays_as_it_was(rng: random.Random) -> None:
+def test_the_model_is_unchanged(rng: random.Random) -> None:
     m = OnnxMaker(rng)
     m.output(m.silu(m.conv(m.image(3, 8, 8), 4)))
     proto: onnx.ModelProto = m.model()

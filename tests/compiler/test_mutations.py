@@ -1,4 +1,4 @@
-"""Damaged model files: each gives a typed error or a right answer, never a crash, never a hang."""
+"""Damaged model files give a typed error or a correct result, never a crash or a hang."""
 
 import random
 import time
@@ -19,7 +19,7 @@ from tests.support.random_model import random_model
 LONGEST_SECONDS = 10.0
 BASES = 12
 NO_ANSWER = ("not the product", "may leave 32 bits", "has a zero point")
-"""Biases with which onnxruntime itself gives one answer where it fuses a convolution and another where not."""
+"""Biases with which onnxruntime's result depends on whether it fuses the convolution."""
 
 
 def outcome(data: bytes, path: Path, seed: int) -> str:

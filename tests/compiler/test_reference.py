@@ -1,4 +1,4 @@
-"""onnxruntime, asked as the reference, adds whole products on every processor."""
+"""onnxruntime as the reference model adds exact products on every processor."""
 
 from __future__ import annotations
 
@@ -47,14 +47,14 @@ def test_sums_of_the_largest_products_do_not_saturate(kind: type[np.uint8] | typ
 
 @pytest.mark.parametrize("shared", ["weights", "zeros"])
 def test_sums_do_not_saturate_where_two_convolutions_share_a_tensor(shared: str) -> None:
-    """Asked for whole sums, onnxruntime fails at such models on x86 processors without VNNI."""
+    """With exact sums, onnxruntime fails to load such models on x86 processors without VNNI."""
     row = np.full((1, 64, 1, 1), 255, np.uint8)
     names = ("xs", "xz", "w", "ws", "wz", "ys", "yz")
     values = dict(zip(names, (np.float32(1), np.uint8(0), WEIGHTS[:, :, None, None], np.ones(2, np.float32),
                               np.zeros(2, np.int8), STEP, np.uint8(128)), strict=True))  # fmt: skip
     stored = {name: np.asarray(value) for name, value in values.items()}
     own = {"w", "wz"} - {"w" if shared == "weights" else "wz"}
-    # A name that a copy could have is taken already.
+    # A name that a copy would get is already in use.
     stored |= {f"{name}_2": stored[name] for name in own} | {"wz_3": stored["wz"], "unused": stored["w"]}
     graph_inputs = [helper.make_tensor_value_info("x", TensorProto.UINT8, [1, 64, 1, 1])]
     outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, [1, 2, 1, 1]) for name in ("y1", "y2")]

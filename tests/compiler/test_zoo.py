@@ -46,7 +46,7 @@ def test_larger_detectors_equal_onnxruntime(name: str, tmp_path: Path, rng: rand
 
 @pytest.mark.slow
 @pytest.mark.parametrize("task", ["", "-seg", "-pose"])
-def test_whole_quantised_heads(task: str, tmp_path: Path, rng: random.Random) -> None:
+def test_whole_quantized_heads(task: str, tmp_path: Path, rng: random.Random) -> None:
     found = assert_equal(quantized(tmp_path, f"yolov8n{task}", 160, head=Head.WHOLE), rng.getrandbits(32))
     assert any("levels" in w for w in found.folded.warnings), "one scale for pixels and scores is worth a warning"
     if task == "-seg":

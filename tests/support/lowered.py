@@ -14,7 +14,7 @@ from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import Parity, assert_equal, graph_inputs, random_feeds
 
 
-def judged(maker: OnnxMaker, seed: int) -> Parity:
+def compared(maker: OnnxMaker, seed: int) -> Parity:
     """A model without a host part, on every level below RTL."""
     model: onnx.ModelProto = maker.model()
     found = assert_equal(model, seed)

@@ -30,7 +30,7 @@ Points = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
 _FIRST_SHIFTS = (24, 22, 26, 20, 28, 18, 16)
-_NEIGHBOURS = (0, 1, -1)
+_NEIGHBORS = (0, 1, -1)
 _FACTOR_BITS = 30
 _CONSTANT_BITS = 47
 _FINEST_SHIFT = 36
@@ -110,7 +110,7 @@ def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: boo
         base = [round(r * (1 << shift)) for r in ratios]
         if max(abs(b) for b in base) >= 1 << _FACTOR_BITS:
             continue
-        for steps in sorted(product(*(_NEIGHBOURS if b else (0,) for b in base)), key=lambda s: sum(map(abs, s))):
+        for steps in sorted(product(*(_NEIGHBORS if b else (0,) for b in base)), key=lambda s: sum(map(abs, s))):
             yield _with_constant(goal, base[0] + steps[0], base[1] + steps[1], shift, even=False, force=force)
         yield _with_constant(goal, base[0], base[1], shift, even=True, force=force)
         if shift == _FIRST_SHIFTS[0]:

@@ -39,10 +39,10 @@ def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, 
     """Isolate a unit, with `values` as its dequantized inputs."""
     model = builder.model
     codes = {leaf: to_stored(data, builder.operand(leaf).tensor.unsigned) for leaf, data in values.items()}
-    if unit.kernel is not None:
+    if unit.qoperator is not None:
         # onnxruntime computes a QOperator node in integers whatever its types are.
         feeds = {model.producers[leaf].inputs[0]: coded for leaf, coded in codes.items()}
-        return IsolatedUnit(model.with_nodes((unit.kernel,)), feeds, unit.output)
+        return IsolatedUnit(model.with_nodes((unit.qoperator,)), feeds, unit.output)
     makers: list[OnnxNode] = []
     feeds, types = {}, {}
     for leaf, coded in codes.items():

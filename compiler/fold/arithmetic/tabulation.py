@@ -40,17 +40,17 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
 def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: RoundingMode) -> Int8s:
     """Results of onnxruntime for the unit's operators, elementwise over these values of its leaves."""
     length = len(next(iter(values.values())))
-    frame = isolate(builder, unit, values)
-    part = vector_model(frame.model, frame.model.nodes, tuple(frame.feeds), frame.output, length)
-    return frame.bytes_of(evaluate(part, frame.feeds, match)[0]).ravel()  # scalar constants may have more axes
+    isolated = isolate(builder, unit, values)
+    part = vector_model(isolated.model, isolated.model.nodes, tuple(isolated.feeds), isolated.output, length)
+    return isolated.bytes_of(evaluate(part, isolated.feeds, match)[0]).ravel()  # scalar constants may have more axes
 
 
 def evaluate_unit(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
     """Results of onnxruntime for a unit, with these values of the leaf, in the shape of `values`."""
     sources = [builder.model.producers[v] for v in unit.leaves]
     source = builder.model.producers[leaf].inputs[0]
-    model = builder.model if unit.kernel is None else builder.model.with_nodes((unit.kernel,))
-    nodes = (*sources, *unit.nodes) if unit.kernel is None else (unit.kernel,)
+    model = builder.model if unit.qoperator is None else builder.model.with_nodes((unit.qoperator,))
+    nodes = (*sources, *unit.nodes) if unit.qoperator is None else (unit.qoperator,)
     part = vector_model(model, nodes, (source,), unit.output, 1)
     part = replace(part, types={**part.types, source: ValueType(builder.model.dtype(source), values.shape)})
     return to_int8(evaluate(part, {source: to_stored(values, builder.operand(leaf).tensor.unsigned)}, builder.match)[0])

@@ -127,7 +127,7 @@ def _average_of(
         pads=geometry.pads,
         origin=unit.origins,
     )
-    if main.op != "GlobalAveragePool" and main.kernel is None and _many_ties(goal, x, result, size):
+    if main.op != "GlobalAveragePool" and main.qoperator is None and _many_ties(goal, x, result, size):
         builder.warnings[main.name] = (
             f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which "
             "it rounds depending on the order of the values. Single results may differ by one. Change its scale"
@@ -191,8 +191,8 @@ def _average(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: I
     assert main is not None
     line = replace(main, op="GlobalAveragePool", inputs=(leaf,), attributes={})
     model = builder.model.with_nodes((source, line, *unit.clamps, unit.quantize))
-    if main.kernel is not None:
-        model = builder.model.with_nodes((replace(main.kernel, op="QLinearGlobalAveragePool", attributes={}),))
+    if main.qoperator is not None:
+        model = builder.model.with_nodes((replace(main.qoperator, op="QLinearGlobalAveragePool", attributes={}),))
     part = vector_model(model, model.nodes, (source.inputs[0],), unit.output, 1)
     shape = (1, values.shape[0], 1, values.shape[1])
     part = replace(

@@ -22,7 +22,7 @@ from intloom.compiler.ir import Concat, Tensor
 
 @lowers("Concat")
 def lower_concat(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a Concat of images."""
+    """Lower a Concat of images along channels, height or width."""
     main = unit.main
     assert main is not None
     operands = [builder.image(v) for v in main.inputs]
@@ -66,8 +66,10 @@ def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
         model = model.with_nodes(
             (*sources.values(), line, replace(unit.quantize, inputs=(unit.unclamped, *unit.quantize.inputs[1:])))
         )
-    if main.kernel is not None:
-        model = builder.model.with_nodes((replace(main.kernel, attributes={**main.kernel.attributes, "axis": 0}),))
+    if main.qoperator is not None:
+        model = builder.model.with_nodes(
+            (replace(main.qoperator, attributes={**main.qoperator.attributes, "axis": 0}),)
+        )
     names = tuple(dict.fromkeys(n.inputs[0] for n in sources.values()))
     part = vector_model(model, model.nodes, names, unit.output, 256)
     feeds = {n.inputs[0]: to_stored(all_bytes(), builder.operand(v).tensor.unsigned) for v, n in sources.items()}

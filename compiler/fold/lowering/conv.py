@@ -13,7 +13,7 @@ from intloom.compiler.fold.patterns.window import read_window
 
 @lowers("Conv")
 def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower one convolution over images or, with one spatial dimension, over sequences."""
+    """Lower a convolution over images or, with one spatial dimension, over sequences."""
     main = unit.main
     assert main is not None
     x = builder.image(main.input(0))

@@ -20,7 +20,7 @@ _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
 @lowers("Gemm", "MatMul")
 def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower `x @ weights + bias` on one row x, which may be a flattened image."""
+    """Lower `x @ weights + bias` for one row `x`, which may be a flattened image."""
     main = unit.main
     assert main is not None
     x = builder.operand(main.input(0))

@@ -14,7 +14,7 @@ from intloom.compiler.ir import MaxPool
 
 @lowers("MaxPool", "GlobalMaxPool")
 def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a pool over images."""
+    """Lower a maximum over windows of an image."""
     main = unit.main
     assert main is not None
     if unit.unclamped != main.outputs[0]:

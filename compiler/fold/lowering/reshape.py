@@ -16,7 +16,7 @@ from intloom.compiler.ir import Tensor
 
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout")
 def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower to a view: the bytes and their row-major order do not change."""
+    """Lower an operator that keeps the row-major order of bytes: its result is a view of the same bytes."""
     main = unit.main
     assert main is not None
     leaf = main.input(0)

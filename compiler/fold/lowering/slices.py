@@ -20,7 +20,7 @@ from intloom.compiler.ir import Slice, Tensor
 
 @lowers("Split")
 def lower_split(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower one output of a Split."""
+    """Lower an output of a Split along channels, height or width."""
     main = unit.main
     assert main is not None
     x = builder.image(main.input(0))
@@ -37,7 +37,7 @@ def lower_split(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 @lowers("Slice")
 def lower_slice(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a Slice of neighboring channels, or of rows and columns in steps."""
+    """Lower a Slice of adjacent channels, or of rows and columns with a step."""
     main = unit.main
     assert main is not None
     x = builder.image(main.input(0))

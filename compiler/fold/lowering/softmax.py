@@ -53,7 +53,7 @@ def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 def _axis(builder: GraphBuilder, main: OnnxNode, shape: tuple[int, ...]) -> int:
     """The axis that it normalizes over; -1 if there are several."""
-    opset = builder.model.opset if main.kernel is None else main.kernel.integer("opset", builder.model.opset)
+    opset = builder.model.opset if main.qoperator is None else main.qoperator.integer("opset", builder.model.opset)
     whole = opset <= _OVER_WHOLE_REST
     axis = main.integer("axis", 1 if whole else -1) % len(shape)
     return -1 if whole and any(size > 1 for size in shape[axis + 1 :]) else axis

@@ -59,7 +59,7 @@ class _Rewriter:
         attributes = {k: v for k, v in node.attributes.items() if k not in drop}
         stored = node.outputs[0]
         value = f"{stored}/float"
-        float_node = OnnxNode(node.name, op, inputs, (value,), attributes, origin=node.origins, kernel=node)
+        float_node = OnnxNode(node.name, op, inputs, (value,), attributes, origin=node.origins, qoperator=node)
         self.nodes.append(float_node)
         self.quantized(node, value, stored, result)
 

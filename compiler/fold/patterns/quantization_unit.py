@@ -54,9 +54,9 @@ class QuantizationUnit:
         return next((n for n in self.operators if self.unclamped in n.outputs), None)
 
     @property
-    def kernel(self) -> OnnxNode | None:
+    def qoperator(self) -> OnnxNode | None:
         """The QOperator node of the file, if the unit was rewritten from one."""
-        return self.main.kernel if self.main is not None and len(self.operators) == 1 else None
+        return self.main.qoperator if self.main is not None and len(self.operators) == 1 else None
 
     @property
     def nodes(self) -> tuple[OnnxNode, ...]:

@@ -1,4 +1,4 @@
-"""Reading model files: what is refused, by which name, and what is taken."""
+"""Import of model files: valid forms, and error messages for invalid ones."""
 
 import random
 from pathlib import Path

@@ -122,7 +122,7 @@ class SpatialOps:
 def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:
     """What one convolution crops along an axis, and the selection that remains."""
     if wanted.step > _LARGEST_STEP:
-        raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use steps up to {_LARGEST_STEP}")
+        raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use a step of at most {_LARGEST_STEP}")
     last = wanted.start + (wanted.count - 1) * wanted.step
     cut = size - (last - wanted.start + 1)
     if cut < _LARGEST_KERNEL:

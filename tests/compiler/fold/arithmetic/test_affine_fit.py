@@ -1,4 +1,4 @@
-"""Constants of the vector law: what is fitted is proved, and what cannot be fitted is corrected pair by pair."""
+"""Affine fits are exact at every point, or are corrected pair by pair."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ ZERO = st.integers(-128, 127)
 
 
 def fp32_sum(ra: float, rb: float, za: int, zb: int, zc: int) -> np.ndarray:
-    """A quantized sum as fp32 arithmetic gives it, zero point before rounding."""
+    """A quantized sum in fp32 arithmetic, with the zero point added before rounding."""
     f = np.float32
     fix = f(zc) - (f(ra) * f(za) + f(rb) * f(zb))
     return np.clip(np.rint((fix + A.astype(f) * f(ra)) + B.astype(f) * f(rb)), -128, 127).astype(np.int64)
@@ -55,7 +55,7 @@ def test_rounding_before_an_odd_zero_point(zero: int) -> None:
 
 
 @given(st.sets(st.tuples(st.integers(0, 255), st.integers(0, 255)), min_size=1, max_size=6), st.booleans())
-def test_marks_tell_exactly_the_missing_pairs(pairs: set[tuple[int, int]], down: bool) -> None:
+def test_marks_are_exactly_the_missing_pairs(pairs: set[tuple[int, int]], down: bool) -> None:
     missing = np.zeros((256, 256), np.int64)
     for a, b in pairs:
         missing[a, b] = -1 if down else 1
@@ -67,7 +67,7 @@ def test_marks_tell_exactly_the_missing_pairs(pairs: set[tuple[int, int]], down:
     np.testing.assert_array_equal((total == 100).astype(int) - (total == -100), missing)
 
 
-def test_apply_is_the_law_of_the_specification() -> None:
+def test_apply_equals_the_affine_operation_of_the_specification() -> None:
     from intloom.hw.spec.arith import affine
 
     for k in (Affine(3, -5, 7, 2, even=True), Affine(1, 1, 0, 0), Affine(9, 9, -4, 3)):

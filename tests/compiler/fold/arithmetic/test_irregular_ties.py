@@ -1,4 +1,4 @@
-"""Two laws and a table: exact at every point, however ties fall."""
+"""Two affine operations and a table are exact at every point, whatever the rounding of ties."""
 
 import numpy as np
 from hypothesis import given
@@ -12,7 +12,7 @@ POINTS = np.arange(-700, 700)
 
 
 def tied(ratio, zero, directions):
-    """The rounded line whose ties fall up where the result below is in `directions`, else down."""
+    """A rounded line whose ties round up where the lower result is in `directions`, otherwise down."""
     value = POINTS * ratio
     floor = np.floor(value + 1e-9).astype(np.int64)
     part = value - floor
@@ -20,20 +20,20 @@ def tied(ratio, zero, directions):
     return np.clip(floor + up + zero, -128, 127)
 
 
-def made(frame):
-    low, high = (apply(POINTS, np.zeros_like(POINTS), affine) for affine in (frame.low, frame.high))
-    return low + (high - low) * frame.up[low & 0xFF]
+def made(bracket):
+    low, high = (apply(POINTS, np.zeros_like(POINTS), affine) for affine in (bracket.low, bracket.high))
+    return low + (high - low) * bracket.up[low & 0xFF]
 
 
 @given(RATIOS, st.integers(-60, 60), st.sets(st.integers(-128, 126)))
 def test_every_choice_of_directions_is_met(ratio, zero, directions):
     wanted = tied(ratio, zero, directions)
-    frame = fit_bracket(SampledFunction(POINTS, np.zeros_like(POINTS), wanted), ratio)
-    assert frame is not None
-    np.testing.assert_array_equal(made(frame), wanted)
+    bracket = fit_bracket(SampledFunction(POINTS, np.zeros_like(POINTS), wanted), ratio)
+    assert bracket is not None
+    np.testing.assert_array_equal(made(bracket), wanted)
 
 
-def test_one_law_alone_does_not_do():
+def test_one_affine_operation_alone_is_not_enough():
     wanted = tied(1 / 4, 0, {3, 4, 8, 11})
     zeros = np.zeros_like(POINTS)
     assert fit_affine(POINTS, zeros, wanted, (1 / 4, 0.0)) is None

@@ -1,4 +1,4 @@
-"""int8 tensors that several operators read keep these from their integer kernels, which shows next to ties."""
+"""int8 tensors with several readers prevent integer kernels of onnxruntime, which changes results next to ties."""
 
 import numpy as np
 import pytest
@@ -11,19 +11,19 @@ from tests.support.parity import folded, run_folded, run_onnxruntime
 
 SHAPE = (1, 1, 256, 256)
 SILU = ((0.04305782541632652, -41), (0.00391869992017746, -128), (0.029383832588791847, -119))
-"""For byte 113 the product is 225.50000760 steps of the result."""
+"""Parameters with which byte 113 gives a product of 225.50000760 steps of the result."""
 
 quants = st.tuples(st.floats(1 / 256, 1 / 16, width=32), st.integers(-128, 127))
 
 
 def image(m, quant):
-    """An input that is quantized."""
+    """A quantized input."""
     scale, zero = quant
     return m.image(*SHAPE[1:], zero, scale).name
 
 
 def step(m, op, values, quant):
-    """An operator and its pair."""
+    """An operator and its QDQ pair."""
     return m.pair(m.node(op, values)[0], SHAPE, *quant)
 
 
@@ -39,7 +39,7 @@ def gate(rng, chosen, shared):
 
 
 def pair(rng, op, chosen, shared):
-    """Two inputs joined; where `shared`, another operator reads the second too."""
+    """An operator of two inputs; where `shared`, another operator reads the second input too."""
     m = OnnxMaker(rng, "int8")
     one, two = image(m, chosen[0]), image(m, chosen[1])
     m.output(step(m, "Relu", [step(m, op, [one, two], chosen[2]).name], chosen[2]))
@@ -49,7 +49,7 @@ def pair(rng, op, chosen, shared):
 
 
 def assert_bytes(model, chosen):
-    """The model as it is equals onnxruntime for all bytes, or all pairs of bytes, at its inputs."""
+    """The model equals onnxruntime for all bytes, or all pairs of bytes, of its inputs."""
     codes = np.arange(np.prod(SHAPE)).reshape(SHAPE)
     bytes_ = (codes % 256 - 128, codes // 256 - 128)
     feeds = {

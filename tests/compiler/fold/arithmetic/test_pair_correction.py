@@ -1,4 +1,4 @@
-"""Codes for single pairs: the marks of all groups add up to exactly what is missing."""
+"""Pair correction: the marks of all groups add up to exactly the missing corrections."""
 
 import numpy as np
 from hypothesis import given
@@ -10,7 +10,7 @@ PAIRS = st.dictionaries(st.tuples(st.integers(0, 255), st.integers(0, 255)), st.
 
 
 def marks(codes):
-    """What the two tables and the sum's table give for all pairs, with the sum saturating as an int8."""
+    """Marks of all pairs: the two tables, their int8-saturated sum, and its table."""
     left, right = (c.astype(np.int64) for c in codes)
     total = np.clip(left[:, None] + right[None, :], -128, 127)
     return (total == _MARK).astype(np.int64) - (total == -_MARK)
@@ -19,17 +19,17 @@ def marks(codes):
 @given(PAIRS.filter(bool))
 def test_groups_mark_what_is_missing_and_nothing_else(pairs):
     missing = np.zeros((256, 256), np.int64)
-    for place, sign in pairs.items():
-        missing[place] = sign
+    for pair, sign in pairs.items():
+        missing[pair] = sign
     groups = _groups(missing)
     if groups is None:
-        assert len(pairs) > 4  # a group takes at least any one pair
+        assert len(pairs) > 4  # a group holds at least one pair
     else:
         np.testing.assert_array_equal(sum(marks(g) for g in groups), missing)
 
 
 def test_a_grid_of_pairs_takes_several_groups():
-    """Rows and columns that cross tie the codes together: one group is not enough."""
+    """Pairs in crossing rows and columns share codes, so one group is not enough."""
     missing = np.zeros((256, 256), np.int64)
     missing[3, 5] = missing[3, 9] = missing[7, 5] = 1
     groups = _groups(missing)

@@ -1,4 +1,4 @@
-"""Biases whose number or values fit nothing are refused by name; constants that are no numbers stay as they are."""
+"""Biases of a wrong length or value are unsupported, with the reason; NaN weights stay with the host."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def test_a_bias_of_another_length(count, quantized, rng):
 @pytest.mark.parametrize(
     ("value", "reason"), [(np.nan, "no numbers"), (1e30, "leave 32 bits"), (-np.inf, "leave 32 bits")]
 )
-def test_a_float_bias_beyond_all_sums(value, reason, rng):
+def test_a_float_bias_out_of_range(value, reason, rng):
     m = OnnxMaker(rng)
     x = m.image(3, 6, 6, 0)
     weight, _ = m.weights((4, 3, 1, 1), 0)
@@ -45,7 +45,7 @@ def test_a_float_bias_beyond_all_sums(value, reason, rng):
 
 
 @pytest.mark.filterwarnings("error")
-def test_weights_that_are_no_numbers_are_the_runtimes_affair(rng):
+def test_nan_weights_stay_with_the_host(rng):
     m = OnnxMaker(rng)
     x = m.image(3, 6, 6)
     weight = np.ones((4, 3, 1, 1), np.float32)

@@ -1,11 +1,11 @@
-"""Averages: over whole images, over windows, and over windows that reach beyond the border."""
+"""Averages over whole images, over windows, and over windows that extend beyond the border."""
 
 import pytest
 
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
-from tests.support.lowered import judged, kinds
+from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker
 
 
@@ -26,27 +26,27 @@ def average(m, x, kernel, stride, pads, size, **attributes):
 def test_borders_average_fewer_pixels(kernel, stride, pads, size, rng, seed):
     m = OnnxMaker(rng)
     average(m, m.conv(m.image(3, 9, 9), 5), kernel, stride, pads, size)
-    assert kinds(judged(m, seed)).count("AvgPool") > 1
+    assert kinds(compared(m, seed)).count("AvgPool") > 1
 
 
 @pytest.mark.parametrize("include", [0, 1])
 def test_partial_windows_at_the_end(include, rng, seed):
     m = OnnxMaker(rng)
     average(m, m.conv(m.image(3, 8, 8), 5), 3, 2, [0] * 4, (4, 4), ceil_mode=1, count_include_pad=include)
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_padding_may_count(rng, seed):
     m = OnnxMaker(rng)
     average(m, m.conv(m.image(3, 9, 9), 5), 3, 1, [1] * 4, (9, 9), count_include_pad=1)
-    assert kinds(judged(m, seed)).count("AvgPool") == 1
+    assert kinds(compared(m, seed)).count("AvgPool") == 1
 
 
 def test_a_small_image_under_a_large_window(rng, seed):
-    """Every place sees another part of the image."""
+    """Every window covers another part of the image."""
     m = OnnxMaker(rng)
     average(m, m.conv(m.image(3, 3, 3), 5), 3, 1, [1] * 4, (3, 3))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_many_kinds_of_border_are_refused_by_name(rng):
@@ -64,7 +64,7 @@ def test_whole_images_with_scales_that_make_ties(ratio, rng, seed):
     x = m.conv(m.image(3, 8, 8), 16)
     (mean,) = m.node("GlobalAveragePool", [x.name])
     m.output(m.pair(mean, (1, 16, 1, 1), x.scale * ratio))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_tie_prone_averages_are_warned_of(rng):
@@ -81,4 +81,4 @@ def test_mean_over_height_and_width(rng, seed):
     x = m.conv(m.image(3, 8, 8), 16)
     (value,) = m.node("ReduceMean", [x.name], axes=[2, 3], keepdims=0)
     m.output(m.pair(value, (1, 16), x.scale * 0.83))
-    judged(m, seed)
+    compared(m, seed)

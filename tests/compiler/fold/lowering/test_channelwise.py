@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from tests.support.lowered import judged, kinds
+from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker
 
 
@@ -20,13 +20,13 @@ def test_float_constants(op, form, rng, seed):
     reach = (0.5, 1.5) if op in ("Mul", "Div") else (-20 * x.scale, 20 * x.scale)
     (value,) = m.node(op, [x.name, per_channel(m, 8, *reach, form)])
     m.output(m.pair(value, x.shape, x.scale * 1.1))
-    found = judged(m, seed)
+    found = compared(m, seed)
     assert kinds(found) == ["Conv", "Conv"]
     assert found.folded.graph.nodes[1].group == 8
 
 
 @pytest.mark.parametrize("op", ["Mul", "Add"])
-def test_quantised_constants(op, rng, seed):
+def test_quantized_constants(op, rng, seed):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 8)
     codes = np.random.default_rng(rng.getrandbits(32)).integers(100, 255, (1, 8, 1, 1)).astype(np.uint8)
@@ -34,9 +34,9 @@ def test_quantised_constants(op, rng, seed):
         "DequantizeLinear", [m.constant(codes), m.constant(np.float32(0.0071)), m.constant(np.uint8(3))]
     )
     (value,) = m.node(op, [x.name, constant])
-    # At 1.3 some draws make exact ties, of which the runtime's float32 rounds some up and some down.
+    # At 1.3 some draws give exact ties, of which onnxruntime's fp32 arithmetic rounds some up and some down.
     m.output(m.pair(value, x.shape, x.scale * 1.2718))
-    assert kinds(judged(m, seed)) == ["Conv", "Conv"]
+    assert kinds(compared(m, seed)) == ["Conv", "Conv"]
 
 
 def test_a_chain_with_a_clamp(rng, seed):
@@ -48,18 +48,18 @@ def test_a_chain_with_a_clamp(rng, seed):
     (value,) = m.node("Add", [value, per_channel(m, 8, -5 * x.scale, 5 * x.scale, (1, 8, 1, 1))])
     (value,) = m.node("Relu", [value])
     m.output(m.pair(value, x.shape, x.scale * 0.7, 0))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_every_one_of_many_lines_is_found(rng, seed):
-    """One channel without constants would send the whole layer to the host."""
+    """One channel without constants assigns the whole layer to the host."""
     m = OnnxMaker(rng)
     channels = 256
     x = m.conv(m.image(3, 2, 2), channels, 1)
     (value,) = m.node("Mul", [x.name, per_channel(m, channels, -1.5, 1.5, (1, channels, 1, 1))])
     (value,) = m.node("Add", [value, per_channel(m, channels, -5 * x.scale, 5 * x.scale, (1, channels, 1, 1))])
     m.output(m.pair(value, x.shape, x.scale * 0.7))
-    assert kinds(judged(m, seed)) == ["Conv", "Conv"]
+    assert kinds(compared(m, seed)) == ["Conv", "Conv"]
 
 
 def test_batch_normalization(rng, seed):
@@ -69,7 +69,7 @@ def test_batch_normalization(rng, seed):
     constants = [noise.uniform(0.5, 1.5, 8), noise.normal(0, 0.2, 8), noise.normal(0, 0.2, 8), noise.uniform(0.5, 2, 8)]
     (value,) = m.node("BatchNormalization", [x.name, *(m.constant(c.astype(np.float32)) for c in constants)])
     m.output(m.pair(value, x.shape, x.scale * 1.3))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_rows_of_a_gemm(rng, seed):
@@ -79,7 +79,7 @@ def test_rows_of_a_gemm(rng, seed):
     row = m.pair(flat, (1, 10), x.scale)
     (value,) = m.node("Add", [row.name, per_channel(m, 10, -9 * x.scale, 9 * x.scale, (10,))])
     m.output(m.pair(value, (1, 10), x.scale * 1.2))
-    judged(m, seed)
+    compared(m, seed)
 
 
 @pytest.mark.parametrize("size", [5, 15, 17])
@@ -91,4 +91,4 @@ def test_an_operand_of_one_pixel_is_repeated(op, size, rng, seed):
     (mean,) = m.node("GlobalAveragePool", [x.name])
     gate = m.unary("Sigmoid", m.conv(m.pair(mean, (1, 8, 1, 1), x.scale), 8, 1), 1 / 255)
     m.output(m.binary(op, x, gate, x.scale))
-    judged(m, seed)
+    compared(m, seed)

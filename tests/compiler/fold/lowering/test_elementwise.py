@@ -1,4 +1,4 @@
-"""Sums and products with scales that make ties: exact, whatever way onnxruntime's arithmetic breaks them."""
+"""Sums and products with scales that give ties are exact, whatever way onnxruntime rounds them."""
 
 import itertools
 
@@ -7,7 +7,7 @@ import pytest
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
-from tests.support.lowered import judged
+from tests.support.lowered import compared
 from tests.support.onnx_maker import OnnxMaker
 
 ZEROS = ((0, 0, 0), (128, 128, 128), (3, 7, 200), (0, 0, 1))
@@ -15,7 +15,7 @@ SHAPE = (1, 4, 32, 32)
 
 
 def joined(m, op, scales, zeros):
-    """Two inputs of their own, joined."""
+    """An operator of two inputs."""
     values = [m.image(*SHAPE[1:], zero, scale).name for scale, zero in zip(scales[:2], zeros[:2], strict=True)]
     (value,) = m.node(op, values)
     m.output(m.pair(value, SHAPE, scales[2], zeros[2]))
@@ -26,7 +26,7 @@ def joined(m, op, scales, zeros):
 def test_sums_with_simple_ratios(one, two, zeros, rng, seed):
     m = OnnxMaker(rng)
     joined(m, "Add", (0.01 * one, 0.01 * two, 0.01), zeros)
-    judged(m, seed)
+    compared(m, seed)
 
 
 @pytest.mark.parametrize("zeros", ZEROS)
@@ -34,17 +34,17 @@ def test_sums_with_simple_ratios(one, two, zeros, rng, seed):
 def test_products_with_simple_ratios(ratio, zeros, rng, seed):
     m = OnnxMaker(rng)
     joined(m, "Mul", (0.05, 0.05, 0.05 * 0.05 / ratio), zeros)
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_differences_with_scales_that_are_powers_of_two(rng, seed):
     m = OnnxMaker(rng)
     joined(m, "Sub", (1 / 64, 1 / 128, 1 / 32), (3, 250, 121))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_what_no_constants_follow_is_named(rng):
-    """onnxruntime subtracts in float, and there the sums of such scales break ties by noise."""
+    """onnxruntime subtracts in float, where such scales round ties irregularly."""
     m = OnnxMaker(rng)
     joined(m, "Sub", (0.05 / 3, 0.075, 0.05), (0, 0, 0))
     assignment = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "Sub")

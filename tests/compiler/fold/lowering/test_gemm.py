@@ -1,4 +1,4 @@
-"""Gemm of a flattened image: the matrix must have a column for each value of the image."""
+"""Gemm of a flattened image: the matrix must have a row for each value of the image."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Pad by a constant: before a convolution its padding, elsewhere an average over single pixels."""
+"""Pad with a constant: merged into a convolution, otherwise an average over single pixels."""
 
 import numpy as np
 import pytest
@@ -7,12 +7,12 @@ from onnx import TensorProto, helper
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
-from tests.support.lowered import judged, kinds
+from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker, Value
 
 
 def padded(m, x, pads, value=None, axes=None, **attributes):
-    """A Pad of height and width; gives the float value and its shape."""
+    """Add a Pad of height and width; return the float value and its shape."""
     if axes is None:
         top, left, bottom, right = pads
         pads = (0, 0, top, left, 0, 0, bottom, right)
@@ -31,15 +31,15 @@ def test_zeros_before_a_convolution_are_its_padding(zero, rng, seed):
     m = OnnxMaker(rng)
     x = padded(m, m.image(3, 9, 7, zero), (1, 2, 0, 3))
     m.output(m.conv(Value(m.pair(x.name, x.shape, x.scale, zero).name, x.shape, x.scale), 4))
-    found = judged(m, seed)
+    found = compared(m, seed)
     assert kinds(found) == ["Conv"]
     assert found.folded.graph.nodes[0].pads == (2, 3, 1, 4)
 
 
-def test_a_pad_without_a_pair_of_its_own(rng, seed):
+def test_a_pad_without_a_qdq_pair(rng, seed):
     m = OnnxMaker(rng)
     m.output(m.conv(padded(m, m.conv(m.image(3, 8, 8), 5), (0, 1, 1, 0)), 4))
-    assert kinds(judged(m, seed)) == ["Conv", "Conv"]
+    assert kinds(compared(m, seed)) == ["Conv", "Conv"]
 
 
 @pytest.mark.parametrize("value", [0.0, 0.5, -3.0, 100.0])
@@ -47,7 +47,7 @@ def test_any_constant(value, rng, seed):
     m = OnnxMaker(rng)
     x = padded(m, m.image(3, 6, 6, 100), (2, 0, 1, 3), value)
     m.output(m.pair(x.name, x.shape, 0.004, 90))
-    assert "AvgPool" in kinds(judged(m, seed))
+    assert "AvgPool" in kinds(compared(m, seed))
 
 
 def test_with_axes_and_a_clamp(rng, seed):
@@ -55,7 +55,7 @@ def test_with_axes_and_a_clamp(rng, seed):
     x = padded(m, m.image(2, 6, 6, 100), (2, 1), 0.3, axes=(-1,))
     (value,) = m.node("Relu", [x.name])
     m.output(m.pair(value, x.shape, 0.003, 9))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_a_pad_that_is_read_twice_stays(rng, seed):
@@ -63,14 +63,14 @@ def test_a_pad_that_is_read_twice_stays(rng, seed):
     x = padded(m, m.image(3, 6, 6), (1, 1, 1, 1))
     y = m.pair(x.name, x.shape, x.scale, 0)
     m.output(m.conv(y, 4), m.maxpool(y))
-    assert "AvgPool" in kinds(judged(m, seed))
+    assert "AvgPool" in kinds(compared(m, seed))
 
 
 def test_negative_borders_cut_off(rng, seed):
     m = OnnxMaker(rng)
     x = padded(m, m.conv(m.image(3, 9, 9), 4), (-2, 1, -1, 0))
     m.output(m.pair(x.name, x.shape, x.scale))
-    judged(m, seed)
+    compared(m, seed)
 
 
 @pytest.mark.parametrize("given", [0, 7])
@@ -84,11 +84,11 @@ def test_stored_integers_padded_by_an_integer(given, rng, seed):
     (made,) = m.node("Pad", [stored, m.constant(np.array([0, 0, 1, 2, 0, 0, 1, 0])), *extra])
     (value,) = m.node("DequantizeLinear", [made, scale, zero])
     m.output(m.conv(Value(value, (1, 3, 8, 8), 1 / 255), 4))
-    judged(m, seed)
+    compared(m, seed)
 
 
 @pytest.mark.parametrize(("attributes", "pads"), [({"mode": "reflect"}, None), ({}, [0, 1, 0, 0, 0, 0, 0, 0])])
-def test_what_is_refused_says_why(attributes, pads, rng):
+def test_unsupported_pads_have_a_reason(attributes, pads, rng):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 6, 6), 4)
     (value,) = m.node("Pad", [x.name, m.constant(np.array(pads or [0, 0, 1, 1, 0, 0, 1, 1]))], **attributes)
@@ -102,7 +102,7 @@ def test_what_is_refused_says_why(attributes, pads, rng):
 
 
 @pytest.mark.filterwarnings("error")
-def test_a_border_that_is_no_number_is_refused(rng):
+def test_a_nan_padding_value_is_unsupported(rng):
     m = OnnxMaker(rng)
     x = padded(m, m.image(3, 9, 7), (1, 1, 1, 1), float("nan"))
     m.output(m.pair(x.name, x.shape, x.scale))

@@ -1,9 +1,9 @@
-"""Slice, Split and Concat along height and width, and both at once with channels."""
+"""Slice, Split and Concat along height and width, also combined with channels."""
 
 import numpy as np
 import pytest
 
-from tests.support.lowered import judged, kinds
+from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker, Value
 
 
@@ -28,17 +28,17 @@ def test_slices_pick_pixels(starts, ends, axes, steps, rng, seed):
     m = OnnxMaker(rng)
     x = sliced(m, m.conv(m.image(3, 24, 9), 4), starts, ends, axes, steps)
     m.output(m.pair(x.name, x.shape, x.scale))
-    assert "Conv" in kinds(judged(m, seed))[1:]
+    assert "Conv" in kinds(compared(m, seed))[1:]
 
 
 def test_the_focus_of_yolov5(rng, seed):
-    """Every second pixel four times, side by side as channels."""
+    """Space to depth: every second pixel four times, as channels."""
     m = OnnxMaker(rng)
     x = m.image(3, 8, 8)
     parts = [sliced(m, x, [a, b], [8, 8], [2, 3], [2, 2]) for a in (0, 1) for b in (0, 1)]
     (joined,) = m.node("Concat", [p.name for p in parts], axis=1)
     m.output(m.conv(m.pair(joined, (1, 12, 4, 4), x.scale, 0), 6))
-    judged(m, seed)
+    compared(m, seed)
 
 
 @pytest.mark.parametrize("axis", [2, 3])
@@ -50,7 +50,7 @@ def test_split_and_concat_along_pixels(axis, rng, seed):
     one, two = (m.pair(n, s, x.scale * f) for n, s, f in zip(names, shapes, (1.0, 1.5), strict=True))
     (back,) = m.node("Concat", [two.name, one.name], axis=axis)
     m.output(m.pair(back, x.shape, x.scale * 1.2))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_sequences_are_joined(rng, seed):
@@ -61,4 +61,4 @@ def test_sequences_are_joined(rng, seed):
     two = m.unary("Sigmoid", one, 1 / 255)
     (joined,) = m.node("Concat", [one.name, two.name], axis=2)
     m.output(m.pair(joined, (1, 4, 16), x.scale))
-    judged(m, seed)
+    compared(m, seed)

@@ -1,4 +1,4 @@
-"""Softmax over two channels runs on the accelerator, exactly; over more it divides, and is the host's."""
+"""Softmax over two channels is exact on the accelerator; over more channels it runs on the host."""
 
 import random
 
@@ -10,7 +10,7 @@ from onnx import TensorProto, helper
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import from_proto
-from tests.support.lowered import judged, kinds
+from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker, Value
 from tests.support.parity import run_folded, run_onnxruntime
 
@@ -24,7 +24,7 @@ def entry(m: OnnxMaker, shape: tuple[int, ...], scale: float, zero: int = 0) -> 
 
 
 def softmax(m: OnnxMaker, x: Value, op: str = "Softmax", scale: float = 1 / 256, **fields: int) -> onnx.ModelProto:
-    """The model that ends in it."""
+    """The model whose output is this value."""
     zero = {"Softmax": 0, "LogSoftmax": 255}[op] - (128 if m.dtype == "int8" else 0)
     (soft,) = m.node(op, [x.name], **fields)
     m.output(m.pair(soft, x.shape, scale, zero))
@@ -36,7 +36,7 @@ def fold(model: onnx.ModelProto) -> FoldedModel:
 
 
 def reason(folded: FoldedModel) -> tuple[Target, str]:
-    """Where the Softmax went, and why."""
+    """Target of the Softmax, and the reason."""
     (found,) = (v for v in folded.assignments if v.op.endswith("Softmax"))
     return found.target, found.reason
 
@@ -46,7 +46,7 @@ def test_two_channels_on_every_level(scale: float, rng: random.Random, seed: int
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 9, 7), 2)
     softmax(m, m.unary("LeakyRelu", Value(x.name, x.shape, scale), alpha=0.5), axis=1)
-    found = judged(m, seed)
+    found = compared(m, seed)
     assert kinds(found)[-3:] == ["Conv", "Conv", "Add"]
     assert reason(found.folded) == (Target.ARRAY, "proved over 65,536 pairs")
 
@@ -94,7 +94,7 @@ def test_a_vector_of_two(scale: float, rng: random.Random) -> None:
 def test_what_divides_stays_with_the_host(
     shape: tuple[int, ...], opset: int, fields: dict[str, int], rng: random.Random
 ) -> None:
-    """More than two values, other axes, and the old Softmax over all that follows its axis."""
+    """More than two values, other axes, and the Softmax of old opsets over all axes from its own on."""
     m = OnnxMaker(rng, opset=opset)
     x = m.unary("LeakyRelu", entry(m, shape, 0.1), alpha=0.5)
     target, why = reason(fold(softmax(m, x, **fields)))

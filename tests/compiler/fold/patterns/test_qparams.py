@@ -1,4 +1,4 @@
-"""QuantizeLinear and DequantizeLinear by the rules: types, conflicts, axes, blocks; equal to ONNX's reference."""
+"""Quantization parameters: types, conflicts, axes, blocks; equal to ONNX's reference."""
 
 import numpy as np
 import pytest

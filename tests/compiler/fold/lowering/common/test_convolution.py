@@ -1,4 +1,4 @@
-"""Weights of nine bits, in Conv, ConvTranspose and Gemm; those 255 above their zero point too."""
+"""Weights of 9 bits in Conv, ConvTranspose and Gemm, also 255 above their zero point."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ import pytest
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
-from tests.support.lowered import judged
+from tests.support.lowered import compared
 from tests.support.onnx_maker import OnnxMaker
 
 
@@ -29,7 +29,7 @@ def test_extreme_weights(zero, activation, rng, seed):
     if activation:
         (value,) = m.node(activation, [value])
     m.output(m.pair(value, (1, 8, 5, 5), 0.03, 100))
-    found = judged(m, seed)
+    found = compared(m, seed)
     assert found.folded.graph.nodes[0].weights.shape[0] == (1 if zero == 128 else 2)
 
 
@@ -42,7 +42,7 @@ def test_a_matrix_of_extreme_weights(rng, seed):
     values[0, 0] = 255
     (value,) = m.node("Gemm", [row.name, stored_weights(m, values, np.zeros(10, np.uint8), axis=1)])
     m.output(m.pair(value, (1, 10), x.scale * 8, 128))
-    judged(m, seed)
+    compared(m, seed)
 
 
 def test_both_extremes_at_once_are_refused_by_name(rng):
