@@ -1,11 +1,11 @@
-"""A custom integer operation: its meaning in numpy, its lowering, and a model that uses it, down to the RTL.
+"""A custom integer operator: its semantics in numpy, its lowering, and a model that uses it, on all backends.
 
-Run with `python examples/custom_op.py` (`--no-rtl` leaves the RTL out). The operation, `acme::Fold`, gives the mean of
-a value and its magnitude, which is the larger of it and its mirror image around the zero point. It says so in integers:
-it stands between a QuantizeLinear and a DequantizeLinear, so it is handed stored integers and their scales.
+Run `python examples/custom_op.py`; `--no-rtl` skips the RTL simulation. The operator `acme::Fold` computes the mean of
+a value and its magnitude, which is the larger of the value and its mirror image around the zero point. It is placed
+between a QuantizeLinear and a DequantizeLinear, so its operands are integers with known scales.
 
-Its lowering shows both ways to express something new in operations that the accelerator has: a function of one byte is
-a table; anything else is a sequence of nodes, here a mean of two tensors by an affine law behind the table.
+The lowering shows both ways to express an operator with existing operations: a function of one byte is a table; other
+functions are a sequence of nodes, here a table followed by an affine sum of two tensors.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import onnx
 from numpy.typing import NDArray
 from onnx import TensorProto, helper
 
-from intloom.compiler.custom import CustomOp, register, unregister
+from intloom import CustomOp, register_custom_op, unregister_custom_op
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.ir import Add, Custom, IntGraph, Node, Table, Tensor
@@ -47,13 +47,13 @@ def magnitude(values: Int8s, zero: int) -> Int8s:
 def meaning(
     operands: Sequence[Int8s], tensors: Sequence[Tensor], result: Tensor, attributes: Mapping[str, object]
 ) -> Int8s:
-    """What the golden model computes: the mean of a value and its magnitude, halves rounded up."""
+    """Semantics for the golden model: the mean of a value and its magnitude, halves rounded up."""
     (values,), zero = operands, tensors[0].zero_point
     return ((values.astype(np.int32) + magnitude(values, zero) + 1) >> 1).astype(np.int8)
 
 
 def lower(node: Custom, operands: Sequence[Tensor], result: Tensor) -> Sequence[Node]:
-    """The same as operations that the accelerator has: a table, then an affine sum of two tensors."""
+    """The lowering: a table, then an affine sum of two tensors."""
     every = np.arange(256, dtype=np.uint8).view(np.int8)
     table = magnitude(every, operands[0].zero_point).tobytes()
     between = f"{node.output}.magnitude"
@@ -81,19 +81,19 @@ def build_model() -> onnx.ModelProto:
 
 
 def golden(operation: CustomOp, values: Int8s) -> tuple[IntGraph, Int8s]:
-    """The folded model with the operation as registered, and what the golden model makes of it."""
-    register(operation)
+    """The folded model with the operation as registered, and the result of the golden model."""
+    register_custom_op(operation)
     try:
         graph = fold_model(from_proto(build_model(), name="fold")).graph
         (result,) = run_graph(graph, {graph.inputs[0]: values}, match=RoundingMode.ORT).values()
     finally:
-        unregister(operation.domain, operation.op)
+        unregister_custom_op(operation.domain, operation.op)
     print(f"graph: {', '.join(type(n).__name__ for n in graph.nodes)}")
     return graph, result
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Fold the model with the operation, once by its meaning and once lowered; compile, run and compare everywhere."""
+    """Fold the model with and without the lowering; compile it, run it on all backends and compare the results."""
     values = np.random.default_rng(0).integers(-128, 128, SHAPE).astype(np.int8)
     _, expected = golden(CustomOp("acme", "Fold", meaning), values)
     graph, lowered = golden(CustomOp("acme", "Fold", meaning, lower=lower), values)
@@ -106,8 +106,8 @@ def main(arguments: Sequence[str]) -> None:
         (results["RTL"],) = RtlBackend().run(program, inputs).outputs.values()
     for name, result in results.items():
         if not np.array_equal(result, expected):
-            raise SystemExit(f"{name} and meaning differ")
-        print(f"{name} and meaning give the same bytes")
+            raise SystemExit(f"{name} differs from the semantics in numpy")
+        print(f"{name}: equal to the semantics in numpy")
 
 
 if __name__ == "__main__":

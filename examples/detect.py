@@ -1,10 +1,9 @@
-"""Detection end to end: a picture in, the same picture with boxes out.
+"""Object detection on an image file, with the boxes drawn into a copy.
 
     python examples/detect.py yolov8n.loom street.jpg -o boxes.png --backend rtl
 
 The network's integer part runs on the chosen backend (golden, isa or rtl); with --backend onnxruntime the whole model
-runs there instead. Box decoding and suppression of overlaps run on the host. The boxes are the same, whichever backend
-is chosen.
+runs there instead. Box decoding and non-maximum suppression run on the host. All backends give the same boxes.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ Floats = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class Detections:
-    """Boxes as corners x1, y1, x2, y2 in the picture's own pixels, best first."""
+    """Boxes as corners x1, y1, x2, y2 in pixels of the image, in descending order of score."""
 
     boxes: Floats
     scores: Floats
@@ -36,7 +35,7 @@ class Detections:
 
 
 def decode(output: Floats, confidence: float, overlap: float, most: int) -> Detections:
-    """Detections in the network's pixels from its output `[1, 4 + classes, anchors]`."""
+    """Detections in pixels of the network input, from the output `[1, 4 + classes, anchors]`."""
     rows = output[0].T
     classes = rows[:, 4:].argmax(axis=1)
     scores = rows[np.arange(len(rows)), 4 + classes]
@@ -49,7 +48,7 @@ def decode(output: Floats, confidence: float, overlap: float, most: int) -> Dete
 
 
 def suppress(boxes: Floats, classes: NDArray[np.int64], overlap: float) -> NDArray[np.int64]:
-    """Indices of the boxes that no better box of the same class overlaps by more than `overlap` of their union."""
+    """Non-maximum suppression: indices of boxes whose intersection over union with better ones is at most `overlap`."""
     areas = (boxes[:, 2:] - boxes[:, :2]).clip(0).prod(axis=1)
     kept: list[int] = []
     for i in range(len(boxes)):
@@ -76,13 +75,13 @@ def infer(program: Path, backend: str, image: Floats) -> Floats:
 
 
 def input_size(program: Path) -> tuple[int, int]:
-    """Height and width of the network's picture."""
+    """Height and width of the network input."""
     (shape,) = intloom.Session(program, backend="golden").inputs.values()
     return shape[2], shape[3]
 
 
 def open_picture(path: Path | None, height: int, width: int) -> Picture:
-    """The picture in a file, or a synthetic one."""
+    """The image in a file, or a synthetic one."""
     if path is not None:
         return read_picture(path, height, width)
     from PIL import Image
@@ -92,15 +91,15 @@ def open_picture(path: Path | None, height: int, width: int) -> Picture:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the example."""
+    """Run the example."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("program", type=Path, help="a .loom file of a YOLOv8 detector")
-    parser.add_argument("picture", type=Path, nargs="?", help="PNG or JPEG; a synthetic one when left out")
+    parser.add_argument("picture", type=Path, nargs="?", help="PNG or JPEG; a synthetic image by default")
     parser.add_argument("-o", "--output", type=Path, default=Path("boxes.png"))
     parser.add_argument("--backend", default="rtl", choices=["golden", "isa", "rtl", "onnxruntime"])
     parser.add_argument("--confidence", type=float, default=0.25)
     parser.add_argument("--overlap", type=float, default=0.5)
-    parser.add_argument("--most", type=int, default=20, help="boxes at most")
+    parser.add_argument("--most", type=int, default=20, help="maximum number of boxes")
     chosen = parser.parse_args(arguments)
     try:
         picture = open_picture(chosen.picture, *input_size(chosen.program))

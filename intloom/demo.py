@@ -1,4 +1,4 @@
-"""The demonstration: a network of the zoo, from float to a checked RTL run with its report."""
+"""Demonstration: a network of the zoo from a float model to a checked RTL run and its report."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from intloom.zoo import build
 
 @dataclass(frozen=True, kw_only=True)
 class DemoOptions:
-    """What to demonstrate."""
+    """Options of the demonstration."""
 
     folder: Path
     model: str = "yolov8n"
@@ -32,16 +32,16 @@ class DemoOptions:
 
 @dataclass(frozen=True)
 class Demo:
-    """What the demonstration gave."""
+    """Result of the demonstration."""
 
     record: Mapping[str, Any]
     report: Path
 
 
 def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, watch: ProgressCallback) -> Demo:
-    """Goes all the way, printing the command that would do each step alone."""
+    """Run all steps, and print the equivalent command of each."""
     folder, name, params = options.folder, options.model, preset(options.preset)
-    check_folder(folder, "the demo's folder")
+    check_folder(folder, "the output")
     floats, quantized, program = (folder / f"{name}{end}" for end in (".onnx", ".q.onnx", ".loom"))
     say(f"$ intloom zoo build {name} --imgsz {options.imgsz} -o {floats}")
     write_bytes(floats, build(name, options.imgsz).SerializeToString(deterministic=True))

@@ -1,4 +1,4 @@
-"""The command line: one short file per subcommand, errors caught in one place."""
+"""Command line: one module per subcommand; `intloom.cli.entry` converts errors into exit codes."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ _INTERRUPTED = 130
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; gives its exit code. Without arguments it is the process's own command line."""
+    """Run one command and return its exit code; None stands for the arguments of the process."""
     if arguments is None:
-        # While libraries load nothing is at stake, and an exception in the middle of that may crash them.
+        # While libraries load, exit at once: a KeyboardInterrupt can crash an extension module that is being imported.
         signal.signal(signal.SIGINT, _leave_at_once)
     from intloom.cli.entry import run
 
     code = run(arguments)
     if arguments is None:
-        # All is done and said; while Python tears its libraries down an interrupt could only spoil the exit code.
+        # The command is complete: an interrupt during interpreter shutdown would only change the exit code.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         if code == _INTERRUPTED:
-            # Python may crash if the interrupt met a library that it must still tear down.
+            # Skip interpreter shutdown, which can crash in a library that the interrupt stopped halfway.
             _leave(quietly=True)
     return code
 

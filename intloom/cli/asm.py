@@ -1,4 +1,4 @@
-"""`intloom asm`: from text to instructions."""
+"""`intloom asm`: assembly text to instructions."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from intloom.compiler.program.soundness import check_program
 from intloom.files import check_output, read_bytes, write_bytes
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
 
-_HELP = """Assemble text, as `intloom disasm` prints it, into bare instructions or into a program.
+_HELP = """Assemble text in the format of `intloom disasm` into binary instructions or into a program.
 
-With --into, the program's constants and tensors are kept and its instructions replaced; the result is checked for
-races, bad addresses and waits that cannot end unless --no-check is given.
+With --into, the constants and tensors of that program are kept and its instructions are replaced. The result is
+checked for races, invalid addresses and waits that never end, unless --no-check is given.
 
 Examples:
 
@@ -30,27 +30,27 @@ Examples:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("asm", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     source: Annotated[Path, typer.Argument(metavar="TEXT", help="Assembly text.")],
-    output: Annotated[Path, typer.Option("-o", "--output", help="The result.")],
+    output: Annotated[Path, typer.Option("-o", "--output", help="Output file.")],
     into: Annotated[
-        Path | None, typer.Option(metavar="PROGRAM.loom", help="Replace this program's instructions.")
+        Path | None, typer.Option(metavar="PROGRAM.loom", help="Program whose instructions are replaced.")
     ] = None,
-    no_check: Annotated[bool, typer.Option("--no-check", help="With --into: do not prove the program sound.")] = False,
+    no_check: Annotated[
+        bool, typer.Option("--no-check", help="With --into: skip the check for races, addresses and waits.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     check_output(output, source)
     instructions = assemble_text(source)
     if into is None:
         if output.suffix == ".loom":
-            raise UsageError(
-                f"{output} would be a program, which needs constants and tensors: give --into PROGRAM.loom"
-            )
+            raise UsageError(f"{output} needs constants and tensors; give --into PROGRAM.loom or another output suffix")
         write_bytes(output, b"".join(encode(i) for i in instructions))
     else:
         program = _replaced(load(into), instructions)
@@ -66,7 +66,7 @@ def _run(
 
 
 def assemble_text(path: Path) -> list[Instruction]:
-    """The instructions in a file; an error names its line."""
+    """The instructions in a file; errors name the line."""
     try:
         lines = read_bytes(path, "assembly text").decode("utf-8").splitlines()
     except UnicodeDecodeError:
@@ -87,6 +87,6 @@ def assemble_text(path: Path) -> list[Instruction]:
 def _replaced(program: Program, instructions: list[Instruction]) -> Program:
     provenance = program.provenance
     if len(instructions) != len(program.instructions):
-        # Without a line of its own in the old program an instruction belongs to no layer.
+        # The old program has no layer for these instructions.
         provenance = tuple(Provenance(layer=-1, tile=0, note="assembled") for _ in instructions)
     return replace(program, instructions=tuple(instructions), provenance=provenance)

@@ -1,4 +1,4 @@
-"""`intloom bench`: how fast the benches simulate, how long networks take, and how good the forecast of it was."""
+"""`intloom bench`: simulation speed of the benches, run time of networks, and error of the cycle prediction."""
 
 from __future__ import annotations
 
@@ -33,9 +33,10 @@ from intloom.sim.regress.case import Network
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.job import MemorySettings
 
-_HELP = """Measure the benches: simulated cycles a second of the bare C++ loop, the fast bench with one and two threads
-and with its clock in HDL, cocotb's default flow and the detailed bench; then networks from start bit to checked result,
-with the compiler's forecast beside the cycles of every layer. A forecast that is further off than --within is an error.
+_HELP = """Measure simulated cycles per second of the bare C++ loop, the fast bench with one and two threads and with
+its clock in HDL, cocotb's default flow and the detailed bench. Then run networks from the start bit to the checked
+result, and compare the predicted cycles of every layer with the measured ones. A prediction error above --within ends
+with exit code 1.
 
 Examples:
 
@@ -44,24 +45,27 @@ Examples:
 [bold]intloom bench --network yolov8n@640 --fresh -o out/bench/speed.json[/bold]
 """
 _SHORT_LAYER, _SMALL_SHARE = 4000, 0.001
-"""Layers of fewer cycles, or of a smaller share of them all, are judged with the whole."""
+"""Shorter layers, in cycles or as a share of the run, count only in the total."""
 _NETWORKS = ("yolov8n@160", "yolov8n@320", "yolov8n@416", "yolov8n@640")
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("bench", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     network: Annotated[
-        list[str] | None, typer.Option(metavar="NAME@SIZE", help="A network of the zoo. Repeat; else four of them.")
+        list[str] | None,
+        typer.Option(
+            metavar="NAME@SIZE", help="Network of the zoo and image size. Repeatable. Default: four networks."
+        ),
     ] = None,
-    preset_name: Annotated[str, typer.Option("--preset", metavar="P", help="Hardware.")] = DEFAULT_PRESET,
-    within: Annotated[float, typer.Option(metavar="PERCENT", help="How far off a layer's forecast may be.")] = 3.0,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Build all simulators anew, and time that.")] = False,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="Where the figures go, as JSON.")] = (
+    preset_name: Annotated[str, typer.Option("--preset", metavar="P", help="Hardware preset.")] = DEFAULT_PRESET,
+    within: Annotated[float, typer.Option(metavar="PERCENT", help="Largest prediction error of a layer.")] = 3.0,
+    fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file for the results.")] = (
         Path("out/bench/speed.json")
     ),
     as_json: AsJson = False,
@@ -69,7 +73,7 @@ def _run(
     terminal = terminal_of(context)
     params = preset(preset_name)
     if not 0 <= within < math.inf:
-        raise UsageError(f"--within must be a percentage of at least 0, not {within}")
+        raise UsageError(f"--within must be a finite percentage of at least 0, not {within}")
     check_output(output)
     networks = [(word, _load(word)) for word in network or _NETWORKS]
     with _simulators(fresh):
@@ -96,7 +100,7 @@ def _load(word: str) -> Network:
 
 @contextmanager
 def _simulators(fresh: bool) -> Iterator[None]:
-    """The kept simulators, or with `fresh` a cache that starts empty and is thrown away."""
+    """Use the cache, or with `fresh` an empty temporary cache."""
     if not fresh:
         yield
         return
@@ -113,7 +117,7 @@ def _simulators(fresh: bool) -> Iterator[None]:
 
 
 def _time(terminal: Terminal, word: str, network: Network, params: HardwareParams) -> dict[str, Any]:
-    """One network on the fast bench: from the start bit to outputs that are compared with the golden model's."""
+    """One network on the fast bench: from the start bit to the comparison of the outputs with the golden model."""
     program = compile_graph(network.graph, params)
     golden = GoldenBackend(network.graph).run(program, network.inputs)
     result = RtlBackend().run(program, network.inputs)
@@ -124,12 +128,12 @@ def _time(terminal: Terminal, word: str, network: Network, params: HardwareParam
     terminal.say(f"{word}: {result.cycles:,} cycles in {wall_s:.1f} s")
     figures = {"network": word, "cycles": result.cycles, "wall_s": wall_s, "sim_hz": result.sim_hz}
     expected = _forecast(program, result)
-    terminal.say(f"{word}: forecast {expected['cycles']:,} cycles, {_furthest(expected)}")
+    terminal.say(f"{word}: predicted {expected['cycles']:,} cycles, {_furthest(expected)}")
     return {**figures, "compared_bytes": found.compared_bytes, "build_s": result.build_s, "forecast": expected}
 
 
 def _forecast(program: Program, result: RunResult) -> dict[str, Any]:
-    """The forecast of the whole and of every layer beside the measured cycles, and the layer that is furthest off."""
+    """Predicted and measured cycles in total and per layer, and the layer with the largest error."""
     whole, layers = compare_forecast(program, result, MemorySettings())
     furthest = worst(layers, max(_SHORT_LAYER, int(result.cycles * _SMALL_SHARE)))
     return {
@@ -151,8 +155,8 @@ def _require_forecast(record: dict[str, Any], within: float) -> None:
         found = row["forecast"]["worst"]
         if found is not None and abs(found["error"]) * 100 > within:
             raise MismatchError(
-                f"{row['network']}: the forecast of {found['name']} must be within {within:g} % of {found['measured']} "
-                f"cycles, but is {found['expected']}: calibrate compiler/program/cost.py anew"
+                f"{row['network']}: cycles of {found['name']} must be within {within:g} % of {found['measured']}, "
+                f"but {found['expected']} are predicted; recalibrate the cost model"
             )
 
 
@@ -167,15 +171,15 @@ def _rows(speeds: list[Speed]) -> list[dict[str, Any]]:
 def _show(terminal: Terminal, record: dict[str, Any]) -> None:
     table = new_table("bench", ">cycles/s", ">of bare", ">build")
     for row in record["benches"]:
-        built = f"{row['build_s']:.0f} s" if row["build_s"] else "kept"
+        built = f"{row['build_s']:.0f} s" if row["build_s"] else "cached"
         table.add_row(row["bench"], f"{row['hertz']:,.0f}", f"{row['of_bare']:.3f}", built)
     terminal.table(table)
-    table = new_table("network", ">cycles", ">seconds", ">cycles/s", ">bytes equal", "forecast")
+    table = new_table("network", ">cycles", ">seconds", ">cycles/s", ">bytes equal", "prediction error")
     for row in record["networks"]:
         figures = (f"{row['cycles']:,}", f"{row['wall_s']:.1f}", f"{row['sim_hz']:,.0f}", f"{row['compared_bytes']:,}")
         table.add_row(row["network"], *figures, _furthest(row["forecast"]))
     terminal.table(table)
-    table = new_table("layer", ">cycles", ">forecast", ">off by")
+    table = new_table("layer", ">cycles", ">predicted", ">error")
     for layer in (k for row in record["networks"] for k in row["forecast"]["layers"]):
         cells = (f"{layer['measured']:,}", f"{layer['expected']:,}", f"{100 * layer['error']:+.2f} %")
         table.add_row(layer["name"], *cells)

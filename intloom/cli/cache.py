@@ -1,4 +1,4 @@
-"""`intloom cache`: look at the cache and empty it."""
+"""`intloom cache`: list and clear the cache."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from intloom.common.cache.folder import cache_folder
 from intloom.common.cache.housekeeping import Item, Kind, clear, items
 from intloom.common.errors import UsageError
 
-_CLEAR_HELP = """Remove entries; those that another process makes or uses stay.
+_CLEAR_HELP = """Remove entries. Entries that another process creates or uses are kept.
 
 Examples:
 
@@ -23,14 +23,16 @@ Examples:
 
 [bold]intloom cache clear --kind simulator --kind result[/bold]
 """
-_Kinds = Annotated[list[Kind] | None, typer.Option("--kind", help="Only entries of this kind; repeat.")]
+_Kinds = Annotated[list[Kind] | None, typer.Option("--kind", help="Only entries of this kind. Repeatable.")]
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
-    cache = typer.Typer(help="The cache: prepared models, Verilog, simulators, results.")
+    """Add the subcommand."""
+    cache = typer.Typer(help="List and clear the cache of preprocessed models, Verilog, simulators and results.")
     cache.command("list", help="List the entries.\n\nExample: [bold]intloom cache list --json[/bold]")(_list)
-    cache.command("path", help="Print the cache's folder.\n\nExample: [bold]du -sh $(intloom cache path)[/bold]")(_path)
+    cache.command(
+        "path", help="Print the path of the cache folder.\n\nExample: [bold]du -sh $(intloom cache path)[/bold]"
+    )(_path)
     cache.command("clear", help=_CLEAR_HELP)(_clear)
     app.add_typer(cache, name="cache")
 
@@ -38,7 +40,7 @@ def register(app: typer.Typer) -> None:
 def _folder(chosen: Path | None) -> Path:
     folder = chosen or cache_folder()
     if folder.exists() and not folder.is_dir():
-        raise UsageError(f"the cache must be a folder, not the file {folder}: name another with --cache")
+        raise UsageError(f"the cache must be a folder, not the file {folder}; give another path with --cache")
     return folder
 
 
@@ -60,7 +62,7 @@ def _sum_up(terminal: Terminal, found: list[Item]) -> None:
     counts = Counter(i.kind for i in found)
     sizes = {k: sum(i.size for i in found if i.kind is k) for k in counts}
     parts = [f"{n} {k}{'' if n == 1 or k is Kind.VERILOG else 's'} {sizes[k] / 1e6:.1f} MB" for k, n in counts.items()]
-    terminal.say(f"{', '.join(parts) or 'nothing'}; {sum(sizes.values()) / 1e6:.1f} MB in all")
+    terminal.say(f"{', '.join(parts) or 'nothing'}; {sum(sizes.values()) / 1e6:.1f} MB in total")
 
 
 def _time(item: Item) -> str:
@@ -81,5 +83,5 @@ def _clear(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = Non
     if as_json:
         terminal.json({"entries": done.entries, "bytes": done.bytes, "in_use": done.in_use})
         return
-    kept = f"; {done.in_use} in use by another process stay" if done.in_use else ""
+    kept = f"; {done.in_use} in use by another process were kept" if done.in_use else ""
     terminal.say(f"{done.entries} entries removed, {done.bytes / 1e6:.1f} MB freed{kept}")

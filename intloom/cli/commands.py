@@ -1,4 +1,4 @@
-"""The list of subcommands."""
+"""List of subcommands."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ from collections.abc import Mapping, Sequence
 import typer
 
 COMMANDS: Mapping[str, str] = {
-    "demo": "From nothing to a bit-exact RTL run of YOLOv8n and its report.",
-    "zoo": "Float models of published networks, to try everything with.",
-    "preprocess": "Fold constants and batch normalization, clean the graph, infer shapes.",
-    "cache": "The cache: prepared models, Verilog, simulators, results.",
+    "demo": "Build, quantize, compile and simulate YOLOv8n in RTL, with a report.",
+    "zoo": "List and build float models of published networks.",
+    "preprocess": "Fold constants and batch normalization, simplify the graph, infer shapes.",
+    "cache": "List and clear the cache of preprocessed models, Verilog, simulators and results.",
     "quantize": "Quantize a float model to 8 bits.",
-    "inspect": "Show where every node of a model would run, and why.",
+    "inspect": "Show where every node of a model runs, and why.",
     "compile": "Compile a quantized model into a program for the accelerator.",
     "disasm": "Print a program's instructions.",
     "asm": "Assemble text into instructions or into a program.",
     "run": "Run a program on the golden model, the instruction simulator or the RTL.",
     "regress": "Run a suite of checked simulations.",
-    "bench": "Measure how fast the benches simulate.",
-    "report": "Make one self-contained HTML page of a run.",
+    "bench": "Measure simulation speed and the error of predicted cycles.",
+    "report": "Write a self-contained HTML page of a run.",
     "verilog": "Write the accelerator as Verilog.",
     "doctor": "Check the tools that simulation and synthesis need.",
     "version": "Print versions.",
 }
-"""Names and one line each; a command's module of the same name is loaded only when it is called."""
+"""Name and summary of each subcommand; the module of a command is imported only when it is called."""
 _COMPLETION_VARIABLE = "_INTLOOM_COMPLETE"
 _EPILOG = """
-From a network to a checked RTL run:
+Example, from a network to a checked RTL run:
 
     intloom zoo build yolov8n --imgsz 64 -o yolov8n.onnx
 
@@ -41,19 +41,19 @@ From a network to a checked RTL run:
 
     intloom report out/run
 
--v and -q say more and less; -vv shows tracebacks. Exit codes: 0 all right, 1 results differ, 2 usage, 3 bad file,
+-v prints more, -q prints less, -vv prints tracebacks. Exit codes: 0 success, 1 results differ, 2 usage, 3 bad file,
 4 unsupported model, 5 bad parameters, 6 tool missing, 7 other hardware, 8 simulation failed, 9 disk, 130 interrupted.
 """
 
 
 def build_app(words: Sequence[str]) -> typer.Typer:
-    """The application for a command line: the subcommand in `words` in full, of the others name and help.
+    """The application for a command line: the subcommand in `words`, and name and summary of the others.
 
-    Loading them all takes seconds, since simulator, compiler and onnxruntime come with them.
+    Importing all subcommands takes seconds, because they import simulator, compiler and onnxruntime.
     """
     app = typer.Typer(
         name="intloom",
-        help="From a quantized ONNX network to a Verilog accelerator, its program, and the proof that they agree.",
+        help="Int8 accelerator for neural networks: Verilog generator, ONNX compiler and checked co-simulation.",
         epilog=flow(_EPILOG),
         rich_markup_mode="rich",
         pretty_exceptions_enable=False,
@@ -72,7 +72,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
 
 
 def _reflow(app: typer.Typer) -> None:
-    """Lets the terminal break the lines of help texts, not the source code."""
+    """Join the lines of help texts, so that the terminal wraps them."""
     for command in app.registered_commands:
         command.help = flow(command.help or "")
     for group in app.registered_groups:
@@ -81,9 +81,9 @@ def _reflow(app: typer.Typer) -> None:
 
 
 def flow(text: str) -> str:
-    """Every paragraph on one line."""
+    """The text with each paragraph on one line."""
     return "\n\n".join(" ".join(p.split("\n")) if not p.startswith(" ") else p for p in text.strip().split("\n\n"))
 
 
 def _only_for_help() -> None:
-    """Stands for a command that was not called."""
+    """Placeholder for a command that was not called."""

@@ -1,4 +1,4 @@
-"""`intloom compile`: from a quantized model to a program."""
+"""`intloom compile`: quantized model to program."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from intloom.hw.spec.arith import RoundingMode
 
 _HELP = """Compile a quantized model into a program for the accelerator.
 
-The model is kept beside the program (PROGRAM.loom.onnx), so that runs can be checked and host parts executed.
+A copy of the model is written to PROGRAM.loom.onnx. Checks and host parts need it.
 
 Examples:
 
@@ -33,22 +33,25 @@ Examples:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("compile", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="The program.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="PROGRAM.loom", help="Output file.")],
     preset: Preset = None,
     config: Config = None,
-    match: Annotated[RoundingMode | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
+    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None,
     keep_intermediates: Annotated[
-        bool, typer.Option("--keep-intermediates", help="Keep every tensor in memory, to compare layer by layer.")
+        bool,
+        typer.Option(
+            "--keep-intermediates", help="Store every tensor to memory, so that runs can compare every layer."
+        ),
     ] = False,
     memory_map: Annotated[
-        Path | None, typer.Option("--map", metavar="FILE.html", help="Draw what lies where in memory, and when.")
+        Path | None, typer.Option("--map", metavar="FILE.html", help="Write a drawing of the memory use over time.")
     ] = None,
     as_json: AsJson = False,
 ) -> None:
@@ -72,7 +75,7 @@ def _run(
 
 
 def summarize(compiled: Compiled) -> dict[str, Any]:
-    """What a compilation gave, as plain values."""
+    """Result of a compilation as plain values."""
     program = compiled.program
     macs = sum(layer.macs for layer in program.layers)
     return {
@@ -109,7 +112,7 @@ def _use(macs: int, cycles: int, program: Program) -> float:
 
 def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
     if terminal.verbosity > 0:
-        table = new_table("layer", "kind", ">MACs", ">cycles", ">array use", ">memory bytes")
+        table = new_table("layer", "kind", ">MACs", ">cycles", ">utilization", ">memory bytes")
         for layer in summary["layers"]:
             use = f"{100 * layer['predicted_mac_use']:.1f} %" if layer["macs"] else ""
             cells = [f"{layer[k]:,}" for k in ("macs", "predicted_cycles", "dram_bytes")]
@@ -117,7 +120,9 @@ def _show(terminal: Terminal, output: Path, summary: dict[str, Any]) -> None:
         terminal.err.print(table)
     terminal.say(
         f"{output}: {summary['instructions']:,} instructions for {summary['hardware']}, "
-        f"{summary['predicted_cycles']:,} cycles predicted, array use {100 * summary['predicted_mac_use']:.1f} %, "
+        f"{summary['predicted_cycles']:,} cycles predicted, "
+        f"array utilization {100 * summary['predicted_mac_use']:.1f} %, "
         f"{summary['dram_bytes'] / 1e6:.2f} MB of memory traffic, "
-        f"{summary['scratch_peak_bytes'] / 1024:.0f} KiB of scratchpad at most, compiled in {summary['seconds']:.2f} s"
+        f"{summary['scratch_peak_bytes'] / 1024:.0f} KiB of scratchpad at the peak, "
+        f"compiled in {summary['seconds']:.2f} s"
     )

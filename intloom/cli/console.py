@@ -1,4 +1,4 @@
-"""What the command line says, and where: results on stdout, everything else on stderr."""
+"""Output of the command line: results on stdout, messages and progress on stderr."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from rich.text import Text
 _PACKAGES = ("hw", "compiler", "sim", "intloom")
 _FILE_WIDTH = 200
 Tell = Callable[[str, int, int], None]
-"""Called with a stage's name, steps done and steps in all."""
+"""Called with the name of a stage, steps done and total steps."""
 
 
 @dataclass(frozen=True)
 class Terminal:
-    """The two streams and how much to say on them."""
+    """The two output streams and the verbosity."""
 
     verbosity: int
     """-1 quiet, 0 normal, 1 verbose, 2 with tracebacks."""
@@ -39,26 +39,26 @@ class Terminal:
     err: Console
 
     def say(self, text: str, *, label: str = "", color: str = "") -> None:
-        """A remark for people, on stderr, behind a colored word if there is one; silent with -q."""
+        """Print a message on stderr, with an optional colored label; nothing with -q."""
         if self.verbosity >= 0:
             start = [(f"{label} ", color)] if label else []
             self.err.print(Text.assemble(*start, text), highlight=False, soft_wrap=True)
 
     def result(self, text: str) -> None:
-        """A line of the result, on stdout, as it is."""
+        """Print a line of the result on stdout."""
         self.out.print(text, highlight=False, soft_wrap=True)
 
     def table(self, table: Table) -> None:
-        """A table of the result."""
+        """Print a table of the result on stdout."""
         self.out.print(table)
 
     def json(self, value: Any) -> None:
-        """The result as one JSON object, on stdout."""
+        """Print the result as JSON on stdout."""
         self.out.file.write(json.dumps(value, indent=2, allow_nan=False) + "\n")
 
     @contextmanager
     def progress(self) -> Iterator[Tell]:
-        """A bar per stage, with rate and time left, while the block runs; nothing where stderr is no terminal."""
+        """Show one progress bar per stage while the block runs, if stderr is a terminal."""
         if self.verbosity < 0 or not self.err.is_terminal:
             yield lambda _stage, _done, _all: None
             return
@@ -75,7 +75,7 @@ class Terminal:
 
 
 class _Bars:
-    """Turns reports of progress into bars, one per stage."""
+    """Progress bars, one per stage."""
 
     def __init__(self, bars: Progress) -> None:
         self._bars = bars
@@ -85,7 +85,7 @@ class _Bars:
         if stage not in self._tasks:
             self._tasks[stage] = self._bars.add_task(stage, total=None, rate="")
         task = self._bars.tasks[self._bars.task_ids.index(self._tasks[stage])]
-        # A stage of one step cannot tell how far it is: its bar pulses until it is done.
+        # A stage with one step has no measurable progress: its bar pulses until it is done.
         known = total if total > 1 or done else None
         self._bars.update(self._tasks[stage], completed=done, total=known, rate=_rate(task.speed))
 
@@ -100,7 +100,7 @@ def _rate(speed: float | None) -> str:
 
 
 def open_terminal(verbosity: int) -> Terminal:
-    """The terminal for this run, with Python's logging shown on it."""
+    """Open the terminal of a run, and send Python's log to its stderr."""
     terminal = Terminal(verbosity, _console(stderr=False), _console(stderr=True))
     level = {-1: logging.ERROR, 0: logging.WARNING, 1: logging.INFO}.get(verbosity, logging.DEBUG)
     handler = RichHandler(console=terminal.err, show_path=False, show_time=False, markup=False)
@@ -111,22 +111,22 @@ def open_terminal(verbosity: int) -> Terminal:
 
 
 def _console(*, stderr: bool) -> Console:
-    # Names of files and nodes may hold brackets and colons, which are no markup and no emoji.
+    # Names of files and nodes can contain brackets and colons, which rich would interpret as markup and emoji.
     console = Console(stderr=stderr, markup=False, emoji=False)
     if not console.is_terminal:
-        # Into a file or pipe, tables keep their lines whole for grep.
+        # In a file or pipe, table rows are not wrapped.
         console.width = _FILE_WIDTH
     return console
 
 
 def close_terminal() -> None:
-    """Gives Python's logging back as it was, for programs that call `main` as a function."""
+    """Restore the log levels, for programs that call `main` as a function."""
     for name in _PACKAGES:
         logging.getLogger(name).setLevel(logging.NOTSET)
 
 
 def new_table(*columns: str, title: str | None = None) -> Table:
-    """A table whose columns with a leading `>` are numbers, set to the right."""
+    """A table; columns with a leading `>` are right-aligned."""
     table = Table(title=title, title_justify="left", header_style="bold", box=None, pad_edge=False)
     for column in columns:
         table.add_column(column.lstrip(">"), justify="right" if column.startswith(">") else "left", overflow="fold")

@@ -1,4 +1,4 @@
-"""`intloom demo`: the whole way in one command."""
+"""`intloom demo`: the whole flow in one command."""
 
 from __future__ import annotations
 
@@ -12,25 +12,23 @@ from intloom.cli.run import show_record, watcher
 from intloom.common.errors import ExitCode
 from intloom.demo import DemoOptions, run_demo
 
-_HELP = """Build YOLOv8n at a small size, quantize, compile, simulate in RTL, compare every byte, write the report.
+_HELP = """Build a small YOLOv8n, quantize and compile it, simulate it in RTL, compare every byte, write the report.
 
 Example: [bold]intloom demo -o out/demo[/bold]
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("demo", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for all files.")] = Path(
-        "out/demo"
-    ),
-    model: Annotated[str, typer.Option(metavar="NAME", help="A network of the zoo.")] = "yolov8n",
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path("out/demo"),
+    model: Annotated[str, typer.Option(metavar="NAME", help="Network of the zoo.")] = "yolov8n",
     imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width.")] = 96,
-    preset: Annotated[str, typer.Option(metavar="P", help="Hardware.")] = "small",
+    preset: Annotated[str, typer.Option(metavar="P", help="Hardware preset.")] = "small",
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)

@@ -1,4 +1,4 @@
-"""`intloom disasm`: a program as text."""
+"""`intloom disasm`: program to assembly text."""
 
 from __future__ import annotations
 
@@ -13,24 +13,26 @@ from intloom.compiler.program.program import Program
 from intloom.files import check_output, write_text
 from intloom.hw.spec.isa import disassemble
 
-_HELP = """Print a program's instructions, each with its number, ONNX node and tile as a comment.
+_HELP = """Print the instructions of a program, with number, layer and tile as comments.
 
-`intloom asm` reads the text back to identical bytes.
+`intloom asm` assembles the text to identical bytes.
 
 Example: [bold]intloom disasm yolov8n.loom -o yolov8n.s[/bold]
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("disasm", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Text file; else standard output.")] = None,
-    plain: Annotated[bool, typer.Option("--plain", help="Without comments.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Output file. Default: standard output.")
+    ] = None,
+    plain: Annotated[bool, typer.Option("--plain", help="Omit comments.")] = False,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
@@ -49,12 +51,12 @@ def _run(
 
 
 def _heading(program: Program, plain: bool) -> str:
-    """Tells the regions of a model apart; the program of a model that has only one needs no heading."""
+    """Heading of a region; empty for a model with one region."""
     return "" if plain or program.regions == 1 else f"# region {program.region} of {program.regions}: {program.name}\n"
 
 
 def rows(program: Program) -> list[dict[str, Any]]:
-    """Every instruction with its place in the program and in the network, as plain values."""
+    """Every instruction with its number, layer and tile, as plain values."""
     layers = program.layers
     return [
         {

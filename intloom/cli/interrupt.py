@@ -1,4 +1,4 @@
-"""Ctrl-C ends every command within two seconds, even while a library computes and does not listen."""
+"""Ctrl-C ends every command within two seconds, even while library code blocks signal handlers."""
 
 from __future__ import annotations
 
@@ -18,31 +18,31 @@ from intloom.common.signals import ignore_signals
 from intloom.common.temporary_files import remove_tracked
 
 _PATIENCE = 1.0
-"""Seconds that a command has to clean up by itself."""
+"""Seconds that a command has to clean up."""
 _CHILDREN_PATIENCE = 0.8
-"""Seconds that its children have for that. Together they stay below two."""
+"""Seconds that its child processes have to clean up. Both together are below two seconds."""
 
 
 @dataclass
 class Interruption:
     """Whether a command was interrupted.
 
-    What then comes out of it need not be KeyboardInterrupt: an extension module that is just being loaded, for one,
-    makes an ImportError of it.
+    The command may raise another exception than KeyboardInterrupt: an extension module that is being imported, for
+    example, converts it into an ImportError.
     """
 
-    heard: bool = False
+    received: bool = False
 
-    def hear(self, _number: int, _frame: FrameType | None) -> None:
-        """The handler of the first signal. A second one must not cut short the cleaning up, which has an end anyway."""
-        self.heard = True
+    def receive(self, _number: int, _frame: FrameType | None) -> None:
+        """Handler of the first signal. Further signals are ignored, because cleaning up has a time limit."""
+        self.received = True
         ignore_signals(signal.SIGINT, signal.SIGTERM)
         raise KeyboardInterrupt
 
 
 @contextmanager
 def prompt_interrupt() -> Iterator[Interruption]:
-    """While the block runs, SIGINT and SIGTERM raise KeyboardInterrupt; a block deaf to that is ended from outside."""
+    """While the block runs, SIGINT and SIGTERM raise KeyboardInterrupt; a thread ends a process that does not react."""
     interruption = Interruption()
     if threading.current_thread() is not threading.main_thread():
         yield interruption
@@ -50,7 +50,7 @@ def prompt_interrupt() -> Iterator[Interruption]:
     watcher, wake = socket.socketpair()
     wake.setblocking(False)
     before = signal.set_wakeup_fd(wake.fileno(), warn_on_full_buffer=False)
-    handlers = {n: signal.signal(n, interruption.hear) for n in (signal.SIGINT, signal.SIGTERM)}
+    handlers = {n: signal.signal(n, interruption.receive) for n in (signal.SIGINT, signal.SIGTERM)}
     finished = threading.Event()
     threading.Thread(target=_watch, args=(watcher, finished), daemon=True).start()
     try:
@@ -64,7 +64,7 @@ def prompt_interrupt() -> Iterator[Interruption]:
 
 
 def _watch(watcher: socket.socket, finished: threading.Event) -> None:
-    # The interpreter writes each signal's number here at once, long before Python code may run in the main thread.
+    # The interpreter writes the signal number to this socket at once; handlers run later, in the main thread.
     while data := watcher.recv(16):
         if {signal.SIGINT, signal.SIGTERM} & set(data):
             if not finished.wait(_PATIENCE):
@@ -76,7 +76,7 @@ def _watch(watcher: socket.socket, finished: threading.Event) -> None:
 
 
 def end_children() -> None:
-    """Ends every descendant of this process."""
+    """End every descendant of this process."""
     family = _descendants(os.getpid())
     for number in family:
         _signal(number, signal.SIGTERM)
@@ -88,14 +88,14 @@ def end_children() -> None:
 
 
 def _is_ending(number: int) -> bool:
-    """Whether a process lives and has heard SIGTERM; multiprocessing's own helper, for one, is deaf to it."""
+    """Whether a process runs and does not ignore SIGTERM, as multiprocessing's resource tracker does."""
     try:
         lines = Path(f"/proc/{number}/status").read_text().splitlines()
     except OSError:
         return False
     fields = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-    deaf = int(fields["SigIgn"], 16) >> (signal.SIGTERM - 1) & 1
-    return not deaf and not fields["State"].startswith("Z")
+    ignores = int(fields["SigIgn"], 16) >> (signal.SIGTERM - 1) & 1
+    return not ignores and not fields["State"].startswith("Z")
 
 
 def _signal(number: int, kind: signal.Signals) -> None:
@@ -109,7 +109,7 @@ def _descendants(parent: int) -> list[int]:
     children: dict[int, list[int]] = {}
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:
-            # The second field, the name, may hold spaces and brackets: read behind its closing one.
+            # The second field, the name, can contain spaces and brackets: read after the last closing bracket.
             of = int(stat.read_text().rpartition(")")[2].split()[1])
         except (OSError, ValueError, IndexError):
             continue

@@ -1,4 +1,4 @@
-"""Options that several subcommands share."""
+"""Options shared by several subcommands."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from intloom.common.cache.models import ModelCache
 from intloom.common.errors import UsageError
 from intloom.hw.spec.params import PRESETS
 
-AsJson = Annotated[bool, typer.Option("--json", help="Print the result as one JSON object.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 CacheFolder = Annotated[
     Path | None,
-    typer.Option("--cache", metavar="DIR", help="Cache folder; else INTLOOM_CACHE, else the user's."),
+    typer.Option("--cache", metavar="DIR", help="Cache folder. Default: INTLOOM_CACHE, or the user's cache folder."),
 ]
 Preset = Annotated[
     str | None,
-    typer.Option("--preset", metavar="P", help=f"Hardware: {', '.join(PRESETS)}.", autocompletion=lambda: [*PRESETS]),
+    typer.Option(
+        "--preset", metavar="P", help=f"Hardware preset: {', '.join(PRESETS)}.", autocompletion=lambda: [*PRESETS]
+    ),
 ]
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="Hardware parameters as a TOML file.")]
+Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="TOML file with hardware parameters.")]
 
 
 def terminal_of(context: typer.Context) -> Terminal:
-    """The terminal that the entry point opened."""
-    found = context.find_object(Terminal)
-    assert found is not None  # the entry point gives it to every context
-    return found
+    """The terminal opened by the entry point."""
+    return context.ensure_object(Terminal)
 
 
 def check_least(option: str, number: int | None, least: int) -> None:
-    """Refuses a number, where one is given, below the least that the option takes."""
+    """Raise an error if the value of an option is below its minimum."""
     if number is not None and number < least:
         raise UsageError(f"{option} must be at least {least}, not {number}")
 
 
 def cache_at(folder: Path | None) -> ModelCache:
-    """The cache of models in the cache folder `folder`, or in the default one."""
+    """The model cache in the cache folder `folder`, or in the default one."""
     return ModelCache(None if folder is None else folder / "models")
 
 

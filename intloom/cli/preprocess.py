@@ -1,4 +1,4 @@
-"""`intloom preprocess`: prepare a float model, with the result in the cache."""
+"""`intloom preprocess`: prepare a float model for quantization."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from intloom.cli.options import AsJson, CacheFolder, cache_at, terminal_of
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
-_HELP = """Fold constants and batch normalization, clean the graph, infer shapes.
+_HELP = """Fold constants and batch normalization, simplify the graph, infer shapes.
 
-The result is kept in the cache under the hash of everything that it depends on; the second time is free.
+The result is cached. The key is a hash of model, options and library versions.
 
 Example: [bold]intloom preprocess yolov8n.onnx -o yolov8n.prep.onnx[/bold]
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("preprocess", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Also copy the result here.")] = None,
-    optimizer: Annotated[Optimizer, typer.Option(help="Which library cleans the graph.")] = Optimizer.ONNXSLIM,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy of the result.")] = None,
+    optimizer: Annotated[Optimizer, typer.Option(help="Library that simplifies the graph.")] = Optimizer.ONNXSLIM,
     cache: CacheFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -47,5 +47,5 @@ def _run(
         terminal.json({**asdict(done), "path": str(output or done.path), "saved_seconds": done.saved_seconds})
         return
     source = f"from the cache, {done.saved_seconds:.2f} s saved" if done.hit else f"made in {done.making_seconds:.2f} s"
-    terminal.say(f"{done.nodes_before} nodes became {done.nodes_after}; {source}")
+    terminal.say(f"{done.nodes_before} nodes before, {done.nodes_after} after; {source}")
     terminal.result(str(output or done.path))

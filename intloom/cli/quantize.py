@@ -1,4 +1,4 @@
-"""`intloom quantize`: from a float model to a quantized one."""
+"""`intloom quantize`: float model to quantized model."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from intloom.quantization import (
 
 _HELP = """Quantize a float model to 8 bits.
 
-The detection tail (softmax over distances, boxes, scores) stays float unless --head whole is given.
+The detection tail (softmax over distances, boxes, scores) stays float, unless --head whole is given.
 
 Examples:
 
@@ -38,31 +38,34 @@ Examples:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("quantize", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="The quantized model.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="Q.onnx", help="Output file.")],
     calibration: Annotated[
-        Path | None, typer.Option(metavar="DIR|FILE", help="Pictures in a folder, or .npy/.npz; else synthetic ones.")
+        Path | None,
+        typer.Option(metavar="DIR|FILE", help="Folder of images, or .npy/.npz file. Default: synthetic images."),
     ] = None,
-    form: Annotated[Form, typer.Option(help="QuantizeLinear pairs, or quantized operators.")] = Form.QDQ,
+    form: Annotated[Form, typer.Option(help="QDQ pairs, or quantized operators.")] = Form.QDQ,
     activations: Annotated[ActivationType, typer.Option(help="Type of activations.")] = ActivationType.UINT8,
     weights: Annotated[WeightScales, typer.Option(help="Granularity of weight scales.")] = WeightScales.PER_CHANNEL,
     method: Annotated[
-        Calibration, typer.Option("--calibration-method", help="How ranges follow from samples.")
+        Calibration, typer.Option("--calibration-method", help="Method that derives ranges from samples.")
     ] = Calibration.MINMAX,
     percentile: Annotated[
-        float | None, typer.Option(help=f"For --calibration-method percentile; else {DEFAULT_PERCENTILE}.")
+        float | None, typer.Option(help=f"For --calibration-method percentile. Default: {DEFAULT_PERCENTILE}.")
     ] = None,
-    head: Annotated[Head, typer.Option(help="Leave the detection tail float, or quantize the whole.")] = Head.FLOAT,
-    samples: Annotated[int, typer.Option(metavar="N", help="Calibration images at most.")] = 8,
-    seed: Annotated[int, typer.Option(metavar="S", help="Chooses synthetic images.")] = 0,
-    exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Leave this node float; repeat.")] = None,
-    optimizer: Annotated[Optimizer, typer.Option(help="Which library prepares the model.")] = Optimizer.ONNXSLIM,
+    head: Annotated[
+        Head, typer.Option(help="Keep the detection tail float, or quantize the whole model.")
+    ] = Head.FLOAT,
+    samples: Annotated[int, typer.Option(metavar="N", help="Maximum number of calibration images.")] = 8,
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")] = 0,
+    exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")] = None,
+    optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM,
     cache: CacheFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -99,17 +102,15 @@ def _show(terminal: Terminal, done: Quantized) -> None:
     if prepared.hit:
         terminal.say(f"preprocessed model from the cache: {prepared.saved_seconds:.2f} s saved")
     else:
-        terminal.say(f"preprocessed in {prepared.making_seconds:.2f} s, kept in the cache")
+        terminal.say(f"preprocessed in {prepared.making_seconds:.2f} s, stored in the cache")
     if done.excluded:
         count = len(done.excluded)
-        terminal.say(
-            f"{count} nodes of the detection tail stay float, from {done.excluded[0]} on (--head whole quantizes them)"
-        )
+        terminal.say(f"{count} nodes of the detection tail stay float, the first is {done.excluded[0]} (see --head)")
     worst = sorted(done.noise, key=lambda n: n.snr_db)
     shown = worst if terminal.verbosity > 0 else worst[:8]
     if terminal.verbosity >= 0:
         table = new_table(
-            "tensor", "made by", ">SNR dB", ">clipped", ">at the ends", ">codes", title=_title(len(shown), len(worst))
+            "tensor", "operator", ">SNR dB", ">clipped", ">at the ends", ">codes", title=_title(len(shown), len(worst))
         )
         for n in shown:
             table.add_row(n.tensor, n.op, f"{n.snr_db:.1f}", *_shares(n), str(n.distinct))
@@ -123,7 +124,7 @@ def _shares(noise: TensorNoise) -> tuple[str, str]:
 
 def _title(shown: int, every: int) -> str:
     return (
-        "signal to noise of every tensor"
+        "signal-to-noise ratio of every tensor"
         if shown == every
-        else f"the {shown} noisiest of {every} tensors (-v shows all)"
+        else f"the {shown} of {every} tensors with the lowest signal-to-noise ratio (-v lists all)"
     )

@@ -1,4 +1,4 @@
-"""`intloom regress`: suites of checked simulations, here or on a cluster."""
+"""`intloom regress`: suites of checked simulations, on this machine or on a Dask cluster."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ from intloom.sim.regress.suites import SUITES, suite
 
 _HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join(SUITES)}, all.
 
-A stopped regression goes on where it ended. Results are written as JUnit XML, JSON and HTML; every failed case is
-printed with the command that runs it alone.
+An interrupted regression resumes. Results are written as JUnit XML, JSON and HTML. For every failed case, the command
+that runs it alone is printed.
 
 Examples:
 
@@ -35,22 +35,24 @@ Examples:
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("regress", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
-    suite_name: Annotated[str, typer.Argument(metavar="[SUITE]", help="A suite, or all.")] = "smoke",
+    suite_name: Annotated[str, typer.Argument(metavar="[SUITE]", help="Suite, or all.")] = "smoke",
     jobs: Annotated[int, typer.Option(metavar="N", help="Processes on this machine.")] = 1,
-    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Run on this Dask scheduler instead.")] = None,
+    dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to run on.")] = None,
     case: Annotated[
-        list[str] | None, typer.Option(metavar="NAME", help="Only these cases; * is allowed. Repeat.")
+        list[str] | None, typer.Option(metavar="NAME", help="Only these cases; * is a wildcard. Repeatable.")
     ] = None,
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Else out/regress/SUITE.")
+        Path | None, typer.Option("-o", "--output", metavar="DIR", help="Output folder. Default: out/regress/SUITE.")
     ] = None,
-    fresh: Annotated[bool, typer.Option("--fresh", help="Run everything again, also what passed before.")] = False,
+    fresh: Annotated[
+        bool, typer.Option("--fresh", help="Rerun all cases, including those that passed before.")
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
@@ -73,10 +75,10 @@ def _run(
 
 
 def choose_cases(cases: list[Case], patterns: list[str]) -> list[Case]:
-    """The cases whose names match any pattern; all of them where there is none."""
+    """The cases whose names match any pattern; all cases without patterns."""
     for pattern in patterns:
         if not any(fnmatch.fnmatchcase(c.name, pattern) for c in cases):
-            raise UsageError(f"no case is called {pattern!r}: there are {', '.join(c.name for c in cases[:8])} …")
+            raise UsageError(f"no case matches {pattern!r}; case names are {', '.join(c.name for c in cases[:8])} …")
     return [c for c in cases if not patterns or any(fnmatch.fnmatchcase(c.name, p) for p in patterns)]
 
 
@@ -111,7 +113,7 @@ def _finish(terminal: Terminal, summary: Summary, folder: Path, as_json: bool) -
             totals = (sum(r.cycles for r in rows), sum(r.compared_bytes for r in rows))
             table.add_row(name, str(passed), str(len(rows) - passed), f"{totals[0]:,}", f"{totals[1]:,}")
         terminal.table(table)
-        resumed = f", {summary.resumed} of them passed before" if summary.resumed else ""
+        resumed = f", {summary.resumed} of them passed in an earlier run" if summary.resumed else ""
         terminal.say(f"{len(summary.results)} cases{resumed}; {', '.join(str(p) for p in files.values())}")
     if not summary.ok:
         raise typer.Exit(int(ExitCode.MISMATCH))

@@ -1,4 +1,4 @@
-"""`intloom report`: one page about a run."""
+"""`intloom report`: HTML page of a run."""
 
 from __future__ import annotations
 
@@ -10,21 +10,24 @@ import typer
 from intloom.cli.options import AsJson, terminal_of
 from intloom.report import write_report
 
-_HELP = """Make one self-contained HTML page of a run: totals, lost cycles, timeline, traffic, parity, instructions.
+_HELP = """Write a self-contained HTML page of a run, with totals, stall cycles, utilization, timeline, memory traffic,
+comparison and instructions.
 
 Example: [bold]intloom report out/run[/bold]
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("report", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
     run: Annotated[Path, typer.Argument(metavar="RUNDIR", help="Folder that `intloom run -o` wrote.")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The page; else RUNDIR/report.html.")] = None,
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", help="Output file. Default: RUNDIR/report.html.")
+    ] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)

@@ -218,7 +218,7 @@ def _run_layers(
         terminal.json(record)
     else:
         table = new_table(
-            "block" if part.tile is None else "tile", ">cycles", ">array use", ">bytes compared", "result", ""
+            "block" if part.tile is None else "tile", ">cycles", ">utilization", ">bytes compared", "result", ""
         )
         for row in record["slices"]:
             result = Text(row["first"], "red") if row["mismatches"] else Text("equal", "green")
@@ -299,14 +299,14 @@ def _explain(terminal: Terminal, bundle: Bundle, done: RunResult) -> None:
 def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
     """Tells a person what a run gave."""
     if terminal.verbosity > 0 and record["cycles"]:
-        table = new_table("layer", "kind", ">cycles", ">array use", ">predicted")
+        table = new_table("layer", "kind", ">cycles", ">utilization", ">predicted")
         for layer in record["layers"]:
             use = f"{100 * layer['mac_use']:.1f} %" if layer["macs"] else ""
             table.add_row(layer["name"], layer["op"], f"{layer['cycles']:,}", use, f"{layer['predicted_cycles']:,}")
         terminal.err.print(table)
     if record["cycles"]:
         terminal.say(
-            f"{record['cycles']:,} cycles, array use {100 * record['mac_use']:.1f} %, "
+            f"{record['cycles']:,} cycles, array utilization {100 * record['mac_use']:.1f} %, "
             f"{record['dram_bytes'] / 1e6:.2f} MB of memory traffic; simulated in {record['wall_s']:.1f} s "
             f"at {record['sim_hz'] / 1e3:,.0f} kHz (build {record['build_s']:.0f} s)"
         )

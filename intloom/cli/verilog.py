@@ -1,4 +1,4 @@
-"""`intloom verilog`: the accelerator as Verilog, with its companions."""
+"""`intloom verilog`: the accelerator as Verilog, with C header, register description and core file."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from intloom.hw.spec.arith import RoundingMode
 
 _HELP = """Write the accelerator as Verilog-2005, with C header, register documentation and FuseSoC core file.
 
-Same parameters, same bytes.
+The same parameters give the same bytes.
 
 Example: [bold]intloom verilog --preset base -o rtl[/bold]
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("verilog", help=_HELP)(_run)
 
 
 def _run(
     context: typer.Context,
-    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Folder for the files.")],
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")],
     preset: Preset = None,
     config: Config = None,
-    match: Annotated[RoundingMode | None, typer.Option(help="Rounding: ort or exact; else the preset's own.")] = None,
+    match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)

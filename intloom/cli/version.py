@@ -1,4 +1,4 @@
-"""`intloom version`: versions of the product and of what its results depend on."""
+"""`intloom version`: versions of Intloom and of the libraries that affect results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _PARTS = ("intloom", "amaranth", "cocotb", "onnx", "onnxruntime", "onnxslim", "n
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("version", help="Print versions.\n\nExample: [bold]intloom version --json[/bold]")(_run)
 
 

@@ -14,16 +14,16 @@ from intloom.zoo import ZOO, build
 
 _BUILD_HELP = """Build a float ONNX model of the zoo.
 
-Weights are random but seeded, and scaled so that every layer's output is alive.
+Weights are seeded random numbers, normalized so that no activation is degenerate.
 
 Example: [bold]intloom zoo build yolov8n --imgsz 320 --seed 1 -o yolov8n.onnx[/bold]
 """
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
-    zoo = typer.Typer(help="Float models of published networks, to try everything with.")
-    zoo.command("list", help="List the zoo.\n\nExample: [bold]intloom zoo list[/bold]")(_list)
+    """Add the subcommand."""
+    zoo = typer.Typer(help="List and build float models of published networks.")
+    zoo.command("list", help="List the networks.\n\nExample: [bold]intloom zoo list[/bold]")(_list)
     zoo.command("build", help=_BUILD_HELP)(_build)
     app.add_typer(zoo, name="zoo")
 
@@ -39,7 +39,7 @@ def _list(context: typer.Context, as_json: AsJson = False) -> None:
             [{"name": e.name, "doc": e.doc, "imgsz": e.default_size, "multiple": e.multiple} for e in ZOO.values()]
         )
         return
-    table = new_table("name", ">size", ">multiple of", "what")
+    table = new_table("name", ">size", ">multiple of", "description")
     for e in ZOO.values():
         table.add_row(e.name, str(e.default_size), str(e.multiple), e.doc)
     terminal.table(table)
@@ -47,10 +47,10 @@ def _list(context: typer.Context, as_json: AsJson = False) -> None:
 
 def _build(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A name from `intloom zoo list`.", autocompletion=_names)],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name from `intloom zoo list`.", autocompletion=_names)],
     imgsz: Annotated[int | None, typer.Option("--imgsz", metavar="N", help="Image height and width.")] = None,
-    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Chooses the weights.")] = 0,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="ONNX file; else NAME.onnx here.")] = None,
+    seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the weights.")] = 0,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file. Default: NAME.onnx.")] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)

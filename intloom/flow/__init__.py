@@ -1,1 +1,1 @@
-"""What command line and Python API share: compile a model, find its parts again, feed, run, compare, record."""
+"""Functions that the command line and the Python interface share: compile, load, run, compare, record."""

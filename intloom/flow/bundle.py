@@ -1,4 +1,4 @@
-"""A program together with the model that it was compiled from."""
+"""A program with the model that it was compiled from."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from intloom.flow.compiling import model_beside
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """The programs of a model's regions; with the model at hand, also the folded model and the model's file."""
+    """The programs of a model's regions and, if available, the model file and the folded model."""
 
     programs: tuple[Program, ...]
     model: Path | None = None
     folded: FoldedModel | None = None
     output_names: tuple[str, ...] = ()
-    """The model's outputs, in its own order."""
+    """Output names in the model's order."""
 
     @cached_property
     def program(self) -> Program:
-        """All regions together, for counting and showing."""
+        """All regions merged into one program, for totals and listings."""
         return combined_program(self.programs)
 
     def need_model(self, purpose: str) -> FoldedModel:
-        """The folded model; without one the error says what it is needed for."""
+        """The folded model; `purpose` names in the message what needs it."""
         if self.folded is None:
             raise UsageError(
-                f"{purpose} needs the model that {self.program.name} was compiled from: name it with --model"
+                f"{purpose} needs the model that {self.program.name} was compiled from; give it with --model"
             )
         return self.folded
 
 
 def load_bundle(program: Path, model: Path | None = None) -> Bundle:
-    """The programs in a file, and their model: `model`, or the copy that `intloom compile` put beside the program.
+    """The programs in a file with their model: `model`, or `PROGRAM.loom.onnx` in the same folder if it exists.
 
     Raises
     ------
     FileFormatError
-        A file is missing or broken, or the model is not the one that the program was compiled from.
+        A file is missing or damaged, or the program was compiled from another model.
     """
     loaded = load_regions(program)
     beside = model_beside(program)
@@ -57,6 +57,6 @@ def load_bundle(program: Path, model: Path | None = None) -> Bundle:
     if loaded[0].source and folded.source != loaded[0].source:
         raise FileFormatError(
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "
-            f"not {loaded[0].source[:12]}; compile again or name the right one with --model"
+            f"not {loaded[0].source[:12]}; compile again or give the right model with --model"
         )
     return Bundle(loaded, chosen, folded, tuple(imported.outputs))

@@ -23,7 +23,7 @@ from intloom.sim.result import RunResult
 
 
 def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
-    """Compares two arrays of one shape element by element."""
+    """Compare two arrays of the same shape element by element."""
     different = got != expected
     count = int(np.count_nonzero(different))
     first = ""
@@ -34,7 +34,7 @@ def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], exp
 
 
 def check_golden(program: Program, folded: FoldedModel, result: RunResult) -> list[Check]:
-    """The run against the golden model: every tensor that the backend kept, and all outputs."""
+    """Compare every recorded tensor and all outputs of a run with the golden model."""
     expected = run_graph(folded.graph, result.inputs, match=program.params.match, keep=bool(result.tensors))
     makers = _makers(folded.graph)
     seen = {**result.tensors, **result.outputs}
@@ -44,9 +44,9 @@ def check_golden(program: Program, folded: FoldedModel, result: RunResult) -> li
 def check_onnxruntime(
     folded: FoldedModel, model: Path, feeds: Mapping[str, Array], outputs: Mapping[str, Int8], match: RoundingMode
 ) -> list[Check]:
-    """The run's integers against those inside onnxruntime, which runs the whole model with its default optimization.
+    """Compare the outputs of a run with onnxruntime, which runs the whole model with its default optimization.
 
-    In match mode `exact` the accelerator rounds where fp32 arithmetic would not, so there is nothing to compare.
+    Rounding mode `exact` differs from fp32 arithmetic by design, so nothing is compared.
     """
     if match is not RoundingMode.ORT:
         return []
@@ -61,12 +61,12 @@ def check_onnxruntime(
 
 
 def mark_attributed(checks: Sequence[Check]) -> list[Check]:
-    """The checks with every difference from onnxruntime as one that is attributed."""
+    """The checks, with every difference from onnxruntime attributed to float kernels."""
     return [replace(c, mismatches=0, attributed=c.mismatches) if c.against == ONNXRUNTIME else c for c in checks]
 
 
 def covering_layers(graph: IntGraph, checks: Sequence[Check]) -> dict[str, str]:
-    """For each layer whose result is compared nowhere by itself: the layer behind it where it is, fused or moved."""
+    """For each layer without a comparison: the later layer whose comparison covers its result."""
     compared = {c.layer for c in checks if c.against == GOLDEN}
     found: dict[str, str] = {}
     for node in reversed(graph.nodes):

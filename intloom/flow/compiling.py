@@ -1,4 +1,4 @@
-"""From a quantized model file to a program file, with the model kept beside it."""
+"""Compilation of a quantized model file into a program file with a copy of its model."""
 
 from __future__ import annotations
 
@@ -27,32 +27,32 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Compiled:
-    """The programs of a model's regions, what the model was folded into, and what it took."""
+    """The programs of a model's regions, the folded model and the compile time."""
 
     programs: tuple[Program, ...]
     folded: FoldedModel
     output_names: tuple[str, ...]
-    """The model's outputs, in its own order."""
+    """Output names in the model's order."""
     seconds: float
 
     @cached_property
     def program(self) -> Program:
-        """All regions together, for counting and showing."""
+        """All regions merged into one program, for totals and listings."""
         return combined_program(self.programs)
 
 
 def choose_params(preset_name: str | None, config: Path | None, match: RoundingMode | None) -> HardwareParams:
-    """Hardware parameters from a preset or a TOML file, with another rounding where `match` is given.
+    """Hardware parameters from a preset or a TOML file; `match` overrides the rounding mode.
 
     Raises
     ------
     UsageError
         Both a preset and a file are given.
     ParameterError
-        The preset is unknown or the file contradicts itself.
+        The preset is unknown or parameters of the file contradict each other.
     """
     if preset_name is not None and config is not None:
-        raise UsageError(f"give either --preset or --config, not both ({preset_name} and {config})")
+        raise UsageError(f"--preset {preset_name} and --config {config} exclude each other; give one of them")
     params = from_toml(config) if config is not None else preset(DEFAULT_PRESET if preset_name is None else preset_name)
     return params if match is None else params.replace(match=str(match))
 
@@ -65,16 +65,16 @@ def compile_model(
     keep_intermediates: bool = False,
     progress: Tell | None = None,
 ) -> Compiled:
-    """Folds and schedules the quantized model in `source` for the hardware `params`."""
+    """Fold and schedule the quantized model in `source` for the hardware `params`."""
     started = time.perf_counter()
     tell = progress or (lambda _stage, _done, _all: None)
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
     folded = fold_model(model, match=params.match)
     if not folded.regions and not is_quantized(v.op for v in folded.assignments):
-        raise UnsupportedError(f"{source} is not quantized: first run intloom quantize {source} -o QUANTIZED.onnx")
+        raise UnsupportedError(f"{source} is not quantized; run intloom quantize {source} -o QUANTIZED.onnx first")
     tell("fold", 1, 1)
-    _ = folded.graph  # refuses a model of which nothing can be accelerated
+    _ = folded.graph  # an error if no node can be accelerated
     programs = []
     for index, region in enumerate(folded.regions):
         made = compile_graph(
@@ -88,17 +88,17 @@ def compile_model(
 
 
 def model_beside(program: Path) -> Path:
-    """Where the model of a program file is kept."""
+    """Path of the model copy of a program file."""
     return program.with_name(f"{program.name}.onnx")
 
 
 def store(compiled: Compiled, source: Path, target: Path) -> None:
-    """Writes the program and, beside it, a copy of its model, from which results are checked and host parts run."""
+    """Write the program and a copy of its model, which checks and host parts need."""
     check_output(target, source)
     with atomic_path(model_beside(target)) as temporary:
-        # External data is not copied along: the model is written anew in one piece.
+        # A model with external data is written as one file, since its data files are not copied.
         _copy_model(source, temporary)
-        # Inside, so that whoever interrupts finds both or none.
+        # Inside the block: an interrupt leaves both files or none.
         save_regions(compiled.programs, target)
 
 

@@ -1,13 +1,15 @@
-"""Where onnxruntime alone differs: every layer is judged by itself, on onnxruntime's own inputs.
+"""Attribution of differences from onnxruntime to its float kernels, by a comparison of each layer on its own.
 
 onnxruntime has no integer kernel for some layers (ConvTranspose, int8 activations in QDQ form) and computes them in
-float; its single results may then differ by one, and everything behind such a layer differs after it. Fed with
-onnxruntime's own inputs, each integer layer must give onnxruntime's bytes, and each float layer may differ where the
-exact sum lies so near to a tie that a float32 sum may fall on its other side (see
-`sim.golden.rounding_error_bound`), in at most one value of ten thousand. If all do, the end results differ for these
-roundings alone; if any does not, the difference is real.
+float. Single results can then differ by one step, and so can all results that depend on them. Each layer is therefore
+run on onnxruntime's own inputs:
 
-Such a rate shows only over many values: where a small layer exceeds it on one input, it is judged over further ones.
+- An integer layer must give onnxruntime's bytes.
+- A float layer may differ in one value of 10,000, and only where the exact sum is so close to a tie that a float32 sum
+  can be on the other side of it (see `intloom.sim.golden.rounding_error_bound`).
+
+If every layer meets its rule, the differences are attributed to float kernels. Otherwise they are mismatches. A small
+layer that exceeds the rate on one input is compared on more inputs, because a rate needs many values.
 """
 
 from __future__ import annotations
@@ -36,24 +38,24 @@ from intloom.sim.golden.registry import Context, operation
 from intloom.sim.golden.rounding_error_bound import at_error_bound
 
 ONE_IN = 10_000
-"""Of so many values of a layer that onnxruntime computes in float, one may differ."""
+"""Values of a float layer per value that may differ."""
 _ENOUGH = 10 * ONE_IN
-"""So many values of a layer tell its rate."""
+"""Values that are needed to measure the rate of a layer."""
 _MOST_RUNS = 20
 _FIRST_SEED = 1 << 20
-"""Far from the seeds that people choose, so that a further input is another one."""
+"""Above the seeds that users choose, so that further inputs differ from theirs."""
 _FLOAT_OPERATORS = {"Conv", "ConvTranspose", "Gemm", "MatMul", "FusedConv", "FusedGemm", "FusedMatMul"} | {
-    # They sum up dequantized values, so that ties fall by the order of the values.
+    # They sum dequantized values, so the order of the values decides ties.
     "AveragePool", "QLinearAveragePool", "ReduceMean",
 }  # fmt: skip
 
 Run = tuple[Mapping[str, Array], Mapping[str, Int8]]
-"""The model's inputs, and the integer graph's own for them."""
+"""Inputs of the model, and the corresponding inputs of the integer graph."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class LayerComparison:
-    """One layer, run by the golden model on onnxruntime's inputs, against onnxruntime's output."""
+    """Comparison of one layer, run by the golden model on onnxruntime's inputs, with onnxruntime's output."""
 
     layer: str
     tensor: str
@@ -62,50 +64,50 @@ class LayerComparison:
     in_float: bool
     """Whether onnxruntime computes it in float."""
     ties: bool
-    """Whether every difference is at a tie that float32 may fall to either side of."""
+    """Whether float32 rounding can decide the tie at every difference."""
     further: LayerComparison | None = None
-    """Over further inputs, where the values of one are too few to tell how often the layer differs."""
+    """The comparison on more inputs, if one input has too few values to measure the rate."""
 
     @property
     def attributable(self) -> bool:
-        """Whether onnxruntime's float kernel explains each difference by itself, however many there are."""
+        """Whether a float kernel can cause each difference, regardless of their number."""
         return not self.different or (self.in_float and self.ties)
 
     @property
     def accepted(self) -> bool:
-        """Whether onnxruntime's float kernel explains what differs."""
+        """Whether the layer is equal, or its differences and their rate are attributed to a float kernel."""
         if self.further is not None:
             return self.attributable and self.further.accepted
         return self.attributable and self.different <= max(1, self.values // ONE_IN)
 
     @property
     def counts(self) -> str:
-        """In how many values it differs."""
+        """The number of values that differ, as text."""
         here = f"{self.different} of {self.values} values"
         return here if self.further is None else f"{here}, and {self.further.counts} over further inputs"
 
     def merged_with(self, other: LayerComparison) -> LayerComparison:
-        """The verdict over the values of both runs."""
+        """The comparison over the values of both runs."""
         values, different = self.values + other.values, self.different + other.different
         return replace(self, values=values, different=different, ties=self.ties and other.ties)
 
 
 @dataclass(frozen=True)
 class FloatKernelAttribution:
-    """Every layer's verdict."""
+    """The comparison of every layer."""
 
     layers: tuple[LayerComparison, ...]
 
     @property
     def accepted(self) -> bool:
-        """Whether float kernels explain that the end results differ: some layer differs, and none without excuse."""
+        """Whether the differences are attributed: at least one layer differs, and all layers are accepted."""
         return all(v.accepted for v in self.layers) and any(v.different for v in self.layers)
 
     @property
     def text(self) -> str:
-        """The reason as a sentence, or the layers that have no excuse."""
-        if real := [v for v in self.layers if not v.accepted]:
-            names = "; ".join(f"{v.layer} in {v.counts} of {v.tensor}" for v in real[:4])
+        """The layers that differ, and whether their differences are attributed to float kernels."""
+        if mismatched := [v for v in self.layers if not v.accepted]:
+            names = "; ".join(f"{v.layer} in {v.counts} of {v.tensor}" for v in mismatched[:4])
             return f"not attributed to onnxruntime's float kernels: on its own inputs, these layers differ: {names}"
         rounded = [v for v in self.layers if v.different]
         if not rounded:
@@ -120,12 +122,12 @@ class FloatKernelAttribution:
 def attribute_differences(
     folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]
 ) -> FloatKernelAttribution:
-    """Judge every layer of `folded` on what onnxruntime computes for `feeds`; `inputs` are the graph's own."""
+    """Compare every layer of `folded` on onnxruntime's tensors for `feeds`; `inputs` are the integer graph's inputs."""
     return LayerComparator(folded, load_onnx(model)).attribute([(feeds, inputs)])
 
 
 def further_runs(folded: FoldedModel, feeds: Mapping[str, Array], count: int) -> Iterator[Run]:
-    """Seeded inputs of the same shapes and types, and what the host makes of them."""
+    """Seeded inputs of the same shapes and types, and the integer graph's inputs for them."""
     host = HostSide(folded)
     for seed in range(_FIRST_SEED, _FIRST_SEED + count):
         other = {n: _seeded_like(array, seed) for n, array in feeds.items()}
@@ -139,7 +141,7 @@ def _seeded_like(array: Array, seed: int) -> Array:
 
 
 class LayerComparator:
-    """Judges the layers of a model, each on onnxruntime's own inputs."""
+    """Compares the layers of a model, each on onnxruntime's own inputs."""
 
     def __init__(self, folded: FoldedModel, proto: onnx.ModelProto) -> None:
         self._folded, self._graph = folded, folded.graph
@@ -147,13 +149,13 @@ class LayerComparator:
         self._shown = list(dict.fromkeys(self._names.values()))
         shown = with_outputs(proto, self._shown)
         self._session = open_session(shown.SerializeToString())
-        # What is shown decides which kernels onnxruntime finds, so all is judged by the file that gives the tensors.
+        # Extra outputs change onnxruntime's choice of kernels, so the kernels are read from the same modified model.
         self._in_float = float_nodes(shown)
         visible = {*self._graph.inputs, *self._names}
         self._parts = tuple(subgraphs_with_extra_outputs(self._graph, proto, frozenset(self._shown), visible))
 
     def attribute(self, runs: Sequence[Run]) -> FloatKernelAttribution:
-        """Every layer's verdict over the values of all runs, and over further inputs where these are too few."""
+        """Compare every layer over the values of all runs, and over further inputs if these are too few."""
         found = self.compare_all(runs).layers
         frequent = [v for v in found if not v.accepted]
         if not frequent or not all(v.attributable for v in found):
@@ -165,27 +167,27 @@ class LayerComparator:
         )
 
     def compare_all(self, runs: Iterable[Run]) -> FloatKernelAttribution:
-        """Every layer's verdict over the values of all runs together."""
+        """Compare every layer over the values of all runs together."""
         total: dict[str, LayerComparison] = {}
         for feeds, inputs in runs:
             theirs = {**inputs, **self._their_tensors(feeds)}
             for part in self._parts:
-                verdict = self._judge(part, theirs)
-                seen = total.get(verdict.tensor)
-                total[verdict.tensor] = seen.merged_with(verdict) if seen else verdict
+                comparison = self._compare(part, theirs)
+                seen = total.get(comparison.tensor)
+                total[comparison.tensor] = seen.merged_with(comparison) if seen else comparison
         return FloatKernelAttribution(tuple(total.values()))
 
     def _their_tensors(self, feeds: Mapping[str, Array]) -> dict[str, Int8]:
-        """Every tensor of the graph that onnxruntime has too, as the accelerator's int8."""
+        """Every tensor of the graph that exists in onnxruntime's model, as the accelerator's int8."""
         values = run_session(self._session, self._shown, feeds)
         return {t: _as_int8(values[name], self._graph.tensors[t].shape) for t, name in self._names.items()}
 
-    def _judge(self, part: IntGraph, theirs: Mapping[str, Int8]) -> LayerComparison:
+    def _compare(self, part: IntGraph, theirs: Mapping[str, Int8]) -> LayerComparison:
         name, inputs = part.outputs[0], {n: theirs[n] for n in part.inputs}
         different = run_graph(part, inputs, match=RoundingMode.ORT)[name] != theirs[name]
-        # A layer that no tensor shows by itself (its table merged into it, then a Concat) counts with what follows.
+        # A layer whose tensor does not exist in onnxruntime's model belongs to the subgraph of the next one that does.
         floats = [n for n in part.nodes if self._in_float & set(n.origin)]
-        near = (_run_strayed(part, inputs, floats, way) == theirs[name] for way in (-1, 1) if different.any())
+        near = (_run_at_error_bound(part, inputs, floats, way) == theirs[name] for way in (-1, 1) if different.any())
         return LayerComparison(
             layer=part.nodes[-1].name,
             tensor=name,
@@ -197,14 +199,14 @@ class LayerComparator:
 
 
 def float_nodes(proto: onnx.ModelProto) -> set[str]:
-    """Names of the nodes that onnxruntime, after its default optimization, still computes in float."""
-    # Integer kernels are chosen at this level; the next one only changes layouts, and names with them.
+    """Names of the nodes that onnxruntime computes in float after its default optimization."""
+    # Integer kernels are chosen at this level. The next level only changes layouts, and renames nodes.
     graph = optimized(proto, "ORT_ENABLE_EXTENDED").graph
     return {n.name for n in graph.node if n.op_type in _FLOAT_OPERATORS}
 
 
-def _run_strayed(part: IntGraph, inputs: Mapping[str, Int8], floats: list[Node], direction: int) -> Int8:
-    """The part's result with all sums of some nodes as far up or down as float32 may stray."""
+def _run_at_error_bound(part: IntGraph, inputs: Mapping[str, Int8], floats: list[Node], direction: int) -> Int8:
+    """The part's result with the sums of some nodes moved up or down by the float32 rounding-error bound."""
     values = {name: array[0] for name, array in inputs.items()}
     context = Context(RoundingMode.ORT, part.tensors)
     for node in part.nodes:
@@ -217,7 +219,7 @@ def _run_strayed(part: IntGraph, inputs: Mapping[str, Int8], floats: list[Node],
 
 
 def _visible_names(proto: onnx.ModelProto, folded: FoldedModel) -> dict[str, str]:
-    """For every tensor of the graph that onnxruntime has too, its name there."""
+    """The name in onnxruntime's model of every tensor of the graph that exists there."""
     made = {o for n in proto.graph.node for o in n.output}
     border = {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
     named = {t: border.get(t, t) for t in folded.graph.tensors}

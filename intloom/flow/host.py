@@ -1,4 +1,4 @@
-"""The float side of a network: what comes before the accelerator and after it, run by onnxruntime."""
+"""Host parts of a model, run by onnxruntime: quantization, nodes between regions, and the float tail."""
 
 from __future__ import annotations
 
@@ -22,49 +22,49 @@ Int8s = dict[str, Int8]
 
 
 @contextmanager
-def _onnxruntime(refusal: type[IntloomError], what: str) -> Iterator[None]:
-    """What onnxruntime raises, as the refusal, in one line."""
+def _onnxruntime(error_class: type[IntloomError], what: str) -> Iterator[None]:
+    """Convert exceptions of onnxruntime into `error_class` with a message of one line."""
     try:
         yield
     except Exception as error:
-        # onnxruntime's own exceptions share no documented base.
-        raise refusal(f"onnxruntime {what}: {' '.join(str(error).split())}") from error
+        # onnxruntime's exceptions have no documented base class.
+        raise error_class(f"onnxruntime {what}: {' '.join(str(error).split())}") from error
 
 
 def open_session(model: bytes) -> ort.InferenceSession:
-    """An onnxruntime session on the CPU with its default optimization, silent."""
+    """An onnxruntime session on the CPU with its default optimization and no log output."""
     with _onnxruntime(ModelError, "cannot load the model"):
         return reference.open_session(model)
 
 
 def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
-    """Some values of a model by onnxruntime with its default optimization."""
+    """Values of a model, computed by onnxruntime with its default optimization."""
     return run_session(open_session(with_outputs(model, names).SerializeToString()), names, feeds)
 
 
 def run_session(session: ort.InferenceSession, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
-    """Some outputs of an open session; `feeds` may hold more than its inputs."""
+    """Outputs of an open session; entries of `feeds` that are no inputs are ignored."""
     wanted = {i.name for i in session.get_inputs()}
-    # A damaged node may show itself no sooner.
+    # onnxruntime detects some invalid nodes only when it runs them.
     with _onnxruntime(ModelError, "cannot run the model"):
         values = session.run(names, {k: v for k, v in feeds.items() if k in wanted})
     return dict(zip(names, values, strict=True))
 
 
 def with_outputs(model: onnx.ModelProto, names: Iterable[str]) -> onnx.ModelProto:
-    """The model with some of its values as outputs."""
-    shown = onnx.ModelProto()
-    shown.CopyFrom(model)
-    present = {o.name for o in shown.graph.output}
-    shown.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
-    return shown
+    """The model with the values `names` as additional outputs."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    present = {o.name for o in copy.graph.output}
+    copy.graph.output.extend(onnx.ValueInfoProto(name=n) for n in names if n not in present)
+    return copy
 
 
 def quantize_array(values: Array, quant: TensorQuantization, shape: tuple[int, ...]) -> Int8:
-    """Real values, or the model's own integers, as the accelerator's int8 of `shape`."""
+    """Real values, or integers of the model's type, as the accelerator's int8 in `shape`."""
     low, high = (0, 255) if quant.unsigned else (-128, 127)
     if np.issubdtype(values.dtype, np.floating):
-        # Division in fp32, round to even, then the zero point: QuantizeLinear's own order.
+        # The operation order of QuantizeLinear: fp32 division, round to even, zero point.
         scaled = np.rint(values.astype(np.float32) / np.float32(quant.scale)) + np.float32(quant.zero_point)
         codes = np.clip(scaled, low, high).astype(np.int16)
     else:
@@ -79,13 +79,13 @@ def dequantize_array(codes: Int8, quant: TensorQuantization) -> NDArray[np.float
 
 
 def stored_array(codes: Int8, quant: TensorQuantization) -> Array:
-    """The model's own integers behind the accelerator's int8, in the model's shape."""
+    """The accelerator's int8 as integers of the model's type, in the model's shape."""
     shaped = codes.reshape(quant.shape)
     return (shaped.astype(np.int16) + 128).astype(np.uint8) if quant.unsigned else shaped
 
 
 class HostSide:
-    """The host's turns: before the first region of a model, between regions, and after the last."""
+    """The host parts of a model: before the first region, between regions, and after the last."""
 
     def __init__(self, folded: FoldedModel) -> None:
         self._folded = folded
@@ -97,7 +97,7 @@ class HostSide:
         return dict(self._folded.inputs)
 
     def before(self, feeds: Mapping[str, Array], region: int = 0, made: Mapping[str, Int8] | None = None) -> Int8s:
-        """What the host gives a region, for the model's inputs and what earlier regions `made`."""
+        """Inputs of a region, computed from the model's inputs and from the outputs `made` by earlier regions."""
         folded, part = self._folded, self._parts[region]
         values = {**feeds, **self._known(made or {})}
         if part is not None:
@@ -108,12 +108,12 @@ class HostSide:
             if quant is None or name in (made or {}):
                 continue
             if quant.source not in values:
-                raise UsageError(f"input {quant.source!r} is missing: given are {', '.join(feeds) or 'none'}")
+                raise UsageError(f"input {quant.source!r} is missing; given inputs: {', '.join(feeds) or 'none'}")
             result[name] = quantize_array(values[quant.source], quant, folded.graph.tensors[name].shape)
         return result
 
     def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:
-        """The model's outputs, and whatever else leaves the accelerator; `feeds` are the model's inputs."""
+        """The model's outputs and all outputs of the accelerator; `feeds` are the model's inputs."""
         known = self._known(outputs)
         leaving = {q.source: known[q.source] for q in self._folded.output_quant.values()}
         if self._tail is None:
@@ -121,7 +121,7 @@ class HostSide:
         return {**leaving, **_run(self._tail, {**feeds, **known})}
 
     def _known(self, made: Mapping[str, Int8]) -> dict[str, Array]:
-        """What the accelerator made, under the names by which the model knows it."""
+        """Results of the accelerator by their names in the model."""
         values: dict[str, Array] = {}
         for name, quant in self._folded.output_quant.items():
             if name in made:
@@ -134,24 +134,24 @@ class HostSide:
 def _run(session: ort.InferenceSession, values: Mapping[str, Array]) -> dict[str, Array]:
     feeds = {i.name: values[i.name] for i in session.get_inputs() if i.name in values}
     names = [o.name for o in session.get_outputs()]
-    with _onnxruntime(UsageError, "refused the inputs"):
+    with _onnxruntime(UsageError, "rejected the inputs"):
         return dict(zip(names, session.run(names, feeds), strict=True))
 
 
 def plain_quant(program: Program) -> dict[str, TensorQuantization]:
-    """Scales of a program's inputs as its own manifest has them, for running without the model."""
-    return {p.name: _place_quant(p.name, program) for p in program.tensors if p.role is Role.INPUT}
+    """Quantization of the program's inputs from its manifest, for runs without the model."""
+    return {p.name: _tensor_quant(p.name, program) for p in program.tensors if p.role is Role.INPUT}
 
 
 def output_quant(program: Program) -> dict[str, TensorQuantization]:
-    """Scales of a program's outputs as its own manifest has them."""
-    return {p.name: _place_quant(p.name, program) for p in program.tensors if p.role is Role.OUTPUT}
+    """Quantization of the program's outputs from its manifest."""
+    return {p.name: _tensor_quant(p.name, program) for p in program.tensors if p.role is Role.OUTPUT}
 
 
-def _place_quant(name: str, program: Program) -> TensorQuantization:
-    place = program.tensor(name)
-    zero = place.zero_point + (128 if place.unsigned else 0)
+def _tensor_quant(name: str, program: Program) -> TensorQuantization:
+    tensor = program.tensor(name)
+    zero = tensor.zero_point + (128 if tensor.unsigned else 0)
     return TensorQuantization(
-        name=name, stored=name, source=name, shape=place.shape,
-        scale=place.scale, zero_point=zero, unsigned=place.unsigned,
+        name=name, stored=name, source=name, shape=tensor.shape,
+        scale=tensor.scale, zero_point=zero, unsigned=tensor.unsigned,
     )  # fmt: skip

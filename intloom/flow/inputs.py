@@ -1,4 +1,4 @@
-"""Inputs for a run: arrays, pictures, or a seeded one when none is given."""
+"""Inputs of a run: arrays, images, or seeded synthetic values."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ Shapes = Mapping[str, tuple[int, ...]]
 
 
 def read_inputs(words: Sequence[str], shapes: Shapes, seed: int) -> dict[str, Array]:
-    """Arrays for the inputs called as in `shapes`.
+    """Arrays for the inputs named in `shapes`.
 
-    Each word is a file, or `name=file` where the model has several inputs: .npy, .npz (arrays by input name)
-    or a picture. Inputs that no word names get seeded synthetic values, if no word is given at all.
+    Each word is a file, or `name=file` if the model has several inputs: .npy, .npz (arrays by input name)
+    or an image. Without words, every input gets seeded synthetic values.
 
     Raises
     ------
     UsageError
-        A name is unknown or given twice, an input is left without a value, or a shape is wrong.
+        A name is unknown or given twice, an input has no value, or a shape is wrong.
     FileFormatError
         A file cannot be read.
     """
@@ -34,30 +34,30 @@ def read_inputs(words: Sequence[str], shapes: Shapes, seed: int) -> dict[str, Ar
     for word in words:
         for name, array in _read_word(word, shapes).items():
             if name in found:
-                raise UsageError(f"input {name!r} is given twice")
+                raise UsageError(f"input {name!r} is given twice; give it once")
             whole = array[None] if array.shape == shapes[name][1:] else array
             found[name] = as_input(name, whole, shapes[name])
     if missing := [name for name in shapes if name not in found]:
-        raise UsageError(f"input {missing[0]!r} is missing: give --input {missing[0]}=FILE")
+        raise UsageError(f"input {missing[0]!r} is missing; give --input {missing[0]}=FILE")
     return found
 
 
 def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
-    """An array as the input called `name` is fed: floating numbers as float32, whatever precision they came in.
+    """The array as a value of the input `name`: floats of any precision are converted to float32.
 
     Raises
     ------
     UsageError
-        The shape is another, or the values are no real numbers.
+        The shape is wrong, or values are not real numbers.
     """
     if array.shape != shape:
         raise UsageError(f"input {name!r} must have shape {list(shape)}, not {list(array.shape)}")
     check_real(array, f"input {name!r}")
     if lost := int(np.isnan(array).sum()):
-        # No integer stands for it: processors differ in what they make of one.
+        # NaN has no int8 code, and processors convert it differently.
         raise UsageError(f"input {name!r} must hold numbers, but {lost} of its {array.size} values are NaN")
     with np.errstate(over="ignore"):
-        # What is too large for float32 becomes infinite, which has the same code: the largest.
+        # A value above the float32 range becomes infinite, which has the same int8 code: the largest.
         return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
 
 
@@ -71,7 +71,7 @@ def _read_word(word: str, shapes: Shapes) -> dict[str, Array]:
     if not equals:
         if len(shapes) != 1:
             raise UsageError(
-                f"the model has {len(shapes)} inputs: write --input NAME=FILE for each of {', '.join(shapes)}"
+                f"the model has {len(shapes)} inputs; give --input NAME=FILE for each of {', '.join(shapes)}"
             )
         (name,) = shapes
     return {name: _read_file(path, shapes[name])}
@@ -81,11 +81,11 @@ def _read_file(path: Path, shape: tuple[int, ...]) -> Array:
     if path.suffix.lower() in PICTURE_SUFFIXES:
         return read_tensor(path, shape)
     if path.suffix not in (".npy", ".npz"):
-        raise UsageError(f"input {path} must be .npy, .npz or a picture ({', '.join(sorted(PICTURE_SUFFIXES))})")
+        raise UsageError(f"input {path} must be a .npy, .npz or image file ({', '.join(sorted(PICTURE_SUFFIXES))})")
     loaded = load_arrays(path, "input")
     if isinstance(loaded, dict):
         if len(loaded) != 1:
-            raise UsageError(f"{path} must hold one array, not {len(loaded)}")
+            raise UsageError(f"{path} must hold one array, not {len(loaded)}; give .npz archives without a name")
         return next(iter(loaded.values()))
     return loaded
 
@@ -97,5 +97,5 @@ def _read_archive(path: Path, shapes: Shapes) -> dict[str, Array]:
     if len(arrays) == 1 and len(shapes) == 1:
         return dict(zip(shapes, arrays.values(), strict=True))
     if unknown := sorted(set(arrays) - set(shapes)):
-        raise UsageError(f"{path} holds {unknown[0]!r}, but the inputs are {', '.join(shapes)}")
+        raise UsageError(f"{path} holds {unknown[0]!r}, but the inputs are {', '.join(shapes)}; rename or remove it")
     return arrays

@@ -1,4 +1,4 @@
-"""Draws a program's memories over its instructions: one HTML page without anything from elsewhere."""
+"""HTML page that draws the memory use of a program over its instructions, without external resources."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from intloom.files import write_text
 _WIDTH, _HEIGHT = 1200, 320
 _TITLES = {Memory.SCRATCH: "Scratchpad", Memory.WEIGHT: "Weight memory", Memory.DRAM: "DRAM"}
 _GOLDEN_ANGLE = 137.508
-"""Degrees of hue from one layer to the next: neighbors look different, and no two layers nearby look alike."""
+"""Degrees of hue from one layer to the next: gives nearby layers different hues."""
 _STYLE = """
 :root { color-scheme: light dark; --ground: #fff; --ink: #1c2024; --quiet: #667; --frame: #b8bec6; --light: 62%; }
 @media (prefers-color-scheme: dark) {
@@ -35,20 +35,20 @@ rect:hover { stroke: var(--ink); stroke-width: 1.5; vector-effect: non-scaling-s
 
 
 def write_memory_page(programs: Sequence[Program], path: Path) -> None:
-    """Write the page of a model's programs, one after the other."""
+    """Write the page of a model's programs to `path`."""
     write_text(path, memory_page(programs))
 
 
 def memory_page(programs: Sequence[Program]) -> str:
-    """The page: for every program its three memories, addresses upwards, instructions from left to right."""
+    """The page: three memories per program, with addresses on the vertical and instructions on the horizontal axis."""
     name = escape(programs[0].name)
     head = f'<meta charset="utf-8"><meta name="viewport" content="width=device-width"><title>Memory of {name}</title>'
     parts = [f"<!doctype html><html lang=en><head>{head}<style>{_STYLE}</style></head><body><h1>Memory of {name}</h1>"]
     for number, program in enumerate(programs, start=1):
         region = f"Region {number} of {len(programs)}: " if len(programs) > 1 else ""
         parts.append(
-            f"<p>{region}{len(program.instructions):,} instructions. A block is what one instruction wrote, from there "
-            "to its last reader; colors tell layers apart, gray stays throughout. Point at a block for its layer.</p>"
+            f"<p>{region}{len(program.instructions):,} instructions. A block is the result of one instruction, from "
+            "its write to its last read. Each layer has a color; constants are gray. Hover over it for details.</p>"
         )
         extents = memory_map(program)
         parts += [_panel(program, memory, [e for e in extents if e.memory is memory]) for memory in _TITLES]
@@ -56,7 +56,7 @@ def memory_page(programs: Sequence[Program]) -> str:
 
 
 def _size(program: Program, memory: Memory) -> int:
-    """Words of a memory."""
+    """Size of a memory in words."""
     p = program.params
     return {Memory.SCRATCH: p.scratch_words, Memory.WEIGHT: p.weight_words, Memory.DRAM: program.memory_words}[memory]
 
@@ -75,13 +75,13 @@ def _panel(program: Program, memory: Memory, extents: Sequence[Extent]) -> str:
 
 
 def _shape(program: Program, e: Extent, count: int, size: int) -> str:
-    """One extent; a block thinner than a pixel is still drawn."""
+    """The rectangle of one extent, at least 0.4 pixels wide and high."""
     x, width = _WIDTH * e.first / count, max(0.4, _WIDTH * (e.last - e.first) / count)
     height = max(0.4, _HEIGHT * (e.stop - e.start) / size)
     y = _HEIGHT - _HEIGHT * e.start / size - height
     fixed = e.memory is Memory.DRAM and e.last - e.first == count
     layer = program.provenance[e.first].layer
     look = ' class="fixed"' if fixed else f' style="--hue:{ceil(layer * _GOLDEN_ANGLE) % 360}"'
-    told = f"{e.label}: words {e.start:,} to {e.stop:,}, instructions {e.first:,} to {e.last:,}"
-    place = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"'
-    return f"<rect {place}{look}><title>{escape(told)}</title></rect>"
+    title = f"{e.label}: words {e.start:,} to {e.stop:,}, instructions {e.first:,} to {e.last:,}"
+    position = f'x="{x:.2f}" y="{y:.2f}" width="{width:.2f}" height="{height:.2f}"'
+    return f"<rect {position}{look}><title>{escape(title)}</title></rect>"

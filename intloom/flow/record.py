@@ -1,4 +1,4 @@
-"""The record of a run: what the report shows and `--json` prints, and the files of a run folder."""
+"""Record of a run for the report and `--json`, and the files of a run folder."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ UNIT_NAMES = [u.name.lower() for u in (*QUEUED_UNITS, Unit.CONTROL)]
 
 
 def hardware_name(program: Program) -> str:
-    """The preset that a program was made for, or `custom`."""
+    """The preset that a program was compiled for, or `custom`."""
     for name, params in PRESETS.items():
         if params.replace(match=str(program.params.match)) == program.params:
             return name
@@ -39,7 +39,7 @@ def hardware_name(program: Program) -> str:
 
 
 def make_record(program: Program, result: RunResult) -> dict[str, Any]:
-    """Everything about a run as plain values, for JSON; of a model of several regions `program` is all together."""
+    """A run as plain values, for JSON; `program` contains all regions of the model."""
     checks = result.checks
     macs = sum(layer.macs for layer in program.layers)
     return {
@@ -117,7 +117,7 @@ def _layers(program: Program, result: RunResult) -> list[dict[str, Any]]:
 
 
 def make_timeline(program: Program, result: RunResult) -> dict[str, Any]:
-    """Every instruction: unit, layer, tile, cycle of start and of finish (None without a trace), text."""
+    """Every instruction: unit, layer, tile, first and last cycle (None without a trace), text."""
     spans = {e.index: (e.start, e.end) for e in trace_events(program, result)}
     rows: list[list[Any]] = []
     for index, (instruction, source) in enumerate(zip(program.instructions, program.provenance, strict=True)):
@@ -127,14 +127,14 @@ def make_timeline(program: Program, result: RunResult) -> dict[str, Any]:
 
 
 def trace_events(program: Program, result: RunResult) -> list[Event]:
-    """All instructions that ran with their cycles; none where the backend or the hardware leaves no trace."""
+    """All executed instructions with their cycles; empty if the backend or the hardware records no trace."""
     if result.pulses is None or not any(len(p) for p in result.pulses.started):
         return []
     return events(program, result)
 
 
 def save_run(folder: Path, program: Program, result: RunResult) -> dict[str, Any]:
-    """Writes record, timeline, tables, trace and model outputs; gives the record."""
+    """Write record, timeline, tables, trace and model outputs; return the record."""
     record, trace = make_record(program, result), trace_events(program, result)
     names: dict[str, str] = {}
     for name, array in result.model_outputs.items():
@@ -151,7 +151,7 @@ def save_run(folder: Path, program: Program, result: RunResult) -> dict[str, Any
 
 
 def layers_csv(record: Mapping[str, Any]) -> str:
-    """The layers as a table for spreadsheets."""
+    """The layers as CSV."""
     text = io.StringIO()
     plain = ["index", "name", "op", "macs", "cycles", "mac_use", "predicted_cycles", "dram_bytes", "instructions"]
     causes = sorted({cause for layer in record["layers"] for cause in layer["stalls"]})
@@ -164,7 +164,7 @@ def layers_csv(record: Mapping[str, Any]) -> str:
 
 
 def _file_name(name: str, taken: set[str]) -> str:
-    """A file name for a tensor; names that differ only in unusual characters stay apart."""
+    """A unique file name for a tensor; characters outside A-Z, a-z, 0-9, `_`, `.`, `-` are replaced."""
     stem = re.sub(r"[^A-Za-z0-9_.-]+", "_", name).strip("._") or "output"
     candidate, number = f"{stem}.npy", 1
     while candidate in taken:

@@ -1,4 +1,4 @@
-"""Runs the regions of a model in order, with the host's turns between them."""
+"""Execution of the regions of a model in order, with host parts between them."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Runner = Callable[[int, Mapping[str, Int8]], Mapping[str, Int8]]
 def run_regions(
     folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], run: Runner
 ) -> tuple[Int8s, dict[str, Int8]]:
-    """All inputs of the integer graph, those included that the host makes on the way, and what every region gave."""
+    """Run all regions; return all inputs of the integer graph, computed by the host, and the outputs of all regions."""
     inputs: Int8s = {}
     made: dict[str, Int8] = {}
     for index, region in enumerate(folded.regions):
@@ -28,7 +28,7 @@ def run_regions(
 
 
 def all_inputs(folded: FoldedModel, host: HostSide, feeds: Mapping[str, Array], match: RoundingMode) -> Int8s:
-    """All inputs of the integer graph; where the host makes some from earlier results, by the golden model."""
+    """All inputs of the integer graph; the golden model computes results that host parts need."""
     if len(folded.regions) == 1:
         return host.before(feeds)
     return run_regions(

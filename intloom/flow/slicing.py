@@ -1,4 +1,4 @@
-"""Chosen layers or tiles alone in RTL, with golden inputs; results are kept until something that counts changes."""
+"""RTL runs of selected layers or tiles with golden inputs; results are cached by program, inputs and RTL."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from intloom.sim.tiles import tile_slices
 
 @dataclass(frozen=True)
 class SliceRun:
-    """One piece, run alone."""
+    """Result of one piece."""
 
     name: str
     figures: Mapping[str, Any]
@@ -39,7 +39,7 @@ Tell = Callable[[str, int, int], None]
 
 @dataclass(frozen=True, eq=False)
 class Piece:
-    """Something to run alone: a program, what it is given and what it must give."""
+    """A program with its inputs and expected outputs."""
 
     name: str
     program: Callable[[], Program]
@@ -69,7 +69,7 @@ def block_pieces(folded: FoldedModel, params: HardwareParams, inputs: Mapping[st
 def tile_pieces(
     programs: Sequence[Program], folded: FoldedModel, inputs: Arrays, pattern: str, tile: int
 ) -> list[Piece]:
-    """Every computing instruction of one tile of the layers matching `pattern`, on the memories as it meets them.
+    """Every computing instruction of one tile of the layers matching `pattern`, on the memory contents at its start.
 
     Raises
     ------
@@ -93,9 +93,9 @@ def _same(program: Program) -> Program:
 def run_pieces(
     pieces: Sequence[Piece], open_backend: Callable[[], RtlBackend], *, jobs: int = 1, tell: Tell | None = None
 ) -> list[SliceRun]:
-    """Runs all pieces, `jobs` at once; results in the pieces' order, from the cache where nothing has changed."""
+    """Run all pieces, `jobs` at a time; return the results in the order of the pieces."""
     report = tell or (lambda _stage, _done, _all: None)
-    # Threads suffice: the simulators are processes of their own.
+    # Threads are sufficient, because simulators are separate processes.
     with ThreadPoolExecutor(jobs) as pool:
         futures = [pool.submit(_run, piece, open_backend()) for piece in pieces]
         try:
@@ -116,7 +116,7 @@ def _run(piece: Piece, backend: RtlBackend) -> SliceRun:
 
 
 def slices_record(name: str, params: HardwareParams, runs: list[SliceRun], started: float) -> dict[str, Any]:
-    """All slices together, with the keys of a whole run's record."""
+    """Totals of all pieces, with the keys of the record of a whole run."""
     cycles = sum(int(r.figures["cycles"]) for r in runs)
     macs = sum(int(r.figures["macs"]) for r in runs)
     return {

@@ -1,8 +1,8 @@
-"""A graph in parts between the tensors that onnxruntime has too, with the laws that it follows when it gives them out.
+"""Subgraphs between the tensors that also exist in onnxruntime's model.
 
-A tensor that is given out may change onnxruntime's choice of kernels around it, which shows next to ties. So a part
-whose laws are those of the model as it is stands for the same part of the model that gives its tensors out; any other
-part is left as it is.
+Declaring a tensor as a model output can change onnxruntime's choice of kernels around it, and with it the rounding of
+ties. A subgraph of the unchanged model is therefore replaced by the one folded from the model with the extra outputs.
+A subgraph that was changed since the model was folded is kept, so that a wrong constant in it is found.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from intloom.compiler.ir.serialize import to_text
 def subgraphs_with_extra_outputs(
     graph: IntGraph, proto: onnx.ModelProto, extra_outputs: Set[str], visible: Set[str]
 ) -> Iterator[IntGraph]:
-    """Parts of `graph`, folded from `proto`, from and to its `visible` tensors, while onnxruntime shows values."""
+    """Subgraphs of `graph`, folded from `proto`, between its `visible` tensors, for a model with extra outputs."""
     model = from_proto(proto, name=graph.name)
     plain, other = (
         {p.outputs[0]: p for p in subgraphs_between(fold_model(model, extra_outputs=values).graph, visible)}
@@ -33,7 +33,7 @@ def subgraphs_with_extra_outputs(
 
 
 def subgraphs_between(graph: IntGraph, visible: Set[str]) -> Iterator[IntGraph]:
-    """The graph in parts from visible tensors to the next such tensor; each ends in one node."""
+    """Subgraphs from visible tensors to the next visible tensor; each ends in one node."""
     behind: dict[str, tuple[Node, ...]] = {}
     for node in graph.nodes:
         hidden = (n for name in node.inputs if name not in visible for n in behind[name])

@@ -1,4 +1,4 @@
-"""Manual pages that are derived from the code's own tables: `python -m intloom.manual` writes them."""
+"""Manual pages generated from the sources: `python -m intloom.manual` writes them."""
 
 from intloom.manual.pages import PAGES, write_pages
 

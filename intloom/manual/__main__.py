@@ -1,4 +1,4 @@
-"""Rewrites the derived manual pages in `docs/`."""
+"""Write the generated manual pages to `docs/`."""
 
 from pathlib import Path
 

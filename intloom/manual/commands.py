@@ -1,4 +1,4 @@
-"""The page of the command line, from the parser itself."""
+"""Command-line page, generated from the parser."""
 
 from __future__ import annotations
 
@@ -14,24 +14,25 @@ from intloom.common.errors import ExitCode
 
 _HEAD = """# Command line
 
-*This page is written by `python -m intloom.manual` from the parser.*
+*`python -m intloom.manual` generates this page from the parser.*
 
-`-v` and `-q` before or after any subcommand say more and less; `-vv` shows tracebacks. Results go to standard output,
-everything else to standard error. `intloom --install-completion` teaches your shell the words.
+`-v` (more messages), `-q` (fewer messages) and `-vv` (with tracebacks) are allowed before and after any subcommand.
+Results go to standard output, everything else to standard error. `intloom --install-completion` installs shell
+completion.
 """
 _MEANINGS = {
-    ExitCode.OK: "all right",
-    ExitCode.MISMATCH: "results that must be equal differ",
-    ExitCode.USAGE: "a call or option that cannot be meant",
+    ExitCode.OK: "success",
+    ExitCode.MISMATCH: "two results that must be equal differ",
+    ExitCode.USAGE: "invalid usage: wrong options, names, shapes or types",
     ExitCode.BAD_FILE: "a file is missing, truncated, altered or of another kind",
-    ExitCode.UNSUPPORTED: "a valid model asks for something that Intloom does not do",
-    ExitCode.BAD_PARAMETERS: "hardware parameters contradict themselves, or something does not fit them",
-    ExitCode.ENVIRONMENT: "a tool is missing or too old; `intloom doctor` says how to fix it",
+    ExitCode.UNSUPPORTED: "a valid model uses something that Intloom does not support",
+    ExitCode.BAD_PARAMETERS: "hardware parameters contradict each other, or a graph does not fit them",
+    ExitCode.ENVIRONMENT: "a tool is missing or too old; `intloom doctor` tells how to install it",
     ExitCode.WRONG_HARDWARE: "a program made for other hardware or another instruction set version",
     ExitCode.SIMULATION: "the simulated hardware stopped with an error, hung, or its simulator died",
     ExitCode.DISK: "a file could not be written",
-    ExitCode.INTERNAL: "a fault of Intloom itself: please report it with the output of -vv",
-    ExitCode.INTERRUPTED: "Ctrl-C",
+    ExitCode.INTERNAL: "internal error of Intloom; report it with the output of -vv",
+    ExitCode.INTERRUPTED: "interrupted by Ctrl-C or SIGTERM",
 }
 
 
@@ -42,14 +43,14 @@ def command_page() -> str:
     for name in COMMANDS:
         app = typer.Typer(name="intloom")
         importlib.import_module(f"intloom.cli.{name}").register(app)
-        app.callback()(_nothing)  # one command alone would become the application itself
+        app.callback()(_nothing)  # Typer turns an application with a single command into that command
         group: Any = typer.main.get_command(app)
         parts.append(_describe(f"intloom {name}", group.commands[name]))
     return "".join(parts)
 
 
 def _nothing() -> None:
-    """Nothing to do."""
+    """Empty callback."""
 
 
 def _describe(path: str, command: Any) -> str:

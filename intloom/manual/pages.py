@@ -1,4 +1,4 @@
-"""The list of derived pages."""
+"""List of generated pages."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from intloom.manual.commands import command_page
 from intloom.manual.operators import operator_page
 
 PAGES: Mapping[str, Callable[[], str]] = {"supported-operators.md": operator_page, "command-line.md": command_page}
-"""File name in `docs/` to the function that gives its text."""
+"""Maps file names in `docs/` to the functions that return their text."""
 
 
 def write_pages(folder: Path) -> list[Path]:
-    """Writes all pages; gives their paths."""
+    """Write all pages; return their paths."""
     paths = []
     for name, page in PAGES.items():
         write_text(folder / name, page())

@@ -1,4 +1,4 @@
-"""Single ONNX operators in the project's own arithmetic, for the ONNX backend. Importing the files registers them."""
+"""Evaluation of single ONNX operators in the accelerator's arithmetic, for the ONNX backend. Imports register them."""
 
 from intloom.onnx_nodes import linear, moves, products
 from intloom.onnx_nodes.registry import Evaluation, evaluator

@@ -1,4 +1,4 @@
-"""Runs one integer operator through the whole front end and the golden model."""
+"""Evaluation of integer operators by the front end and the golden model."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ def run_folded(
     constants: Mapping[str, Constant],
     outputs: Mapping[str, ValueType],
 ) -> list[Array]:
-    """Fold `nodes` as a model of their own and run it: `data` are its inputs, stored integers.
+    """Fold `nodes` as a separate model and run it; `data` are its inputs as integers.
 
     Raises
     ------
     UnsupportedError
-        Part of it would run on the host.
+        A node would run on the host.
     """
     types = {name: ValueType(c.dtype, tuple(c.array.shape)) for name, c in data.items()}
     part = Model("node", tuple(nodes), tuple(data), tuple(outputs), constants, {**types, **outputs}, model.opsets)

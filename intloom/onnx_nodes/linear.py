@@ -41,7 +41,7 @@ def quantize_linear(e: Evaluation) -> tuple[Constant, ...]:
 
 @evaluates("DequantizeLinear")
 def dequantize_linear(e: Evaluation) -> tuple[Constant, ...]:
-    """`(x - zero_point) * scale`, in the scale's own type."""
+    """`(x - zero_point) * scale`, in the type of the scale."""
     stored, kind = e.operand(0), e.operand(1)
     if stored.dtype in INTEGER_RANGES:
         values = dequantize(stored.array, read_qparams(e.bound, e.node))
@@ -52,7 +52,7 @@ def dequantize_linear(e: Evaluation) -> tuple[Constant, ...]:
 
 @evaluates("DynamicQuantizeLinear")
 def dynamic_quantize_linear(e: Evaluation) -> tuple[Constant, ...]:
-    """A uint8 scale and zero point from the range that is seen, which always includes zero."""
+    """uint8 quantization with scale and zero point from the range of the values, extended to include zero."""
     x = e.operand(0).array.astype(np.float32)
     least, most = np.minimum(x.min(), np.float32(0)), np.maximum(x.max(), np.float32(0))
     scale = np.float32((most - least) / _UINT8_STEPS)

@@ -1,8 +1,8 @@
-"""Operators that only move values: the golden model moves codes of them.
+"""Operators that only move values, evaluated on 8-bit codes of the values.
 
-Whatever the element type, up to 256 different values can be numbered in their own order. Moving (and choosing the
-largest of) numbers and moving values is the same, so these operators run through the front end and the golden model
-on any tensor with no more values than that.
+Up to 256 different values of any element type are numbered in ascending order. Moving the numbers, or selecting the
+largest, gives the same result as for the values. The front end and the golden model therefore run these operators on
+any tensor with at most 256 different values.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ _MOST_VALUES = 256
 
 @evaluates("MaxPool", "GlobalMaxPool", "Resize", "Upsample", "Split", "Slice")
 def move_one(e: Evaluation) -> tuple[Constant, ...]:
-    """One tensor is moved."""
+    """Operators that move the values of one tensor."""
     return _moved(e, 1)
 
 
 @evaluates("Concat")
 def join(e: Evaluation) -> tuple[Constant, ...]:
-    """All operands are moved."""
+    """Operators that move the values of all operands."""
     return _moved(e, len(e.operands))
 
 
@@ -37,7 +37,9 @@ def _moved(e: Evaluation, count: int) -> tuple[Constant, ...]:
     data = [e.operand(i) for i in range(count)]
     values = np.unique(np.concatenate([d.array.ravel() for d in data]))
     if len(values) > _MOST_VALUES:
-        raise UnsupportedError(f"node {e.node.name!r}: {len(values)} different values are more than bytes can number")
+        raise UnsupportedError(
+            f"node {e.node.name!r}: at most {_MOST_VALUES} different values are supported, not {len(values)}"
+        )
     scale, zero = f"{e.node.name}/scale", f"{e.node.name}/zero"
     one = {scale: Constant(np.array(1, np.float32), "float"), zero: Constant(np.array(0, np.uint8), "uint8")}
     rest = {n: c for n, c in zip(e.node.inputs[count:], e.operands[count:], strict=True) if n and c is not None}

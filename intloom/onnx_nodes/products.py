@@ -1,4 +1,4 @@
-"""QLinearConv and QLinearMatMul by front end and golden model; ConvInteger and MatMulInteger by the latter's sums."""
+"""Convolutions and matrix products, evaluated by the front end and the golden model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ Array = NDArray[Any]
 
 @evaluates("QLinearConv")
 def qlinear_conv(e: Evaluation) -> tuple[Constant, ...]:
-    """One image through the folded convolution."""
+    """QLinearConv, as a folded convolution."""
     x, name = e.operand(0), e.node.inputs[0]
     constants = {n: c for n, c in zip(e.node.inputs[1:], e.operands[1:], strict=True) if n and c is not None}
     shape = e.model.shape(e.node.outputs[0])
@@ -31,7 +31,7 @@ def qlinear_conv(e: Evaluation) -> tuple[Constant, ...]:
 
 @evaluates("QLinearMatMul")
 def qlinear_matmul(e: Evaluation) -> tuple[Constant, ...]:
-    """Row by row through the folded matrix product."""
+    """QLinearMatMul, as a folded matrix product of each row."""
     a, b = e.operand(0), e.operand(3)
     dtype = e.operand(7).dtype
     batch = np.broadcast_shapes(a.array.shape[:-2], b.array.shape[:-2])
@@ -44,30 +44,30 @@ def qlinear_matmul(e: Evaluation) -> tuple[Constant, ...]:
         if i not in (0, 3) and c is not None
     }
     outputs = {e.node.outputs[0]: ValueType(dtype, (1, right.shape[-1]))}
-    for place in np.ndindex(*batch, left.shape[-2]):
-        row = Constant(np.ascontiguousarray(left[place][None]), a.dtype)
-        constants = {**rest, e.node.inputs[3]: Constant(right[place[:-1]], b.dtype)}
+    for index in np.ndindex(*batch, left.shape[-2]):
+        row = Constant(np.ascontiguousarray(left[index][None]), a.dtype)
+        constants = {**rest, e.node.inputs[3]: Constant(right[index[:-1]], b.dtype)}
         (values,) = run_folded(e.model, (e.node,), {e.node.inputs[0]: row}, constants, outputs)
-        result[place] = values[0]
+        result[index] = values[0]
     return (Constant(result, dtype),)
 
 
 @evaluates("ConvInteger")
 def conv_integer(e: Evaluation) -> tuple[Constant, ...]:
-    """The golden convolution's sums, before requantization."""
+    """ConvInteger: the sums of the golden convolution, before requantization."""
     x, w = e.operand(0).array.astype(np.int32), e.operand(1).array.astype(np.int32)
     zero = int(e.operand(2).array.reshape(())) if e.given(2) else 0
     if e.given(3):
         w = w - e.operand(3).array.astype(np.int32).reshape(-1, *([1] * (w.ndim - 1)))
     shift = 128 if e.operand(0).dtype == "uint8" else 0
     tensor = Tensor("x", (1, *x.shape[1:]), 1.0, zero - shift, bool(shift))
-    place = read_window(e.node, tensor, (w.shape[2], w.shape[3]))
-    rows, columns = place.output((tensor.height, tensor.width))
+    geometry = read_window(e.node, tensor, (w.shape[2], w.shape[3]))
+    rows, columns = geometry.output((tensor.height, tensor.width))
     channels = w.shape[0]
     node = Conv(
         name=e.node.name, inputs=("x",), output="y", weights=split_planes(w, e.node.name),
         bias=np.zeros(channels, np.int32), mantissa=np.zeros(channels, np.uint32), shift=np.zeros(channels, np.uint8),
-        zp_in=zero - shift, zp_out=0, pads=place.pads, strides=place.strides, dilations=place.dilations,
+        zp_in=zero - shift, zp_out=0, pads=geometry.pads, strides=geometry.strides, dilations=geometry.dilations,
         group=e.node.integer("group", 1),
     )  # fmt: skip
     result = np.empty((x.shape[0], channels, rows, columns), np.int32)

@@ -1,4 +1,4 @@
-"""The registry of evaluated operators, filled by decorator."""
+"""Registry of evaluated operators."""
 
 from __future__ import annotations
 
@@ -15,27 +15,27 @@ Array = NDArray[Any]
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """One node with the arrays that it reads; `model` knows types and opset."""
+    """One node with its operand arrays; `model` has types and opset."""
 
     model: Model
     node: OnnxNode
     operands: tuple[Constant | None, ...]
-    """Operands in the node's order; None where one is left out."""
+    """Operands in the node's order; None for an omitted one."""
 
     def operand(self, index: int) -> Constant:
-        """An operand that must be there."""
+        """An operand that must be present."""
         found = self.operands[index] if index < len(self.operands) else None
         if found is None:
             raise IndexError(f"node {self.node.name!r} has no operand {index}")
         return found
 
     def given(self, index: int) -> bool:
-        """The operand is not left out."""
+        """Whether the operand is present."""
         return index < len(self.operands) and self.operands[index] is not None
 
     @property
     def bound(self) -> Model:
-        """The model with all operands as constants of their names."""
+        """The model with all operands as constants."""
         named = {n: c for n, c in zip(self.node.inputs, self.operands, strict=True) if n and c is not None}
         return self.model.with_nodes((self.node,), constants=named)
 
@@ -45,7 +45,7 @@ _RULES: dict[str, Rule] = {}
 
 
 def evaluates(*ops: str) -> Callable[[Rule], Rule]:
-    """Register the evaluation of operators."""
+    """Decorator that registers the evaluation of operators."""
 
     def register(rule: Rule) -> Rule:
         for op in ops:
@@ -58,5 +58,5 @@ def evaluates(*ops: str) -> Callable[[Rule], Rule]:
 
 
 def evaluator(op: str) -> Rule | None:
-    """The evaluation of an operator of the standard domain, if there is one."""
+    """The evaluation of an operator of the standard domain, or None."""
     return _RULES.get(op)

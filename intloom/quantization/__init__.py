@@ -1,4 +1,4 @@
-"""Post-training quantization of float models, on onnxruntime's quantizer."""
+"""Post-training quantization of float models, with onnxruntime's quantizer."""
 
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,

@@ -1,4 +1,4 @@
-"""What a user chooses about quantization."""
+"""Options of quantization."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Form(StrEnum):
 
 
 class ActivationType(StrEnum):
-    """Type of activations; uint8 is what onnxruntime's x86 kernels run in integers."""
+    """Type of activations; onnxruntime's x86 kernels compute uint8 in integers."""
 
     UINT8 = "uint8"
     INT8 = "int8"
@@ -31,7 +31,7 @@ class WeightScales(StrEnum):
 
 
 class Calibration(StrEnum):
-    """How ranges follow from what was seen on the calibration images."""
+    """Method that derives ranges from the values on the calibration images."""
 
     MINMAX = "minmax"
     ENTROPY = "entropy"
@@ -39,7 +39,7 @@ class Calibration(StrEnum):
 
 
 class Head(StrEnum):
-    """What becomes of the detection tail: the decoding behind the last convolutions."""
+    """Treatment of the detection tail, the decoding after the last convolutions."""
 
     FLOAT = "float"
     WHOLE = "whole"
@@ -62,12 +62,12 @@ def _member(name: str, kind: type[StrEnum], value: str) -> StrEnum:
 
 DEFAULT_PERCENTILE = 99.99
 _MOST_SAMPLES = 10_000
-"""All are in memory at once, and a range is settled long before."""
+"""All samples are in memory at once, and ranges converge with far fewer."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class QuantizeOptions:
-    """All choices, with the defaults that suit YOLOv8."""
+    """All options, with defaults for YOLOv8."""
 
     form: Form = Form.QDQ
     activations: ActivationType = ActivationType.UINT8
@@ -75,17 +75,17 @@ class QuantizeOptions:
     calibration: Calibration = Calibration.MINMAX
     head: Head = Head.FLOAT
     samples: int = 8
-    """Images used at most."""
+    """Maximum number of images."""
     percentile: float | None = None
-    """Share of values inside the range, for calibration by percentile only; None is `DEFAULT_PERCENTILE`."""
+    """Percentage of values inside the range, for calibration by percentile; None is `DEFAULT_PERCENTILE`."""
     seed: int = 0
-    """Chooses the synthetic images."""
+    """Seed of the synthetic images."""
     exclude: tuple[str, ...] = ()
-    """Names of further nodes to leave float."""
+    """Names of additional nodes that stay float."""
 
     def __post_init__(self) -> None:
         for name, kind in _CHOICES.items():
-            # A plain word is as good as the enumeration's member, and a wrong one must not pass for some default.
+            # Strings are converted to members, so that a wrong one is an error instead of a default.
             object.__setattr__(self, name, _member(name, kind, getattr(self, name)))
         for name in ("samples", "seed"):
             if not isinstance(getattr(self, name), int):
@@ -93,8 +93,8 @@ class QuantizeOptions:
         if not 1 <= self.samples <= _MOST_SAMPLES:
             raise UsageError(f"samples must be from 1 to {_MOST_SAMPLES}, not {self.samples}")
         if self.percentile is not None and self.calibration is not Calibration.PERCENTILE:
-            raise UsageError(f"percentile is for calibration by percentile, not {self.calibration}: leave it out")
+            raise UsageError(f"percentile applies to calibration by percentile, not by {self.calibration}; remove it")
         if self.percentile is not None and not 50.0 < self.percentile <= 100.0:
             raise UsageError(f"percentile must be above 50 and at most 100, not {self.percentile}")
         if self.seed < 0:
-            raise UsageError(f"seed must not be negative, not {self.seed}")
+            raise UsageError(f"seed must be at least 0, not {self.seed}")

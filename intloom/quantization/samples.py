@@ -27,12 +27,12 @@ class InputSpec:
 
 
 def image_input(model: onnx.ModelProto) -> InputSpec:
-    """The one input of a model, whose shape must be fixed.
+    """The only input of a model; its shape must be fixed.
 
     Raises
     ------
     UsageError
-        It has several inputs, or a dimension without a size.
+        The model has several inputs, or a dimension without a size.
     """
     constants = {i.name for i in model.graph.initializer}
     inputs = [i for i in model.graph.input if i.name not in constants]
@@ -41,9 +41,11 @@ def image_input(model: onnx.ModelProto) -> InputSpec:
     dims = [d.dim_value for d in inputs[0].type.tensor_type.shape.dim]
     if not dims or min(dims) < 1:
         shown = [d.dim_param or d.dim_value for d in inputs[0].type.tensor_type.shape.dim]
-        raise UsageError(f"input {inputs[0].name!r} must have a fixed shape, not {shown}: export it with fixed sizes")
+        raise UsageError(
+            f"input {inputs[0].name!r} must have a fixed shape, not {shown}; export the model with fixed sizes"
+        )
     if inputs[0].type.tensor_type.elem_type != onnx.TensorProto.FLOAT:
-        raise UsageError(f"input {inputs[0].name!r} must be float32: quantize the float model")
+        raise UsageError(f"input {inputs[0].name!r} must be float32; quantize the float model")
     return InputSpec(inputs[0].name, tuple(dims))
 
 
@@ -53,9 +55,9 @@ def load_samples(spec: InputSpec, source: Path | None, count: int, seed: int) ->
     Raises
     ------
     FileFormatError
-        `source` is missing, holds no pictures or arrays, or one that cannot be read.
+        `source` is missing, or contains no images or arrays, or an unreadable one.
     UsageError
-        An array has the wrong shape, or pictures are given to an input that is no image.
+        An array has the wrong shape, or images are given for an input of another shape.
     """
     if source is None:
         return [seeded_input(spec.shape, seed * 1000 + i) for i in range(count)]
@@ -65,7 +67,7 @@ def load_samples(spec: InputSpec, source: Path | None, count: int, seed: int) ->
         if len(samples) == count:
             break
     if not samples:
-        raise FileFormatError(f"calibration {source} must hold pictures or .npy arrays, but holds none")
+        raise FileFormatError(f"calibration {source} must contain images or .npy arrays, but contains none")
     return samples
 
 
@@ -77,7 +79,7 @@ def _read(spec: InputSpec, source: Path) -> Iterator[FloatArray]:
     elif source.exists():
         yield from _read_file(spec, source)
     else:
-        raise FileFormatError(f"calibration {source} does not exist")
+        raise FileFormatError(f"calibration {source} must be a folder or file, but does not exist")
 
 
 def _read_file(spec: InputSpec, path: Path) -> Iterator[FloatArray]:
@@ -85,7 +87,7 @@ def _read_file(spec: InputSpec, path: Path) -> Iterator[FloatArray]:
         yield read_tensor(path, spec.shape)
         return
     if path.suffix not in (".npy", ".npz"):
-        raise FileFormatError(f"calibration {path} must be a folder, a picture, .npy or .npz")
+        raise FileFormatError(f"calibration {path} must be a folder, an image, .npy or .npz")
     loaded = load_arrays(path, "calibration")
     yield from _split_batch(_choose(loaded, spec, path) if isinstance(loaded, dict) else loaded, spec, path)
 
@@ -94,7 +96,7 @@ def _choose(arrays: dict[str, Array], spec: InputSpec, path: Path) -> Array:
     if spec.name in arrays:
         return arrays[spec.name]
     if len(arrays) != 1:
-        raise UsageError(f"{path} must hold an array {spec.name!r}: it has {', '.join(arrays) or 'none'}")
+        raise UsageError(f"{path} must hold an array {spec.name!r}, but holds {', '.join(arrays) or 'none'}")
     return next(iter(arrays.values()))
 
 
@@ -105,10 +107,10 @@ def _split_batch(array: Array, spec: InputSpec, path: Path) -> Iterator[FloatArr
         raise UsageError(f"{path} must hold arrays of shape {list(spec.shape)}, not {list(array.shape)}")
     check_real(array, str(path))
     with np.errstate(over="ignore"):
-        # What is too large for float32 becomes infinite, which the next line finds.
+        # A value above the float32 range becomes infinite, which the next line detects.
         floats = array.astype(np.float32)
     if wild := floats.size - int(np.isfinite(floats).sum()):
-        raise UsageError(f"{path} must hold finite float32 numbers, but {wild} of {floats.size} are not: leave it out")
+        raise UsageError(f"{path} must hold finite float32 numbers, but {wild} of {floats.size} are not; remove it")
     step = spec.shape[0]
     for start in range(0, floats.shape[0] - step + 1, step):
         yield np.ascontiguousarray(floats[start : start + step])

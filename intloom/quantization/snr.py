@@ -1,4 +1,4 @@
-"""What quantization costs, tensor by tensor: signal against noise on one sample, float model against quantized one."""
+"""Signal-to-noise ratio of every quantized tensor against the float model, on one sample."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ from intloom.quantization.samples import FloatArray
 
 @dataclass(frozen=True)
 class TensorNoise:
-    """One quantized tensor against its float original."""
+    """Comparison of one quantized tensor with its float original."""
 
     tensor: str
     op: str
-    """The kind of node that makes it."""
+    """Operator that produces the tensor."""
     snr_db: float
     saturated: float
     """Fraction of float values more than half a step beyond the representable range."""
     at_ends: float
-    """Fraction of codes at either end of the range, the larger of the two: clipped there, or a ReLU's zeros."""
+    """Fraction of codes at the lower or upper end of the range, the larger of the two: clipped values or ReLU zeros."""
     distinct: int
-    """How many of the 256 codes occur; 1 would mean a tensor stuck on one value."""
+    """How many of the 256 codes occur; 1 means a constant tensor."""
     values: int
 
 
@@ -41,7 +41,7 @@ class _Codes:
     unsigned: bool
 
     def bounds(self) -> tuple[float, float]:
-        """Real values beyond which codes saturate."""
+        """Real values below and above which codes saturate."""
         low, high = (0, 255) if self.unsigned else (-128, 127)
         return self.scale * (low - self.zero_point - 0.5), self.scale * (high - self.zero_point + 0.5)
 

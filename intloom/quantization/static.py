@@ -1,4 +1,4 @@
-"""The whole way from a float model file to a quantized one: prepare, calibrate, quantize, measure."""
+"""Post-training static quantization: preprocess, calibrate, quantize, measure noise."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ from intloom.quantization.tail import float_tail
 
 _log = logging.getLogger(__name__)
 Progress = Callable[[str, int, int], None]
-"""Called with a stage's name, steps done and steps in all."""
+"""Called with the name of a stage, steps done and total steps."""
 
 
 @dataclass(frozen=True)
 class Quantized:
-    """A finished quantization."""
+    """Result of a quantization."""
 
     path: Path
     options: QuantizeOptions
@@ -45,7 +45,7 @@ class Quantized:
     samples: int
     synthetic: bool
     excluded: tuple[str, ...]
-    """Nodes left float."""
+    """Nodes that stay float."""
     noise: tuple[TensorNoise, ...]
     seconds: float
 
@@ -60,39 +60,39 @@ def quantize(
     cache: ModelCache | None = None,
     progress: Progress | None = None,
 ) -> Quantized:
-    """Quantizes the float model in `source` into `target`.
+    """Quantize the float model in `source` and write the result to `target`.
 
     Parameters
     ----------
     source, target
         ONNX files.
     calibration
-        A folder of pictures, or a .npy or .npz file; synthetic images when None, with a warning.
+        A folder of images, or a .npy or .npz file; None selects synthetic images and logs a warning.
     options
         See `QuantizeOptions`.
     optimizer, cache
-        How and where the float model is prepared first.
+        Library and cache for preprocessing.
     progress
-        Told about every finished step.
+        Called after every step.
 
     Raises
     ------
     UsageError
-        A node to exclude does not exist, or the samples do not suit the model.
+        A node to exclude does not exist, or the samples do not fit the model's input.
     ModelError
-        onnxruntime refuses the model.
+        onnxruntime rejects the model.
     UnsupportedError
-        The model is quantized already.
+        The model is already quantized.
     """
     started = time.perf_counter()
     source, target = Path(source), Path(target)
     check_output(target, source)
     if is_quantized(operators(load_onnx(source, external_data=False))):
-        raise UnsupportedError(f"{source} is quantized already: give its float original, or compile it as it is")
+        raise UnsupportedError(f"{source} is already quantized; compile it directly, or quantize its float original")
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     if calibration is None:
-        _log.warning("no calibration set: using %d synthetic images; real ones give real accuracy", options.samples)
+        _log.warning("no calibration set: using %d synthetic images; real images give higher accuracy", options.samples)
     report("preprocess", 0, 1)
     prepared = preprocess(source, optimizer, cache)
     model = load_onnx(prepared.path)
@@ -114,13 +114,13 @@ def _excluded(graph: onnx.GraphProto, options: QuantizeOptions) -> tuple[str, ..
     names = {node.name for node in graph.node}
     for name in options.exclude:
         if name not in names:
-            raise UsageError(f"node to exclude must be one of the model's, not {name!r}: see intloom inspect")
+            raise UsageError(f"node to exclude must be in the model, not {name!r}; intloom inspect lists the nodes")
     tail = float_tail(graph) if options.head is Head.FLOAT else []
     return tuple(dict.fromkeys([*tail, *options.exclude]))
 
 
 class _Reader:
-    """Hands samples to onnxruntime's calibrator, one after the other."""
+    """Passes samples to onnxruntime's calibrator."""
 
     def __init__(self, name: str, samples: list[FloatArray], report: Progress) -> None:
         self._name, self._samples, self._report = name, samples, report
@@ -160,11 +160,11 @@ def _run_quantizer(
         Calibration.ENTROPY: CalibrationMethod.Entropy,
         Calibration.PERCENTILE: CalibrationMethod.Percentile,
     }
-    # The quantizer checks for its own abstract class.
+    # quantize_static requires an instance of CalibrationDataReader.
     reader_class = type("Reader", (_Reader, CalibrationDataReader), {})
     extra = {"ForceQuantizeNoInputCheck": True}
     if options.calibration is Calibration.PERCENTILE:
-        extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE  # type: ignore[assignment]  # one dictionary holds values of many types
+        extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE  # type: ignore[assignment]  # the options have values of several types
     unsigned = options.activations is ActivationType.UINT8
     try:
         with _quiet():
@@ -183,14 +183,14 @@ def _run_quantizer(
     except (OSError, UsageError):
         raise
     except Exception as error:
-        # onnxruntime's quantizer raises anything, down to AssertionError.
+        # onnxruntime's quantizer raises exceptions without a common base class, even AssertionError.
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"onnxruntime cannot quantize the model: {reason}") from error
 
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[None]:
-    """Silences the quantizer's log and its prints: what matters is in the result."""
+    """Suppress the quantizer's log and printed text."""
     root = logging.getLogger()
     level, handlers = root.level, list(root.handlers)
     root.setLevel(logging.ERROR)

@@ -1,7 +1,7 @@
-"""Finds the detection tail: the decoding of boxes and scores, which does not survive eight bits.
+"""Detection tail: the nodes that decode boxes and scores, for which 8 bits are too few.
 
-A final Concat of pixels (0 to 640) and scores (0 to 1) under one scale turns every score into zero, and the
-softmax over distances loses its small terms. So the tail stays float unless the user asks otherwise.
+A final Concat of pixels (0 to 640) and scores (0 to 1) with one scale rounds every score to zero, and the softmax over
+distances loses its small terms. The tail therefore stays float by default.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ _WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
 
 
 def float_tail(graph: onnx.GraphProto) -> list[str]:
-    """Names of the nodes of the tail, in graph order; empty where the model has none.
+    """Names of the nodes of the tail, in graph order; empty if the model has none.
 
-    A node belongs to it when no layer with trained weights comes after it, and it is joined, through other such nodes,
-    to a Softmax. The convolution with weights 0, 1, 2 and so on that takes a distribution's mean is not a trained one.
+    A node is in the tail if no layer with trained weights follows it and other such nodes connect it to a Softmax. The
+    convolution with weights 0, 1, 2 and so on, which computes the mean of a distribution, is not a trained layer.
     """
     constants = {i.name: i for i in graph.initializer}
     producers = {output: i for i, node in enumerate(graph.node) for output in node.output}
@@ -43,7 +43,7 @@ def float_tail(graph: onnx.GraphProto) -> list[str]:
 def _after_last_weights(
     graph: onnx.GraphProto, constants: dict[str, onnx.TensorProto], producers: dict[str, int]
 ) -> set[int]:
-    """Indices of nodes that are no trained layer and lead to none."""
+    """Indices of nodes that are not trained layers and do not precede one."""
     early: set[int] = set()
     for i in range(len(graph.node) - 1, -1, -1):
         node = graph.node[i]

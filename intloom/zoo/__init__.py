@@ -1,4 +1,4 @@
-"""The zoo: published topologies as float ONNX models, with seeded weights that keep every layer alive."""
+"""Model zoo: published topologies as float ONNX models, with seeded weights and non-degenerate activations."""
 
 from intloom.zoo.catalog import ZOO, Entry, build, entry
 

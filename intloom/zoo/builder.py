@@ -1,4 +1,4 @@
-"""Builds float ONNX graphs layer by layer, with node names as PyTorch's exporter gives them."""
+"""Builder of float ONNX graphs, with node names as given by PyTorch's exporter."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ class Value:
 
 @dataclass(frozen=True)
 class Layer:
-    """A layer with weights, and the mean and spread that its output is to have."""
+    """A layer with weights, and the target mean and standard deviation of its output."""
 
     output: str
     weight: str
     bias: str
     channel_axis: int
-    """The weight's axis that stands for output channels."""
+    """Axis of the output channels in the weight."""
     mean: float
     spread: float
     per_channel: bool
@@ -43,7 +43,7 @@ class Layer:
 
 @dataclass
 class Builder:
-    """A graph under construction; every layer's weights follow from `seed` and the layer's own name."""
+    """A graph under construction; `seed` and a layer's name determine its weights."""
 
     name: str
     seed: int
@@ -54,30 +54,30 @@ class Builder:
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
 
     def input(self, name: str, height: int, width: int, channels: int = 3) -> Value:
-        """A float image input of one batch."""
+        """Add a float image input with batch size 1."""
         shape = [1, channels, height, width]
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         return Value(name, channels)
 
     def output(self, value: Value, name: str, shape: Sequence[int]) -> None:
-        """Makes `value` a graph output called `name`."""
+        """Make `value` a graph output called `name`."""
         for node in self.nodes:
             for names in (node.input, node.output):
                 for i, other in enumerate(names):
                     names[i] = name if other == value.name else other
-        # A layer's own record must follow the new name too.
+        # The layer's record must refer to the new name too.
         self.layers = [Layer(**{**vars(k), "output": name}) if k.output == value.name else k for k in self.layers]
         self.outputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, list(shape)))
 
     def op(self, name: str, kind: str, inputs: Sequence[Value | str], channels: int, **attributes: Any) -> Value:
-        """One node with one output, called after the node as exporters do."""
+        """Add a node with one output, whose name derives from the node's as in exported models."""
         names = [v.name if isinstance(v, Value) else v for v in inputs]
         output = f"{name}_output_0"
         self.nodes.append(helper.make_node(kind, names, [output], name=name, **attributes))
         return Value(output, channels)
 
     def constant(self, name: str, array: NDArray[Any]) -> str:
-        """An initializer; gives its name back."""
+        """An initializer; returns its name."""
         self.weights[name] = array
         return name
 
@@ -95,7 +95,7 @@ class Builder:
         slope: float = 0.0,
         period: int = 1,
     ) -> Value:
-        """A convolution with bias and `same` padding, named `path/Conv`; its output gets the mean and spread given."""
+        """A convolution with bias and `same` padding, named `path/Conv`; its output gets the given mean and spread."""
         shape = (channels, x.channels // group, kernel, kernel)
         weight, bias = self._layer(path, shape, channels)
         pads = [kernel // 2] * 4
@@ -133,7 +133,7 @@ class Builder:
         return weight, bias
 
     def finish(self) -> onnx.ModelProto:
-        """The model as it stands, with shapes inferred and checked."""
+        """The checked model with inferred shapes."""
         initializers = [numpy_helper.from_array(a, n) for n, a in self.weights.items()]
         graph = helper.make_graph(self.nodes, self.name, self.inputs, self.outputs, initializers)
         model = helper.make_model(

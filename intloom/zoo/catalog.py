@@ -1,4 +1,4 @@
-"""The list of networks, and the one function that builds any of them."""
+"""List of the zoo's networks, and the function that builds them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from intloom.zoo.weight_normalization import normalize_weights
 
 _LARGEST = 2048
 _MEASURED_SIZE = 128
-"""Image size at which weight statistics are measured: big enough that the coarsest map is not a single pixel."""
+"""Image size for the measurement of weight statistics: the smallest feature map has more than one pixel."""
 
 
 @dataclass(frozen=True)
@@ -49,13 +49,19 @@ _ENTRIES = (
     Entry("c2f", "a stem and one C2f block", 32, 2, small_networks.c2f),
     Entry("sppf", "a stem and one SPPF block", 32, 2, small_networks.sppf),
     Entry("residual", "a stem and two residual blocks", 32, 4, small_networks.residual),
-    Entry("mini_yolo", "a detector in miniature", 64, 16, small_networks.mini_yolo),
+    Entry("mini_yolo", "a small detector with the YOLOv8 head", 64, 16, small_networks.mini_yolo),
 )
 ZOO: Mapping[str, Entry] = {e.name: e for e in _ENTRIES}
 
 
 def entry(name: str) -> Entry:
-    """The zoo entry called `name`; an unknown name is refused with the list of known ones."""
+    """The zoo entry called `name`.
+
+    Raises
+    ------
+    UsageError
+        The name is unknown; the message lists all names.
+    """
     if name not in ZOO:
         raise UsageError(f"zoo model must be one of {', '.join(ZOO)}, not {name!r}")
     return ZOO[name]
@@ -69,21 +75,21 @@ def build(name: str, imgsz: int | None = None, seed: int = 0) -> onnx.ModelProto
     name
         A key of `ZOO`.
     imgsz
-        Height and width of the input image; the entry's own default when None.
+        Height and width of the input image; None selects the entry's default.
     seed
-        Chooses the weights; the same seed gives the same model.
+        Seed of the weights; the same seed gives the same model.
 
     Raises
     ------
     UsageError
-        The name is unknown, or the size is not a positive multiple of what the network needs.
+        The name is unknown, or the size is not a positive multiple of the entry's `multiple`.
     """
     chosen = entry(name)
     size = chosen.default_size if imgsz is None else imgsz
     if not 0 < size <= _LARGEST or size % chosen.multiple:
         raise UsageError(f"imgsz of {name} must be a multiple of {chosen.multiple} up to {_LARGEST}, not {size}")
     if seed < 0:
-        raise UsageError(f"seed must not be negative, not {seed}")
+        raise UsageError(f"seed must be at least 0, not {seed}")
     wanted, measured = Builder(name, seed), Builder(name, seed)
     chosen.make(wanted, size)
     chosen.make(measured, _MEASURED_SIZE)

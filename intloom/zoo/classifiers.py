@@ -8,9 +8,9 @@ from intloom.zoo.builder import Builder, Value
 
 CLASSES = 1000
 ABOVE_ZERO = 2.2
-"""Mean in front of a ReLU, in spreads: so few values lie below zero that its results are not mostly zeros."""
+"""Mean before a ReLU, in standard deviations: few values are negative, so few results are zero."""
 _HALF_MEAN, _HALF_SPREAD = 1.3, 0.7
-"""The same for each of the two summands that a ReLU follows."""
+"""The same for each of the two summands before a ReLU."""
 
 
 def resnet18(b: Builder, imgsz: int) -> None:
@@ -26,7 +26,7 @@ def resnet18(b: Builder, imgsz: int) -> None:
 
 
 def basic_block(b: Builder, path: str, x: Value, channels: int, stride: int) -> Value:
-    """Two 3x3 convolutions beside a shortcut, which is a 1x1 convolution where the shape changes."""
+    """Two 3x3 convolutions and a shortcut, which is a 1x1 convolution if the shape changes."""
     y = _relu(b, f"{path}/relu", b.conv(f"{path}/conv1", x, channels, 3, stride, mean=ABOVE_ZERO))
     y = b.conv(f"{path}/conv2", y, channels, 3, mean=_HALF_MEAN, spread=_HALF_SPREAD)
     if stride > 1 or x.channels != channels:

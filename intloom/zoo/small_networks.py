@@ -1,4 +1,4 @@
-"""Small networks to learn with and to test with: each shows one thing."""
+"""Small networks for tutorials and tests, each with one building block or feature."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def residual(b: Builder, imgsz: int) -> None:
 
 
 def mini_yolo(b: Builder, imgsz: int) -> None:
-    """A detector in miniature: two scales, one fusion, the whole YOLOv8 head with four classes."""
+    """A small detector: two scales, one feature fusion, the whole YOLOv8 head with four classes."""
     x = conv_silu(b, "/model.0", b.input("images", imgsz, imgsz), 16, 3, 2)
     x = conv_silu(b, "/model.1", x, 16, 3, 2)
     fine = c2f_block(b, "/model.2", conv_silu(b, "/model.3", x, 32, 3, 2), 32, 1, shortcut=True)

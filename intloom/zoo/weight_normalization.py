@@ -1,7 +1,7 @@
-"""Scales random weights so that every layer's output is alive, as training with batch normalization would leave it.
+"""Weight normalization for non-degenerate activations: scales random weights like training with batch normalization.
 
-The graph is run once on synthetic images with a normalization behind every layer; the statistics measured there
-are then folded into weights and bias, as a trained batch normalization is folded for export.
+The graph runs once on synthetic images with a normalization after every layer. The measured statistics are folded
+into weights and bias, as a trained batch normalization is folded for export.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _LEAST_VARIANCE = 1e-6
 
 
 def normalize_weights(builder: Builder, measured: Builder) -> None:
-    """Folds into `builder`'s layers the statistics of `measured`: the same network, at the size to measure at."""
+    """Fold the statistics of `measured` into the layers of `builder`: the same network at the measurement size."""
     rng_seed = builder.seed
     statistics = _measure(measured)
     for layer, (mean, variance) in zip(builder.layers, statistics, strict=True):
@@ -42,7 +42,7 @@ def _fold(builder: Builder, layer: Layer, mean: NDArray[np.float64], variance: N
 
 
 def _targets(layer: Layer, channels: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Gain and offset of each channel, scattered around the layer's own as trained ones are."""
+    """Gain and offset of each channel, with a random spread around the layer's values."""
     rng = np.random.default_rng([seed, zlib.crc32(layer.weight.encode()), 1])
     gain = layer.spread * rng.uniform(0.7, 1.3, channels)
     offset = layer.mean + layer.spread * rng.normal(0.0, 0.3, channels)
@@ -61,7 +61,7 @@ def _measure(builder: Builder) -> list[tuple[NDArray[np.float64], NDArray[np.flo
 
 
 def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
-    """The network on a batch, each layer's output normalized to its target; outputs are all means and variances."""
+    """The network for a batch, with each layer's output normalized to its target; outputs: all means and variances."""
     by_output = {layer.output: i for i, layer in enumerate(builder.layers)}
     weights = dict(builder.weights)
     nodes: list[onnx.NodeProto] = []
@@ -88,7 +88,7 @@ def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
 
 
 def _normalization(layer: Layer, i: int, seed: int, weights: dict[str, NDArray[np.float32]]) -> list[onnx.NodeProto]:
-    """Nodes from `raw_i` to the layer's own output by way of `mean_i` and `variance_i`."""
+    """Nodes from `raw_i` to the layer's output, through `mean_i` and `variance_i`."""
     channels = weights[layer.weight].shape[layer.channel_axis]
     shape = [1, channels, 1, 1] if layer.per_channel else [1, channels]
     axes = [0, 2, 3] if layer.per_channel else [0, 1]
@@ -99,19 +99,19 @@ def _normalization(layer: Layer, i: int, seed: int, weights: dict[str, NDArray[n
     make = helper.make_node
     return [
         make("ReduceMean", [f"raw_{i}"], [f"mean_{i}"], axes=axes, keepdims=1),
-        make("Sub", [f"raw_{i}", f"mean_{i}"], [f"centred_{i}"]),
-        make("Mul", [f"centred_{i}", f"centred_{i}"], [f"square_{i}"]),
+        make("Sub", [f"raw_{i}", f"mean_{i}"], [f"centered_{i}"]),
+        make("Mul", [f"centered_{i}", f"centered_{i}"], [f"square_{i}"]),
         make("ReduceMean", [f"square_{i}"], [f"variance_{i}"], axes=axes, keepdims=1),
         make("Max", [f"variance_{i}", f"floor_{i}"], [f"safe_{i}"]),
         make("Sqrt", [f"safe_{i}"], [f"deviation_{i}"]),
-        make("Div", [f"centred_{i}", f"deviation_{i}"], [f"unit_{i}"]),
+        make("Div", [f"centered_{i}", f"deviation_{i}"], [f"unit_{i}"]),
         make("Mul", [f"unit_{i}", f"gain_{i}"], [f"scaled_{i}"]),
         make("Add", [f"scaled_{i}", f"offset_{i}"], [layer.output]),
     ]
 
 
 def _trim(nodes: list[onnx.NodeProto], builder: Builder) -> None:
-    """Drops what stands behind the last layer: its shapes are for a batch of one, and nothing is measured there."""
+    """Remove the nodes after the last layer: their shapes are for a batch of 1, and nothing is measured there."""
     needed = {f"{kind}_{i}" for i in range(len(builder.layers)) for kind in ("mean", "variance")}
     kept: list[onnx.NodeProto] = []
     for node in reversed(nodes):

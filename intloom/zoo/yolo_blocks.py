@@ -27,19 +27,19 @@ def split_half(b: Builder, path: str, x: Value) -> tuple[Value, Value]:
 
 
 def concat(b: Builder, name: str, parts: Sequence[Value], axis: int = 1) -> Value:
-    """All parts side by side."""
+    """Concatenation of all parts."""
     return b.op(name, "Concat", parts, sum(p.channels for p in parts), axis=axis)
 
 
 def bottleneck(b: Builder, path: str, x: Value, shortcut: bool) -> Value:
-    """Two 3x3 convolutions, with the input added to their result where `shortcut` is set."""
+    """Two 3x3 convolutions; `shortcut` adds the input to their result."""
     y = conv_silu(b, f"{path}/cv1", x, x.channels, 3)
     y = conv_silu(b, f"{path}/cv2", y, x.channels, 3)
     return b.op(f"{path}/Add", "Add", [x, y], x.channels) if shortcut else y
 
 
 def c2f(b: Builder, path: str, x: Value, channels: int, repeats: int, shortcut: bool) -> Value:
-    """Split, a chain of bottlenecks, and everything along the chain concatenated."""
+    """Split, a chain of bottlenecks, and the concatenation of all intermediate results."""
     parts = list(split_half(b, path, conv_silu(b, f"{path}/cv1", x, channels)))
     for i in range(repeats):
         parts.append(bottleneck(b, f"{path}/m.{i}", parts[-1], shortcut))
@@ -56,7 +56,7 @@ def sppf(b: Builder, path: str, x: Value, channels: int) -> Value:
 
 
 def upsample(b: Builder, path: str, x: Value) -> Value:
-    """Nearest-neighbor enlargement by two."""
+    """Nearest-neighbor upsampling by two."""
     scales = b.constant(f"{path}/scales", np.array([1, 1, 2, 2], np.float32))
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return b.op(f"{path}/Resize", "Resize", [x, "", scales], x.channels, **modes)
@@ -73,7 +73,7 @@ def branch(
     slope: float = 0.0,
     period: int = 1,
 ) -> Value:
-    """A head's branch at one scale: two 3x3 convolutions and a bare 1x1, named as in `cv2.0`."""
+    """One branch of a head at one scale: two 3x3 convolutions and a 1x1 convolution without activation."""
     last = path.rsplit("/", 1)[-1]
     y = conv_silu(b, f"{path}/{last}.0", x, hidden, 3)
     y = conv_silu(b, f"{path}/{last}.1", y, hidden, 3)

@@ -11,18 +11,18 @@ from intloom.zoo.builder import Builder, Value
 from intloom.zoo.yolo_blocks import branch, concat, conv_silu
 
 BINS = 16
-"""Bins of the distribution that stands for each side's distance."""
+"""Bins of the distribution of each side's distance."""
 MASKS = 32
 KEYPOINTS = 17
 _BIN_SLOPE = -0.3
-"""Near distances are likelier than far ones, so that boxes are a few cells wide."""
+"""Short distances get a higher probability, so that boxes are a few cells wide."""
 _LOGIT_MEAN = -3.0
-"""Scores of trained networks are mostly near zero; a few anchors of an image pass a threshold."""
+"""As in trained networks, most scores are near zero and few anchors exceed a threshold."""
 
 
 @dataclass(frozen=True)
 class Head:
-    """Where a head stands: its path, the feature maps of all scales, the strides and the image size."""
+    """Inputs of a head: its path, the feature maps of all scales, the strides and the image size."""
 
     path: str
     maps: Sequence[Value]
@@ -37,7 +37,7 @@ class Head:
 
 
 def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
-    """The detection head; `extra` holds more channels per anchor that join the output as they are."""
+    """The detection head; `extra` holds additional channels per anchor, which are appended to the output."""
     box_hidden = max(16, head.maps[0].channels // 4, BINS * 4)
     class_hidden = max(head.maps[0].channels, min(head.classes, 100))
     rows: list[Value] = []
@@ -52,9 +52,9 @@ def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
     box = b.op(f"{head.path}/Split", "Split", [every, sizes], BINS * 4, axis=1)
     score = Value(f"{head.path}/Split_output_1", head.classes)
     b.nodes[-1].output.append(score.name)
-    place = _decode(b, head, _expectation(b, head, box), scales + 1)
+    boxes = _decode(b, head, _expectation(b, head, box), scales + 1)
     likely = b.op(f"{head.path}/Sigmoid", "Sigmoid", [score], head.classes)
-    parts = [place, likely] if extra is None else [place, likely, extra]
+    parts = [boxes, likely] if extra is None else [boxes, likely, extra]
     result = concat(b, f"{head.path}/Concat{_suffix(scales + 2)}", parts)
     b.output(result, "output0", [1, result.channels, sum(head.cells)])
 
@@ -125,7 +125,7 @@ def _anchors(head: Head) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _decode(b: Builder, head: Head, sides: Value, concat_number: int) -> Value:
-    """Distances to the four sides become center, width and height in pixels."""
+    """Conversion of the distances to the four sides into center, width and height in pixels."""
     points, strides = _anchors(head)
     at = b.constant(f"{head.path}/anchors", points)
     step = b.constant(f"{head.path}/strides", strides)
@@ -151,10 +151,10 @@ def _decode_keypoints(b: Builder, head: Head, raw: Value) -> Value:
     shape = b.constant(f"{path}/shape", np.array([1, KEYPOINTS, 3, count], np.int64))
     x = b.op(f"{path}/Reshape", "Reshape", [raw, shape], KEYPOINTS)
     sizes = b.constant(f"{path}/sizes", np.array([2, 1], np.int64))
-    place = b.op(f"{path}/Split", "Split", [x, sizes], KEYPOINTS, axis=2)
+    position = b.op(f"{path}/Split", "Split", [x, sizes], KEYPOINTS, axis=2)
     seen = Value(f"{path}/Split_output_1", KEYPOINTS)
     b.nodes[-1].output.append(seen.name)
-    double = b.op(f"{path}/Mul", "Mul", [place, b.constant(f"{path}/two", np.array(2.0, np.float32))], KEYPOINTS)
+    double = b.op(f"{path}/Mul", "Mul", [position, b.constant(f"{path}/two", np.array(2.0, np.float32))], KEYPOINTS)
     moved = b.op(f"{path}/Add", "Add", [double, b.constant(f"{path}/origin", points[:, None] - 0.5)], KEYPOINTS)
     pixels = b.op(f"{path}/Mul_1", "Mul", [moved, b.constant(f"{path}/step", strides)], KEYPOINTS)
     visible = b.op(f"{path}/Sigmoid", "Sigmoid", [seen], KEYPOINTS)

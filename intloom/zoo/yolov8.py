@@ -15,7 +15,7 @@ _STRIDES = (8, 16, 32)
 
 @dataclass(frozen=True)
 class Scale:
-    """A member of the family: factors of depth and width, and the most channels before the width factor."""
+    """A model size: factors of depth and width, and the maximum of channels before the width factor."""
 
     depth: float
     width: float
@@ -34,7 +34,7 @@ SCALES = {"n": Scale(0.33, 0.25, 1024), "s": Scale(0.33, 0.5, 1024), "m": Scale(
 
 
 def backbone(b: Builder, scale: Scale, imgsz: int) -> list[Value]:
-    """Layers 0 to 8; gives the maps of stride 8, 16 and 32."""
+    """Layers 0 to 8; returns the feature maps of stride 8, 16 and 32."""
     c, n = scale.channels, scale.repeats
     x = conv_silu(b, "/model.0", b.input("images", imgsz, imgsz), c(64), 3, 2)
     maps = []
@@ -46,7 +46,7 @@ def backbone(b: Builder, scale: Scale, imgsz: int) -> list[Value]:
 
 
 def neck(b: Builder, scale: Scale, maps: list[Value]) -> list[Value]:
-    """Layers 10 to 21: down the pyramid and up again."""
+    """Layers 10 to 21: top-down and bottom-up path of the feature pyramid."""
     c, n = scale.channels, scale.repeats(3)
     p3, p4, p5 = maps
     x = concat(b, "/model.11/Concat", [upsample(b, "/model.10", p5), p4])

@@ -105,7 +105,7 @@ def test_unknown_names_are_refused(program, image):
         _ = intloom.nothing
 
 
-def test_notebook_views_name_layers_and_verdict(program, image):
+def test_notebook_views_name_layers_and_result(program, image):
     session = intloom.Session(program, backend="isa", check=True)
     session.run(None, {"images": image})
     assert "/model.0/conv/Conv" in program._repr_html_()

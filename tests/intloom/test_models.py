@@ -63,7 +63,7 @@ def test_the_hash_follows_external_data(tmp_path):
         ([], False),
     ],
 )
-def test_quantized_operators_of_either_form_are_known(operators, quantized):
+def test_quantized_operators_of_both_forms_are_recognized(operators, quantized):
     assert is_quantized(operators) is quantized
 
 

@@ -42,7 +42,7 @@ def test_batch_normalization_is_folded_and_results_stay(tmp_path, optimizer):
     np.testing.assert_allclose(before, after, rtol=1e-4, atol=1e-4)
 
 
-def test_second_time_comes_from_the_cache_and_a_damaged_entry_is_made_anew(tmp_path):
+def test_second_time_comes_from_the_cache_and_a_damaged_entry_is_rebuilt(tmp_path):
     source, cache = with_batch_norm(tmp_path / "bn.onnx"), ModelCache(tmp_path / "cache")
     first = preprocess(source, cache=cache)
     second = preprocess(source, cache=cache)

@@ -64,7 +64,7 @@ def interrupt(words, after, folder):
 
 
 def check_clean(ending, folder):
-    """A prompt end with the right code and words, nobody left behind, and a cache whose every entry is whole."""
+    """A prompt end with the right code and words, no process left, and a cache with complete entries only."""
     assert ending.seconds < PATIENCE
     assert not ending.left
     # A command that had just finished may end as if nothing had happened.

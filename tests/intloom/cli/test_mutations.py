@@ -16,7 +16,7 @@ from tests.support.random_model import random_model
 
 LONGEST_SECONDS = 10.0
 BASES = 12
-REFUSALS = {ExitCode.BAD_FILE, ExitCode.UNSUPPORTED}
+REJECTED = {ExitCode.BAD_FILE, ExitCode.UNSUPPORTED}
 NO_ANSWER = ("not the product", "may leave 32 bits", "has a zero point")
 """Biases with which onnxruntime itself gives one answer where it fuses a convolution and another where not."""
 
@@ -31,19 +31,19 @@ def call(words: list[str], capsys: pytest.CaptureFixture[str]) -> tuple[int, str
     assert "Traceback" not in err, err
     assert "internal error" not in err, err
     if code:
-        assert code in REFUSALS, (code, err)
+        assert code in REJECTED, (code, err)
         assert err.startswith("intloom: error: "), err
         assert err.count("\n") == 1, err
     return code, out, err
 
 
 def outcome(path: Path, capsys: pytest.CaptureFixture[str], *, run: bool) -> str:
-    """What became of a file: the code of its refusal, `shown`, or `right` for one that was compiled and run."""
+    """What became of a file: the exit code of its error, `inspected`, or `right` for one that was compiled and run."""
     code, out, _ = call(["inspect", str(path), "--json"], capsys)
     if code:
         return ExitCode(code).name
     if not run or '"regions": []' in out or any(word in out for word in NO_ANSWER):
-        return "shown"
+        return "inspected"
     program = path.with_suffix(".loom")
     code, _, err = call(["compile", str(path), "-o", str(program), "--preset", "nano", "-q"], capsys)
     if code:
@@ -57,7 +57,7 @@ def outcome(path: Path, capsys: pytest.CaptureFixture[str], *, run: bool) -> str
 
 
 def try_all(seed: int, count: int, each: int, path: Path, capsys: pytest.CaptureFixture[str]) -> Counter[str]:
-    """Judges damaged files; every so many are also compiled and run."""
+    """Inspect damaged files; compile and run one of each `each`."""
     found: Counter[str] = Counter()
     bases = [random_model(b).SerializeToString() for b in range(BASES)]
     for number in range(count):
@@ -68,7 +68,7 @@ def try_all(seed: int, count: int, each: int, path: Path, capsys: pytest.Capture
 
 def test_some_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     found = try_all(0, 48, 2, tmp_path / "damaged.onnx", capsys)
-    assert min(found["BAD_FILE"], found["shown"], found["right"]) > 0, found
+    assert min(found["BAD_FILE"], found["inspected"], found["right"]) > 0, found
 
 
 @pytest.mark.slow
@@ -86,6 +86,6 @@ def test_damaged_files_in_processes_of_their_own(number: int, tmp_path: Path, se
         [sys.executable, "-m", "intloom", "inspect", str(path), "--json"],
         capture_output=True, text=True, timeout=6 * LONGEST_SECONDS, check=False,
     )  # fmt: skip
-    assert done.returncode in {ExitCode.OK, *REFUSALS}, done.stderr
+    assert done.returncode in {ExitCode.OK, *REJECTED}, done.stderr
     assert "Traceback" not in done.stderr
     assert done.returncode == ExitCode.OK or done.stderr.count("\n") == 1

@@ -80,7 +80,7 @@ def test_a_disk_that_really_is_full(things, tmp_path):
     inside = f"mount -t tmpfs -o size=64k none {tmp_path} && cd {tmp_path} && "
     unshare = ["unshare", "-rm", "sh", "-c"]
     if shutil.which("unshare") is None or subprocess.run([*unshare, inside + "true"], check=False).returncode:
-        pytest.skip("this machine lets nobody mount")
+        pytest.skip("this machine does not allow mounts")
     commands = (
         ["zoo", "build", "mini_yolo", "-o", "out.onnx"],
         ["verilog", "--preset", "nano", "-o", "out"],

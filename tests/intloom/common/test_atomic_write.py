@@ -1,4 +1,4 @@
-"""Files appear whole or not at all, with everybody's rights to read, and never in the place of something else."""
+"""Files appear whole or not at all, are readable by all users, and never replace another kind of file."""
 
 import os
 import stat

@@ -1,4 +1,4 @@
-"""Only ties in onnxruntime's float kernels excuse a difference from it; any other is told by its layer."""
+"""Only ties in onnxruntime's float kernels are attributed; any other difference is reported with its layer."""
 
 from dataclasses import replace
 
@@ -36,10 +36,10 @@ class Case:
         outputs = run_graph(self.folded.graph, inputs, match=RoundingMode.ORT)
         return sum(c.mismatches for c in check_onnxruntime(self.folded, self.path, feeds, outputs, RoundingMode.ORT))
 
-    def with_node(self, place, **fields):
+    def with_node(self, index, **fields):
         graph = self.folded.graph
         nodes = list(graph.nodes)
-        nodes[place] = replace(nodes[place], **fields)
+        nodes[index] = replace(nodes[index], **fields)
         changed = IntGraph(graph.name, graph.tensors, tuple(nodes), graph.inputs, graph.outputs)
         return replace(self.folded, whole=changed, regions=(changed,))
 
@@ -59,7 +59,7 @@ def first_convolution(case):
     return next(n for n, node in enumerate(case.folded.graph.nodes) if isinstance(node, Conv))
 
 
-def test_float_kernels_explain_end_results_that_differ(in_float):
+def test_differing_outputs_are_attributed_to_float_kernels(in_float):
     runs = (in_float.feed(seed) for seed in range(SEEDS))
     feeds, inputs = next((f, i) for f, i in runs if in_float.differing(f, i))
     found = attribute_differences(in_float.folded, in_float.path, feeds, inputs)
@@ -69,15 +69,15 @@ def test_float_kernels_explain_end_results_that_differ(in_float):
     assert all(v.in_float and v.ties for v in rounded)
 
 
-def test_every_layer_is_judged(in_float, in_integers):
+def test_every_layer_is_compared(in_float, in_integers):
     for case in (in_float, in_integers):
         feeds, inputs = case.feed(0)
         graph = case.folded.graph
         found = attribute_differences(case.folded, case.path, feeds, inputs)
         visible = {v.tensor for v in found.layers} | set(graph.inputs)
         assert set(graph.outputs) <= visible
-        judged = {n.name for part in subgraphs_between(graph, visible) for n in part.nodes}
-        assert judged == {n.name for n in graph.nodes}
+        compared = {n.name for part in subgraphs_between(graph, visible) for n in part.nodes}
+        assert compared == {n.name for n in graph.nodes}
 
 
 def test_onnxruntime_itself_says_what_it_computes_in_float(in_float, in_integers):
@@ -88,15 +88,15 @@ def test_onnxruntime_itself_says_what_it_computes_in_float(in_float, in_integers
     assert not convolutions & float_nodes(load_onnx(in_integers.path))
 
 
-def test_a_wrong_table_is_not_excused(in_integers):
-    place = first_convolution(in_integers)
-    table = bytearray(in_integers.folded.graph.nodes[place].table)
+def test_a_wrong_table_is_not_attributed(in_integers):
+    index = first_convolution(in_integers)
+    table = bytearray(in_integers.folded.graph.nodes[index].table)
     feeds, inputs = in_integers.feed(0)
     # One entry of 256, one step off.
     common = int(
         np.bincount(
             run_graph(in_integers.folded.graph, inputs, match=RoundingMode.ORT, keep=True)[
-                in_integers.folded.graph.nodes[place].output
+                in_integers.folded.graph.nodes[index].output
             ]
             .view(np.uint8)
             .ravel()
@@ -104,23 +104,23 @@ def test_a_wrong_table_is_not_excused(in_integers):
     )
     at = table.index(common)
     table[at] = (common + 1) & 0xFF
-    wrong = in_integers.with_node(place, table=bytes(table))
+    wrong = in_integers.with_node(index, table=bytes(table))
     found = attribute_differences(wrong, in_integers.path, feeds, inputs)
     assert not found.accepted
-    assert in_integers.folded.graph.nodes[place].name in found.text
+    assert in_integers.folded.graph.nodes[index].name in found.text
 
 
-def test_a_wrong_bias_of_a_float_layer_is_not_excused(in_float):
-    place = first_convolution(in_float)
-    bias = in_float.folded.graph.nodes[place].bias.copy()
+def test_a_wrong_bias_of_a_float_layer_is_not_attributed(in_float):
+    index = first_convolution(in_float)
+    bias = in_float.folded.graph.nodes[index].bias.copy()
     bias[0] += 1 << 5
     feeds, inputs = in_float.feed(0)
-    found = attribute_differences(in_float.with_node(place, bias=bias), in_float.path, feeds, inputs)
+    found = attribute_differences(in_float.with_node(index, bias=bias), in_float.path, feeds, inputs)
     assert not found.accepted
     assert found.text.startswith("not attributed")
 
 
-def verdict(**changes):
+def comparison(**changes):
     given = {"layer": "l", "tensor": "t", "values": 30_000, "different": 3, "in_float": True, "ties": True}
     return LayerComparison(**{**given, **changes})
 
@@ -135,14 +135,14 @@ def verdict(**changes):
         ({"ties": False}, False),
         ({"values": 100, "different": 1}, True),
         ({"values": 100, "different": 2}, False),
-        ({"values": 100, "different": 2, "further": verdict()}, True),
-        ({"values": 100, "different": 2, "further": verdict(different=4)}, False),
-        ({"values": 100, "different": 2, "ties": False, "further": verdict()}, False),
+        ({"values": 100, "different": 2, "further": comparison()}, True),
+        ({"values": 100, "different": 2, "further": comparison(different=4)}, False),
+        ({"values": 100, "different": 2, "ties": False, "further": comparison()}, False),
     ],
 )
 def test_the_allowance(changes, holds):
-    assert verdict(**changes).accepted is holds
+    assert comparison(**changes).accepted is holds
 
 
-def test_equal_layers_explain_nothing():
-    assert not FloatKernelAttribution((verdict(different=0),)).accepted
+def test_equal_layers_attribute_nothing():
+    assert not FloatKernelAttribution((comparison(different=0),)).accepted

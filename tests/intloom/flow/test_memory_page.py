@@ -45,9 +45,9 @@ def test_tensors_that_share_memory_are_drawn_while_they_live(program):
     shared = [e for e in labels if e.last - e.first < len(program.instructions)]
     assert {e.label for e in shared} == {p.name for p in program.tensors if p.role == "shared"}
     for extent in shared:
-        place = program.tensor(extent.label)
-        assert (extent.start, extent.stop) == (place.address, place.address + place.words)
-        assert extent.first <= place.first_instruction < extent.last
+        tensor = program.tensor(extent.label)
+        assert (extent.start, extent.stop) == (tensor.address, tensor.address + tensor.words)
+        assert extent.first <= tensor.first_instruction < extent.last
 
 
 def test_the_page_needs_nothing_else(program):

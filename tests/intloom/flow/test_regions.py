@@ -39,10 +39,10 @@ def test_what_follows_the_host_is_a_region_of_its_own(model, seed):
     assert found.folded.host_parts[1] is not None
     assert found.folded.final_host_part is None
     assert len(first.nodes) + len(second.nodes) == len(found.folded.graph.nodes)
-    verdicts = {v.name: v for v in found.folded.assignments}
-    soft = next(v for v in verdicts.values() if v.op == "Softmax")
+    assignments = {v.name: v for v in found.folded.assignments}
+    soft = next(v for v in assignments.values() if v.op == "Softmax")
     assert soft.target is Target.HOST
-    assert [v.target for v in verdicts.values() if v.op == "Conv"] == [Target.ARRAY] * 4
+    assert [v.target for v in assignments.values() if v.op == "Conv"] == [Target.ARRAY] * 4
 
 
 def test_three_regions(rng, seed):

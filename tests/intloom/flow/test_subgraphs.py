@@ -1,4 +1,4 @@
-"""Tensors that are given out change onnxruntime's kernels: a part is judged by that model's laws, or by its own."""
+"""Subgraphs follow the kernels that onnxruntime chooses for a model with extra outputs; changed subgraphs are kept."""
 
 from dataclasses import replace
 
@@ -12,13 +12,13 @@ from tests.support.parity import compare, folded
 
 SHAPE = (1, 1, 256, 256)
 SCALES = (0.0587264820933342, 0.03125, 0.0625)
-"""Of their sums some lie next to ties, and fall to the one side with uint8, to the other with int8."""
+"""Some sums of these are close to ties, which uint8 and int8 kernels round differently."""
 ZEROS = (1, 0, -2)
 
 
 @pytest.fixture(scope="module")
 def model():
-    """int8 sums. Each tensor has one reader, so onnxruntime makes them uint8 unless it gives them out."""
+    """int8 sums. Each tensor has one reader, so onnxruntime computes them in uint8 unless they are outputs."""
     m = OnnxMaker(None, "int8")
     values = [m.image(*SHAPE[1:], zero, scale).name for scale, zero in zip(SCALES[:2], ZEROS[:2], strict=True)]
     m.output(m.pair(m.node("Add", values)[0], SHAPE, SCALES[2], ZEROS[2]))
@@ -26,31 +26,31 @@ def model():
 
 
 def whole(graph):
-    """A graph between its borders, as the one part that it then is."""
+    """The whole graph as one subgraph, as text."""
     (part,) = subgraphs_between(graph, {*graph.inputs, *graph.outputs})
     return to_text(part)
 
 
-def judged(graph, model):
-    """The part as it is judged when its borders are shown."""
+def compared(graph, model):
+    """The subgraph that is compared if the graph's inputs and outputs are extra outputs of the model."""
     borders = {*graph.inputs, *graph.outputs}
     (part,) = subgraphs_with_extra_outputs(graph, model, borders, borders)
     return to_text(part)
 
 
-def test_what_is_shown_has_other_laws(model):
+def test_extra_outputs_change_the_affine_operations(model):
     plain = folded(model).graph
     shown = folded(model, extra_outputs={*plain.inputs, *plain.outputs}).graph
-    assert judged(plain, model) == whole(shown) != whole(plain)
+    assert compared(plain, model) == whole(shown) != whole(plain)
 
 
-def test_a_part_with_laws_of_its_own_is_judged_by_these(model):
+def test_a_changed_subgraph_is_kept(model):
     plain = folded(model).graph
     wrong = tuple(
         replace(n, affine=replace(n.affine, c=n.affine.c + 1)) if isinstance(n, Add) else n for n in plain.nodes
     )
     given = IntGraph(plain.name, plain.tensors, wrong, plain.inputs, plain.outputs)
-    assert judged(given, model) == whole(given)
+    assert compared(given, model) == whole(given)
 
 
 def test_both_equal_onnxruntime(model, seed):

@@ -34,5 +34,5 @@ def test_batches_are_split(tmp_path):
 
 def test_an_empty_archive_is_told(tmp_path):
     np.savez(tmp_path / "a.npz")
-    with pytest.raises(UsageError, match="it has none"):
+    with pytest.raises(UsageError, match="holds none"):
         load_samples(SPEC, tmp_path / "a.npz", 8, 0)

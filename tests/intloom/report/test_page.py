@@ -72,7 +72,7 @@ def test_traffic_is_split_by_what_the_instructions_move(run_folder):
         assert sum(layer["traffic"].values()) == layer["dram_bytes"], layer["name"]
 
 
-def test_every_layer_has_a_verdict(run_folder):
+def test_every_layer_is_compared(run_folder):
     layers = json.loads((run_folder / "run.json").read_text())["layers"]
     names = {layer["name"] for layer in layers}
     for layer in layers:

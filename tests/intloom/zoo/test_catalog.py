@@ -86,6 +86,6 @@ def test_node_names_are_those_of_real_exports():
 @pytest.mark.parametrize(
     ("name", "imgsz", "seed"), [("yolov9", 64, 0), ("yolov8n", 100, 0), ("tiny", 0, 0), ("tiny", 16, -1)]
 )
-def test_wrong_wishes_are_refused(name, imgsz, seed):
+def test_invalid_arguments_are_errors(name, imgsz, seed):
     with pytest.raises(UsageError, match="must"):
         build(name, imgsz, seed)

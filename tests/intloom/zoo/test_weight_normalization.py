@@ -1,4 +1,4 @@
-"""Quantized, no tensor of any zoo network is stuck, and hardly any lies at the ends of its range."""
+"""No quantized activation of a zoo network is constant, and few values are at the ends of the range."""
 
 import onnx
 import pytest
@@ -16,14 +16,14 @@ LARGE = ("yolov8s", "yolov8m")
 
 
 def size_of(name):
-    """Big enough that the coarsest map is no single pixel."""
+    """An image size at which the smallest feature map has more than one pixel."""
     return {32: 128, 16: 64}.get(ZOO[name].multiple, 32)
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [n for n in ZOO if n not in LARGE] + list(LARGE))
-def test_activations_are_lively(name, tmp_path):
-    """Judged on an image that calibration has not seen, zeros of a ReLU included."""
+def test_activations_are_not_degenerate(name, tmp_path):
+    """Measured on an image outside the calibration set; zeros of a ReLU count as values at an end."""
     size = size_of(name)
     (tmp_path / "f.onnx").write_bytes(build(name, size).SerializeToString())
     cache, options = ModelCache(tmp_path / "cache"), QuantizeOptions(samples=4)

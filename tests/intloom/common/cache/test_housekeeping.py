@@ -1,4 +1,4 @@
-"""The whole cache: everything in it is listed with its size, and clearing disturbs nobody who uses it."""
+"""All cache entries are listed with their size, and clearing keeps entries that are in use."""
 
 import json
 import multiprocessing
@@ -46,7 +46,7 @@ def test_every_kind_is_listed_with_its_size(home, capsys):
     listed = json.loads(capsys.readouterr().out)
     assert sum(i["size"] for i in listed) == sum(p.stat().st_size for p in home.rglob("*") if p.is_file())
     assert main(["cache", "list", "--kind", "result"]) == 0
-    assert capsys.readouterr().err.strip() == "1 result 0.0 MB; 0.0 MB in all"
+    assert capsys.readouterr().err.strip() == "1 result 0.0 MB; 0.0 MB in total"
 
 
 def test_clear_removes_everything_but_what_is_not_the_caches(home, capsys):
@@ -110,7 +110,7 @@ def test_writers_and_clearers_do_not_disturb_each_other(cache_folder):
     assert [w.exitcode for w in workers] == [0, 0, 0]
 
 
-def test_an_altered_simulator_is_built_anew(home, caplog):
+def test_an_altered_simulator_is_rebuilt(home, caplog):
     made = cached("fast-0123", make_binary)
     assert made.cached
     made.binary.write_bytes(b"binarY" * 100)
