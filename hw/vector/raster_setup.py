@@ -20,7 +20,7 @@ class RasterSetup(wiring.Component):
     """Derives the raster and window configurations of one operation.
 
     A maximum over 2 to `SLIDE_TAPS` pixels along one axis, at stride 1, uses a sliding window: lines run along that
-    axis and are longer by the overlap of neighbouring windows. All other operations run row by row.
+    axis and are longer by the overlap of neighboring windows. All other operations run row by row.
 
     Members
     -------

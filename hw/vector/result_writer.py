@@ -83,7 +83,7 @@ class ResultWriter(wiring.Component):
     @staticmethod
     def model(config: Mapping[str, int], words: Iterable[int]) -> Iterator[tuple[int, int]]:
         """Each result's address and the result."""
-        yield from zip((place["addr"] for place in RasterWalker.model(config)), words, strict=True)
+        yield from zip((item["addr"] for item in RasterWalker.model(config)), words, strict=True)
 
     def elaborate(self, platform: object) -> Module:
         """FIFO and raster meet at the port; a skid buffer keeps the grant out of the raster's counters."""

@@ -84,12 +84,12 @@ class Slicer(wiring.Component):
         m = Module()
         low_bits = exact_log2(self._lanes)
         at = Signal(range(self._word_bytes))
-        place = Signal(low_bits)
+        byte_index = Signal(low_bits)
         after = Signal(len(at) + 1)
         m.d.comb += [
             after.eq(at + Mux(self.bytewise, 1, self._lanes)),
             self.step.eq(self.words_valid & after[-1]),
-            self.byte.eq(self.slice_a.word_select(place, 8)),
+            self.byte.eq(self.slice_a.word_select(byte_index, 8)),
         ]
         slice_a, slice_b = output_register(m, self.slice_a), output_register(m, self.slice_b)
         m.d.sync += [
@@ -99,7 +99,7 @@ class Slicer(wiring.Component):
         with m.If(self.words_valid):
             m.d.sync += [
                 at.eq(after),
-                place.eq(at[:low_bits]),
+                byte_index.eq(at[:low_bits]),
                 self.index.eq(at[low_bits:]),
                 slice_a.eq(self.a.word_select(at[low_bits:], 8 * self._lanes)),
                 slice_b.eq(self.b.word_select(at[low_bits:], 8 * self._lanes)),

@@ -90,7 +90,7 @@ class WordAssembler(wiring.Component):
             m.d.sync += index.eq(index + 1)
             for lane in range(self._lanes):
                 # Bytes that wrapped around in the rotation belong to the next slice.
-                place = Signal(range(self._slices), name=f"place{lane}")
-                m.d.comb += place.eq(index + across + (within > lane))
-                m.d.sync += result.word_select(place * self._lanes + lane, 8).eq(part.word_select(lane, 8))
+                slot = Signal(range(self._slices), name=f"slot{lane}")
+                m.d.comb += slot.eq(index + across + (within > lane))
+                m.d.sync += result.word_select(slot * self._lanes + lane, 8).eq(part.word_select(lane, 8))
         return m

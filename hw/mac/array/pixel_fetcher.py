@@ -44,7 +44,7 @@ class PixelFetcher(wiring.Component):
     valid, pixel:
         The pixel to fetch.
     act0, act1:
-        Read ports of its word and of that word's neighbour.
+        Read ports of its word and of that word's neighbor.
     word_valid, word, swap:
         The word for the array.
     fault, fault_index:
@@ -60,7 +60,7 @@ class PixelFetcher(wiring.Component):
 
     Requirements
     ------------
-    The scratchpad grants both ports in every cycle; neighbouring words lie in different banks.
+    The scratchpad grants both ports in every cycle; neighboring words lie in different banks.
 
     Reset and faults
     ----------------
@@ -95,12 +95,12 @@ class PixelFetcher(wiring.Component):
         pixels = word_bytes // pixel_bytes
         parts = []
         for x in range(pixel["ix"], pixel["ix"] + pixels):
-            at, place = divmod(x, pixels)
+            at, slot = divmod(x, pixels)
             at = (pixel["address"] + at) % (1 << SCRATCH_BITS)
             if not (pixel["row_inside"] and 0 <= x < pixel["in_w"]):
                 parts.append(bytes([pixel["zp_in"] & 0xFF]) * pixel_bytes)
             elif at < len(words):
-                parts.append(words[at][place * pixel_bytes : (place + 1) * pixel_bytes])
+                parts.append(words[at][slot * pixel_bytes : (slot + 1) * pixel_bytes])
             else:
                 return None
         return b"".join(parts)
@@ -121,7 +121,7 @@ class PixelFetcher(wiring.Component):
         return m
 
     def _request(self, m: Module) -> tuple[Signal, Signal]:
-        """Addresses of the word and, for pixels that span two words, of its neighbour."""
+        """Addresses of the word and, for pixels that span two words, of its neighbor."""
         pixel, pixels = self._pixel, self._pixels
         shift = pixels.bit_length() - 1
         inside = Signal()
@@ -131,13 +131,13 @@ class PixelFetcher(wiring.Component):
         with m.If(self._valid):
             m.d.sync += self.act0.addr.eq(pixel.address + column)
         if shift:
-            neighbour = Signal(COORDINATE)
-            m.d.comb += neighbour.eq((pixel.ix | (pixels - 1)) + 1)
-            across = pixel.packed & (pixel.ix[:shift] != 0) & (neighbour >= 0) & (neighbour < pixel.in_w)
+            neighbor = Signal(COORDINATE)
+            m.d.comb += neighbor.eq((pixel.ix | (pixels - 1)) + 1)
+            across = pixel.packed & (pixel.ix[:shift] != 0) & (neighbor >= 0) & (neighbor < pixel.in_w)
             with m.If(self._valid & pixel.packed):
                 m.d.sync += [
                     self.act1.valid.eq(pixel.row_inside & across),
-                    self.act1.addr.eq(pixel.address + (neighbour >> shift)),
+                    self.act1.addr.eq(pixel.address + (neighbor >> shift)),
                 ]
         return inside, self._inside_pixels(m)
 

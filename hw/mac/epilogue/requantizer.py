@@ -3,7 +3,7 @@
 Sum and scale are normalized (top bit set), so the product's top bit has one of two positions. Because of the final
 clamp only nine positions of the binary point matter; any other gives 0 or a clamped result. Below the point the half
 bit suffices, with two flags: all lower bits are zeros, or all ones. The product is never rounded to 24 bits as fp32
-would (`ort`), because that only turns neighbours of a tie into ties.
+would (`ort`), because that only turns values next to a tie into ties.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ class RequantizerLane(wiring.Component):
         return window, below, shifted
 
     def _fix_point(self, m: Module, window: Signal, below: data.View[data.StructLayout], point: Signal) -> _FixedPoint:
-        """Stage 9: place the binary point and classify the fraction."""
+        """Stage 9: fix the binary point and classify the fraction."""
         value: Value = window
         zeros, ones = below.zeros, below.ones
         for step in (8, 4, 2, 1):

@@ -26,7 +26,7 @@ class Tap(NamedTuple):
 def taps(bounds: Mapping[str, int]) -> Iterator[Tap]:
     """The tiles of a strip, in order."""
     counts = (1 + bounds["two_planes"], bounds["kernel_h"], bounds["kernel_w"], bounds["in_blocks"])
-    yield from (Tap(*place) for place in product(*map(range, counts)))
+    yield from (Tap(*index) for index in product(*map(range, counts)))
 
 
 def last_tile_indices(bounds: Any) -> dict[str, Any]:

@@ -182,7 +182,7 @@ class AccumulatorReadout(wiring.Component):
     def _item_register(
         self, m: Module, descriptor: data.View[data.StructLayout], position: data.View[data.StructLayout], start: Signal
     ) -> Value:
-        """The item that goes out next, and whether what the one behind it waits for is operands_ready."""
+        """The item that retires next; returns whether strip and parameters of the following one are ready."""
         item = Signal(self._item, reset_less=True)
         with m.If(self._issue):
             m.d.sync += [
@@ -209,9 +209,9 @@ class AccumulatorReadout(wiring.Component):
         return strip_ready & block_ready
 
     def _begin(self, m: Module, walker: OutputWalker, busy: Value, descriptor: data.View[data.StructLayout]) -> None:
-        """Take a descriptor when the last one's items are out; keep residual and other instructions exclusive.
+        """Take a descriptor once the previous one's items have retired; serialize instructions around a residual.
 
-        What the descriptor goes to lies far exclusive, so that it is taken stands in a register.
+        The start pulse is registered, because it has a long route to all descriptor registers.
         """
         offered = self.descriptors.payload
         exclusive, start = Signal(), Signal()
@@ -240,7 +240,7 @@ class AccumulatorReadout(wiring.Component):
             m.d.sync += self.tag.table_set.eq(~self.tag.table_set)
 
     def _strips(self, m: Module, position: data.View[data.StructLayout], item: data.View[data.StructLayout]) -> Value:
-        """Pixel number in the strip; both banks' strips may be strips_ready."""
+        """Pixel number in the strip; strips of both banks may be ready."""
         bits = self._params.strip.bit_length()
         last_pixels = Signal(data.ArrayLayout(bits, 2), reset_less=True)
         strips_ready = Signal(range(3))
@@ -260,7 +260,7 @@ class AccumulatorReadout(wiring.Component):
         return strips_ready != 0
 
     def _blocks(self, m: Module, position: data.View[data.StructLayout], item: data.View[data.StructLayout]) -> Value:
-        """Blocks whose parameters are operands_ready."""
+        """Count of blocks whose parameters are loaded."""
         loaded, channel_set = Signal(range(3)), Signal()
         released = self._issue & position.block_end
         m.d.sync += [loaded.eq(loaded + self.channels_loaded - released), channel_set.eq(channel_set ^ released)]
@@ -269,7 +269,10 @@ class AccumulatorReadout(wiring.Component):
         return loaded != 0
 
     def _residual(self, m: Module, descriptor: data.View[data.StructLayout], start: Value, byte: Value) -> None:
-        """Constants are activated with the first item, since they are complete when its parameters are."""
+        """Activate the constants with the first item, since they are loaded before its parameters; align the operand.
+
+        The operand's byte offset waits READ_LATENCY cycles for its word.
+        """
         first = Signal()
         with m.If(start):
             m.d.sync += first.eq(1)

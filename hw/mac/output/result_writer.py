@@ -1,4 +1,4 @@
-"""Result writer: places result bytes into their output words."""
+"""Result writer: writes result bytes into their output words."""
 
 from __future__ import annotations
 
@@ -128,7 +128,7 @@ class ResultWriter(wiring.Component):
 
     def _start(self, m: Module, walker: OutputWalker, index: Signal) -> None:
         offered = self.descriptors.payload
-        # Registered: the start pulse enables descriptor registers that are placed far apart.
+        # Registered: the start pulse has a long route to all descriptor registers.
         start = Signal()
         m.d.sync += start.eq(self.descriptors.valid & ~start & ~walker.active)
         m.d.comb += [

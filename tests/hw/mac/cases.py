@@ -49,7 +49,7 @@ def _shape(rng: random.Random, p: HardwareParams) -> dict[str, int]:
 
 
 def _input(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> dict[str, int] | None:
-    """Where the input stands: sometimes smaller than what the kernel covers, sometimes in a ring of rows."""
+    """Placement of the input: sometimes smaller than the kernel's extent, sometimes in a ring of rows."""
     pixels = p.pixels_per_word if f["packed"] else 1
     reach_h = (f["out_h"] - 1) * f["stride_h"] + (f["kernel_h"] - 1) * f["dilation_h"] + 1
     reach_w = (f["out_w"] - 1) * f["stride_w"] + ((f["kernel_w"] - 1) * f["dilation_w"] + 1) * pixels
@@ -103,7 +103,7 @@ def _output(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> dict[st
 
 
 def _constants(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> bytes:
-    """Table, residual constants, and for each block parameters and tiles, as they stand in the weight memory."""
+    """Table, residual constants, and per block parameters and tiles, as in the weight memory."""
     parts = []
     if f["table"] == TableUse.LOAD:
         parts.append(rng.randbytes(256))

@@ -1,4 +1,4 @@
-"""Random plans for the parts that walk them."""
+"""Random loop plans."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _ADDRESSES = 1 << SCRATCH_BITS
 
 
 def random_plan(rng: random.Random, params: HardwareParams, **fixed: int) -> dict[str, int]:
-    """A prepared job whose addresses and coordinates may be anything, but for what is fixed."""
+    """A loop plan with random addresses and coordinates, except for the fixed members."""
     out_h, out_w = rng.randint(1, 7), rng.randint(1, 9)
     ring = rng.choice((0, rng.randrange(1, _ADDRESSES)))
     strips = -(-out_h * out_w // params.strip)

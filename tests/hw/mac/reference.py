@@ -1,4 +1,4 @@
-"""What a CONV instruction does to the scratchpad, straight from docs/architecture.md, pixel by pixel."""
+"""Reference model of CONV, pixel by pixel, from docs/architecture.md alone."""
 
 from __future__ import annotations
 
@@ -84,9 +84,9 @@ class Reference:
         if residual is not None:
             word = i["res_base"] + channel // rows * i["res_plane"] + oy * i["res_row"] + ox
             value = affine(value, int(self.scratch[word % _ADDRESSES, channel % rows]), residual)
-        place = i["out_lane"] + channel
-        word = i["out_base"] + place // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
-        self.scratch[word % _ADDRESSES, place % rows] = value
+        channel_byte = i["out_lane"] + channel
+        word = i["out_base"] + channel_byte // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
+        self.scratch[word % _ADDRESSES, channel_byte % rows] = value
 
     def _input(self, i: Instruction, block: int, oy: int, ox: int, ky: int, kx: int, b: int) -> np.ndarray:
         rows = self.params.rows

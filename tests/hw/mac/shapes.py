@@ -1,4 +1,4 @@
-"""Shapes in which the parts of the MAC unit are tried."""
+"""Hardware parameters for component tests."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ OUTPUT_SHAPES = {
     "wide": _WIDE,
     "whole": NANO.replace(lanes=4),
 }
-"""For what drains and writes: words wider and narrower than a block, and one group a pixel."""
+"""For readout and write: words wider and narrower than a block, and one group per pixel."""
 WEIGHT_SHAPES = {
     "nano": NANO,
     "wide": _WIDE,
     "deep": NANO.replace(rows=16, cols=4, axi_data_bits=128, weight_kib=64),
     "base": preset("base"),
 }
-"""For what reads the weight memory: tiles of more words than a word has bytes, and of fewer."""
+"""For readers of the weight memory: tiles with more and with fewer words than a word has bytes."""
 RATES = [1.0, 0.5]
-"""How often others are ready."""
+"""Probability that a neighbor is ready."""

@@ -1,4 +1,4 @@
-"""The whole MAC unit, in Verilator: random programs against the plain reference, faults, and its speed."""
+"""MAC unit in Verilator: random programs against the reference model, faults, and throughput."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _bench(name: str) -> Bench:
 
 
 def _conv(p: HardwareParams, **fields: int) -> Instruction:
-    """A 3x3 convolution of a 32 x 32 picture."""
+    """A 3x3 convolution of a 32 x 32 image."""
     usual = {
         "kernel_h": 3, "kernel_w": 3, "out_blocks": 2, "out_h": 32, "out_w": 32, "in_h": 32, "in_w": 32,
         "iy0": -1, "ix0": -1, "in_row": 32, "in_plane": 1024, "in_row_off": (-32) % (1 << 20),
@@ -85,12 +85,12 @@ def test_long_convolutions_lose_no_cycles(name: str) -> None:
     assert outcome.cycles <= pixels * 1.01
 
 
-def test_pointwise_layer_runs_at_full_rate_while_it_drains() -> None:
+def test_pointwise_layer_runs_at_full_rate_during_readout() -> None:
     outcome = _run("nano", [_conv(_NANO, kernel_h=1, kernel_w=1, iy0=0, ix0=0, in_row_off=0)] * 4)
     assert outcome.cycles <= 4 * 2 * 32 * 32 + 100
 
 
-def test_done_comes_soon_after_the_last_pixel() -> None:
+def test_done_follows_the_last_pixel() -> None:
     small = _conv(_NANO, out_h=4, out_w=4, out_blocks=1, residual=1, res_row=4)
     assert _run("nano", [small]).cycles <= 9 * 16 + 75
 
@@ -127,8 +127,8 @@ def test_bad_field(field: str, raw: int) -> None:
     assert (outcome.fault, outcome.cause, outcome.fault_index) == (1, Cause.BAD_FIELD, 1)
 
 
-def test_reference_is_not_deaf() -> None:
-    """The comparison must see a single changed weight."""
+def test_comparison_detects_one_changed_weight() -> None:
+    """The comparison detects a single changed weight."""
     case = random_case(3, PARAMS["nano"], 1)
     results = []
     for change in (0, 1):

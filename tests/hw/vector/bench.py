@@ -1,4 +1,4 @@
-"""A bench for the vector unit: a scratchpad that obeys the port contracts, refuses at random and checks the unit."""
+"""A bench for the vector unit: a scratchpad that obeys the port contracts, refuses at random and checks requests."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from intloom.hw.vector.unit import VectorUnit
 from tests.hw.streams import run
 
 _TIMEOUT = 20000
-"""Cycles for a program on a unit that works on whole words; others accept take as many for each slice of a word."""
+"""Cycles for a program on a unit that works on whole words; others may take as many for each slice of a word."""
 
 
 @dataclass
@@ -62,7 +62,7 @@ class Bench:
         self._ports = {name: _Port() for name in ("a", "b", "out")}
 
     def run(self, instructions: Sequence[Instruction], halt_at: int | None = None, settle: int = 40) -> Outcome:
-        """Run until all are done or a fault stands, then `settle` cycles more."""
+        """Run until all are done or a fault is raised, then `settle` cycles more."""
         dut = VectorUnit(self.params)
 
         async def bench(ctx):

@@ -1,4 +1,4 @@
-"""The vector instructions in plain Python, written from the instruction table and `intloom.hw.spec.arith` alone."""
+"""Reference model of the vector instructions, from the instruction table and `intloom.hw.spec.arith` alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of the vector unit's datapath, each against its model, with gaps between the slices."""
+"""Components of the vector datapath, each against its model, with gaps between slices."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _int8(byte: int) -> int:
 
 
 async def _gaps(ctx: Any, rng: random.Random, valid: Any) -> None:
-    """A few cycles without anything, now and then."""
+    """A random number of idle cycles."""
     ctx.set(valid, 0)
     while rng.random() < 0.3:
         await ctx.tick()
@@ -47,7 +47,7 @@ async def _gaps(ctx: Any, rng: random.Random, valid: Any) -> None:
 
 
 def _collect(valid: Any, value: Any, found: list[Any]) -> Callable[[Any], Any]:
-    """Notes `value` in every cycle in which it is valid."""
+    """Record `value` in every cycle in which it is valid."""
 
     async def watch(ctx: Any) -> None:
         async for *_, is_valid, now in ctx.tick().sample(valid, value):
@@ -80,8 +80,8 @@ def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: ran
                 await ctx.tick()
                 if ctx.get(slicer.valid):
                     parts = [_bytes(ctx.get(part), lanes) for part in (slicer.slice_a, slicer.slice_b)]
-                    place = ctx.get(slicer.slice_tap.first) | ctx.get(slicer.slice_tap.last) << 1
-                    slices.append((*parts, ctx.get(slicer.index), place))
+                    position = ctx.get(slicer.slice_tap.first) | ctx.get(slicer.slice_tap.last) << 1
+                    slices.append((*parts, ctx.get(slicer.index), position))
                 if ctx.get(slicer.byte_valid):
                     single.append(ctx.get(slicer.byte))
             steps.append(cycles)
@@ -103,7 +103,7 @@ def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: ran
 
 
 def _windows(rng: random.Random, slide: bool, taps: int) -> list[tuple[bytes, bool, bool]]:
-    """Words with their place in a window; of sliding windows, lines of words."""
+    """Words with their position in a window; of sliding windows, lines of words."""
     words = []
     for _ in range(12):
         count = rng.randint(taps, taps + 6) if slide else rng.randint(1, 9)
@@ -114,7 +114,7 @@ def _windows(rng: random.Random, slide: bool, taps: int) -> list[tuple[bytes, bo
 
 
 def _pooled(words: list[tuple[bytes, bool, bool]], lanes: int, slide: bool, taps: int) -> list[tuple[int, ...]]:
-    """Maxima and sums of all complete windows, slice by slice; sums of sliding windows are of no interest."""
+    """Maxima and sums of all complete windows, slice by slice; sums of sliding windows are not compared."""
     expected: list[tuple[int, ...]] = []
     seen: list[bytes] = []
     for word, first, last in words:
@@ -129,7 +129,7 @@ def _pooled(words: list[tuple[bytes, bool, bool]], lanes: int, slide: bool, taps
 
 @pytest.mark.parametrize("lanes", WIDTHS)
 @pytest.mark.parametrize("slide", [False, True])
-def test_windows_are_gathered(lanes: int, slide: bool, rng: random.Random) -> None:
+def test_windows_are_reduced(lanes: int, slide: bool, rng: random.Random) -> None:
     for taps in range(2, SLIDE_TAPS + 1) if slide else (1,):
         pool = Pool(_params(lanes))
         words = _windows(rng, slide, taps)
@@ -221,7 +221,7 @@ def test_bytes_are_looked_up(lanes: int, use: bool, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("lanes", WIDTHS)
-def test_words_are_put_together_rotated(lanes: int, rng: random.Random) -> None:
+def test_words_are_assembled_rotated(lanes: int, rng: random.Random) -> None:
     for amount in range(8):
         assembler = WordAssembler(_params(lanes))
         words = [rng.randbytes(8) for _ in range(12)]
@@ -245,7 +245,7 @@ def test_words_are_put_together_rotated(lanes: int, rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize("lanes", WIDTHS)
-def test_the_datapath_is_its_parts_in_a_row(lanes: int, rng: random.Random) -> None:
+def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
     datapath = Datapath(_params(lanes))
     affine = Affine(m1=rng.randint(-90, 90), m2=rng.randint(-90, 90), c=rng.randint(-9000, 9000), shift=6, even=True)
     content, amount = rng.randbytes(256), rng.randrange(8)

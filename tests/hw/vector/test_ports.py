@@ -1,4 +1,4 @@
-"""The vector unit's parts that speak to the scratchpad, on ports that refuse at random."""
+"""Components at the scratchpad ports, with random grants, and the sequencer."""
 
 from __future__ import annotations
 
@@ -96,12 +96,12 @@ def test_a_word_is_fetched_every_cycle(rng: random.Random) -> None:
     assert cycles <= len(items) + OperandFetcher.LATENCY + 1
 
 
-def test_a_halted_fetch_only_finishes_what_is_in_its_buffer(rng: random.Random) -> None:
+def test_a_halted_fetch_only_completes_buffered_requests(rng: random.Random) -> None:
     fetch = OperandFetcher(BYTES)
-    request = 0
+    requests = 0
 
     async def bench(ctx: Any) -> None:
-        nonlocal request
+        nonlocal requests
         ctx.set(fetch.i.payload.inside, 1)
         ctx.set(fetch.i.valid, 1)
         await ctx.tick().repeat(4)
@@ -113,11 +113,11 @@ def test_a_halted_fetch_only_finishes_what_is_in_its_buffer(rng: random.Random) 
         for _ in range(8):
             *_, valid, idle = await ctx.tick().sample(fetch.port.valid, fetch.idle)
             assert valid != idle
-            request += valid
+            requests += valid
         assert ctx.get(fetch.idle)
 
     run(fetch, bench)
-    assert request == 2
+    assert requests == 2
 
 
 @pytest.mark.parametrize(("push", "grant"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4), (0.6, 0.6)])
@@ -138,7 +138,7 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
     mask = rng.randrange(1, 1 << BYTES)
 
     async def results(ctx: Any) -> None:
-        """Reserves a place for each word, which lands a few cycles later."""
+        """Take a credit for each word, and push it a few cycles later."""
         ctx.set(writer.config, config)
         ctx.set(writer.mask, mask)
         ctx.set(writer.start, 1)
@@ -173,10 +173,10 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
                 written.append(request)
 
     run(writer, results, background=[memory])
-    assert written == [(place, word, mask) for place, word in ResultWriter.model(config, words)]
+    assert written == [(item, word, mask) for item, word in ResultWriter.model(config, words)]
 
 
-def test_the_sequencer_starts_jobs_one_by_one(rng: random.Random) -> None:
+def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> None:
     sequencer = Sequencer(NANO)
     maker = InstructionGenerator(rng, NANO)
     instructions = [maker.instruction(rng.choice(VECTOR_KINDS)) for _ in range(12)]
@@ -238,7 +238,7 @@ def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
         await ctx.tick()
         ctx.set(sequencer.range_fault, 0)
         await ctx.tick()
-        assert not ctx.get(unit.idle), "a request accept still be made in this cycle"
+        assert not ctx.get(unit.idle), "a request may still be made in this cycle"
         await ctx.tick()
         ctx.set(sequencer.finished, 1)
         for _ in range(5):
@@ -254,9 +254,7 @@ def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
 
 @pytest.mark.parametrize("kind", VECTOR_KINDS)
 @pytest.mark.parametrize(("multiply", "average"), [(True, True), (False, False)])
-def test_what_the_hardware_lacks_or_contradicts_itself_is_refused(
-    kind: Kind, multiply: bool, average: bool, rng: random.Random
-) -> None:
+def test_illegal_instructions_are_refused(kind: Kind, multiply: bool, average: bool, rng: random.Random) -> None:
     params = NANO.replace(vector_multiply=multiply, vector_average=average)
     legal = InstructionGenerator(rng, params).instruction(kind)
     variants = [legal, *([legal.with_fields(m2=legal["m1"] ^ 1)] if "m1" in legal.values else [])]

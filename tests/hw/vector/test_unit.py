@@ -1,4 +1,4 @@
-"""The vector unit against the instructions' meaning in plain Python."""
+"""Vector unit against a reference model of its instructions."""
 
 from __future__ import annotations
 
@@ -73,11 +73,11 @@ def test_random_programs(shape: str, grant: float, rng: random.Random) -> None:
 
 
 LONG = {"out_h": 8, "out_w": 32, "out_base": 512, "out_row": 32}
-"""A operation of 256 words."""
+"""An operation of 256 words."""
 _WALKS = 6
 """Cycles in the walkers, the slicer and the pool, and of the write."""
 OVERHEAD = Sequencer.LATENCY + OperandFetcher.LATENCY + Datapath.LATENCY + _WALKS
-"""Cycles that an instruction accept cost besides its words."""
+"""Cycles that an instruction may cost besides its words."""
 
 
 def _cycles(outcome: Outcome) -> int:
@@ -144,7 +144,7 @@ def test_factors_that_differ_are_refused(kind: Kind, rng: random.Random) -> None
 
 
 @pytest.mark.parametrize("grant", [1.0, 0.3])
-def test_halt_leaves_no_request_behind(grant: float, rng: random.Random) -> None:
+def test_halt_leaves_no_pending_request(grant: float, rng: random.Random) -> None:
     instructions = [make(Kind.VCOPY, **LONG, a_row=32), make(Kind.VCOPY)]
     outcome = Bench(NANO, _words(rng, NANO), rng, grant).run(instructions, halt_at=60)
     assert len(outcome.started) == 1

@@ -1,4 +1,4 @@
-"""The vector unit's walkers: rasters, windows, and the plans that set them up."""
+"""Raster walker, window walker and the raster setup that configures them."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_a_window_opens_after_the_latency() -> None:
 
 
 def _plan(operation: dict[str, int]) -> dict[str, Any]:
-    """What the planner makes of a operation."""
+    """The configurations that raster setup derives from an operation."""
     planner = RasterSetup()
     plan: dict[str, Any] = {}
 
@@ -124,7 +124,7 @@ def _plan(operation: dict[str, int]) -> dict[str, Any]:
 
 
 def _windows(plan: dict[str, Any]) -> list[list[tuple[int, bool]]]:
-    """The words of each window, in order, as the walkers and the pool's chain would gather them."""
+    """The words of each window, in order, as the walkers and the pool's chain combine them."""
     windows: list[list[tuple[int, bool]]] = []
     words: list[tuple[int, bool]] = []
     for pixel in RasterWalker.model(plan["a"]):
@@ -136,7 +136,7 @@ def _windows(plan: dict[str, Any]) -> list[list[tuple[int, bool]]]:
 
 
 @pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG])
-def test_plans_walk_what_the_instruction_says(kind: Kind, rng: random.Random) -> None:
+def test_raster_setup_matches_the_instruction(kind: Kind, rng: random.Random) -> None:
     maker = InstructionGenerator(rng, PARAMS)
     slid = 0
     for _ in range(25):

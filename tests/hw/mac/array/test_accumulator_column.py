@@ -1,4 +1,4 @@
-"""A column's column: what was written last is read by array and readout, in both forms of the memory."""
+"""Accumulator column: array and readout read the last value written, in both memory organizations."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SHAPES = {
 CYCLES = 600
 
 
-def test_only_a_short_strip_with_a_slow_drain_takes_turns() -> None:
+def test_only_a_short_strip_with_slow_readout_is_single_ported() -> None:
     assert [AccumulatorColumn.single_ported(params) for params in SHAPES.values()] == [False, False, True]
 
 
@@ -29,7 +29,7 @@ def test_only_a_short_strip_with_a_slow_drain_takes_turns() -> None:
 def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
     params = SHAPES[name]
     column = AccumulatorColumn(params)
-    places = 2 * params.strip
+    words = 2 * params.strip
     writes: list[tuple[int, int]] = []
     limit = 1 << (params.acc_bits - 1)
     seen = {"read": 0, "readout": 0}
@@ -40,9 +40,9 @@ def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
             for port, value in due.popleft().items():
                 assert ctx.get(getattr(column, f"{port}_data")) == value, port
                 seen[port] += 1
-            written = rng.randrange(places)
+            written = rng.randrange(words)
             read, readout = (
-                rng.choice([n for n in range(places) if n != written]),
+                rng.choice([n for n in range(words) if n != written]),
                 _readout_address(params, rng, written),
             )
             if (
@@ -50,30 +50,30 @@ def test_reads_give_what_was_written(name: str, rng: random.Random) -> None:
                 and readout is not None
                 and readout // params.strip == read // params.strip
             ):
-                read = rng.choice([n for n in range(places) if n // params.strip != readout // params.strip])
+                read = rng.choice([n for n in range(words) if n // params.strip != readout // params.strip])
             asked = {} if read == written else {"read": read}
             ctx.set(column.read_address, read)
             ctx.set(column.readout_en, readout is not None)
             if readout is not None:
                 ctx.set(column.readout_address, readout)
                 asked["readout"] = readout
-            due.append({port: AccumulatorColumn.model(writes, place) for port, place in asked.items()})
+            due.append({port: AccumulatorColumn.model(writes, address) for port, address in asked.items()})
             await _write(ctx, written)
 
-    async def _write(ctx: Any, place: int) -> None:
+    async def _write(ctx: Any, address: int) -> None:
         stores, value = rng.random() < 0.7, rng.choice((-limit, limit - 1, rng.randrange(-limit, limit)))
         ctx.set(column.write_en, stores)
-        ctx.set(column.write_address, place)
+        ctx.set(column.write_address, address)
         ctx.set(column.write_data, value)
         await ctx.tick()
         if stores:
-            writes.append((place, value))
+            writes.append((address, value))
 
     run(column, bench)
     assert min(seen.values()) > CYCLES // 4
 
 
 def _readout_address(params: HardwareParams, rng: random.Random, written: int) -> int | None:
-    """A place to readout, or none in this cycle."""
-    place = rng.randrange(2 * params.strip)
-    return None if place == written or rng.random() < 0.3 else place
+    """A readout address, or none in this cycle."""
+    address = rng.randrange(2 * params.strip)
+    return None if address == written or rng.random() < 0.3 else address

@@ -1,4 +1,4 @@
-"""The accumulators: strips are added up and readouts behind the array, cycle by cycle."""
+"""Accumulators: strips are accumulated and read out behind the array, cycle by cycle."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ TURNS = NANO.replace(cols=8, lanes=1, strip=16)
 
 
 @pytest.mark.parametrize("params", [NANO, ODD, TURNS])
-def test_accumulators_add_strips_and_drain_behind_them(params: HardwareParams) -> None:
+def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams) -> None:
     rng = random.Random(params.cols)
     length, tiles = Accumulators.REVISIT, 5
     dots = [

@@ -1,4 +1,4 @@
-"""The MAC array against plain sums, cycle by cycle."""
+"""MAC array against plain dot products, cycle by cycle."""
 
 from __future__ import annotations
 

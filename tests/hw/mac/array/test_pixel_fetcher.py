@@ -1,4 +1,4 @@
-"""The input fetcher: words of the scratchpad, packed pixels shifted into place, and padding."""
+"""Pixel fetcher: scratchpad words, packed pixels aligned, and padding."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def test_words_are_fetched_shifted_and_padded(name: str, rate: float, rng: rando
 
 
 def _answer(ctx: Any, port: Any, words: list[bytes], rng: random.Random) -> bytes:
-    """Serve a port that is never refused; nothing comes of a read outside the memory."""
+    """Serve a port that always grants; a read outside the memory returns no data."""
     valid, at = ctx.get(port.valid), ctx.get(port.addr)
     ctx.set(port.ready, 1)
     ctx.set(port.fault, valid and at >= WORDS)

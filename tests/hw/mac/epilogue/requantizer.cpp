@@ -1,4 +1,4 @@
-// Streams vectors through a requantiser lane, with gaps: `requantizer VECTORS RESULTS SEED`.
+// Streams vectors through a requantizer lane, with gaps: `requantizer VECTORS RESULTS SEED`.
 #include <cstdint>
 #include <cstdio>
 #include <cstdlib>

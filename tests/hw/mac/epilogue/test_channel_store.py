@@ -1,4 +1,4 @@
-"""The channel parameters: a block's are read while another's are written."""
+"""Channel store: one set is read while the other is written."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ async def _write_block(ctx: Any, store: ChannelStore, words: list[int], rng: ran
 
 
 async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: int, rng: random.Random) -> None:
-    """Groups in any order, with gaps; biases come first, scales when requantizers want them."""
+    """Read groups in any order, with gaps; biases come first, scales at the requantizers' scale stage."""
     late, count = store.SCALE_LATENCY, len(expected) // lanes
     groups = [rng.randrange(count) if rng.random() < 0.8 else None for _ in range(40)]
     for cycle in range(len(groups) + late):

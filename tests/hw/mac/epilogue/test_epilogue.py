@@ -1,4 +1,4 @@
-"""The epilogue: every item's sums become bytes, in order and in time, with gaps between items."""
+"""Epilogue: items become bytes in order and with the stated latency, with gaps between items."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NANO = preset("nano")
 
 
 class Work:
-    """What one instruction asks of an epilogue: constants, items, and the results that must come."""
+    """One instruction's stimulus: constants, items, and the expected results."""
 
     def __init__(self, params: HardwareParams, use_table: int, residual: int, rng: random.Random) -> None:
         self.lanes, self.groups = params.lanes, params.cols // params.lanes
@@ -53,7 +53,7 @@ class Work:
         )
 
     async def prepare(self, ctx: Any, epilogue: Epilogue) -> None:
-        """Write all constants; nothing is under way."""
+        """Write all constants while no item is in flight."""
         for index, byte in enumerate(self.table):
             await write_constant(ctx, epilogue, ConstantKind.TABLE, index, byte)
         await write_affine(ctx, epilogue, self.affine)
@@ -64,7 +64,7 @@ class Work:
 
 
 async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -> None:
-    """Items with gaps; sums and operands follow each of them by as many cycles as in the unit."""
+    """Drive items with gaps; sums and operands follow with the unit's latencies."""
     tag = {"zp_out": work.zero_point, "use_table": work.use_table, "table_set": 0, "residual": work.residual}
     ctx.set(epilogue.tag, tag)
     late = max(Accumulators.READOUT_LATENCY, READ_LATENCY)

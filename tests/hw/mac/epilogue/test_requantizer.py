@@ -1,4 +1,4 @@
-"""The requantizer lane against the integer law."""
+"""Requantizer lane against the requantization rule of the specification."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Vector = tuple[int, int, Scale, int]
 
 
 def _run(params: HardwareParams, vectors: list[Vector | None]) -> list[int]:
-    """Results of a lane that takes one vector, or nothing, a cycle."""
+    """Results of a lane with at most one vector a cycle."""
     lane = RequantizerLane(params)
     results: list[int] = []
 
@@ -58,7 +58,7 @@ def _scale(rng: random.Random, bits: int) -> Scale:
 
 
 def _near_tie(rng: random.Random, scale: Scale) -> int:
-    """A sum whose scaled value lies next to a half, if the scale allows one."""
+    """A sum whose scaled value is next to a half, if the scale has one."""
     target = (rng.randrange(-300, 300) + 0.5) * 2.0**scale.shift
     return max(-(1 << 31), min((1 << 31) - 1, round(target / max(1, scale.mantissa)) + rng.randint(-1, 1)))
 
@@ -76,7 +76,7 @@ def _vector(rng: random.Random, params: HardwareParams) -> Vector:
 
 @pytest.mark.parametrize("match", list(RoundingMode))
 @pytest.mark.parametrize("seed", range(4))
-def test_random_vectors_follow_the_law(match: RoundingMode, seed: int) -> None:
+def test_random_vectors_match_the_specification(match: RoundingMode, seed: int) -> None:
     rng = random.Random(seed)
     exact = match is RoundingMode.EXACT
     params = preset("nano").replace(

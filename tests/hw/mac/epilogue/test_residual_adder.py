@@ -1,4 +1,4 @@
-"""The residual adder: operands wait for their results, and sums follow in time."""
+"""Residual adder: operands wait in the FIFO, and sums follow with the stated latency."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ DEPTH = 16
 
 
 @pytest.mark.parametrize("lanes", [1, 4])
-def test_residuals_meet_their_results(lanes: int, rng: random.Random) -> None:
+def test_residuals_are_added_in_order(lanes: int, rng: random.Random) -> None:
     adder = ResidualAdder(NANO.replace(lanes=lanes), DEPTH)
 
     async def batch(ctx: Any, affine: Affine, pairs: list[tuple[bytes, bytes]]) -> None:

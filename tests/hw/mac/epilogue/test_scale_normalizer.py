@@ -1,4 +1,4 @@
-"""The scale normalizer, a scale a cycle, against its model and the factor that it must keep."""
+"""Scale normalizer, one scale a cycle, against its model and the invariant factor."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The table lookup: bytes go through either set, or bypass it."""
+"""Table lookup: bytes are looked up in both sets or bypass it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ NANO = preset("nano")
 
 
 @pytest.mark.parametrize("lanes", [1, 2, 4])
-def test_bytes_are_looked_up_in_either_set_or_passed(lanes: int, rng: random.Random) -> None:
+def test_bytes_are_looked_up_in_both_sets_or_passed(lanes: int, rng: random.Random) -> None:
     lookup = TableLookup(NANO.replace(lanes=lanes))
     tables = [rng.randbytes(TABLE_BYTES) for _ in range(2)]
     items: list[tuple[bytes, bool, int] | None] = [

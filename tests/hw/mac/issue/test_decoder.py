@@ -35,7 +35,7 @@ def _bits(layout: data.StructLayout, descriptor: dict[str, int]) -> int:
 
 @pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("rate", [1.0, 0.3])
-def test_each_part_gets_its_job(name: str, rate: float, rng: random.Random) -> None:
+def test_each_part_gets_its_descriptor(name: str, rate: float, rng: random.Random) -> None:
     params = SHAPES[name]
     decoder = InstructionDecoder(params)
     program = [_conv(rng, params) for _ in range(30)]
@@ -68,7 +68,7 @@ def test_each_part_gets_its_job(name: str, rate: float, rng: random.Random) -> N
         ], part
 
 
-def test_jobs_come_at_once_when_there_is_room(rng: random.Random) -> None:
+def test_descriptors_have_the_stated_latency(rng: random.Random) -> None:
     decoder = InstructionDecoder(NANO)
 
     async def control(ctx: Any) -> None:
@@ -93,7 +93,7 @@ def test_jobs_come_at_once_when_there_is_room(rng: random.Random) -> None:
 @pytest.mark.parametrize(
     ("field", "raw"), [("out_h", 0), ("kernel_w", 0), ("stride_h", 7), ("table", 3), ("out_lane", 1), ("out_lane", 8)]
 )
-def test_an_illegal_instruction_makes_no_jobs(field: str, raw: int, rng: random.Random) -> None:
+def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng: random.Random) -> None:
     params = SHAPES["tall"]
     decoder = InstructionDecoder(params)
     spec = BY_KIND[Kind.CONV]

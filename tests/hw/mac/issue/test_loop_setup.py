@@ -1,4 +1,4 @@
-"""The setup against plain reductions."""
+"""Loop setup against plain division and modulo."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _EXTREMES = {"in_ring": 5, "in_row_off": (1 << SCRATCH_BITS) - 1, "in_row": 0xFF
 
 
 def _descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:
-    """A descriptor whose rows may lie outside their ring; what the setup only hands on may be anything."""
+    """A descriptor whose rows may lie outside their ring; members that are only copied are arbitrary."""
     descriptor = {name: _anything(rng, Shape.cast(shape)) for name, shape in PIXEL_DESCRIPTOR.members.items()}
     pixels = rng.choice(
         (1, params.strip, params.strip + 1, rng.randrange(1, 1 << 20), (1 << PIXELS_BITS) - params.strip)
@@ -45,7 +45,7 @@ def _anything(rng: random.Random, shape: Shape) -> int:
 
 
 @pytest.mark.parametrize("name", _SHAPES)
-def test_preparer_divides_and_stays_in_the_ring(name: str, rng: random.Random) -> None:
+def test_plans_match_the_model_within_the_cycle_limit(name: str, rng: random.Random) -> None:
     params = _SHAPES[name]
     setup = LoopSetup(params)
     descriptors = [_descriptor(rng, params) for _ in range(20)]

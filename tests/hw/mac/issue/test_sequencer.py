@@ -1,4 +1,4 @@
-"""The sequencer: the pixels of every tile go out in order, with weights and a bank for them, and without a gap."""
+"""Sequencer: pixels of every tile issue in order, with weights and a bank, and without gaps."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from tests.hw.streams import run, source
 
 NANO = preset("nano")
 SINGLE_PORTED = NANO.replace(cols=8)
-"""A drain so slow that it tile_start behind a strip's last pixel."""
+"""Readout so slow that it starts after a strip's last pixel."""
 BANKS = 2
 Pixel = tuple[dict[str, int], dict[str, int]]
 
 
 class Consumer:
-    """What surrounds the sequencer: weights that come at random, and a drain that gives banks back."""
+    """Neighbors of the sequencer: weights at random times, and readout that releases banks."""
 
     def __init__(self, sequencer: Sequencer, params: HardwareParams, rng: random.Random, rate: float) -> None:
         self.sequencer, self.params, self.rng, self.rate = sequencer, params, rng, rate
@@ -34,7 +34,7 @@ class Consumer:
         self._finished_strips = self._used = 0
 
     async def follow(self, ctx: Any, pixels: int) -> None:
-        """Until all pixels have gone out."""
+        """Run until all pixels have issued."""
         sequencer, within = self.sequencer, False
         while len(self.seen) < pixels:
             self._weights = self._weights or self.rng.random() < self.rate**3
@@ -78,7 +78,7 @@ class Consumer:
 
 @pytest.mark.parametrize("params", [NANO, SINGLE_PORTED], ids=["nano", "turns"])
 @pytest.mark.parametrize("rate", [1.0, 0.4])
-def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
+def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
     sequencer = Sequencer(params)
     # Strips of one tile each come faster than the drain gives their banks back.
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3, "strips": 4}
@@ -99,7 +99,7 @@ def test_every_pixel_of_every_tile_goes_out_in_order(params: HardwareParams, rat
 
 
 @pytest.mark.parametrize("shorter", [False, True])
-def test_the_first_pixel_goes_out_at_once(shorter: bool, rng: random.Random) -> None:
+def test_the_first_pixel_has_the_stated_latency(shorter: bool, rng: random.Random) -> None:
     sequencer = Sequencer(NANO)
     length = TilePlanner.LATENCY - shorter
     plan = random_plan(rng, NANO, strips=1, length=length, longer=0)

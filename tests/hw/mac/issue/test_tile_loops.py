@@ -1,4 +1,4 @@
-"""The tile loops, stepped with pauses, against a nest of plain ones."""
+"""Tile loops, stepped with pauses, against a plain loop nest."""
 
 from __future__ import annotations
 

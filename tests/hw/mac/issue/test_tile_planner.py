@@ -1,4 +1,4 @@
-"""The tile planner has each tile ready in time, and says where its pixels begin."""
+"""Tile planner: each tile is ready in time and starts at the right position."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ FIRST = Tap(0, 0, 0, 0)
 
 
 async def _ready(ctx: Any, planner: TilePlanner) -> None:
-    """From the cycle after a strobe up to the one in which the tile must be there."""
+    """From the cycle after a strobe to the one in which the tile must be ready."""
     for _ in range(planner.LATENCY - 1):
         assert not ctx.get(planner.ready)
         await ctx.tick()
@@ -26,7 +26,7 @@ async def _ready(ctx: Any, planner: TilePlanner) -> None:
 
 
 async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int]) -> None:
-    """The current tile ends; when it is the first of its strip, it is known where the pixel after it starts."""
+    """End the current tile; at the end of a strip's first tile, capture the start of the next strip."""
     ctx.set(planner.step, 1)
     ctx.set(planner.capture, tap == FIRST)
     ctx.set(planner.captured, after)

@@ -1,4 +1,4 @@
-"""The output walker, taken with pauses, against plain loops."""
+"""Output walker, with back-pressure, against plain loops."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The readout: the items of finished strips go out in the writer's order, each with its residual operand."""
+"""Accumulator readout: items of finished strips retire in order, each with its residual operand."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _readout_descriptor(rng: random.Random) -> Numbers:
 
 
 def _strips(descriptor: Numbers, params: HardwareParams, rng: random.Random) -> Iterator[int]:
-    """Lengths of strips that fill each block of an output, long and short ones."""
+    """Random strip lengths that fill each block of an output."""
     for _ in range(descriptor["out_blocks"]):
         left = descriptor["out_h"] * descriptor["out_w"]
         while left:
@@ -45,8 +45,8 @@ def _strips(descriptor: Numbers, params: HardwareParams, rng: random.Random) -> 
             left -= length
 
 
-class Surroundings:
-    """Strips and parameters that come at random, an epilogue that takes its time, and the residual's memory."""
+class Environment:
+    """Drives strips and parameters at random, models the epilogue's occupancy and the residual's memory."""
 
     def __init__(
         self, params: HardwareParams, descriptors: list[Numbers], strips: list[int], rng: random.Random, rate: float
@@ -64,7 +64,7 @@ class Surroundings:
         self._content: dict[int, int] = {}
 
     async def follow(self, ctx: Any, items: int) -> None:
-        """Until all items have gone out and the last operand has come."""
+        """Run until all items have retired and the last operand has arrived."""
         while len(self.seen) < items or any(self._residuals):
             self._give(ctx)
             item = self._look(ctx) if ctx.get(self.readout.item) else None
@@ -104,7 +104,7 @@ class Surroundings:
         item |= {name: tag[name] for name in ("zp_out", "use_table", "table_set", "residual")}
         assert ctx.get(readout.groups) == 1 << item["group"] < 1 << groups
         assert ctx.get(readout.residual.valid) == tag.residual
-        assert self._credits, "an item goes out without a position for its result"
+        assert self._credits, "an item retires without a position for its result"
         self._credits -= 1
         assert ctx.get(readout.residual.ready) or not tag.residual
         self._waiting -= item["bank_released"]
@@ -113,7 +113,7 @@ class Surroundings:
         return item
 
     def _check_operand(self, ctx: Any, item: Numbers | None) -> None:
-        """The residual's bytes come READ_LATENCY cycles after their item."""
+        """Residual bytes arrive READ_LATENCY cycles after their item."""
         requested = item is not None and bool(item["residual"])
         address = ctx.get(self.readout.residual.addr)
         word = (
@@ -129,11 +129,11 @@ class Surroundings:
             self.seen[due["at"]] |= {"word": due["word"], "operand": int.from_bytes(found, "little")}
 
     def operand(self, item: Numbers) -> int:
-        """What should have come for an item."""
+        """The expected operand of an item."""
         return self._content[item["word"]] >> 8 * item["byte"] & (1 << 8 * self.params.lanes) - 1
 
 
-def test_the_first_item_goes_out_at_once(rng: random.Random) -> None:
+def test_the_first_item_has_the_stated_latency(rng: random.Random) -> None:
     readout = AccumulatorReadout(NANO)
 
     async def bench(ctx: Any) -> None:
@@ -165,11 +165,11 @@ def test_the_first_item_goes_out_at_once(rng: random.Random) -> None:
 
 @pytest.mark.parametrize("name", OUTPUT_SHAPES)
 @pytest.mark.parametrize("rate", RATES)
-def test_every_sum_is_drained_with_its_residual(name: str, rate: float, rng: random.Random) -> None:
+def test_every_sum_retires_with_its_residual(name: str, rate: float, rng: random.Random) -> None:
     params = OUTPUT_SHAPES[name]
     descriptors = [_readout_descriptor(rng) for _ in range(8)]
     strips = [length for descriptor in descriptors for length in _strips(descriptor, params, rng)]
-    bench = Surroundings(params, descriptors, strips, rng, rate)
+    bench = Environment(params, descriptors, strips, rng, rate)
     expected = list(AccumulatorReadout.model(descriptors, strips, params))
 
     async def follow(ctx: Any) -> None:

@@ -1,4 +1,4 @@
-"""The writer: every result goes to its write, and the last one of an instruction is reported."""
+"""Result writer: every result is written to its address, and `done` follows an instruction's last write."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def _write_descriptor(rng: random.Random, params: HardwareParams) -> dict[str, i
 
 
 class Memory:
-    """The memory behind the writer, which refuses and finds addresses position fault; notes when everything happens."""
+    """The memory behind the writer: refuses and reports faults at random, and records the cycle of each event."""
 
     def __init__(self, writer: ResultWriter, outside: set[int], rng: random.Random, rate: float) -> None:
         self.writer, self.outside, self.rng, self.rate = writer, outside, rng, rate
@@ -41,7 +41,7 @@ class Memory:
         self.done: list[int] = []
 
     async def follow(self, ctx: Any, descriptors: int) -> None:
-        """Until so many instructions are done."""
+        """Run until `descriptors` instructions are done."""
         cycle, waiting = 0, False
         while len(self.done) < descriptors:
             running = self.rng.random() < (1 + self.rate) / 2
@@ -56,7 +56,7 @@ class Memory:
             cycle += 1
 
     def _look(self, ctx: Any, cycle: int, waiting: bool) -> bool:
-        """Take the write on offer, or leave it waiting."""
+        """Grant the write on offer, or refuse it."""
         port = self.writer.port
         valid, ready = ctx.get(port.valid), self.rng.random() < self.rate
         ctx.set(port.ready, ready)

@@ -1,4 +1,4 @@
-"""The constants' loader: every block's constants come out kind by kind, into sets that are free."""
+"""Constants loader: every block's constants are written element by element, into free sets only."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ADDRESSES = 1 << SCRATCH_BITS
 
 
 class Memory:
-    """A read port's data: noise but for the words that were asked for."""
+    """A read port's data: noise except for requested words."""
 
     def __init__(self, rng: random.Random, params: HardwareParams) -> None:
         self.rng, self.bits = rng, 8 * params.word_bytes
@@ -29,7 +29,7 @@ class Memory:
         self._due: deque[int | None] = deque([None] * (WEIGHT_LATENCY - 1))
 
     def word(self, address: int) -> int:
-        """The word at an address, chosen when first asked for."""
+        """The word at an address, chosen at its first read."""
         return self.words.setdefault(address % ADDRESSES, self.rng.getrandbits(self.bits))
 
     def read(self, address: int) -> bytes:
@@ -45,7 +45,7 @@ class Memory:
 
 @pytest.mark.parametrize("name", WEIGHT_SHAPES)
 @pytest.mark.parametrize("rate", RATES)
-def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.Random) -> None:
+def test_constants_are_written_element_by_element(name: str, rate: float, rng: random.Random) -> None:
     params = WEIGHT_SHAPES[name]
     loader, memory = ConstantsLoader(params), Memory(rng, params)
     requests = [
@@ -56,7 +56,7 @@ def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.R
     found: list[tuple[ConstantKind, int, int]] = []
     blocks: list[int] = []
 
-    async def world(ctx: Any) -> None:
+    async def environment(ctx: Any) -> None:
         names = {
             ConstantKind.TABLE: "table_free",
             ConstantKind.RESIDUAL: "residual_free",
@@ -83,14 +83,14 @@ def test_constants_come_out_piece_by_piece(name: str, rate: float, rng: random.R
             await ctx.tick()
             ctx.set(loader.read_data, data)
 
-    run(loader, source(loader.requests, requests, rng, rate), world)
+    run(loader, source(loader.requests, requests, rng, rate), environment)
     expected = [list(ConstantsLoader.model(request, memory.read, params)) for request in requests]
     assert found == list(itertools.chain(*expected))
     assert blocks == list(itertools.accumulate(map(len, expected))), "done comes with a block's last kind"
     assert sum(kind is ConstantKind.TABLE for kind, _, _ in found) == 3 * TABLE_BYTES
 
 
-def test_the_first_piece_comes_at_once() -> None:
+def test_the_first_element_has_the_stated_latency() -> None:
     loader = ConstantsLoader(NANO)
 
     async def bench(ctx: Any) -> None:

@@ -33,7 +33,7 @@ def _descriptor(rng: random.Random) -> dict[str, int]:
 
 
 class Array:
-    """Takes tiles as the sequencer does, and checks when their words come against when pixels may go out."""
+    """Takes tiles as the sequencer does, and checks the arrival of their words against the issue of pixels."""
 
     def __init__(self, fetcher: WeightFetcher, params: HardwareParams, rng: random.Random, rate: float) -> None:
         self.fetcher, self.params, self.rng, self.rate = fetcher, params, rng, rate
@@ -43,7 +43,7 @@ class Array:
         self.loads: list[int] = []
 
     async def follow(self, ctx: Any, tiles: int) -> None:
-        """Until all tiles have been taken and their last words have come."""
+        """Run until all tiles have been taken and their last words have arrived."""
         fetcher, cycle, column_read = self.fetcher, 0, deque([0] * WEIGHT_LATENCY)
         while len(self.taken) < tiles or any(column_read):
             allowed = self.rng.random() < self.rate
@@ -76,7 +76,7 @@ class Array:
             self.loads.append(cycle)
 
     def check(self) -> None:
-        """Every tile was whole when the array swapped it in, had its pixels gone out at once."""
+        """Every tile was complete at its swap, had its pixels issued at once."""
         for tile, ready in enumerate(self.became_ready):
             assert self.loads[(tile + 1) * self.params.cols - 1] < ready + self.fetcher.SWAP_LEAD
 
