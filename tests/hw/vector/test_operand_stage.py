@@ -1,0 +1,48 @@
+"""Operand stage against its model."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.vector.operand_stage import OperandStage
+from intloom.hw.vector.pool import SUM_BITS
+from tests.hw.streams import run
+from tests.hw.vector.slices import idle_cycles, with_lanes
+
+
+@pytest.mark.parametrize("lanes", [2, 1])
+@pytest.mark.parametrize("kind", ["bytes", "product", "sum"])
+def test_operands_follow_their_model(lanes: int, kind: str, rng: random.Random) -> None:
+    operands = OperandStage(with_lanes(lanes))
+    zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if kind == "product" else (0, 0)
+    found: list[tuple[int, int]] = []
+    expected: list[tuple[int, int]] = []
+    edges = (-128, -1, 0, 127)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(operands.zp_a, zeros[0])
+        ctx.set(operands.zp_b, zeros[1])
+        ctx.set(operands.multiply, kind == "product")
+        ctx.set(operands.average, kind == "sum")
+        for _ in range(60):
+            await idle_cycles(ctx, rng, operands.valid)
+            for lane in range(lanes):
+                a, b = (rng.choice((*edges, rng.randint(-128, 127))) for _ in range(2))
+                total = rng.randrange(-(1 << (SUM_BITS - 1)), 1 << (SUM_BITS - 1))
+                for name, value in (("a", a), ("b", b), ("total", total)):
+                    ctx.set(getattr(operands, name)[lane], value)
+                expected.append(OperandStage.model(a, b, total, *zeros, kind == "product", kind == "sum"))
+            await ctx.tick()
+        ctx.set(operands.valid, 0)
+        await ctx.tick().repeat(OperandStage.LATENCY + 1)
+
+    async def watch(ctx: Any) -> None:
+        async for *_, valid, x1, x2 in ctx.tick().sample(operands.result_valid, operands.x1, operands.x2):
+            if valid:
+                found.extend((x1[lane], x2[lane]) for lane in range(lanes))
+
+    run(operands, bench, background=[watch])
+    assert found == expected

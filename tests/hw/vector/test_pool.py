@@ -1,0 +1,66 @@
+"""Pool: maxima and sums of windows, plain and sliding."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.vector.pool import SLIDE_TAPS, Pool
+from intloom.hw.vector.slicer import Slicer
+from tests.hw.streams import run
+from tests.hw.vector.slices import WIDTHS, idle_cycles, to_int, with_lanes
+
+
+def _windows(rng: random.Random, slide: bool, taps: int) -> list[tuple[bytes, bool, bool]]:
+    """Words with their position in a window; of sliding windows, lines of words."""
+    words = []
+    for _ in range(12):
+        count = rng.randint(taps, taps + 6) if slide else rng.randint(1, 9)
+        for k in range(count):
+            last = k >= taps - 1 if slide else k == count - 1
+            words.append((rng.randbytes(8), k == 0, last))
+    return words
+
+
+def _pooled(words: list[tuple[bytes, bool, bool]], lanes: int, slide: bool, taps: int) -> list[tuple[int, ...]]:
+    """Maxima and sums of all complete windows, slice by slice; sums of sliding windows are not compared."""
+    expected: list[tuple[int, ...]] = []
+    seen: list[bytes] = []
+    for word, first, last in words:
+        seen = [*([] if first else seen), word]
+        maxima, sums = Pool.model(seen[-taps:] if slide else seen)
+        if last:
+            expected += [
+                (*maxima[at : at + lanes], *(() if slide else sums[at : at + lanes])) for at in range(0, 8, lanes)
+            ]
+    return expected
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+@pytest.mark.parametrize("slide", [False, True])
+def test_windows_are_reduced(lanes: int, slide: bool, rng: random.Random) -> None:
+    for taps in range(2, SLIDE_TAPS + 1) if slide else (1,):
+        pool = Pool(with_lanes(lanes))
+        words = _windows(rng, slide, taps)
+        found: list[tuple[int, ...]] = []
+
+        async def bench(ctx: Any, pool: Pool = pool, words: Any = words, taps: int = taps, found: Any = found) -> None:
+            ctx.set(pool.slide, slide)
+            ctx.set(pool.link, taps - 1)
+            for word, first, last in words:
+                for index, part in enumerate(Slicer.model(word, lanes)):
+                    await idle_cycles(ctx, rng, pool.valid)
+                    ctx.set(pool.index, index)
+                    ctx.set(pool.part, to_int(part))
+                    ctx.set(pool.tap.first, first)
+                    ctx.set(pool.tap.last, last)
+                    await ctx.tick()
+                    assert ctx.get(pool.result_valid) == last
+                    if last:
+                        sums = () if slide else tuple(ctx.get(pool.total[k]) for k in range(lanes))
+                        found.append((*(ctx.get(pool.maximum[k]) for k in range(lanes)), *sums))
+
+        run(pool, bench)
+        assert found == _pooled(words, lanes, slide, taps)

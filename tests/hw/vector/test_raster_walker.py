@@ -1,0 +1,59 @@
+"""Raster walker against its model."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+from amaranth.lib import data
+
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RasterWalker
+from tests.hw.streams import run, sink
+
+RATES = [1.0, 0.5]
+
+
+def _fields(layout: data.StructLayout, bits: int) -> dict[str, Any]:
+    constant = layout.from_bits(bits)
+    return {name: constant[name] for name in layout.members}
+
+
+def _raster(rng: random.Random) -> dict[str, int]:
+    sizes = {"blocks": rng.randint(1, 3), "lines": rng.randint(1, 4), "pixels": rng.randint(1, 5)}
+    steps = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
+    repeats = {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
+    addresses = {"line_at": rng.randint(-9, 9), "pixel_at": rng.randint(-9, 9), "prefill": rng.randint(0, 4)}
+    return {
+        **sizes,
+        **steps,
+        **repeats,
+        **addresses,
+        "line_stride": rng.randint(1, 4),
+        "pixel_stride": rng.randint(1, 4),
+    }
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
+    walker = RasterWalker()
+    taken: list[int] = []
+    expected = []
+    configs = [_raster(rng) for _ in range(12)]
+
+    async def start(ctx: Any) -> None:
+        for config in configs:
+            ctx.set(walker.config, config)
+            ctx.set(walker.start, 1)
+            for _ in range(RasterWalker.LATENCY):
+                assert not ctx.get(walker.o.valid)
+                await ctx.tick()
+                ctx.set(walker.start, 0)
+            assert ctx.get(walker.o.valid)
+            await ctx.tick().until(~walker.active)
+
+    for config in configs:
+        expected += list(RasterWalker.model(config))
+    run(walker, start, sink(walker.o, taken, len(expected), rng, rate))
+    assert [_fields(PIXEL_LAYOUT, bits) for bits in taken] == expected

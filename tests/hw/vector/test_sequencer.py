@@ -1,0 +1,122 @@
+"""Sequencer: one operation at a time, faults and illegal instructions."""
+
+from __future__ import annotations
+
+import random
+from itertools import zip_longest
+from typing import Any
+
+import pytest
+
+from intloom.hw.spec.isa import Instruction, Kind, encode, make
+from intloom.hw.spec.params import preset
+from intloom.hw.spec.regs import Cause
+from intloom.hw.vector.operation import OPERATION_LAYOUT, VECTOR_KINDS
+from intloom.hw.vector.sequencer import Sequencer
+from tests.hw.streams import run
+from tests.hw.vector.cases import InstructionGenerator
+
+NANO = preset("nano").replace(scratch_kib=4)
+
+
+def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> None:
+    sequencer = Sequencer(NANO)
+    maker = InstructionGenerator(rng, NANO)
+    instructions = [maker.instruction(rng.choice(VECTOR_KINDS)) for _ in range(12)]
+    done = 0
+
+    def offer(ctx: Any, instruction: Instruction) -> None:
+        ctx.set(sequencer.unit.valid, 1)
+        ctx.set(sequencer.unit.instruction, int.from_bytes(encode(instruction), "little"))
+
+    async def bench(ctx: Any) -> None:
+        nonlocal done
+        unit = sequencer.unit
+        offer(ctx, instructions[0])
+        for instruction, following in zip_longest(instructions, instructions[1:]):
+            assert ctx.get(unit.ready)
+            assert ctx.get(unit.started)
+            await ctx.tick()
+            ctx.set(unit.valid, 0)
+            at_once = following is not None and rng.random() < 0.6
+            if at_once:
+                offer(ctx, following)
+            for cycle in range(1, Sequencer.LATENCY + 1):
+                assert ctx.get(sequencer.start) == (cycle == Sequencer.LATENCY)
+                assert not ctx.get(unit.ready)
+                await ctx.tick()
+            operation = OPERATION_LAYOUT.from_bits(ctx.get(sequencer.operation).as_bits())
+            assert {name: operation[name] for name in OPERATION_LAYOUT.members} == Sequencer.model(instruction, NANO)
+            while rng.random() < 0.6:
+                assert not ctx.get(unit.done)
+                assert not ctx.get(unit.ready)
+                await ctx.tick()
+            ctx.set(sequencer.finished, 1)
+            assert ctx.get(unit.done)
+            done += 1
+            await ctx.tick()
+            ctx.set(sequencer.finished, 0)
+            assert ctx.get(unit.idle)
+            if following is not None and not at_once:
+                while rng.random() < 0.3:
+                    await ctx.tick()
+                offer(ctx, following)
+
+    run(sequencer, bench)
+    assert done == len(instructions)
+
+
+def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
+    sequencer = Sequencer(NANO)
+
+    async def bench(ctx: Any) -> None:
+        unit = sequencer.unit
+        ctx.set(sequencer.idle, 1)
+        ctx.set(unit.valid, 1)
+        ctx.set(unit.index, 33)
+        ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VCOPY)), "little"))
+        await ctx.tick()
+        await ctx.tick().repeat(Sequencer.LATENCY)
+        ctx.set(sequencer.range_fault, 1)
+        await ctx.tick()
+        ctx.set(sequencer.range_fault, 0)
+        await ctx.tick()
+        assert not ctx.get(unit.idle), "a request may still be made in this cycle"
+        await ctx.tick()
+        ctx.set(sequencer.finished, 1)
+        for _ in range(5):
+            assert (ctx.get(unit.fault), ctx.get(unit.cause), ctx.get(unit.fault_index)) == (1, Cause.SCRATCH_RANGE, 33)
+            assert ctx.get(sequencer.stop)
+            assert ctx.get(unit.idle)
+            assert not ctx.get(unit.done)
+            assert not ctx.get(unit.ready)
+            await ctx.tick()
+
+    run(sequencer, bench)
+
+
+@pytest.mark.parametrize("kind", VECTOR_KINDS)
+@pytest.mark.parametrize(("multiply", "average"), [(True, True), (False, False)])
+def test_illegal_instructions_are_refused(kind: Kind, multiply: bool, average: bool, rng: random.Random) -> None:
+    params = NANO.replace(vector_multiply=multiply, vector_average=average)
+    legal = InstructionGenerator(rng, params).instruction(kind)
+    variants = [legal, *([legal.with_fields(m2=legal["m1"] ^ 1)] if "m1" in legal.values else [])]
+    for instruction in variants:
+        sequencer = Sequencer(params)
+
+        async def bench(ctx: Any, sequencer: Sequencer = sequencer, instruction: Instruction = instruction) -> None:
+            unit, wanted = sequencer.unit, Sequencer.model(instruction, params)
+            ctx.set(unit.valid, 1)
+            ctx.set(unit.instruction, int.from_bytes(encode(instruction), "little"))
+            await ctx.tick()
+            ctx.set(unit.valid, 0)
+            await ctx.tick().repeat(Sequencer.LATENCY - 1)
+            assert ctx.get(sequencer.start) == (wanted is not None)
+            assert ctx.get(unit.fault) == (wanted is None)
+            if wanted is None:
+                assert ctx.get(unit.cause) == Cause.BAD_FIELD
+            else:
+                operation = OPERATION_LAYOUT.from_bits(ctx.get(sequencer.operation).as_bits())
+                assert {name: operation[name] for name in OPERATION_LAYOUT.members} == wanted
+
+        run(sequencer, bench)

@@ -1,0 +1,57 @@
+"""Slicer: words are split into slices or bytes."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.vector.slicer import Slicer
+from tests.hw.streams import run
+from tests.hw.vector.slices import WIDTHS, idle_cycles, to_bytes, to_int, with_lanes
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+@pytest.mark.parametrize("bytewise", [False, True])
+def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: random.Random) -> None:
+    slicer = Slicer(with_lanes(lanes))
+    words = [(rng.randbytes(8), rng.randbytes(8), rng.randrange(4)) for _ in range(40)]
+    steps: list[int] = []
+    slices: list[tuple[bytes, bytes, int, int]] = []
+    single: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(slicer.bytewise, bytewise)
+        for a, b, tap in words:
+            ctx.set(slicer.a, to_int(a))
+            ctx.set(slicer.b, to_int(b))
+            ctx.set(slicer.tap.first, tap & 1)
+            ctx.set(slicer.tap.last, tap >> 1)
+            done, cycles = False, 0
+            while not done:
+                await idle_cycles(ctx, rng, slicer.words_valid)
+                done, cycles = bool(ctx.get(slicer.step)), cycles + 1
+                await ctx.tick()
+                if ctx.get(slicer.valid):
+                    parts = [to_bytes(ctx.get(part), lanes) for part in (slicer.slice_a, slicer.slice_b)]
+                    position = ctx.get(slicer.slice_tap.first) | ctx.get(slicer.slice_tap.last) << 1
+                    slices.append((*parts, ctx.get(slicer.index), position))
+                if ctx.get(slicer.byte_valid):
+                    single.append(ctx.get(slicer.byte))
+            steps.append(cycles)
+
+    run(slicer, bench)
+    if bytewise:
+        assert bytes(single) == b"".join(a for a, _, _ in words)
+        assert not slices
+        assert set(steps) == {8}
+    else:
+        cut = [zip(Slicer.model(a, lanes), Slicer.model(b, lanes), strict=True) for a, b, _ in words]
+        assert slices == [
+            (*pair, index, tap)
+            for pairs, (_, _, tap) in zip(cut, words, strict=True)
+            for index, pair in enumerate(pairs)
+        ]
+        assert not single
+        assert set(steps) == {8 // lanes}

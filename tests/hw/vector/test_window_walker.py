@@ -1,0 +1,55 @@
+"""Window walker against its model."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.vector.window_walker import FETCH_LAYOUT, WindowWalker
+from tests.hw.streams import cycles_through, run, sink, source
+
+RATES = [1.0, 0.5]
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
+    for _ in range(6):
+        slide = rng.randrange(2)
+        config = {
+            "lines": 1 if slide else rng.randint(1, 4),
+            "pixels": 1 if slide else rng.randint(1, 4),
+            "line": rng.getrandbits(SCRATCH_BITS),
+            "slide": slide,
+            "bounded": rng.randrange(2),
+            "line_limit": rng.randint(1, 5),
+            "pixel_limit": rng.randint(1, 5),
+        }
+        pixels = [
+            {
+                "addr": rng.getrandbits(SCRATCH_BITS),
+                "line_at": rng.randint(-4, 6),
+                "pixel_at": rng.randint(-4, 6),
+                "first": rng.randrange(2),
+                "window_full": rng.randrange(2) if slide else 1,
+            }
+            for _ in range(20)
+        ]
+        expected = [word for pixel in pixels for word in WindowWalker.model(config, pixel)]
+        walker = WindowWalker()
+        taken: list[int] = []
+
+        async def configure(ctx: Any, walker: WindowWalker = walker, config: dict[str, int] = config) -> None:
+            ctx.set(walker.config, config)
+
+        give = source(walker.i, pixels, rng, rate)
+        take = sink(walker.o, taken, len(expected), rng, rate)
+        run(walker, configure, give, take)
+        words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
+        assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected
+
+
+def test_a_window_opens_after_the_latency() -> None:
+    assert cycles_through(WindowWalker(), {"addr": 5, "window_full": 1}) == WindowWalker.LATENCY
