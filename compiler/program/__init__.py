@@ -1,1 +1,1 @@
-"""The program image: instructions, constants and the manifest that says what everything is."""
+"""A compiled program: instructions, constants, tensors, its file, its cost and its checks."""

@@ -1,4 +1,4 @@
-"""Several programs of one model as one, for counting and showing: nobody runs it."""
+"""The programs of all regions of a model combined into one, for statistics and display only."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from intloom.compiler.program.program import Layer, Program, Provenance, Role, T
 
 
 def combined_program(programs: Sequence[Program]) -> Program:
-    """One program as it is; of several the sum: all instructions, layers and places, in the order of the regions.
+    """The instructions, layers and tensors of all programs, in the order of the regions; a single program is unchanged.
 
-    A tensor that goes from one region to another stands at the place where it was made.
+    A tensor that one region passes to another appears once, in the region that produces it.
     """
     if len(programs) == 1:
         return programs[0]

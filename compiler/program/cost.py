@@ -1,4 +1,4 @@
-"""What single instructions take on the accelerator: the constants describe the hardware's pipelines."""
+"""Cycles of a single instruction of the MAC or vector unit, from the latencies in `hw.spec.timing`."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ _CONSTANT_BYTES = 4
 
 @dataclass(frozen=True)
 class Cost:
-    """What a computing instruction takes after its start.
+    """Cycles of an instruction after its start.
 
-    `work` is the time until its last word or product is through, `tail` the time from then until its result is ready.
-    `occupancy` is the time until the next one of its unit may start.
+    `work` is the time to its last product or word, `tail` from there to its end. `occupancy` is the time until the next
+    instruction of the unit may start.
     """
 
     work: int
     tail: int
     occupancy: int
     late: int = 0
-    """Cycles that are lost inside if its constants are asked for when it starts, not before; may be negative."""
+    """Stall cycles if its constants are requested at its start and not earlier; may be negative."""
     constants: int = 0
-    """Cycles from the request for its constants to its last word, if all its sums wait for them; else 0."""
+    """Cycles from the request for its constants to its end, if every sum needs them; else 0."""
     drain: float = 0.0
-    """The share of the work's time in which the array's results are written."""
+    """Fraction of `work` in which results are written."""
 
 
 def move_bursts(i: Instruction, params: HardwareParams) -> int:
-    """Bursts of a LOAD or STORE; runs that follow each other in memory share them."""
+    """Bursts of a LOAD or STORE; runs that are contiguous in memory share bursts."""
     run, runs = i["n0"], i["n1"] * i["n2"]
     if i["n1"] == 1 or i["dram_s1"] == run:
         run, runs = run * i["n1"], i["n2"]
@@ -43,26 +43,26 @@ def move_bursts(i: Instruction, params: HardwareParams) -> int:
 
 
 def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:
-    """The strips of a tile as (how many, pixels)."""
+    """The strips of a tile as (count, pixels)."""
     strips = -(-pixels // params.strip)
     short, longer = divmod(pixels, strips)
     return [(longer, short + 1), (strips - longer, short)]
 
 
 def conv_busy(i: Instruction, params: HardwareParams) -> int:
-    """Cycles in which the array works on a CONV, its padding included."""
+    """Cycles in which the array executes a CONV, including padding."""
     strips = _strips(i["out_h"] * i["out_w"], params)
     tile = sum(n * max(length, params.cols) for n, length in strips)
-    # A strip is not done before the previous one has drained.
+    # A strip ends only after the previous one is read out of the other accumulator bank.
     drain = params.cols // params.lanes
     least = max(sum(n * length * drain for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
     return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(strips[-1][1], params))
 
 
 def _late_tile(pixels: int, params: HardwareParams) -> int:
-    """Cycles that a block's first weight tile comes late: its constants are read through the same port.
+    """Stall cycles before an output block's first weight tile, whose constants are read through the same port.
 
-    What two tiles' pixels leave free of the port serves them.
+    The constants use the port cycles that two tiles leave free.
     """
     spare = max(0, 2 * (pixels - params.cols) - 1)
     return max(0, params.channel_words + 1 - spare)
@@ -75,10 +75,10 @@ def _first_constants(i: Instruction, params: HardwareParams) -> int:
 
 
 def _late_constants(i: Instruction, params: HardwareParams) -> int:
-    """Cycles that the array waits for a CONV's constants, if they are asked for when it starts.
+    """Stall cycles for a CONV's constants, if they are requested at its start.
 
-    They are taken apart a piece a cycle. The second block's weights come behind the first one's constants; and of a
-    single block, the third strip finds no bank before the first has drained, which takes them all.
+    The loader stores one constant per cycle. The second block's weights follow the first block's constants. With a
+    single block, the third strip needs the first one's accumulator bank, whose readout needs all constants.
     """
     pixels = i["out_h"] * i["out_w"]
     pieces = _first_constants(i, params)
@@ -92,7 +92,7 @@ def _late_constants(i: Instruction, params: HardwareParams) -> int:
 
 
 def window_words(i: Instruction) -> int:
-    """Cycles in which a pool takes a word; maxima along one axis take each word of a line once."""
+    """Words that a window instruction processes; a sliding maximum along one axis reads each word of a line once."""
     windows, taps = i["out_h"] * i["out_w"] * i["blocks"], i["kernel_h"] * i["kernel_w"]
     if i.kind is Kind.VMAX and taps <= timing.SLIDING_TAPS:
         if i["kernel_h"] == 1 and i["stride_w"] == 1:
@@ -108,7 +108,7 @@ def _vector(words: int, params: HardwareParams) -> Cost:
 
 
 def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
-    """What one instruction of the array or the vector unit takes."""
+    """The cost of one instruction of the MAC or vector unit."""
     match i.spec.pattern:
         case AccessPattern.CONV:
             busy = conv_busy(i, params)

@@ -1,11 +1,11 @@
 """The program file `.loom`: a fixed header, a JSON manifest, the instructions and the constant image.
 
-A model of several regions gives several programs, which stand one after the other, each with a header of its own.
+A model of several regions has several programs, one after the other, each with its own header.
 
 All numbers are little-endian. The header is `MAGIC`, format version (u32), four zero bytes, the lengths in bytes of
 manifest, instructions and image (u64 each) and the SHA-256 of everything else in the file. Each section starts at a
-multiple of `ALIGNMENT` bytes, and so does each program, so that a reader can map the image. Equal programs give equal
-bytes.
+multiple of `ALIGNMENT` bytes, and so does each program, so that a reader can memory-map the image. Equal programs have
+equal bytes.
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
     """Manifest, code and image of the program at the start of `data`, and where it ends."""
     start = _HEADER.size + _DIGEST_BYTES
     if len(data) < start or bytes(data[: len(MAGIC)]) != MAGIC:
-        raise FileFormatError(f"{path} must be an Intloom program (.loom), but it does not start like one")
+        raise FileFormatError(f"{path} must be an Intloom program (.loom), but it has no program header")
     _, version, *lengths = _HEADER.unpack_from(data)
     if version != FORMAT_VERSION:
         raise FileFormatError(f"{path} must have format version {FORMAT_VERSION}, not {version}: compile it again")
@@ -147,7 +147,7 @@ def _check_hardware(manifest: dict[str, Any], expect: HardwareParams | None, pat
         return
     theirs, ours = manifest["params"], expect.to_dict()
     differing = ", ".join(f"{k} is {theirs.get(k)!r}, not {v!r}" for k, v in ours.items() if theirs.get(k) != v)
-    raise HardwareMismatchError(f"{path} was made for other hardware: {differing}; compile it for this one")
+    raise HardwareMismatchError(f"{path} was compiled for other hardware: {differing}; compile it for this hardware")
 
 
 def from_bytes(data: bytes, path: Path, expect: HardwareParams | None = None) -> tuple[Program, ...]:
@@ -172,9 +172,7 @@ def from_bytes(data: bytes, path: Path, expect: HardwareParams | None = None) ->
         if any(data[end:start]):
             raise FileFormatError(f"{path} was altered between its programs; copy or compile it again")
     if len(data) != end:
-        raise FileFormatError(
-            f"{path} is longer than it says: it must have {end} bytes, not {len(data)}; copy it again"
-        )
+        raise FileFormatError(f"{path} has trailing data: it must have {end} bytes, not {len(data)}; copy it again")
     if [(p.region, p.regions) for p in programs] != [(i, len(programs)) for i in range(len(programs))]:
         raise FileFormatError(f"{path} must hold one program for each region of a model, in order; compile it again")
     return tuple(programs)
@@ -196,7 +194,7 @@ def load_regions(path: Path, expect: HardwareParams | None = None) -> tuple[Prog
     FileFormatError
         The file is missing, truncated, altered, or not a program.
     HardwareMismatchError
-        It was made for another instruction set version, or for hardware other than `expect`.
+        It was compiled for another instruction set version, or for hardware other than `expect`.
     """
     path = Path(path)
     mapped = _read(path)

@@ -1,4 +1,4 @@
-"""Which words an instruction reads and writes, worked out from its fields alone."""
+"""The words that an instruction reads and writes, derived from its fields."""
 
 from __future__ import annotations
 
@@ -125,7 +125,7 @@ def _pool(i: Instruction) -> list[Access]:
 
 
 def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Access]:
-    """All words that the instruction may read or write; reads come before writes.
+    """The words that an instruction may read or write; reads come first.
 
     Input rows and columns that a stride steps over count as read. Weight addresses past the memory's end wrap.
     """

@@ -1,7 +1,7 @@
-"""Forecasts a program's cycles: four units with queues and waits, and a memory port with latency and bandwidth.
+"""Forecast of a program's cycles: four units with queues and waits, and a memory port with latency and bandwidth.
 
-An event simulation: time jumps from one change to the next (an instruction arrives, a unit comes free, a move's data is
-due or through). What single instructions take stands in `cost`.
+This is an event simulation. Events are the arrival of an instruction, a free unit, and the start and end of a transfer.
+Module `cost` has the cycles of single instructions.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from intloom.hw.spec.params import HardwareParams
 
 @dataclass(frozen=True)
 class Forecast:
-    """Predicted cycles: in all, and for each layer as `layer_spans` counts them; when instructions start and end."""
+    """Predicted cycles: total, per layer by the rule of `layer_cycles`, and start and end of every instruction."""
 
     cycles: int
     layers: tuple[int, ...]
@@ -33,21 +33,21 @@ class Forecast:
 
 @dataclass
 class _Unit:
-    """A unit's queue, and the times of its instructions."""
+    """A unit's queue and the times of its instructions."""
 
     queue: deque[int] = field(default_factory=deque)
     started: list[int] = field(default_factory=list)
     done: list[int] = field(default_factory=list)
     finished: int = 0
-    """Instructions that are done by now."""
+    """Number of finished instructions."""
     free: int = 0
-    """When the next instruction may start."""
+    """The earliest start of the next instruction."""
     passed: int = 0
-    """When the last word or product of all so far is through."""
+    """Time of the last word or product so far."""
 
 
 class _Simulation:
-    """One forecast under way."""
+    """State of one forecast."""
 
     def __init__(self, instructions: Sequence[Instruction], params: HardwareParams, timing: MemoryTiming) -> None:
         self.instructions = instructions
@@ -61,11 +61,11 @@ class _Simulation:
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
         self.fetched = timing.read_latency + hardware.FIRST_FETCH
         self.events: list[tuple[int, int, int]] = []
-        """Time, unit, and how many of its instructions are done then; or a mere wake-up, with unit -1."""
+        """Time, unit and its number of finished instructions; unit -1 for a wake-up without completion."""
         self.last = 0
 
     def run(self) -> None:
-        """Until every instruction is done."""
+        """Run until every instruction has finished."""
         self._wake(self.fetched)
         while True:
             while self._dispatch() | self._start():
@@ -88,7 +88,7 @@ class _Simulation:
             self.last = max(self.last, time)
 
     def _move(self, time: int) -> None:
-        """Let the port work up to `time`; moves that are through then are done a little later."""
+        """Advance the port to `time`; a move that has transferred its last word finishes after its tail."""
         self.now = max(self.now, time)
         for unit, tail in self.port.advance(time):
             state = self.units[unit]
@@ -96,7 +96,7 @@ class _Simulation:
             heappush(self.events, (time + tail, int(unit), len(state.done)))
 
     def _dispatch(self) -> bool:
-        """Put the next instruction into its unit's queue if it has come and there is room."""
+        """Enqueue the next instruction if it has been fetched and its queue has a free slot."""
         if self.next >= len(self.instructions) or self.fetched > self.now:
             return False
         unit = self.instructions[self.next].unit
@@ -111,7 +111,7 @@ class _Simulation:
         return True
 
     def _start(self) -> bool:
-        """Start every unit's next instruction whose time has come."""
+        """Start the next instruction of every unit that can issue one."""
         begun = False
         for unit, state in zip(QUEUED_UNITS, self.units, strict=True):
             if state.queue and state.free <= self.now and self._may_start(unit, state.queue[0]):
@@ -120,7 +120,7 @@ class _Simulation:
         return begun
 
     def _may_start(self, unit: Unit, number: int) -> bool:
-        """Whether the instruction's waits hold, and the bus has room for a move."""
+        """Whether the instruction's waits are satisfied and, for a move, the port accepts another one."""
         for other, count in self.waits[number]:
             if self.units[other].finished < count:
                 return False
@@ -143,9 +143,9 @@ class _Simulation:
             self.port.compute(start, start + cost.work, writes=instruction.spec.pattern is not AccessPattern.WINDOW)
 
     def _compute(self, unit: Unit, state: _Unit, cost: Cost) -> int:
-        """The array prepares its next instruction while one is at work; the vector unit takes them in turn.
+        """Start an instruction of the MAC or vector unit; returns its start.
 
-        Gives the start.
+        The MAC unit decodes its next instruction during the current one; the vector unit does not.
         """
         start = asked = self.now + hardware.UNIT_START
         if unit is Unit.MAC:
@@ -169,7 +169,7 @@ def forecast(
     params: HardwareParams,
     timing: MemoryTiming | None = None,
 ) -> Forecast:
-    """Forecast a program of `layers` layers; the default timing is that of a run's default memory."""
+    """Forecast a program of `layers` layers; the default timing is that of the default memory model."""
     simulation = _Simulation(instructions, params, timing or MemoryTiming())
     simulation.run()
     started = tuple(tuple(u.started) for u in simulation.units)

@@ -1,13 +1,13 @@
-"""Who must have finished before an instruction may start, and who is known to have.
+"""Hazards between instructions, and the completions that waits guarantee.
 
-`AccessTracker` remembers for every word which instruction of each unit read and wrote it last. From that follow the
-conflicts of the next instruction: reads of what was written, writes of what was read or written. `Order` works
-out what an instruction's waits guarantee, through other instructions' waits and the order inside a unit.
+`AccessTracker` records the last instruction of each unit that read or wrote each word. The RAW, WAR and WAW hazards of
+the next instruction follow from it. `Order` computes which instructions have finished when an instruction issues: from
+its waits, from the waits of the instructions it waits for, and from the order inside a unit.
 
-A unit starts its instructions in order and finishes them in order, but works on them in a pipeline. So inside a unit:
+A unit issues and completes its instructions in order, but their execution overlaps. Inside a unit:
 
-* MAC and VEC read their operands and write their results in order; only a read of an earlier result needs a wait.
-* LOAD and STORE hand their words to the bus; any conflict needs a wait.
+* MAC and VEC read operands in order and write results in order; only a RAW hazard needs a wait.
+* LOAD and STORE issue bus transfers; every hazard needs a wait.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams
 
 Counts = tuple[int, int, int, int]
-"""For each queued unit, how many of its instructions have finished."""
+"""Number of finished instructions of each unit."""
 
 NOTHING: Counts = (0, 0, 0, 0)
 _IN_ORDER_WRITERS = (Unit.MAC, Unit.VEC)
@@ -50,7 +50,7 @@ def _merge(a: Counts, b: Counts) -> Counts:
 
 
 class AccessTracker:
-    """Last reader and writer of every word, by unit, as numbers of instructions counted from 1; 0 is nobody."""
+    """Last reader and writer of every word, by unit, as instruction numbers from 1; 0 means none."""
 
     def __init__(self, params: HardwareParams, memory_words: int) -> None:
         self.sizes = {
@@ -62,7 +62,7 @@ class AccessTracker:
         self._read = {(m, u): np.zeros(n, np.int32) for m, n in self.sizes.items() for u in _READERS[m]}
 
     def _pieces(self, access: Access) -> Iterator[Access]:
-        """The access, cut where weight addresses wrap; refused where it leaves its memory."""
+        """The access, split where weight addresses wrap; an access outside its memory is an error."""
         size = self.sizes[access.memory]
         if access.memory is Memory.WEIGHT and access.last >= size:
             words = [access.base]
@@ -88,7 +88,7 @@ class AccessTracker:
         return np.ndarray(shape, np.int32, array, access.base * 4, tuple(s * 4 for _, s in access.dims))
 
     def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:
-        """How many instructions of each unit must have finished before `unit` may make these accesses."""
+        """The instructions of each unit that must have finished before `unit` makes these accesses."""
         need = [0, 0, 0, 0]
         for access in accesses:
             for piece in self._pieces(access):
@@ -107,20 +107,20 @@ class AccessTracker:
                 need[reader] = max(need[reader], int(self._view(self._read[access.memory, reader], access).max()))
 
     def record(self, unit: Unit, number: int, accesses: Iterable[Access]) -> None:
-        """Note that instruction `number` (from 1) of `unit` makes these accesses."""
+        """Record that instruction `number` (from 1) of `unit` makes these accesses."""
         for access in accesses:
             table = self._written if access.write else self._read
             for piece in self._pieces(access):
                 self._view(table[access.memory, unit], piece)[...] = number
 
     def mark_initialized(self, access: Access) -> None:
-        """Note that the words hold values before the program starts."""
+        """Record that the words are initialized before the program starts."""
         for piece in self._pieces(access):
             view = self._view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
             view[view == 0] = -1
 
     def uninitialized(self, access: Access) -> int | None:
-        """The first word of a read that nobody has written, or None."""
+        """The first uninitialized word of a read, or None."""
         for piece in self._pieces(access):
             views = [self._view(self._written[access.memory, u], piece) for u in _WRITERS[access.memory]]
             blank = views[0] == 0
@@ -133,7 +133,7 @@ class AccessTracker:
 
 
 class Order:
-    """What is known to have finished when each instruction starts."""
+    """The instructions guaranteed to have finished when each instruction issues."""
 
     def __init__(self) -> None:
         self._known: dict[Unit, list[Counts]] = {u: [] for u in QUEUED_UNITS}
@@ -143,7 +143,7 @@ class Order:
         return len(self._known[unit])
 
     def known(self, unit: Unit, waits: Counts) -> Counts:
-        """What has finished for certain when the next instruction of `unit` starts after `waits`."""
+        """The instructions guaranteed to have finished when the next instruction of `unit` issues after `waits`."""
         before = self._known.get(unit, [])
         result = before[-1] if before else NOTHING
         for other, count in zip(QUEUED_UNITS, waits, strict=True):
@@ -152,7 +152,7 @@ class Order:
         return result
 
     def _after(self, unit: Unit, count: int) -> Counts:
-        """What has finished for certain when `unit` has finished `count` instructions."""
+        """The instructions guaranteed to have finished when `unit` has finished `count` instructions."""
         done = [0, 0, 0, 0]
         done[unit] = count
         return _merge(self._known[unit][count - 1], (done[0], done[1], done[2], done[3]))
@@ -162,7 +162,7 @@ class Order:
         self._known[unit].append(self.known(unit, waits))
 
     def needed_waits(self, unit: Unit, conflicts: Counts) -> Counts:
-        """The fewest waits that make `conflicts` certain: those that nothing else implies."""
+        """The waits that guarantee `conflicts`, without those that other waits imply."""
         waits = list(conflicts)
         for other in QUEUED_UNITS:
             rest: Sequence[int] = [0 if u is other else waits[u] for u in QUEUED_UNITS]

@@ -1,4 +1,4 @@
-"""Which layer each cycle of a run belongs to, measured or forecast."""
+"""Attribution of a run's cycles to layers, for measurements and forecasts."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from intloom.compiler.program.program import Provenance
 from intloom.hw.spec.isa import Instruction, Unit
 
 Times = Sequence[Sequence[int]]
-"""For each queued unit the cycles at which its instructions started, or were done, in order."""
+"""For each unit, the start or end cycles of its instructions, in order."""
 
 
 def layer_cycles(
@@ -18,22 +18,22 @@ def layer_cycles(
     pulses: tuple[Times, Times],
     window: tuple[int, int],
 ) -> list[int]:
-    """Cycles of every layer; together all of the half-open window of cycles.
+    """Cycles of every layer; their sum is the length of the window.
 
-    The array is the clock: the time from the end of one CONV to the end of the next belongs to the latter's layer,
-    but for what lies before its start and the end of vector instructions at work there. What comes after the last
-    CONV belongs to the layers that finish there.
+    The time from the end of one CONV to the end of the next one is attributed to the layer of the latter, except for
+    the time before its start in which vector instructions execute. The time after the last CONV is attributed to the
+    layers that finish in it.
 
     Parameters
     ----------
     instructions, provenance
         The program's.
     layers
-        How many layers it has.
+        Number of layers.
     pulses
-        When each instruction started and when it was done.
+        Start and end of every instruction.
     window
-        First cycle, and the one after the last.
+        First cycle and end (exclusive).
     """
     cycles = [0] * layers
     at, last = window
@@ -66,13 +66,13 @@ class _Work:
         self._next = 0
 
     def charge(self, cycles: list[int], first: int, last: int) -> int:
-        """Charge the layers at work between `first` and `last` with their time; gives the end of the last such time."""
+        """Attribute the time between `first` and `last` to the layers that execute; returns the end of the last one."""
         at = first
         while self._next < len(self.items) and self.items[self._next][1] < last:
             layer, _, done = self.items[self._next]
             if done > at:
                 stop = min(done, last)
-                # A pause before a vector instruction is that instruction's own wait.
+                # A gap before a vector instruction is attributed to that instruction: it waits.
                 cycles[layer] += stop - at
                 at = stop
             if done > last:

@@ -1,4 +1,4 @@
-"""How tensors and programs lie in memory: packing, unpacking, and the whole memory before and after a run."""
+"""Memory contents: packing and unpacking of tensors, and the whole memory before and after a run."""
 
 from __future__ import annotations
 
@@ -38,19 +38,19 @@ def instruction_words(count: int, params: HardwareParams) -> int:
     return count * INSTRUCTION_BYTES // params.word_bytes
 
 
-def _check_array(place: TensorBuffer, array: NDArray[np.int8]) -> None:
+def _check_array(tensor: TensorBuffer, array: NDArray[np.int8]) -> None:
     if array.dtype != np.int8:
-        raise UsageError(f"tensor {place.name!r} must be int8, not {array.dtype}: convert it first")
-    if array.shape != place.shape:
-        raise UsageError(f"tensor {place.name!r} must have shape {place.shape}, not {array.shape}")
+        raise UsageError(f"tensor {tensor.name!r} must be int8, not {array.dtype}: convert it first")
+    if array.shape != tensor.shape:
+        raise UsageError(f"tensor {tensor.name!r} must have shape {tensor.shape}, not {array.shape}")
 
 
-def pack_tensor(place: TensorBuffer, params: HardwareParams, array: NDArray[np.int8]) -> bytes:
-    """The bytes of an int8 NCHW array as they lie at `place`; spare bytes are zero."""
-    _check_array(place, array)
-    _, channels, height, width = place.shape
-    if place.layout is Layout.PIXELS4:
-        padded_width = row_words(width, place.layout, params) * params.pixels_per_word
+def pack_tensor(tensor: TensorBuffer, params: HardwareParams, array: NDArray[np.int8]) -> bytes:
+    """The bytes of an int8 NCHW array in the tensor's layout; padding bytes are zero."""
+    _check_array(tensor, array)
+    _, channels, height, width = tensor.shape
+    if tensor.layout is Layout.PIXELS4:
+        padded_width = row_words(width, tensor.layout, params) * params.pixels_per_word
         pixels = np.zeros((height, padded_width, PIXEL_CHANNELS), np.int8)
         pixels[:, :width, :channels] = array[0].transpose(1, 2, 0)
         return pixels.tobytes()
@@ -60,14 +60,14 @@ def pack_tensor(place: TensorBuffer, params: HardwareParams, array: NDArray[np.i
     return padded.reshape(blocks, params.rows, height, width).transpose(0, 2, 3, 1).tobytes()
 
 
-def unpack_tensor(place: TensorBuffer, params: HardwareParams, data: bytes) -> NDArray[np.int8]:
-    """The int8 NCHW array in the bytes that lie at `place`."""
-    _, channels, height, width = place.shape
-    expected = place.words * params.word_bytes
+def unpack_tensor(tensor: TensorBuffer, params: HardwareParams, data: bytes) -> NDArray[np.int8]:
+    """The int8 NCHW array in a tensor's bytes."""
+    _, channels, height, width = tensor.shape
+    expected = tensor.words * params.word_bytes
     if len(data) != expected:
-        raise UsageError(f"tensor {place.name!r} must have {expected} bytes, not {len(data)}")
+        raise UsageError(f"tensor {tensor.name!r} must have {expected} bytes, not {len(data)}")
     raw = np.frombuffer(data, np.int8)
-    if place.layout is Layout.PIXELS4:
+    if tensor.layout is Layout.PIXELS4:
         pixels = raw.reshape(height, -1, PIXEL_CHANNELS)[:, :width, :channels]
         return np.ascontiguousarray(pixels.transpose(2, 0, 1)[None])
     blocks = raw.reshape(-1, height, width, params.rows).transpose(0, 3, 1, 2)
@@ -75,22 +75,22 @@ def unpack_tensor(place: TensorBuffer, params: HardwareParams, data: bytes) -> N
 
 
 def _check_inputs(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> list[TensorBuffer]:
-    places = [p for p in program.tensors if p.role is Role.INPUT]
-    names = [p.name for p in places]
+    tensors = [p for p in program.tensors if p.role is Role.INPUT]
+    names = [p.name for p in tensors]
     if missing := [n for n in names if n not in inputs]:
         raise UsageError(f"input {missing[0]!r} of program {program.name!r} is missing: it needs {', '.join(names)}")
     if unknown := sorted(set(inputs) - set(names)):
         raise UsageError(f"program {program.name!r} has no input {unknown[0]!r}: it needs {', '.join(names)}")
-    return places
+    return tensors
 
 
 def encode_all(program: Program) -> bytes:
-    """The instruction stream as the accelerator fetches it."""
+    """The encoded instruction stream."""
     return b"".join(encode(i) for i in program.instructions)
 
 
 def initial_memory(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> NDArray[np.uint8]:
-    """The accelerator's whole memory before a run: instructions, constants and inputs in place, the rest zero."""
+    """The whole memory before a run: instructions, constants and inputs; all other words are zero."""
     word = program.params.word_bytes
     memory = np.zeros(program.memory_words * word, np.uint8)
 
@@ -99,15 +99,15 @@ def initial_memory(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> 
 
     put(program.instructions_at, encode_all(program))
     put(program.image_at, program.image)
-    for place in _check_inputs(program, inputs):
-        put(place.address, pack_tensor(place, program.params, np.asarray(inputs[place.name])))
+    for tensor in _check_inputs(program, inputs):
+        put(tensor.address, pack_tensor(tensor, program.params, np.asarray(inputs[tensor.name])))
     return memory
 
 
-def read_tensor(program: Program, memory: NDArray[np.uint8], place: TensorBuffer) -> NDArray[np.int8]:
-    """The tensor at `place` in the accelerator's memory."""
+def read_tensor(program: Program, memory: NDArray[np.uint8], tensor: TensorBuffer) -> NDArray[np.int8]:
+    """A tensor's value in the accelerator's memory."""
     word = program.params.word_bytes
-    return unpack_tensor(place, program.params, memory[place.address * word :][: place.words * word].tobytes())
+    return unpack_tensor(tensor, program.params, memory[tensor.address * word :][: tensor.words * word].tobytes())
 
 
 def read_outputs(program: Program, memory: NDArray[np.uint8]) -> dict[str, NDArray[np.int8]]:

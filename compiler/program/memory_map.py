@@ -1,4 +1,4 @@
-"""What lies where and when: a program's memories as rectangles of words and instructions, to be drawn or searched."""
+"""Contents of a program's memories over time, as rectangles of words and instructions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def _dram(program: Program) -> Iterator[Extent]:
 
 
 def _shared(program: Program) -> Iterator[Extent]:
-    """Tensors that share memory, as their stores name them: from the first store to the last load."""
+    """Tensors that share memory, from first store to last load, named by their stores."""
     live: dict[str, list[int]] = {}
     pinned = [(p.address, p.address + p.words) for p in program.tensors if p.role is not Role.SHARED]
     for index, (instruction, origin) in enumerate(zip(program.instructions, program.provenance, strict=True)):
@@ -56,7 +56,7 @@ def _shared(program: Program) -> Iterator[Extent]:
 
 
 def _pieces(program: Program, access: Access) -> list[tuple[int, int]]:
-    """Half-open word ranges of a local access, neighbours joined; weight addresses wrap."""
+    """Half-open word ranges of a local access, with adjacent ranges merged; weight addresses wrap."""
     starts = [access.base]
     run = 1
     for count, step in access.dims:
@@ -90,7 +90,7 @@ def _label(program: Program, index: int) -> str:
 
 
 class _Live:
-    """Extents of the local memories that still hold their content."""
+    """Extents of the local memories whose content is still valid."""
 
     def __init__(self, program: Program) -> None:
         self._program = program
@@ -105,7 +105,7 @@ class _Live:
             self._spans[key][1] = index + 1
 
     def write(self, index: int, memory: Memory, start: int, stop: int) -> Iterator[Extent]:
-        """Instruction `index` writes these words: what they held ends, what surrounds them lives on."""
+        """Instruction `index` writes these words: their previous extents end, the words around them stay valid."""
         for key in self._touched(memory, start, stop):
             first, last = self._spans.pop(key)
             yield self._extent((memory, max(key[1], start), min(key[2], stop)), first, last)
@@ -116,7 +116,7 @@ class _Live:
         self._spans[memory, start, stop] = [index, index + 1]
 
     def rest(self) -> Iterator[Extent]:
-        """What is there at the end."""
+        """The extents at the end of the program."""
         for key, (first, last) in self._spans.items():
             yield self._extent(key, first, last)
 
@@ -125,7 +125,7 @@ class _Live:
 
 
 def _local(program: Program) -> Iterator[Extent]:
-    """Each write starts an extent, which ends with its last reader or where the same words are written again."""
+    """Each write starts an extent, which ends with its last reader or the next write to the same words."""
     live = _Live(program)
     for index, instruction in enumerate(program.instructions):
         for access in footprint(instruction, program.params):
@@ -146,12 +146,12 @@ def memory_map(program: Program) -> tuple[Extent, ...]:
 
 
 def peak_words(program: Program, memory: Memory) -> int:
-    """The most words of a memory that hold something still to be read, at any instruction."""
+    """The largest number of live words of a memory at any instruction."""
     return peak_of(e for e in memory_map(program) if e.memory is memory)
 
 
 def peak_of(extents: Iterable[Extent]) -> int:
-    """The most words of one memory's extents at any instruction."""
+    """The largest number of words of one memory's extents at any instruction."""
     changes: dict[int, int] = {}
     for extent in extents:
         words = extent.stop - extent.start

@@ -10,22 +10,22 @@ from intloom.hw.spec.params import HardwareParams
 
 
 class Layout(StrEnum):
-    """How a tensor lies in memory; `word` is the hardware's `rows` bytes."""
+    """Layout of a tensor in memory; a word has `rows` bytes."""
 
     BLOCKED = "blocked"
-    """[channel block][y][x] words, each `rows` channels of a pixel; the last block's spare bytes may be anything."""
+    """[channel block][y][x] words, each `rows` channels of a pixel; unused bytes of the last block are undefined."""
     PIXELS4 = "pixels4"
-    """[y][x / pixels_per_word] words of pixels of four channels; each row starts at a word; spare bytes are zero."""
+    """[y][x / pixels_per_word] words of pixels of four channels; each row starts at a word; unused bytes are zero."""
 
 
 class Role(StrEnum):
-    """What a tensor in memory is for."""
+    """Role of a tensor in memory."""
 
     INPUT = "input"
     OUTPUT = "output"
     INTERMEDIATE = "intermediate"
     SHARED = "shared"
-    """An intermediate whose memory others use too: it is whole when `first_instruction` ends, and may be gone later."""
+    """An intermediate that shares memory with others: complete when `first_instruction` ends, overwritten later."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,18 +42,18 @@ class TensorBuffer:
     zero_point: int
     unsigned: bool
     first_instruction: int | None = None
-    """The instruction whose end makes the tensor complete; None for inputs."""
+    """The instruction that completes the tensor; None for inputs."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """One node of the integer graph as it was compiled."""
+    """One node of the compiled integer graph."""
 
     name: str
     op: str
     origin: tuple[str, ...]
     macs: int
-    """True multiply-accumulates, without padding."""
+    """Multiply-accumulates of the operator, without padding."""
     predicted_cycles: int
     dram_words: int
     """Words its loads and stores move."""
@@ -61,7 +61,7 @@ class Layer:
 
 @dataclass(frozen=True, kw_only=True)
 class Provenance:
-    """Where an instruction comes from: index into `Program.layers`, the tile, and a word on its purpose."""
+    """Origin of an instruction: index into `Program.layers`, tile number, and a note on its purpose."""
 
     layer: int
     tile: int
@@ -73,7 +73,7 @@ class Program:
     """Everything needed to run a graph on the accelerator.
 
     Memory, in words from the base: the encoded instructions at `instructions_at`, constants (`image` at `image_at`),
-    then tensors at their places; `memory_words` in all.
+    then tensors; `memory_words` in total.
     """
 
     name: str
@@ -88,12 +88,12 @@ class Program:
     layers: tuple[Layer, ...]
     predicted_cycles: int
     source: str = ""
-    """SHA-256 of the model that it was compiled from."""
+    """SHA-256 of the source model."""
     region: int = 0
-    """Which of the model's regions it runs, counted from 0: the host has its turns between them."""
+    """Index of the model region that it runs; the host runs its own parts between regions."""
     regions: int = 1
-    """How many regions the model has, each a program."""
+    """Number of regions of the model; each has a program."""
 
     def tensor(self, name: str) -> TensorBuffer:
-        """The place of tensor `name`."""
+        """The tensor called `name`."""
         return next(p for p in self.tensors if p.name == name)

@@ -14,7 +14,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from tests.support.graph_maker import GraphMaker
 
 
-def place(shape: tuple[int, int, int, int], layout: Layout, params: HardwareParams) -> TensorBuffer:
+def tensor(shape: tuple[int, int, int, int], layout: Layout, params: HardwareParams) -> TensorBuffer:
     words = tensor_words(shape, layout, params)
     fields = {"scale": 1.0, "zero_point": 0, "unsigned": False}
     return TensorBuffer(name="t", role=Role.INPUT, shape=shape, layout=layout, address=0, words=words, **fields)
@@ -27,7 +27,7 @@ sizes = st.integers(1, 9)
 @given(names, st.integers(1, 40), sizes, sizes, st.integers(0, 2**32 - 1))
 def test_blocked_tensors_survive_and_lie_by_block_row_and_column(name, channels, height, width, seed):
     params = preset(name)
-    where = place((1, channels, height, width), Layout.BLOCKED, params)
+    where = tensor((1, channels, height, width), Layout.BLOCKED, params)
     array = np.random.default_rng(seed).integers(-128, 128, where.shape, dtype=np.int8)
     data = pack_tensor(where, params, array)
     assert len(data) == where.words * params.word_bytes
@@ -40,7 +40,7 @@ def test_blocked_tensors_survive_and_lie_by_block_row_and_column(name, channels,
 @given(names, st.integers(1, 4), sizes, sizes, st.integers(0, 2**32 - 1))
 def test_packed_pixels_survive_and_rows_start_at_words(name, channels, height, width, seed):
     params = preset(name)
-    where = place((1, channels, height, width), Layout.PIXELS4, params)
+    where = tensor((1, channels, height, width), Layout.PIXELS4, params)
     array = np.random.default_rng(seed).integers(-128, 128, where.shape, dtype=np.int8)
     data = pack_tensor(where, params, array)
     np.testing.assert_array_equal(unpack_tensor(where, params, data), array)
