@@ -1,4 +1,4 @@
-"""`intloom run`: run a program and prove its results."""
+"""`intloom run`: run a program and compare its results."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ from intloom.sim.rtl.options import BENCHES, RtlOptions, bench_kind
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
-With --check the results are compared byte for byte with the golden model and with onnxruntime; exit code 0 only when
-everything compared was equal, 1 otherwise.
+--check compares the results byte for byte with the golden model and with onnxruntime. The exit code is 0 if all bytes
+are equal, and 1 otherwise.
 
 Examples:
 
@@ -54,45 +54,46 @@ else:
 
 @dataclass(frozen=True, kw_only=True)
 class RunOptions:
-    """What runs, on which inputs, and what is kept."""
+    """Backend, inputs, checks and output folder of a run."""
 
-    backend: Annotated[BackendName, typer.Option(help="What runs it.")] = "rtl"
+    backend: Annotated[BackendName, typer.Option(help="Backend.")] = "rtl"
     inputs: Annotated[
         list[str] | None,
         typer.Option(
-            "--input", "-i", metavar="[NAME=]FILE", help=".npy, .npz, PNG or JPEG; else a seeded image. Repeat."
+            "--input",
+            "-i",
+            metavar="[NAME=]FILE",
+            help=".npy, .npz, PNG or JPEG. Default: seeded image. Repeatable.",
         ),
     ] = None
-    check: Annotated[bool, typer.Option("--check", help="Compare with golden model and onnxruntime.")] = False
+    check: Annotated[bool, typer.Option("--check", help="Compare with the golden model and onnxruntime.")] = False
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", metavar="RUNDIR", help="Keep outputs and record.")
+        Path | None, typer.Option("-o", "--output", metavar="RUNDIR", help="Folder for outputs and record.")
     ] = None
-    model: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="The model, if not beside the program.")] = (
-        None
-    )
-    seed: Annotated[int, typer.Option(metavar="S", help="For the input and for memory stalls.")] = 0
+    model: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Model. Default: PROGRAM.loom.onnx.")] = None
+    seed: Annotated[int, typer.Option(metavar="S", help="Seed of the input and of memory stalls.")] = 0
 
     @property
     def kind(self) -> BackendKind:
-        """The chosen backend."""
+        """The selected backend."""
         return backend_kind(self.backend)
 
 
 @dataclass(frozen=True, kw_only=True)
 class MemoryOptions:
-    """How the simulated memory behaves, and when the run is given up."""
+    """Behavior of the simulated memory, and the cycle limit."""
 
-    latency: Annotated[int, typer.Option(metavar="CYCLES", help="RTL: read latency of the memory.")] = (
+    latency: Annotated[int, typer.Option(metavar="CYCLES", help="RTL: memory read latency.")] = (
         MemorySettings.read_latency
     )
     bandwidth: Annotated[
-        float, typer.Option(metavar="BEATS", help="RTL: beats a cycle, reads and writes together; 0 is all.")
+        float, typer.Option(metavar="BEATS", help="RTL: beats per cycle, reads and writes together; 0 is unlimited.")
     ] = MemorySettings.bandwidth
-    stalls: Annotated[int, typer.Option(metavar="N", help="RTL: chance of a bus pause, in thousandths.")] = 0
-    limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: give up after this many.")] = None
+    stalls: Annotated[int, typer.Option(metavar="N", help="RTL: probability of a bus stall, in 1/1000.")] = 0
+    limit: Annotated[int | None, typer.Option(metavar="CYCLES", help="RTL: cycle limit; above it, an error.")] = None
 
     def settings(self, seed: int) -> MemorySettings:
-        """The memory model's settings."""
+        """Settings of the memory model."""
         return MemorySettings(
             read_latency=self.latency, bandwidth=self.bandwidth, stall_permille=self.stalls, seed=seed
         )
@@ -100,15 +101,19 @@ class MemoryOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class SimulatorOptions:
-    """Which simulator runs which Verilog."""
+    """Simulator and Verilog source."""
 
-    verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v instead.")] = None
+    verilog: Annotated[Path | None, typer.Option(metavar="FILE", help="RTL: simulate this npu.v.")] = None
     bench: Annotated[
-        BenchName, typer.Option(help="RTL: fast; detailed checks every bus cycle; icarus is a second simulator.")
+        BenchName,
+        typer.Option(help="RTL: detailed checks every bus cycle; icarus uses Icarus Verilog."),
     ] = "fast"
     waves: Annotated[
         Path | None,
-        typer.Option(metavar="DIR", help="RTL: waves around the first wrong write; on the detailed bench, of all."),
+        typer.Option(
+            metavar="DIR",
+            help="RTL: waves around the first wrong write; with --bench detailed, of all.",
+        ),
     ] = None
 
     @property
@@ -119,19 +124,21 @@ class SimulatorOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class LayerOptions:
-    """Layers that run alone."""
+    """Selection of layers that run separately."""
 
     layers: Annotated[
-        str | None, typer.Option(metavar="PATTERN", help="RTL: only layers such as model.4.*, each block alone.")
+        str | None,
+        typer.Option(metavar="PATTERN", help="RTL: run only layers such as model.4.*, each block separately."),
     ] = None
     tile: Annotated[
-        int | None, typer.Option(metavar="N", help="With --layers: only tile N of each, instruction by instruction.")
+        int | None,
+        typer.Option(metavar="N", help="With --layers: run tile N of each, instruction by instruction."),
     ] = None
-    jobs: Annotated[int, typer.Option(metavar="N", help="With --layers: blocks at once.")] = 1
+    jobs: Annotated[int, typer.Option(metavar="N", help="With --layers: parallel simulations.")] = 1
 
 
 def register(app: typer.Typer) -> None:
-    """Adds the subcommand."""
+    """Add the subcommand."""
     app.command("run", help=_HELP)(grouped(_run))
 
 
@@ -175,21 +182,21 @@ def _run(
 
 
 def _check_layers(run: RunOptions, part: LayerOptions) -> None:
-    """Refuse what contradicts running chosen layers alone."""
+    """Reject options that contradict a run of selected layers."""
     if part.tile is not None and part.layers is None:
-        raise UsageError("--tile needs --layers to say of which layers")
+        raise UsageError("--tile needs --layers; give the layers whose tile runs")
     if part.layers is not None and not run.kind.capabilities.layer_jobs:
-        raise UsageError(f"--layers runs in RTL only, not with --backend {run.backend}")
+        raise UsageError(f"--layers runs in RTL only, not with --backend {run.backend}; use --backend rtl")
     if part.layers is not None and run.output is not None:
-        raise UsageError("-o keeps whole runs: leave it or --layers out")
+        raise UsageError("-o and --layers exclude each other, because -o stores whole runs; remove one of them")
 
 
 def _check_waves(run: RunOptions, simulator: SimulatorOptions, part: LayerOptions) -> None:
-    """Refuse waves where none can be recorded."""
+    """Reject --waves for runs that cannot record waves."""
     if simulator.waves is not None and not run.kind.capabilities.waves:
-        raise UsageError(f"--waves are of RTL only, not of --backend {run.backend}")
+        raise UsageError(f"--waves needs the RTL, not --backend {run.backend}; use --backend rtl")
     if simulator.waves is not None and (part.layers is not None or bench_kind(simulator.bench).waves is None):
-        raise UsageError("--waves needs a whole run on the fast or the detailed bench")
+        raise UsageError("--waves needs a whole run on the fast or detailed bench; remove --layers or change --bench")
 
 
 def _run_layers(
@@ -201,7 +208,7 @@ def _run_layers(
     part: LayerOptions,
     as_json: bool,
 ) -> None:
-    """Chosen layers alone, each block against the golden model; or one tile of them, instruction by instruction."""
+    """Run selected layers, each block separately, or one tile of them, and compare with the golden model."""
     started = time.monotonic()
     folded = bundle.need_model("--layers")
     params = bundle.program.params
@@ -239,7 +246,7 @@ def _run_whole(
     waves: Path | None,
     as_json: bool,
 ) -> None:
-    """The whole program; where the RTL leaves the golden model, its first instruction that went wrong."""
+    """Run the whole program; if the RTL differs from the golden model, find the first wrong instruction."""
     with terminal.progress() as tell:
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
         runner = open_backend(run.backend, bundle, shown, keep_tensors=run.check)
@@ -247,7 +254,7 @@ def _run_whole(
         done = execute(bundle, runner, feeds, host=host, check=run.check, progress=watch)
     divergence = None
     if done.golden_differs and run.kind.capabilities.write_log:
-        terminal.say("results differ: looking for the first instruction that went wrong")
+        terminal.say("results differ: searching for the first instruction with a wrong write")
         divergence = locate(bundle, done, rtl, waves)
     _finish(terminal, bundle.program, done, run.output, divergence, as_json)
     if done.mismatches:
@@ -256,8 +263,8 @@ def _run_whole(
 
 
 def watcher(tell: Tell, steps: str = "cycles") -> ProgressCallback:
-    """Shows a run's progress: layers, and simulated cycles (or other `steps`) with their rate and the time left."""
-    # Until the first report comes, Verilog may have to be generated and a simulator built.
+    """Progress callback that shows layers, and cycles or other `steps` with rate and remaining time."""
+    # The first report comes after Verilog generation and the build of the simulator.
     tell("prepare", 0, 1)
 
     def watch(progress: Progress) -> None:
@@ -284,11 +291,11 @@ def _finish(
             terminal.say(str(divergence))
         show_record(terminal, record)
         if output is not None:
-            terminal.say(f"outputs and record are in {output}; see them with: intloom report {output}")
+            terminal.say(f"outputs and record are in {output}; intloom report {output} makes a page of them")
 
 
 def _explain(terminal: Terminal, bundle: Bundle, done: RunResult) -> None:
-    """Only onnxruntime differs, and not for its float kernels alone: say all that is known about the model."""
+    """Print details if only onnxruntime differs and its float kernels do not account for it."""
     if not done.attribution or bundle.folded is None:
         return
     terminal.say(f"golden model and accelerator agree; {done.attribution}")
@@ -297,7 +304,7 @@ def _explain(terminal: Terminal, bundle: Bundle, done: RunResult) -> None:
 
 
 def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
-    """Tells a person what a run gave."""
+    """Print a summary of a run."""
     if terminal.verbosity > 0 and record["cycles"]:
         table = new_table("layer", "kind", ">cycles", ">utilization", ">predicted")
         for layer in record["layers"]:
@@ -316,7 +323,7 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
     for check in record["checks"]:
         against[check["against"]] += check["bytes"] - check["attributed"]
         if check["mismatches"]:
-            what = f"{check['tensor']} from {check['against']}"
+            what = f"{check['tensor']} against {check['against']}"
             terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", color="red")
     if record["attributed"]:
         why = f"{record['attributed']:,} bytes differ: {record['attribution']}"

@@ -1,4 +1,4 @@
-"""One run of a program: inputs in, backend, host parts, comparison."""
+"""Execution of a program: inputs, backend, host parts, comparison."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from intloom.sim.rtl.options import RtlOptions
 
 
 def open_backend(name: str, bundle: Bundle, rtl: RtlOptions | None = None, *, keep_tensors: bool = False) -> Backend:
-    """The backend called `name`, ready to run the bundle's program; with `keep_tensors` for checks layer by layer."""
+    """Open the backend called `name`; `keep_tensors` records tensors for the comparison of each layer."""
     request = BackendRequest(
         graphs=lambda: bundle.need_model(f"backend {name}").regions,
         rtl=rtl or RtlOptions(),
@@ -33,14 +33,14 @@ def open_backend(name: str, bundle: Bundle, rtl: RtlOptions | None = None, *, ke
 
 
 def input_shapes(bundle: Bundle, host: HostSide | None) -> dict[str, tuple[int, ...]]:
-    """Names and shapes of what a run must be given."""
+    """Names and shapes of the inputs of a run."""
     if host is not None:
         return host.input_shapes()
     return {name: quant.shape for name, quant in plain_quant(bundle.program).items()}
 
 
 def open_host(bundle: Bundle) -> HostSide | None:
-    """The model's float parts, if the model is at hand."""
+    """The host parts of the model, or None without the model."""
     return None if bundle.folded is None else HostSide(bundle.folded)
 
 
@@ -53,14 +53,14 @@ def execute(
     check: bool = False,
     progress: ProgressCallback | None = None,
 ) -> RunResult:
-    """Runs the bundle's program on `feeds`, the model's inputs by name.
+    """Run the bundle's program on `feeds`, the model's inputs by name.
 
     Raises
     ------
     UsageError
-        The feeds are not the model's inputs, or `check` is asked for without the model at hand.
+        The feeds are not the model's inputs, or `check` is set and the model is not available.
     SimulationError
-        The simulated hardware stopped, hung or died.
+        The simulated hardware stopped with an error or hung, or the simulator died.
     """
     if len(bundle.programs) > 1:
         bundle.need_model("a program of several regions")
@@ -79,7 +79,7 @@ def execute(
 
 
 def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array]) -> RunResult:
-    """The run with its comparisons."""
+    """The result with its comparisons."""
     folded = bundle.need_model("--check")
     checks: list[Check] = []
     if not backend_kind(result.backend).capabilities.is_reference:
@@ -101,12 +101,12 @@ def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]
         raise UsageError(f"input must be one of {', '.join(shapes)}, not {unknown[0]!r}")
     for name, shape in shapes.items():
         if name not in feeds:
-            raise UsageError(f"input {name!r} of shape {list(shape)} is missing")
+            raise UsageError(f"input {name!r} of shape {list(shape)} is missing; add it to the feeds")
     return {name: as_input(name, feeds[name], tuple(shape)) for name, shape in shapes.items()}
 
 
 def _run_all(bundle: Bundle, host: HostSide | None, feeds: Mapping[str, Array], run: Runner) -> dict[str, Int8]:
-    """Run every region; gives what the accelerator got from the host."""
+    """Run every region; return the accelerator's inputs."""
     if host is not None and bundle.folded is not None:
         return run_regions(bundle.folded, host, feeds, run)[0]
     program = bundle.program
@@ -125,7 +125,7 @@ def _model_outputs(
 
 
 def locate(bundle: Bundle, result: RunResult, rtl: RtlOptions, waves_in: Path | None = None) -> Divergence | None:
-    """The first instruction of an RTL run that wrote anything wrong; with `waves_in` the waves around it go there."""
+    """The first instruction of an RTL run with a wrong write; `waves_in` is a folder for the waves around it."""
     verilog = rtl.verilog_text()
     for program, region in zip(bundle.programs, result.regions, strict=True):
         found = find_divergence(program, region.inputs, verilog=verilog, memory=rtl.memory, waves_in=waves_in)

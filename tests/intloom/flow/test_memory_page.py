@@ -1,4 +1,4 @@
-"""The drawing of the memories: every extent is in it, in its place, and nothing comes from elsewhere."""
+"""The memory page has one rectangle per extent, within the drawing, and needs no other file."""
 
 import xml.etree.ElementTree as ET
 
