@@ -1,4 +1,4 @@
-"""The program file: a faithful copy, or a refusal that says why."""
+"""The program file: an exact copy, or an error with the reason."""
 
 import dataclasses
 

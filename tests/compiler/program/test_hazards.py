@@ -38,7 +38,7 @@ def test_inside_mac_only_reading_a_result_waits(tracker):
     assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 7, 8, write=False)]) == (0, 1, 0, 0)
 
 
-def test_stores_to_one_place_wait_for_each_other(tracker):
+def test_stores_to_one_word_wait_for_each_other(tracker):
     tracker.record(Unit.STORE, 1, [span(Memory.DRAM, 0, 4, write=True)])
     assert tracker.conflicts(Unit.STORE, [span(Memory.DRAM, 3, 5, write=True)]) == (0, 0, 0, 1)
 
@@ -61,7 +61,7 @@ def test_strided_accesses_touch_only_their_words(tracker):
     assert tracker.conflicts(Unit.MAC, [span(Memory.SCRATCH, 31, 32, write=False)]) == (1, 0, 0, 0)
 
 
-def test_uninitialised_words_are_found(tracker):
+def test_uninitialized_words_are_found(tracker):
     tracker.mark_initialized(span(Memory.DRAM, 0, 10, write=False))
     assert tracker.uninitialized(span(Memory.DRAM, 0, 10, write=False)) is None
     assert tracker.uninitialized(span(Memory.DRAM, 5, 15, write=False)) == 10

@@ -74,7 +74,7 @@ def test_wrong_inputs_are_refused_by_name():
             initial_memory(program, inputs)
 
 
-def test_read_outputs_reads_output_places_only():
+def test_read_outputs_reads_outputs_only():
     maker = GraphMaker(3)
     x = maker.input(16, 4, 4)
     program = compile_graph(maker.graph(maker.conv(x, 16)), preset("base"))

@@ -30,11 +30,11 @@ def test_no_word_holds_two_things_at_once(program, memory):
         busy_until[e.start : e.stop] = e.last
 
 
-def test_dram_holds_constants_instructions_and_places(program):
+def test_dram_holds_constants_instructions_and_tensors(program):
     labels = {e.label for e in memory_map(program) if e.memory is Memory.DRAM}
     fixed = {"constants", "instructions", *(p.name for p in program.tensors if p.role is not Role.SHARED)}
     shared = {p.name for p in program.tensors if p.role is Role.SHARED}
-    # A tensor inside another one's buffer bears its name, and one of which only a part is stored has no place.
+    # A tensor inside another one's buffer has that one's name. A tensor that is stored in part only has no memory.
     assert fixed <= labels
     assert labels & shared
 

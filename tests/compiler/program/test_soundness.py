@@ -1,4 +1,4 @@
-"""The checker refuses every program that is broken in one place, and says where."""
+"""The checker rejects every program with one defect and names the instruction."""
 
 import dataclasses
 import random
@@ -74,7 +74,7 @@ def test_addresses_out_of_range_are_refused(program, kind, field, value):
         check_program(with_instruction(program, index, program.instructions[index].with_fields(**{field: value})))
 
 
-def test_reading_what_nobody_wrote_is_refused(program):
+def test_reading_what_was_never_written_is_refused(program):
     index = find(program, Kind.CONV)
     conv = program.instructions[index]
     moved = conv.with_fields(in_base=1500)
@@ -91,13 +91,13 @@ def test_storing_over_constants_and_inputs_is_refused(program):
 
 
 @pytest.mark.parametrize("kind", [Kind.CONV, Kind.VCOPY])
-def test_a_table_that_nobody_loaded_is_refused(program, kind):
+def test_a_table_that_was_never_loaded_is_refused(program, kind):
     index = next(k for k, i in enumerate(program.instructions) if i.kind is kind)
     use = program.instructions[index].with_fields(table=TableUse.KEEP)
     loads = [k for k, i in enumerate(program.instructions[:index]) if i.kind is Kind.VTABLE]
     bare = program
     for k in loads:
-        # A copy of one word in the place of the table's load: the counts that others wait for stay as they are.
+        # A copy of one word replaces the table's load, so that the counts in other waits stay valid.
         waits = {w: program.instructions[k][w] for w in WAITS}
         base = program.instructions[k]["a_base"]
         copy = make(Kind.VCOPY, a_base=base, out_h=1, out_w=1, out_base=base, blocks=1, byte_count=1, **waits)
@@ -112,7 +112,7 @@ def test_frame_is_checked(program):
             check_program(dataclasses.replace(program, instructions=tuple(broken)))
 
 
-def test_swapped_neighbours_are_refused_or_harmless(program):
+def test_swapped_neighbors_are_refused_or_harmless(program):
     """Exchanging two instructions of different units must never pass unless no wait and no word connects them."""
     rng = random.Random(1)
     refused = 0

@@ -1,4 +1,4 @@
-"""The integer law against exact fractions on small ranges, and mode `ort` against fp32 arithmetic itself."""
+"""Fixed-point semantics against exact fractions on small ranges, and mode `ort` against fp32 arithmetic."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ FP32_FACTORS = st.floats(2.0**-70, 2.0**23, width=32)
 
 
 def clamp(value: int) -> int:
-    """To int8, written otherwise than the law."""
+    """Saturation to int8, independent of the specification's code."""
     return sorted((-128, value, 127))[1]
 
 
@@ -98,11 +98,11 @@ def test_factors_too_small_to_matter_give_zero(factor: float, acc: int, match: R
 
 @pytest.mark.parametrize("factor", [-1.0, -1e-30, float("inf"), float("nan"), 1e39, 2.0**24])
 def test_factors_that_are_no_scale_are_refused(factor: float):
-    with pytest.raises(EncodingError, match="requantisation scale must be"):
+    with pytest.raises(EncodingError, match="requantization scale must be"):
         scale_from_float(factor)
 
 
-def test_exact_requantisation_exhaustively_on_small_ranges():
+def test_exact_requantization_exhaustively_on_small_ranges():
     for shift in range(10):
         for mantissa in (1, 2, 3, 5, 8, 127, 128, 200, 255):
             for acc in range(-300, 300):
@@ -125,7 +125,7 @@ def test_modes_differ_by_at_most_one(acc: int, factor: float, zero: int):
 
 
 @given(INT32, FP32_FACTORS)
-def test_requantisation_is_odd_around_the_zero_point(acc: int, factor: float):
+def test_requantization_is_odd_around_the_zero_point(acc: int, factor: float):
     scale = scale_from_float(factor)
     for match in RoundingMode:
         assert saturate(requantize(acc, scale, 0, match), -127) == -saturate(requantize(-acc, scale, 0, match), -127)
@@ -153,7 +153,7 @@ def random_scale(rng: np.random.Generator) -> np.float32:
 
 
 def count_differences(rng: np.random.Generator, cases: int, match: RoundingMode = RoundingMode.ORT) -> int:
-    """How often the law differs from fp32 arithmetic in `cases` random and tie-heavy cases."""
+    """How often requantization differs from fp32 arithmetic in `cases` random and tie-heavy cases."""
     differences, chunk = 0, 2000
     for _ in range(cases // chunk):
         scale, zero = random_scale(rng), int(rng.integers(-128, 128))
@@ -176,7 +176,7 @@ def test_mode_ort_is_fp32_arithmetic_in_ten_million_cases(seed: int):
 
 
 def test_these_cases_tell_the_modes_apart(seed: int):
-    """The comparison would notice a law without fp32's double rounding."""
+    """The comparison detects requantization without fp32's double rounding."""
     assert count_differences(np.random.default_rng(seed), 200_000, RoundingMode.EXACT) > 0
 
 

@@ -53,18 +53,18 @@ def test_text_may_hold_hexadecimal_and_comments(instruction: Instruction):
 
 
 @given(st.binary(min_size=INSTRUCTION_BYTES, max_size=INSTRUCTION_BYTES), st.sampled_from(INSTRUCTIONS))
-def test_bytes_either_decode_to_what_encodes_to_them_or_are_refused(data: bytes, spec: InstructionSpec):
+def test_bytes_decode_and_encode_again_or_are_refused(data: bytes, spec: InstructionSpec):
     used = sum(f.width for f in spec.fields)
     word = int.from_bytes(data, "little") & ~0xFF & ((1 << used) - 1) | spec.opcode
     data = word.to_bytes(INSTRUCTION_BYTES, "little")
-    refusal = f"{spec.kind}.field must be from"
+    message = f"{spec.kind}.field must be from"
     again = data
     try:
         again = encode(decode(data))
     except EncodingError as error:
-        refusal = str(error)
+        message = str(error)
     assert again == data
-    assert re.match(rf"{spec.kind}\.\w+ must be from", refusal)
+    assert re.match(rf"{spec.kind}\.\w+ must be from", message)
 
 
 def test_fields_do_not_overlap_and_fit():
@@ -162,7 +162,7 @@ def test_bad_text_is_refused(line: str, message: str):
         assemble(line)
 
 
-def test_with_fields_checks_anew():
+def test_with_fields_checks_again():
     load = make(Kind.LOAD, n0=5)
     assert load.with_fields(n1=7) == make(Kind.LOAD, n0=5, n1=7)
     assert load["n1"] == 1

@@ -1,4 +1,4 @@
-"""Parameters: presets, files, and refusal of every contradiction with the numbers that clash."""
+"""Parameters: presets, files, and an error with the numbers for every contradiction."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ def test_registers_lie_where_the_table_says(addrmap: AddrmapNode):
 
 
 @pytest.mark.parametrize("row", REGISTERS, ids=lambda r: r.name)
-def test_fields_have_their_place_access_and_meaning(addrmap: AddrmapNode, row: Register):
+def test_fields_have_their_bits_access_and_description(addrmap: AddrmapNode, row: Register):
     found = addrmap.get_child_by_name(row.name)
     expected = row.fields or (BitField("value", 0, 32, "The register's value."),)
     fields = {f.inst_name: f for f in found.fields()}
