@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import inspect
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
+from itertools import pairwise
 
-from intloom.hw.spec import formats
+from intloom.hw.spec import formats, timing
 from intloom.hw.spec.bit_diagram import bit_diagram
 from intloom.hw.spec.fields import INSTRUCTION_BITS, ISA_VERSION, Field
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
@@ -144,6 +146,18 @@ def _derived() -> dict[str, str]:
     return {name: inspect.getdoc(p) or "" for name, p in members if isinstance(p, property)}
 
 
+def _latencies() -> list[tuple[str, int | float, str]]:
+    """Name, value and description of every public constant of `timing`."""
+    body = ast.parse(inspect.getsource(timing)).body
+    rows = []
+    for statement, below in pairwise(body):
+        match statement, below:
+            case ast.Assign(targets=[ast.Name(id=name)]), ast.Expr(value=ast.Constant(value=str(text))):
+                if not name.startswith("_"):
+                    rows.append((f"`{name}`", getattr(timing, name), " ".join(text.split())))
+    return rows
+
+
 def render_parameters() -> str:
     """The page `parameters.md`."""
     chosen = dataclasses.fields(HardwareParams)
@@ -161,5 +175,8 @@ def render_parameters() -> str:
         _table(heads, preset_rows),
         "## Derived sizes\n",
         _table((*heads, "meaning"), derived_rows),
+        "## Latencies and rates\n",
+        "Clock cycles, from `hw/spec/timing.py`. They do not depend on the parameters unless the text says so.\n",
+        _table(("name", "value", "meaning"), _latencies()),
     ]
     return "\n".join(parts)

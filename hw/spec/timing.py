@@ -15,7 +15,7 @@ from __future__ import annotations
 SCRATCHPAD_READ = 5
 """Accepted read to data: request register, bank input register, block RAM, its output register, return register."""
 WEIGHT_READ = SCRATCHPAD_READ + 1
-"""The same for the weight memory: one register more, so that weights and pixels take equally long."""
+"""Accepted weight read to data: one register more, so that a weight word and a pixel word arrive together."""
 
 # Control.
 
@@ -55,7 +55,7 @@ SLIDING_TAPS = 5
 VECTOR_END = 32
 """Last word read by a vector instruction to its end."""
 VECTOR_TABLE_LOAD = 15
-"""What VTABLE takes besides one cycle for each table byte."""
+"""Cycles of VTABLE in addition to one cycle per table byte."""
 
 # Instruction issue.
 
@@ -85,7 +85,7 @@ MAC_END = PIXEL_FETCH + array_latency(_FORECAST_ROWS) + ACCUMULATOR_WRITE + EPIL
 _RESIDUAL_PATH = 12
 """The residual operand's read and the registers around the adder."""
 RESIDUAL = AFFINE + _RESIDUAL_PATH
-"""What a residual adds to that."""
+"""What a residual adds to `MAC_END`."""
 
 # The memory port.
 
@@ -98,8 +98,8 @@ RUN = 3
 QUEUED_BURSTS = 2
 """Bursts that a move may hold in registers while `axi_outstanding` bursts are in flight."""
 CONTENDED_RATE = 0.56
-"""Words a cycle that a load or store moves while the vector unit accesses a word every second cycle.
+"""Words per cycle that a load or store moves while the vector unit accesses a word every second cycle.
 
-The two meet at the same bank again and again, so the rate is near one half; the vector unit's pauses raise it. Measured
+Their bank conflicts repeat, so the rate is near one half; the vector unit's pauses raise it. Measured
 on the RTL.
 """

@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from intloom.hw.spec import timing
 from intloom.hw.spec.bit_diagram import BITS_A_LINE, bit_diagram
 from intloom.hw.spec.isa import INSTRUCTIONS, InstructionSpec
 from intloom.hw.spec.params import HardwareParams
@@ -53,3 +54,11 @@ def test_the_parameter_page_tells_every_parameter():
     page = render_parameters()
     for name, f in HardwareParams.__dataclass_fields__.items():
         assert re.search(rf"^\| `{name}` \| .*{re.escape(f.metadata['doc'])} \|$", page, re.MULTILINE), name
+
+
+def test_the_parameters_page_lists_every_latency() -> None:
+    page = render_parameters()
+    names = [name for name, value in vars(timing).items() if isinstance(value, int | float) and name.isupper()]
+    assert len([n for n in names if not n.startswith("_")]) > 20
+    for name in names:
+        assert name.startswith("_") or f"| `{name}` | {getattr(timing, name)} |" in page
