@@ -1,6 +1,6 @@
 """The README's table of measured figures, made by running every row.
 
-`make figures` builds, quantises, compiles and simulates each network, checks every byte, and writes the table between
+`make figures` builds, quantizes, compiles and simulates each network, checks every byte, and writes the table between
 the markers in README.md. Nothing in it is written by hand. The picture of a report is the first row's.
 """
 

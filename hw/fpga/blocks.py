@@ -1,8 +1,8 @@
-"""Moves registers that stand right before or behind a block, a multiplier or a RAM, into the block's own registers.
+"""Moves input and output registers of DSP and RAM blocks from logic cells into the blocks.
 
-Blocks stand in few columns, far from most of the logic. With a register outside, one cycle holds the wire to the
-multiplier, the product and the wire back; with registers inside, wires and product have a cycle each. Yosys leaves all
-such registers outside on ECP5.
+Blocks are in few rows of the chip, with long routes to most of the logic. With a register in logic, one cycle contains
+the route to the block, the block's delay and the route back. With registers in the block, each has its own cycle.
+Yosys 0.70 leaves all of these registers in logic on ECP5.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ _REGISTER = "TRELLIS_FF"
 _OPERAND_BITS = 18
 _PRODUCT_BITS = 36
 _WIDE = 36
-"""A RAM of so many bits a word writes at port A and reads at port B; the word takes the pins of both."""
+"""A RAM with words of this width writes at port A and reads at port B; the word uses the data pins of both."""
 _ENABLES = ("CE0", "CE1", "CE2", "CE3")
-"""All are 1, and registers with an enable stay outside: nextpnr's bitstream does not say which a product's obeys."""
+"""All are 1, and registers with an enable are not moved: the bitstream does not record a register's enable source."""
 
 Bit = int | str
 Cell = dict[str, Any]
@@ -40,7 +40,7 @@ _Registers = tuple[list[str], Bit]
 
 
 def absorb(path: Path) -> int:
-    """Move registers of Yosys' JSON netlist into blocks; how many flip-flops went."""
+    """Move registers of Yosys' JSON netlist into blocks; returns the number of flip-flops."""
     return change_modules(path, _absorb)
 
 
@@ -54,7 +54,7 @@ def _absorb(module: dict[str, Any]) -> int:
 
 
 class _Wires:
-    """A module's cells, and who drives and who reads each wire."""
+    """A module's cells, and the driver and the readers of each wire."""
 
     def __init__(self, module: dict[str, Any]) -> None:
         self.cells: dict[str, Cell] = module["cells"]
@@ -76,7 +76,7 @@ class _Wires:
         return ((name, cell) for name, cell in self.cells.items() if cell["type"] == kind)
 
     def used(self, cell: Cell, ports: Iterable[str]) -> dict[str, Bit]:
-        """Those of a cell's outputs that anybody reads."""
+        """The outputs of a cell that have a reader."""
         wires = ((port, cell["connections"].get(port, ["x"])[0]) for port in ports)
         return {port: bit for port, bit in wires if isinstance(bit, int) and self.readers[bit]}
 
@@ -115,7 +115,7 @@ def _clock(cell: Cell) -> Bit | None:
 
 
 def _pins(letter: str, count: int = _OPERAND_BITS) -> list[str]:
-    return [f"{letter}{place}" for place in range(count)]
+    return [f"{letter}{position}" for position in range(count)]
 
 
 def _connect(cell: Cell, wires: dict[str, Bit], direction: str = "input") -> None:
@@ -125,7 +125,7 @@ def _connect(cell: Cell, wires: dict[str, Bit], direction: str = "input") -> Non
 
 
 def _raise_signs(wires: _Wires) -> None:
-    """Move operands up until their sign stands at the top once, zeros below: nothing leads wires to these."""
+    """Shift narrow signed operands up, with zeros below: the sign then needs one wire instead of one per spare bit."""
     for _, cell in wires.of_type(MULTIPLIER):
         product = {int(port[1:]): bit for port, bit in wires.used(cell, _pins("P", _PRODUCT_BITS)).items()}
         for side in "AB":
@@ -133,10 +133,10 @@ def _raise_signs(wires: _Wires) -> None:
             if max(product, default=0) + shift < _PRODUCT_BITS:
                 bits = ["0"] * shift + [cell["connections"][port][0] for port in _pins(side)]
                 _connect(cell, dict(zip(_pins(side), bits[:_OPERAND_BITS], strict=True)))
-                product = {place + shift: bit for place, bit in product.items()}
+                product = {position + shift: bit for position, bit in product.items()}
         for port in _pins("P", _PRODUCT_BITS):
             cell["connections"].pop(port, None)
-        _connect(cell, {f"P{place}": bit for place, bit in product.items()}, "output")
+        _connect(cell, {f"P{position}": bit for position, bit in product.items()}, "output")
 
 
 def _spare_signs(cell: Cell, side: str) -> int:
@@ -145,7 +145,7 @@ def _spare_signs(cell: Cell, side: str) -> int:
     down = [wires[port][0] for port in reversed(_pins(side))]
     if wires.get(f"SIGNED{side}") != ["1"] or not isinstance(down[0], int):
         return 0
-    return next((place for place, bit in enumerate(down) if bit != down[0]), len(down)) - 1
+    return next((position for position, bit in enumerate(down) if bit != down[0]), len(down)) - 1
 
 
 def _clock_register(cell: Cell, register: str, clock: Bit) -> None:

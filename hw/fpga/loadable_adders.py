@@ -1,8 +1,8 @@
-"""Finds sums that can be loaded, `load ? x : q + s`: on ECP5 a bit of one fits the carry chain's own look-up table.
+"""Finds loadable adders, `load ? x : q + s`: on ECP5 one bit fits the LUT of its carry chain position.
 
-Walkers and counters are made of them. Left alone, Yosys puts the choice into a look-up table of its own beside each
-bit of the chain, which doubles the bit's places and lengthens every path through it. But where another sum or
-comparison chooses, as in sums modulo something, one chain would wait for the other: these are left alone.
+Address walkers and counters consist of them. Yosys puts the multiplexer into a separate LUT beside each bit of the
+chain, which doubles the LUT sites and lengthens every path by one LUT. An adder whose `load` depends on another adder
+or a comparison, as in modular addition, is left alone: one chain would wait for the other.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ Cell = dict[str, Any]
 
 
 class _Choice(NamedTuple):
-    """One bit of a multiplexer: the cell's name, which of its inputs the sum drives, and the bit's place."""
+    """One bit of a multiplexer: the cell's name, which of its inputs the sum drives, and the bit's position."""
 
     mux: str
     side: str
-    place: int
+    position: int
 
 
 def merge_loadable_adders(path: Path) -> int:
-    """Replace loadable sums of Yosys' JSON netlist of words by cells of their own; how many there were."""
+    """Replace the loadable adders of Yosys' JSON netlist by cells of their own type; returns their number."""
     return change_modules(path, lambda module: _Module(module).merge())
 
 
@@ -52,7 +52,7 @@ class _Module:
             if cell["type"] == "$mux":
                 for side in "AB":
                     wires = cell["connections"][side]
-                    self.choices.update({bit: _Choice(name, side, place) for place, bit in enumerate(wires)})
+                    self.choices.update({bit: _Choice(name, side, position) for position, bit in enumerate(wires)})
 
     def merge(self) -> int:
         """Replace what can be; how many sums."""
@@ -82,12 +82,12 @@ class _Module:
             "connections": {
                 "Q": _extended(cell, "A", len(y)),
                 "S": operand[: len(y)],
-                "X": [other[c.place] for c in chosen],
+                "X": [other[c.position] for c in chosen],
                 "LOAD": mux["connections"]["S"],
-                "Y": [mux["connections"]["Y"][c.place] for c in chosen],
+                "Y": [mux["connections"]["Y"][c.position] for c in chosen],
             },
         }
-        self._narrow(first.mux, {c.place for c in chosen})
+        self._narrow(first.mux, {c.position for c in chosen})
         return True
 
     def _chosen(self, y: list[Bit]) -> list[_Choice] | None:
@@ -100,17 +100,19 @@ class _Module:
         """Take bits out of a multiplexer."""
         mux = self.cells[name]
         for side in "AB":
-            for place in gone:
-                self.choices.pop(mux["connections"][side][place], None)
-        kept = [place for place in range(len(mux["connections"]["Y"])) if place not in gone]
+            for position in gone:
+                self.choices.pop(mux["connections"][side][position], None)
+        kept = [position for position in range(len(mux["connections"]["Y"])) if position not in gone]
         if not kept:
             del self.cells[name]
             return
         for port in "ABY":
-            mux["connections"][port] = [mux["connections"][port][place] for place in kept]
+            mux["connections"][port] = [mux["connections"][port][position] for position in kept]
         mux["parameters"]["WIDTH"] = _number(len(kept))
         for side in "AB":
-            self.choices.update({bit: _Choice(name, side, place) for place, bit in enumerate(mux["connections"][side])})
+            self.choices.update(
+                {bit: _Choice(name, side, position) for position, bit in enumerate(mux["connections"][side])}
+            )
 
 
 def _number(value: int) -> str:

@@ -1,10 +1,11 @@
-"""A synthesised netlist made ready for nextpnr: ends of carry chains that lead nowhere go, and so do constant zeros.
+"""Netlist repairs between Yosys and nextpnr: carry chain ends, constant zeros, unused address bits.
 
-nextpnr gives a chain a cell of its own for a carry that comes in, even a constant, and one for a carry that goes out,
-even to nowhere. Yosys writes both for every chain; here they go, which saves four places a chain. And it leads wires to
-inputs of a chain that are always 0, but none to those that are always 1: tables take the place of such zeros. Unused
-address bits of distributed RAM are zeros too, with wires from one place on the chip to all of them: here they follow
-a bit that is used, which is at hand.
+- nextpnr uses a cell for the carry-in of a chain, even a constant, and one for an unconnected carry-out. Yosys writes
+  both for every chain. Removing them saves four LUT sites per chain.
+- nextpnr routes constant zeros to chain inputs and ties constant ones locally. LUT contents are changed so that such
+  inputs are 1.
+- Unused address bits of distributed RAM are zeros with a route from one constant driver to all of them. They repeat a
+  used address bit instead, which is already routed there.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any
 
 
 def trim(path: Path) -> int:
-    """Cut the ends off in Yosys' JSON netlist, where "x" stands for a port left open; how many were cut."""
+    """Cut the ends off in Yosys' JSON netlist, where "x" stands for an unconnected port; returns the number of ends."""
     return change_modules(path, _trim_module)
 
 
@@ -54,7 +55,7 @@ def _trim_module(module: dict[str, Any]) -> int:
 
 
 def _repeat_address(cell: dict[str, Any]) -> None:
-    """Let address bits that are always 0 repeat another bit, for reads and writes alike: each word still has its place.
+    """Let address bits that are always 0 repeat another bit, for reads and writes alike: each word keeps one address.
 
     Not in a memory that begins with contents, which would have to move.
     """
@@ -63,18 +64,18 @@ def _repeat_address(cell: dict[str, Any]) -> None:
     if all(unused) or not set(cell["parameters"].get("INITVAL", "")) <= set("0x"):
         return
     used = unused.index(False)
-    for place in range(len(unused)):
-        if unused[place]:
-            read[place], write[place] = read[used], write[used]
+    for position in range(len(unused)):
+        if unused[position]:
+            read[position], write[position] = read[used], write[used]
 
 
 def _raise_zeros(cell: dict[str, Any]) -> None:
     """Make inputs that are always 0 be always 1, by tables that give for 1 what they gave for 0."""
     for half in "01":
-        for place, name in enumerate("ABCD"):
+        for position, name in enumerate("ABCD"):
             if cell["connections"].get(name + half) == ["0"]:
                 table = cell["parameters"][f"INIT{half}"][::-1]
-                raised = "".join(table[index & ~(1 << place)] for index in range(len(table)))
+                raised = "".join(table[index & ~(1 << position)] for index in range(len(table)))
                 cell["parameters"][f"INIT{half}"] = raised[::-1]
                 cell["connections"][name + half] = ["1"]
 

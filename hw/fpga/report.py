@@ -11,7 +11,7 @@ from typing import Any
 from intloom.common.errors import CapacityError
 
 KINDS = {"LUT": "TRELLIS_COMB", "FF": "TRELLIS_FF", "DSP": "MULT18X18D", "RAM": "DP16KD"}
-"""Kinds of cells, by what the page calls them. A look-up table's place also holds a bit of a carry chain or of RAM."""
+"""Kinds of cells, by what the page calls them. A LUT site also holds one carry chain bit or four RAM bits."""
 
 _USED = re.compile(r"^Info:\s+(\w+):\s+(\d+)/\s*(\d+)\s+\d+%$", re.MULTILINE)
 _BIT = re.compile(r"(_TRELLIS_FF_\w+|_LUT4_\w+|_CCU2C_\w+|_MULT18X18D_\w+|_DP16KD_\w+|\[\d+\])+$")
@@ -61,7 +61,7 @@ class Result:
     seconds: float
 
 
-def read_utilisation(log: Path) -> dict[str, Resource]:
+def read_utilization(log: Path) -> dict[str, Resource]:
     """Used and available cells of each kind, from nextpnr's log."""
     found = {name: Resource(int(used), int(there)) for name, used, there in _USED.findall(log.read_text("utf-8"))}
     return {kind: found[cell] for kind, cell in KINDS.items()}
@@ -90,8 +90,8 @@ def read_reports(paths: dict[int, Path], device: str, seconds: float) -> Result:
     """The figures of nextpnr's reports on one layout by speed grade; size and path are of the slowest grade."""
     reports = {grade: json.loads(path.read_text(encoding="utf-8")) for grade, path in paths.items()}
     slowest = reports[min(reports)]
-    utilisation = slowest["utilization"]
-    cells = {kind: utilisation[cell] for kind, cell in KINDS.items()}
+    utilization = slowest["utilization"]
+    cells = {kind: utilization[cell] for kind, cell in KINDS.items()}
     return Result(
         device=device,
         used={kind: Resource(c["used"], c["available"]) for kind, c in cells.items()},

@@ -1,9 +1,8 @@
-"""Better sites for multipliers and RAMs, chosen when it is known where everything else stands.
+"""Site assignment of DSP and RAM blocks by linear assignment, after a first placement.
 
-nextpnr's placer first finds a good place for all cells together, as if any cell could stand anywhere. Multipliers and
-RAMs then go to sites of their kind that are still free, one after the other: in a chip nearly full of them the last
-ones go to its other end, and half of all wire leads to them. Here a design placed so gives each block the site that is
-best for it and all others of its kind together, and is then placed anew around the blocks.
+The static placer of nextpnr legalizes blocks one after the other. In a nearly full chip the last blocks get sites far
+from their logic, and their nets account for half of the wire length. This module assigns all blocks of one type at once
+to the sites that they occupy, for the shortest nets. The design is then placed again with the blocks fixed.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ from intloom.hw.fpga.netlist import change_modules
 _KINDS = (MULTIPLIER, MEMORY)
 _SITE = re.compile(r"X(\d+)/Y(\d+)/")
 _MOST_READERS = 2000
-"""Nets that lead everywhere, a clock or a reset, say nothing about places."""
+"""Nets with more cells, such as clock and reset, are ignored: they have no influence on the best site."""
 
 Point = tuple[int, int]
 
 
 class Placement:
-    """Where the cells of a design stand, and which of them share a net; a block may be moved to another's site."""
+    """The sites of all cells and the cells of each net; blocks can exchange sites."""
 
     def __init__(self, module: dict[str, Any]) -> None:
         self.kinds: dict[str, str] = {}
@@ -111,9 +110,9 @@ def rearrange(placed: Path, netlist: Path) -> tuple[int, int]:
 
 
 def _assign(placement: Placement, kind: str) -> None:
-    """Give the blocks of a kind their sites anew, so that they are as near to their nets as they can be together.
+    """Assign the blocks of a kind to their sites for the shortest distance to their nets.
 
-    That leaves out what blocks of one kind have to do with each other; if all nets together got longer, it is undone.
+    Nets between blocks of one kind are ignored; if the total wire length increases, the assignment is undone.
     """
     blocks, before, taken = placement.blocks(kind), placement.length(), placement.sites.copy()
     if not blocks:

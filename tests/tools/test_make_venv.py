@@ -12,7 +12,7 @@ from tools import make_venv
 
 def test_an_environment_that_works_is_kept(monkeypatch: pytest.MonkeyPatch):
     def create(*arguments: object, **options: object) -> None:
-        raise AssertionError("the environment was made anew")
+        raise AssertionError("the environment was created again")
 
     monkeypatch.setattr(make_venv.venv, "create", create)
     make_venv.make_venv(Path(sys.prefix))

@@ -94,7 +94,7 @@ def _process(path: Path, ports: list[tuple[Port, Value]]) -> Any:
 
 
 def pytest_configure() -> None:
-    """Put the recorder in the simulator's place, before tests import it."""
+    """Replace the simulator by the recorder before tests import it."""
     module, _, name = os.environ[COMPONENT].partition(":")
     component = getattr(importlib.import_module(module), name)
     sim.Simulator = Recorder(component, Path(os.environ[RECORDS])).simulator

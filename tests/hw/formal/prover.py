@@ -38,7 +38,7 @@ _WHOLE = "--stbv --nomem z3 -- --noincr --logic QF_BV"
 
 
 @dataclass(frozen=True)
-class Verdict:
+class ProofResult:
     """Whether the properties hold, and what sby said."""
 
     holds: bool
@@ -55,12 +55,12 @@ def _tools(folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join((str(links), str(programs), os.environ["PATH"]))}
 
 
-def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = False, first: int = 0) -> Verdict:
+def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = False, first: int = 0) -> ProofResult:
     """Check a bench's assertions from reset to `depth` cycles, or for ever by induction over `depth` cycles.
 
     With `first`, cycles before it are not looked at, and the solver gets the question whole, as one of plain logic.
 
-    Anything but a clear pass or a clear failure of a property is an error, not a verdict.
+    Anything but a clear pass or a clear failure of a property is an error, not a result.
     """
     (folder / "bench.il").write_text(rtlil.convert(bench, name="bench", ports=()), encoding="utf-8")
     mode = "prove" if induction else "bmc"
@@ -72,7 +72,7 @@ def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = Fa
     done = subprocess.run(command, cwd=folder, env=_tools(folder), capture_output=True, text=True, check=False)
     log = done.stdout + done.stderr
     if "DONE (PASS" in log:
-        return Verdict(True, log)
+        return ProofResult(True, log)
     if "DONE (FAIL" in log or "DONE (UNKNOWN" in log:
-        return Verdict(False, log)
-    raise RuntimeError(f"sby gave no verdict:\n{log[-3000:]}")
+        return ProofResult(False, log)
+    raise RuntimeError(f"sby gave no result:\n{log[-3000:]}")

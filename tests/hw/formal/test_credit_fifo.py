@@ -1,4 +1,4 @@
-"""Proofs about the landing queue, for all time, and that they would find a fault."""
+"""Unbounded proofs about the credit FIFO, and checks that they find a fault."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ WIDTH = 3
 
 
 class QueueBench(Elaboratable):
-    """Any traffic that keeps the rules; `greedy` breaks one: it reserves although no place is free."""
+    """Any traffic that keeps the rules; `greedy` breaks one: it takes a credit although none is available."""
 
     def __init__(self, depth: int, greedy: bool = False) -> None:
         self.depth = depth
@@ -28,26 +28,26 @@ class QueueBench(Elaboratable):
         m.submodules.queue = queue = CreditFifo(WIDTH, self.depth)
         m.submodules.order = order_module = Module()
         order = OrderCheck(WIDTH, self.depth)
-        under_way = Signal(range(2 * self.depth))
+        in_flight = Signal(range(2 * self.depth))
         m.d.comb += [
             queue.take_credit.eq(AnySeq(1)),
             queue.push.eq(AnySeq(1)),
             queue.word.eq(AnySeq(WIDTH)),
             queue.o.ready.eq(AnySeq(1)),
-            Assume(~queue.push | (under_way != 0)),
+            Assume(~queue.push | (in_flight != 0)),
         ]
         if self.greedy:
-            m.d.comb += Assume(under_way < self.depth + 1)
+            m.d.comb += Assume(in_flight < self.depth + 1)
         else:
             m.d.comb += Assume(~queue.take_credit | queue.credit_available)
-        m.d.sync += under_way.eq(under_way + queue.take_credit - queue.push)
+        m.d.sync += in_flight.eq(in_flight + queue.take_credit - queue.push)
         leave = queue.o.valid & queue.o.ready
         order.attach(order_module, queue.push, queue.word, leave, queue.o.payload)
         assert_stream_holds(m, queue.o.valid, queue.o.ready, queue.o.payload)
         held = Signal(range(4 * self.depth))
         m.d.comb += [
-            held.eq(order.inside + under_way),
-            # No overflow, and every place comes back.
+            held.eq(order.inside + in_flight),
+            # No overflow, and every credit comes back.
             Assert(held <= self.depth),
             Assert(queue.credit_available == (held < self.depth)),
             Assert(queue.o.valid == (order.inside != 0)),
@@ -69,8 +69,8 @@ class QueueBench(Elaboratable):
 
 @pytest.mark.parametrize("depth", [4, 8, 16])
 def test_no_word_is_lost_reordered_or_overwritten(depth: int, tmp_path: Path) -> None:
-    verdict = prove(QueueBench(depth), tmp_path, depth=2, induction=True)
-    assert verdict.holds, verdict.log
+    result = prove(QueueBench(depth), tmp_path, depth=2, induction=True)
+    assert result.holds, result.log
 
 
 def test_the_proof_finds_a_sender_that_reserves_too_much(tmp_path: Path) -> None:

@@ -46,5 +46,5 @@ def test_the_proof_finds_a_queue_that_holds_more_than_it_may(tmp_path: Path) -> 
 
 @pytest.mark.parametrize("depth", [1, 2, 4])
 def test_the_queue_keeps_order(depth: int, tmp_path: Path) -> None:
-    verdict = prove(QueueBench(depth), tmp_path, depth=2 * depth + 4)
-    assert verdict.holds, verdict.log
+    result = prove(QueueBench(depth), tmp_path, depth=2 * depth + 4)
+    assert result.holds, result.log

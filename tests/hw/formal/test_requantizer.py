@@ -1,6 +1,6 @@
-"""The requantiser, for all inputs at a reduced width, against the law as `intloom.hw.spec.arith` states it.
+"""The requantizer, for all inputs at a reduced width, against the definition in `intloom.hw.spec.arith`.
 
-The lane normalises, multiplies normal numbers and rounds at fixed places. The statement here does none of that: it
+The lane normalizes, multiplies normal numbers and rounds at fixed bit positions. The statement here does none of that: it
 multiplies the plain numbers, splits the product at the binary point, and looks how close the fraction is to a half.
 """
 
@@ -46,7 +46,7 @@ def rounded_to_significand(value: Value) -> Value:
 
 
 def blur(product: Value) -> Value:
-    """Half a unit in the last place of the product as a floating-point number."""
+    """Half a unit in the last bit of the product as a floating-point number."""
     result: Value = Const(0)
     for bits in range(SIGNIFICAND_BITS + 1, len(product) + 1):
         result = Mux(product >= 1 << (bits - 1), 1 << (bits - SIGNIFICAND_BITS - 1), result)
@@ -54,7 +54,7 @@ def blur(product: Value) -> Value:
 
 
 class Contract(wiring.Component):
-    """A lane with one input held for ever, and what must come out; `fault` states another law on purpose."""
+    """A lane with one input held for ever, and what must come out; `fault` states another rounding rule on purpose."""
 
     def __init__(self, match: RoundingMode, fault: bool = False) -> None:
         self._match = match
@@ -118,16 +118,16 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def holds(contract: Contract, folder: Path) -> bool:
-    """Whether the lane's result, once it is there, is the law's; inputs hold for ever, so that one cycle says all."""
+    """Whether the lane's result, once it is there, equals the definition; inputs hold for ever, so that one cycle says all."""
     latency = RequantizerLane.LATENCY
     return prove(contract, folder, depth=latency + 1, first=latency).holds
 
 
 @pytest.mark.parametrize("match", list(RoundingMode))
-def test_the_lane_follows_the_law(narrow: None, tmp_path: Path, match: RoundingMode):
+def test_the_lane_follows_the_definition(narrow: None, tmp_path: Path, match: RoundingMode):
     assert holds(Contract(match), tmp_path)
 
 
 @pytest.mark.parametrize("match", list(RoundingMode))
-def test_another_law_is_refuted(narrow: None, tmp_path: Path, match: RoundingMode):
+def test_another_rounding_rule_is_refuted(narrow: None, tmp_path: Path, match: RoundingMode):
     assert not holds(Contract(match, fault=True), tmp_path)

@@ -77,7 +77,7 @@ class EntriesBench(Elaboratable):
         return m
 
     def _shift(self) -> int:
-        """Where in its word the content stands."""
+        """Bit offset of the content in its word."""
         return 0 if self.slot < UNITS else self._needed() % self.params.axi_data_bits
 
     def _needed(self) -> int:
@@ -138,7 +138,7 @@ def test_the_proof_finds_a_commit_without_room(tmp_path: Path) -> None:
 
 
 class FetchBench(Elaboratable):
-    """Fetch before a memory that answers every burst in order; `careless` sends words nobody asked for."""
+    """Fetch before a memory that answers every burst in order; `careless` sends words that were not requested."""
 
     def __init__(self, params: Any, careless: bool = False) -> None:
         self.params, self.careless = params, careless
@@ -230,5 +230,5 @@ def test_so_many_cycles_go_round_the_words_twice() -> None:
     assert came >= ROUNDS * RING
 
 
-def test_the_proof_finds_words_that_nobody_asked_for(tmp_path: Path) -> None:
+def test_the_proof_finds_words_that_were_not_requested(tmp_path: Path) -> None:
     assert not prove(FetchBench(SHORT, careless=True), tmp_path, depth=CYCLES).holds

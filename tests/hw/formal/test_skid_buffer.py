@@ -43,8 +43,8 @@ class BufferBench(Elaboratable):
 
 
 def test_the_buffer_is_a_queue_of_two(tmp_path: Path) -> None:
-    verdict = prove(BufferBench(), tmp_path, depth=2, induction=True)
-    assert verdict.holds, verdict.log
+    result = prove(BufferBench(), tmp_path, depth=2, induction=True)
+    assert result.holds, result.log
 
 
 def test_another_contract_is_refuted(tmp_path: Path) -> None:

@@ -47,7 +47,7 @@ class BoardBench(Elaboratable):
         if not self.fault:
             m.d.comb += Assume(~here | (~ready & ~was_ready))
         m.d.comb += Assert(~(met & was_ready) | (count >= wait))
-        # What induction has to know beside that: what stands where.
+        # What induction has to know beside that: the content of each memory.
         m.d.comb += Assert(board.counts[unit] == count)
         for number, memory in enumerate(board.waits):
             port = memory.read_port(domain="comb")
@@ -56,8 +56,8 @@ class BoardBench(Elaboratable):
 
 
 def test_rows_open_only_when_their_waits_are_met(tmp_path: Path) -> None:
-    verdict = prove(BoardBench(), tmp_path, depth=3, induction=True)
-    assert verdict.holds, verdict.log
+    result = prove(BoardBench(), tmp_path, depth=3, induction=True)
+    assert result.holds, result.log
 
 
 def test_waits_that_change_unannounced_would_slip_through(tmp_path: Path) -> None:

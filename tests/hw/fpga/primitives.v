@@ -78,7 +78,7 @@ module MULT18X18D (
   wire [17:0] b = {B17, B16, B15, B14, B13, B12, B11, B10, B9, B8, B7, B6, B5, B4, B3, B2, B1, B0};
   wire signed [18:0] x, y;
   wire signed [37:0] product = x * y;
-  // Nobody knows which enable a register listens to: it is only sure to work with all of them.
+  // No test knows which enable a register listens to: it is only sure to work with all of them.
   wire enable = CE0 & CE1 & CE2 & CE3;
   REGISTER #(.WIDTH(19), .CLOCK(REG_INPUTA_CLK)) input_a (
     .clk(CLK0), .rst(RST0), .enable(enable), .d({SIGNEDA & a[17], a}), .q(x));
@@ -90,7 +90,7 @@ module MULT18X18D (
       P14, P13, P12, P11, P10, P9, P8, P7, P6, P5, P4, P3, P2, P1, P0}));
 endmodule
 
-// A RAM of 2,048 places of nine bits. Port A writes and reads, port B reads; with 36 bits A only writes and B only reads.
+// A RAM of 2,048 positions of nine bits. Port A writes and reads, port B reads; with 36 bits A only writes and B only reads.
 module DP16KD (
   input DIA17, DIA16, DIA15, DIA14, DIA13, DIA12, DIA11, DIA10, DIA9, DIA8, DIA7, DIA6, DIA5, DIA4, DIA3, DIA2,
     DIA1, DIA0,
@@ -188,44 +188,44 @@ module DP16KD (
   wire [13:0] at_b = {ADB13, ADB12, ADB11, ADB10, ADB9, ADB8, ADB7, ADB6, ADB5, ADB4, ADB3, ADB2, ADB1, ADB0};
   localparam WIDE = DATA_WIDTH_B == 36;
 
-  // The first of the four places that an access may touch; bits below it choose among these, or within one.
+  // The first of the four positions that an access may touch; bits below it choose among these, or within one.
   function [10:0] first (input [13:0] at, input integer width);
     first = width == 36 ? {at[13:5], 2'd0} : width == 18 ? {at[13:4], 1'd0} : at[13:3];
   endfunction
-  function [35:0] chosen (input [13:0] at, input integer width, input [35:0] places);
+  function [35:0] chosen (input [13:0] at, input integer width, input [35:0] positions);
     case (width)
-      1: chosen = {35'd0, places[{3'd0, at[2:0]}]};
-      2: chosen = {34'd0, places[{3'd0, at[2:1], 1'd0} +: 2]};
-      4: chosen = {32'd0, places[{3'd0, at[2], 2'd0} +: 4]};
-      9: chosen = {27'd0, places[8:0]};
-      18: chosen = {18'd0, places[17:0]};
-      default: chosen = places;
+      1: chosen = {35'd0, positions[{3'd0, at[2:0]}]};
+      2: chosen = {34'd0, positions[{3'd0, at[2:1], 1'd0} +: 2]};
+      4: chosen = {32'd0, positions[{3'd0, at[2], 2'd0} +: 4]};
+      9: chosen = {27'd0, positions[8:0]};
+      18: chosen = {18'd0, positions[17:0]};
+      default: chosen = positions;
     endcase
   endfunction
 
-  reg [8:0] places [0:2047];
+  reg [8:0] positions [0:2047];
   integer i;
-  initial for (i = 0; i < 2048; i = i + 1) places[i] = 9'd0;
+  initial for (i = 0; i < 2048; i = i + 1) positions[i] = 9'd0;
   wire [10:0] a = first(at_a, DATA_WIDTH_A), b = first(at_b, DATA_WIDTH_B);
   reg [35:0] read_a = 36'd0, read_b = 36'd0;
   always @(posedge CLKA) if (CEA) begin
     if (WEA) case (DATA_WIDTH_A)
-      1: places[a][{1'd0, at_a[2:0]}] <= written[0];
-      2: places[a][{1'd0, at_a[2:1], 1'd0} +: 2] <= written[1:0];
-      4: places[a][{1'd0, at_a[2], 2'd0} +: 4] <= written[3:0];
-      9: places[a] <= written[8:0];
+      1: positions[a][{1'd0, at_a[2:0]}] <= written[0];
+      2: positions[a][{1'd0, at_a[2:1], 1'd0} +: 2] <= written[1:0];
+      4: positions[a][{1'd0, at_a[2], 2'd0} +: 4] <= written[3:0];
+      9: positions[a] <= written[8:0];
       default: begin
-        if (at_a[0]) places[a] <= written[8:0];
-        if (at_a[1]) places[a | 11'd1] <= written[17:9];
-        if (at_a[2] && DATA_WIDTH_A == 36) places[a | 11'd2] <= written[26:18];
-        if (at_a[3] && DATA_WIDTH_A == 36) places[a | 11'd3] <= written[35:27];
+        if (at_a[0]) positions[a] <= written[8:0];
+        if (at_a[1]) positions[a | 11'd1] <= written[17:9];
+        if (at_a[2] && DATA_WIDTH_A == 36) positions[a | 11'd2] <= written[26:18];
+        if (at_a[3] && DATA_WIDTH_A == 36) positions[a | 11'd3] <= written[35:27];
       end
     endcase
     if (!WEA || WRITEMODE_A == "READBEFOREWRITE")
-      read_a <= chosen(at_a, DATA_WIDTH_A, {places[a | 11'd3], places[a | 11'd2], places[a | 11'd1], places[a]});
+      read_a <= chosen(at_a, DATA_WIDTH_A, {positions[a | 11'd3], positions[a | 11'd2], positions[a | 11'd1], positions[a]});
   end
   always @(posedge CLKB) if (CEB)
-    read_b <= chosen(at_b, DATA_WIDTH_B, {places[b | 11'd3], places[b | 11'd2], places[b | 11'd1], places[b]});
+    read_b <= chosen(at_b, DATA_WIDTH_B, {positions[b | 11'd3], positions[b | 11'd2], positions[b | 11'd1], positions[b]});
   // A register behind what is read: a wide word's halves have one each, and both have the reading port's clock.
   wire [17:0] word_a = WIDE ? read_b[17:0] : read_a[17:0], word_b = WIDE ? read_b[35:18] : read_b[17:0];
   reg [17:0] held_a = 18'd0, held_b = 18'd0;

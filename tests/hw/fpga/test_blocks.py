@@ -47,8 +47,8 @@ def _multiplier(a: list[int | str], b: list[int | str], p: list[int], signed: st
     wires: dict[str, int | str] = {"SIGNEDA": signed, "SIGNEDB": signed}
     for side, bits in (("A", a), ("B", b)):
         full = bits + [bits[-1] if signed == "1" else "0"] * (18 - len(bits))
-        wires |= {f"{side}{place}": bit for place, bit in enumerate(full)}
-    outputs: dict[str, int | str] = {f"P{place}": bit for place, bit in enumerate(p)}
+        wires |= {f"{side}{position}": bit for position, bit in enumerate(full)}
+    outputs: dict[str, int | str] = {f"P{position}": bit for position, bit in enumerate(p)}
     return _cell("MULT18X18D", set(outputs), {}, wires | outputs)
 
 
@@ -56,8 +56,8 @@ def _memory(width: int, a: list[int], b: list[int], **changes: int | str) -> Cel
     wires: dict[str, int | str] = {}
     for side in "AB":
         wires |= {f"CLK{side}": CLOCK, f"OCE{side}": "0", f"RST{side}": "0"}
-    outputs: dict[str, int | str] = {f"DOA{place}": bit for place, bit in enumerate(a)}
-    outputs |= {f"DOB{place}": bit for place, bit in enumerate(b)}
+    outputs: dict[str, int | str] = {f"DOA{position}": bit for position, bit in enumerate(a)}
+    outputs |= {f"DOB{position}": bit for position, bit in enumerate(b)}
     parameters = {f"DATA_WIDTH_{side}": f"{width:032b}" for side in "AB"}
     parameters |= {f"REGMODE_{side}": "NOREG" for side in "AB"} | {f"CLK{side}MUX": f"CLK{side}" for side in "AB"}
     wires |= {name.upper(): bit for name, bit in changes.items() if name.islower()}
@@ -213,8 +213,10 @@ def _drive(cell: Cell, values: dict[int, int]) -> dict[int, int]:
     """What a multiplier drives its wires to."""
 
     def operand(side: str) -> int:
-        bits = _wires(cell, [f"{side}{place}" for place in range(18)])
-        value = sum((values[bit] if isinstance(bit, int) else int(bit)) << place for place, bit in enumerate(bits))
+        bits = _wires(cell, [f"{side}{position}" for position in range(18)])
+        value = sum(
+            (values[bit] if isinstance(bit, int) else int(bit)) << position for position, bit in enumerate(bits)
+        )
         return value - (value >> 17 << 18) if _wires(cell, [f"SIGNED{side}"]) == ["1"] else value
 
     product = operand("A") * operand("B")
@@ -237,7 +239,9 @@ def test_a_product_is_the_same_with_its_operands_moved_up(
         side: 18 - wide if flag == "1" else 0 for side, wide, flag in zip("AB", (wide_a, wide_b), signed, strict=True)
     }
     if used + sum(spare.values()) <= 36:
-        assert all(_wires(after["mult"], [f"{side}{place}"]) == ["0"] for side in "AB" for place in range(spare[side]))
+        assert all(
+            _wires(after["mult"], [f"{side}{position}"]) == ["0"] for side in "AB" for position in range(spare[side])
+        )
 
 
 def test_an_operand_that_is_never_negative_stays_where_it_is() -> None:
@@ -258,7 +262,7 @@ def test_registers_behind_what_a_ram_reads_move_into_it(*, wide: bool) -> None:
     assert [ram["parameters"][f"REGMODE_{side}"] for side in "AB"] == ["OUTREG", "OUTREG"]
 
 
-def test_a_port_that_nobody_reads_is_left_alone() -> None:
+def test_a_port_that_no_cell_reads_is_left_alone() -> None:
     cells = {"ram": _memory(9, [10], [11]), "r": _register(11, 21), "q": _table(21)}
     _, after = _absorbed(cells)
     assert [after["ram"]["parameters"][f"REGMODE_{side}"] for side in "AB"] == ["NOREG", "OUTREG"]
@@ -330,12 +334,12 @@ module bench;
   wire [17:0] narrow [0:1];
   wire [35:0] wide [0:1];
   integer i, wrong = 0, right = 0;
-  law law(clk, ce, a, b, at, to, d, y[0], z[0], narrow[0], wide[0]);
+  reference reference(clk, ce, a, b, at, to, d, y[0], z[0], narrow[0], wide[0]);
   chip chip(clk, ce, a, b, at, to, d, y[1], z[1], narrow[1], wide[1]);
   initial begin
     for (i = 0; i < 4000; i = i + 1) begin
       {ce, a, b, d} = {$random, $random};
-      // Few places, so that what is written is read; a place that is written is not read at the same time.
+      // Few positions, so that what is written is read; a position that is written is not read at the same time.
       at = $random & 10'h305;
       to = ($random & 10'h305) ^ 10'h008;
       if (i & 1) {at, to} = {to, at};
@@ -353,17 +357,17 @@ _SYNTHESIS = "read_verilog chip.v; synth_lattice -family ecp5 -noiopad -top chip
 
 @pytest.fixture(scope="module")
 def design(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two products, one with an enable, and two RAMs, with registers moved, and a bench that compares with the law."""
+    """Two products, one with an enable, and two RAMs, after the move of registers, under a bench with the reference."""
     folder = tmp_path_factory.mktemp("blocks")
     (folder / "chip.v").write_text(_DESIGN.replace("{name}", "chip"))
-    (folder / "bench.v").write_text(_DESIGN.replace("{name}", "law") + _BENCH)
+    (folder / "bench.v").write_text(_DESIGN.replace("{name}", "reference") + _BENCH)
     run_yosys(_SYNTHESIS, folder)
     assert absorb(folder / "chip.json") == 3 * 8 + 16 + 18 + 36
     return folder
 
 
 def _wrong(folder: Path) -> int:
-    """In how many cycles the netlist differs from the law."""
+    """In how many cycles the netlist differs from the reference."""
     run_yosys("read_json chip.json; write_verilog -noattr gates.v", folder)
     command = ["iverilog", "-g2012", "-o", "bench", "-s", "bench", "bench.v", "gates.v", str(PRIMITIVES)]
     subprocess.run(command, cwd=folder, check=True)

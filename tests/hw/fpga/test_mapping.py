@@ -1,4 +1,4 @@
-"""What takes the place of products and sums on ECP5 computes the same as the operators."""
+"""The ECP5 mapping of products and sums computes the same as the operators."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from intloom.hw.resources import run_yosys
 MAPPINGS = Path(flow.__file__).with_name("ecp5.v")
 
 _WORDS = """\
-read_verilog law.v; hierarchy -top mapped; proc; opt; wreduce; opt_clean; chtype -set $__INTLOOM_PRODUCT t:$mul;
+read_verilog reference.v; hierarchy -top mapped; proc; opt; wreduce; opt_clean; chtype -set $__INTLOOM_PRODUCT t:$mul;
 write_json words.json
 """
 _MAP = """\
@@ -30,7 +30,7 @@ module bench;
   reg signed [9:0] c;
   wire signed [16:0] y, z;
   integer i, j, wrong;
-  law law(a, b, c, y);
+  reference reference(a, b, c, y);
   mapped mapped(a, b, c, z);
   initial begin
     wrong = 0;
@@ -47,16 +47,18 @@ _UPPER = "wire signed [1:0] w = b[7:6]; wire signed [9:0] p = a * w; assign y = 
 _LOWER = "wire signed [2:0] w = {1'b0, b[3:2]}; wire signed [9:0] p = a * w; assign y = p;"
 
 
-def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
-    """For how many operands the mapped module differs from the law, which has so many sums that can be loaded."""
+def _wrong(folder: Path, reference: str, mappings: str, steps: int = 0) -> int:
+    """For how many operands the mapped module differs from the reference, which has this number of loadable adders."""
     ports = "input signed [7:0] a, input signed [7:0] b, input signed [9:0] c, output signed [16:0] y"
-    law_text, mapped_text = (f"module {name}({ports}); {law} endmodule\n" for name in ("law", "mapped"))
-    (folder / "law.v").write_text(mapped_text)
+    reference_text, mapped_text = (
+        f"module {name}({ports}); {reference} endmodule\n" for name in ("reference", "mapped")
+    )
+    (folder / "reference.v").write_text(mapped_text)
     (folder / "ecp5.v").write_text(mappings)
     run_yosys(_WORDS, folder)
     assert merge_loadable_adders(folder / "words.json") == steps
     run_yosys(_MAP, folder)
-    (folder / "bench.v").write_text(law_text + _BENCH)
+    (folder / "bench.v").write_text(reference_text + _BENCH)
     subprocess.run(["iverilog", "-g2005", "-o", "bench", "bench.v", "mapped.v"], cwd=folder, check=True)
     done = subprocess.run(["vvp", "bench"], cwd=folder, check=True, capture_output=True, text=True)
     return int(done.stdout.rpartition("wrong: ")[2])
@@ -65,7 +67,7 @@ def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
 @pytest.mark.parametrize(
-    "law",
+    "reference",
     [
         _UPPER,
         _LOWER,
@@ -77,8 +79,8 @@ def _wrong(folder: Path, law: str, mappings: str, steps: int = 0) -> int:
         "wire signed [15:0] q = {a, b}, p = {c, a[5:0]}; assign y = {q < p, q > p, q <= p, q >= p, q - p};",
     ],
 )
-def test_mapped_cells_equal_the_operator(law: str, tmp_path: Path) -> None:
-    assert _wrong(tmp_path, law, MAPPINGS.read_text(encoding="utf-8")) == 0
+def test_mapped_cells_equal_the_operator(reference: str, tmp_path: Path) -> None:
+    assert _wrong(tmp_path, reference, MAPPINGS.read_text(encoding="utf-8")) == 0
 
 
 _BOTH = "wire [15:0] q = {a, b}, x = c[1] ? q + 7 : {b, a}; assign y = c[0] ? x : q + {c, c[5:0]};"
@@ -87,7 +89,7 @@ _BOTH = "wire [15:0] q = {a, b}, x = c[1] ? q + 7 : {b, a}; assign y = c[0] ? x 
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
 @pytest.mark.parametrize(
-    ("law", "steps"),
+    ("reference", "steps"),
     [
         ("wire [15:0] q = {a, b}; assign y = c[0] ? c : q + {c, c[5:0]};", 1),
         ("wire [14:0] q = {a, b}, n = q - 15'd1; assign y = c[0] ? n : {b, a};", 1),
@@ -103,8 +105,8 @@ _BOTH = "wire [15:0] q = {a, b}, x = c[1] ? q + 7 : {b, a}; assign y = c[0] ? x 
         ("wire [15:0] q = {a, b}, p = {c, a[5:0]}; assign y = q < p ? q + 3 : {b, a};", 0),
     ],
 )
-def test_sums_that_can_be_loaded_equal_choice_and_sum(law: str, steps: int, tmp_path: Path) -> None:
-    assert _wrong(tmp_path, law, MAPPINGS.read_text(encoding="utf-8"), steps) == 0
+def test_loadable_adders_equal_choice_and_sum(reference: str, steps: int, tmp_path: Path) -> None:
+    assert _wrong(tmp_path, reference, MAPPINGS.read_text(encoding="utf-8"), steps) == 0
 
 
 @pytest.mark.slow

@@ -39,7 +39,7 @@ def test_a_carry_is_cut_only_where_the_cell_ignores_it(
     assert [after[name]["connections"]["COUT"] for name in after] == [[50], [51], [52]]
 
 
-def test_a_carry_out_that_nobody_reads_is_cut(tmp_path: Path) -> None:
+def test_a_carry_out_that_no_cell_reads_is_cut(tmp_path: Path) -> None:
     path = tmp_path / "npu.json"
     path.write_text(json.dumps({"modules": {"npu": {"cells": {"only": _cell(0x96AA, "0", 5)}, "ports": {}}}}))
     assert trim(path) == 1
@@ -51,7 +51,9 @@ def test_a_carry_out_that_nobody_reads_is_cut(tmp_path: Path) -> None:
     st.sampled_from(["x" * 64, "1" * 64]),
 )
 def test_unused_address_bits_repeat_used_ones_and_words_keep_apart(kinds: list[str], contents: str) -> None:
-    wires = {name: [_address_bit(kind, place, name) for place, kind in enumerate(kinds)] for name in ("RAD", "WAD")}
+    wires = {
+        name: [_address_bit(kind, position, name) for position, kind in enumerate(kinds)] for name in ("RAD", "WAD")
+    }
     cell = {"type": "TRELLIS_DPR16X4", "parameters": {"INITVAL": contents}, "connections": wires}
     before = {name: list(bits) for name, bits in wires.items()}
     with TemporaryDirectory() as name:
@@ -59,21 +61,23 @@ def test_unused_address_bits_repeat_used_ones_and_words_keep_apart(kinds: list[s
         path.write_text(json.dumps({"modules": {"npu": {"cells": {"only": cell}, "ports": {}}}}))
         trim(path)
         after = json.loads(path.read_text())["modules"]["npu"]["cells"]["only"]["connections"]
-    mends = contents.startswith("x") and set(kinds) != {"unused"}
-    assert ("unused" in kinds and not mends) == any(pair == ("0", "0") for pair in zip(*after.values(), strict=True))
-    values = [dict(zip((f"w{place}" for place in range(4)), bits, strict=True)) for bits in product("01", repeat=4)]
+    repeats = contents.startswith("x") and set(kinds) != {"unused"}
+    assert ("unused" in kinds and not repeats) == any(pair == ("0", "0") for pair in zip(*after.values(), strict=True))
+    values = [
+        dict(zip((f"w{position}" for position in range(4)), bits, strict=True)) for bits in product("01", repeat=4)
+    ]
     for value in values:
-        # A word's place when it is written is its place when it is read, and no other word's.
+        # A word's position when it is written is its position when it is read, and no other word's.
         read, write = ([value.get(bit, bit) for bit in after[port]] for port in ("RAD", "WAD"))
         assert "0" in kinds or "1" in kinds or read == write
         assert all(new == value.get(old, old) for old, new in zip(before["WAD"], write, strict=True) if old != "0")
 
 
-def _address_bit(kind: str, place: int, port: str) -> str:
+def _address_bit(kind: str, position: int, port: str) -> str:
     """A bit of an address: a wire of both ports, or 0 for both, or a constant when read and a wire when written."""
     if kind == "unused":
         return "0"
-    return kind if kind != "used" and port == "RAD" else f"w{place}"
+    return kind if kind != "used" and port == "RAD" else f"w{position}"
 
 
 def _carry_and_sum(table: int, inputs: list[int], cin: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.fpga.flow import step_of
-from intloom.hw.fpga.report import CriticalPath, Resource, TooLargeError, check_fit, read_reports, read_utilisation
+from intloom.hw.fpga.report import CriticalPath, Resource, TooLargeError, check_fit, read_reports, read_utilization
 
 LOG = """\
 Info: Device utilisation:
@@ -26,7 +26,7 @@ def _step(kind: str, delay: float, to: str, net: str = "") -> dict[str, Any]:
 
 def test_the_log_tells_what_is_used(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(LOG)
-    used = read_utilisation(tmp_path / "log")
+    used = read_utilization(tmp_path / "log")
     assert used["LUT"] == Resource(26001, 24288)
     assert used["RAM"] == Resource(50, 56)
 
@@ -34,7 +34,7 @@ def test_the_log_tells_what_is_used(tmp_path: Path) -> None:
 def test_a_design_that_does_not_fit_is_refused_with_figures(tmp_path: Path) -> None:
     (tmp_path / "log").write_text(LOG)
     with pytest.raises(TooLargeError, match=r"LUT 26001, but 24288 are there .*DSP 24 of 28") as caught:
-        check_fit(read_utilisation(tmp_path / "log"), "LFE5U-25F")
+        check_fit(read_utilization(tmp_path / "log"), "LFE5U-25F")
     assert "LFE5U-25F" in str(caught.value)
     assert caught.value.used["RAM"] == Resource(50, 56)
     check_fit({"LUT": Resource(3, 3)}, "LFE5U-25F")

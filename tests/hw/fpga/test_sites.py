@@ -1,4 +1,4 @@
-"""Blocks change places among the sites that the first placement took, and wires get shorter."""
+"""Blocks change positions among the sites that the first placement took, and wires get shorter."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _bound(netlist: Path) -> dict[str, str]:
     return {name: cell["attributes"]["BEL"] for name, cell in cells.items() if "BEL" in cell["attributes"]}
 
 
-def test_two_blocks_that_stand_at_each_others_logic_change_places(tmp_path: Path) -> None:
+def test_two_blocks_that_stand_at_each_others_logic_exchange_sites(tmp_path: Path) -> None:
     cells = {
         "left": _logic(2, 5, 1),
         "right": _logic(60, 5, 2),
@@ -79,7 +79,7 @@ def test_no_other_order_of_the_blocks_is_shorter(
 
 
 def test_where_nothing_is_gained_no_block_is_bound(tmp_path: Path) -> None:
-    cells = {name: _cell(MEMORY, f"X{place}/Y1/EBR0", 7) for place, name in enumerate(("one", "two", "three"))}
+    cells = {name: _cell(MEMORY, f"X{position}/Y1/EBR0", 7) for position, name in enumerate(("one", "two", "three"))}
     netlist = _netlist(tmp_path / "chip.json", {name: {"attributes": {}} for name in cells})
     assert rearrange(_netlist(tmp_path / "placed.json", cells), netlist) == (2, 2)
     assert _bound(netlist) == {}
