@@ -1,6 +1,6 @@
 """The requantizer, for all inputs at a reduced width, against the definition in `intloom.hw.spec.arith`.
 
-The lane normalizes, multiplies normal numbers and rounds at fixed bit positions. The statement here does none of that: it
+The lane normalizes, multiplies normal numbers and rounds at fixed bit positions. This definition does none of that: it
 multiplies the plain numbers, splits the product at the binary point, and looks how close the fraction is to a half.
 """
 
@@ -118,7 +118,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def holds(contract: Contract, folder: Path) -> bool:
-    """Whether the lane's result, once it is there, equals the definition; inputs hold for ever, so that one cycle says all."""
+    """Whether the lane's result equals the definition; all inputs are constant, so one cycle after the latency suffices."""
     latency = RequantizerLane.LATENCY
     return prove(contract, folder, depth=latency + 1, first=latency).holds
 
