@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterator
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -36,7 +37,7 @@ def _base(node: ast.ImportFrom, name: str, path: Path) -> str:
 def imports(name: str, path: Path, *, top_level_only: bool = False) -> set[str]:
     """Modules that a file imports, with `from a import b` as `a.b` where that is a module of ours, else as `a`."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    nodes = tree.body if top_level_only else ast.walk(tree)
+    nodes = module_level(tree.body) if top_level_only else ast.walk(tree)
     found: set[str] = set()
     for node in nodes:
         if isinstance(node, ast.Import):
@@ -69,6 +70,20 @@ def test_common_and_specification_need_the_standard_library_only():
         if part_of(name) in ("intloom.common", "intloom.hw.spec"):
             outside = {i.split(".")[0] for i in imports(name, path)} - {"intloom", "__future__"}
             assert outside <= sys.stdlib_module_names, (name, outside)
+
+
+def module_level(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    """Statements outside functions and classes, those under `if TYPE_CHECKING:` included."""
+    for node in body:
+        yield node
+        if isinstance(node, ast.If):
+            yield from module_level([*node.body, *node.orelse])
+
+
+def test_type_checking_imports_count_as_imports():
+    text = "import a\nif TYPE_CHECKING:\n    import b\ndef f():\n    import c\n"
+    found = [n.names[0].name for n in module_level(ast.parse(text).body) if isinstance(n, ast.Import)]
+    assert found == ["a", "b"]
 
 
 def test_there_is_no_import_cycle():

@@ -118,7 +118,7 @@ def narrow(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def holds(contract: Contract, folder: Path) -> bool:
-    """Whether the lane's result equals the definition; all inputs are constant, so one cycle after the latency suffices."""
+    """Whether the lane's result equals the definition; inputs are constant, so one cycle after the latency suffices."""
     latency = RequantizerLane.LATENCY
     return prove(contract, folder, depth=latency + 1, first=latency).holds
 

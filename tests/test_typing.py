@@ -1,0 +1,36 @@
+"""Types of the package resolve in a checkout, through the links below `intloom/`."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+SCRIPT = """\
+from intloom.hw.spec.params import preset
+reveal_type(preset("nano"))
+reveal_type(preset("nano").rows)
+"""
+
+
+@pytest.mark.slow
+def test_mypy_resolves_types_of_linked_packages_in_a_users_script(tmp_path: Path) -> None:
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT, encoding="utf-8")
+    command = [sys.executable, "-m", "mypy", "--strict", "--config-file", os.devnull, "--follow-imports=silent", script]
+    environment = {**os.environ, "MYPYPATH": str(ROOT)}
+    done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert 'Revealed type is "intloom.hw.spec.params.HardwareParams"' in done.stdout
+    assert 'Revealed type is "int"' in done.stdout or "builtins.int" in done.stdout
+
+
+@pytest.mark.parametrize("name", ["hw", "compiler", "sim"])
+def test_links_lead_to_the_folders_of_the_repository(name: str) -> None:
+    link = ROOT / "intloom" / name
+    assert link.is_symlink()
+    assert link.readlink() == Path("..", name)

@@ -1,0 +1,52 @@
+"""No source, message or page contains a word that the glossary lists as not used."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.vocabulary import GLOSSARY, hits_in, table
+
+
+def words(text: str, name: str = "x.py") -> list[str]:
+    """The words that are found in a text."""
+    return [hit.word.lower() for hit in hits_in(Path(name), text, table())]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "# a verdict",
+        "class UnitVerdict: ...",
+        "unit_verdict = 1",
+        'raise ValueError("the VERDICT is missing")',
+        "# this verdict\n# is wrong",
+    ],
+)
+def test_a_planted_word_is_found(text: str) -> None:
+    assert words(text) == ["verdict"]
+
+
+def test_a_phrase_over_two_comment_lines_is_found() -> None:
+    (hit,) = hits_in(Path("x.py"), "a = 1\n# two bursts are under\n# way here\n", table())
+    assert (hit.line, hit.instead) == (2, "in flight, outstanding")
+
+
+def test_a_word_in_a_file_name_is_found() -> None:
+    assert words("", "unit_verdict.py") == ["verdict"]
+
+
+def test_allowed_phrases_and_longer_words_pass() -> None:
+    assert words("# place and route; placement; flaw; in place; emphasis") == []
+
+
+def test_rows_for_names_concern_identifiers_only() -> None:
+    assert words("either = 1  # either this or that") == ["either"]
+
+
+def test_every_row_has_words_and_a_replacement() -> None:
+    rows = table()
+    section = GLOSSARY.read_text(encoding="utf-8").partition("## Words not used here")[2]
+    assert len(rows) == section.count("\n| `")
+    assert all(row.words and row.instead for row in rows)
