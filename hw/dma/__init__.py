@@ -1,1 +1,1 @@
-"""Moves between memory and the accelerator's own memories: 3-D strided, in AXI bursts."""
+"""DMA: 3-D strided transfers between memory and the on-chip memories, in AXI bursts."""

@@ -1,4 +1,4 @@
-"""The local side of a move: the address of each word in the scratchpad or the weight memory."""
+"""The local side of a transfer: the address of each word in the scratchpad or the weight memory."""
 
 from __future__ import annotations
 
@@ -13,18 +13,42 @@ from intloom.hw.down_counter import DownCounter
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS
 
 LOCAL_ADDRESS_LAYOUT = data.StructLayout({"target": 1, "addr": SCRATCH_BITS, "index": COUNT_BITS, "last": 1})
-"""One word's place; `last` marks the final word of its instruction."""
+"""Target memory and address of one word; `last` marks the final word of its instruction."""
 
 
-def word_address(addr: Value, outside: Value) -> Value:
-    """The address on a port of a word whose place was judged before: all bits above say whether it lies outside."""
-    return Cat(addr, outside.replicate(SCRATCH_BITS - len(addr)))
+def word_address(addr: Value, out_of_range: Value) -> Value:
+    """A full port address from a short one and its earlier range check: the upper bits repeat `out_of_range`."""
+    return Cat(addr, out_of_range.replicate(SCRATCH_BITS - len(addr)))
 
 
 class AddressWalker(wiring.Component):
-    """Turns each run into the local addresses of its words, in order, a word a cycle without gaps between runs.
+    """Generates the local address of each word of a run, in order.
 
-    The first address comes `LATENCY` cycles after its run. Addresses are modulo 2**20.
+    Addresses are modulo 2**20.
+
+    Members
+    -------
+    i
+        Runs in local memory.
+    o
+        Addresses of words.
+
+    Handshake
+    ---------
+    Both are streams. `i.ready` depends on `o.ready` in the last word of a run.
+
+    Timing
+    ------
+    One address per cycle, without a gap between runs. From a run's transfer on `i` to its first address on `o`:
+    `LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    A run has at least 1 word.
+
+    Reset and faults
+    ----------------
+    Reset drops the run in progress. No faults: users of the addresses check their range.
     """
 
     LATENCY = 1
@@ -39,14 +63,14 @@ class AddressWalker(wiring.Component):
 
     @staticmethod
     def model(run: Mapping[str, int]) -> Iterator[dict[str, int]]:
-        """The places of a run's words."""
+        """Yield the address of each word of a run."""
         for word in range(run["words"]):
             addr = (run["addr"] + word) % (1 << SCRATCH_BITS)
             last = run["last"] and word == run["words"] - 1
             yield {"target": run["target"], "addr": addr, "index": run["index"], "last": last}
 
     def elaborate(self, platform: object) -> Module:
-        """Count through a run: `run.addr` is the word's address."""
+        """A run register, whose `addr` is incremented, and a down counter of its words."""
         m = Module()
         run = Signal(LOCAL_RUN_LAYOUT, reset_less=True)
         words = DownCounter(len(run.words), "words")

@@ -1,4 +1,4 @@
-"""Cuts runs into AXI bursts, and joins runs that touch."""
+"""Splits runs into AXI bursts and merges contiguous runs."""
 
 from __future__ import annotations
 
@@ -15,16 +15,38 @@ from intloom.hw.spec.params import HardwareParams
 
 
 def burst_layout(params: HardwareParams) -> data.StructLayout:
-    """A burst of `beats_less_one + 1` beats from word `addr` on; `last` marks the final one of its instruction."""
+    """A burst of `beats_less_one + 1` beats from word `addr` on; `last` marks the final burst of its instruction."""
     return data.StructLayout({"addr": word_address_bits(params), "beats_less_one": LENGTH_BITS, "last": 1})
 
 
-class BurstSplitter(wiring.Component):
-    """Turns runs into bursts of at most `axi_burst` beats that never cross 4 KiB.
+class _State:
+    """Registers of the splitter: the open burst, the current run, and what is known about both."""
 
-    Memory falls into blocks of `axi_burst` words, each at a multiple of its size; a burst stays inside one. A run that
-    joins the one before goes on in the same burst, so rows as wide as their tensor travel in long bursts. A run takes
-    three cycles, and each burst that ends in it after the first one two more: every step is a short one.
+    def __init__(self, params: HardwareParams) -> None:
+        block_bits = exact_log2(params.axi_burst)
+        self.block = Signal(word_address_bits(params) - block_bits, reset_less=True)
+        """The block of the open burst."""
+        self.first = Signal(block_bits, reset_less=True)
+        """Offset of the burst's first word in the block."""
+        self.at = Signal(block_bits, reset_less=True)
+        """Offset in the block at which the run continues."""
+        self.words = Signal(RUN_BITS, reset_less=True)
+        """Words of the run from there on."""
+        self.end = Signal(RUN_BITS + 1, reset_less=True)
+        """End of the run, in words from the start of the block."""
+        self.last = Signal()
+        """The run is the last of its instruction."""
+        self.full, self.beyond = Signal(), Signal()
+        """The run reaches the end of the block; it continues in the next block."""
+        self.open, self.close = Signal(), Signal()
+        """The burst may be extended by the next run; it must issue before the next run."""
+
+
+class BurstSplitter(wiring.Component):
+    """Converts runs into INCR bursts of at most `axi_burst` beats that never cross a 4 KiB boundary.
+
+    Memory is divided into aligned blocks of `axi_burst` words; a burst stays inside one block. A run that is contiguous
+    with the previous one extends the open burst, so rows as wide as their tensor become long bursts.
 
     Parameters
     ----------
@@ -34,63 +56,62 @@ class BurstSplitter(wiring.Component):
     Members
     -------
     base
-        First word of the memory, added to every offset.
+        Word address of the memory base, added to every offset.
     i
         Runs.
-    held_back
-        No run will come before what was asked for has been moved: do not wait to see whether the next one joins.
-    may_issue
-        A burst may leave; low, none is offered, but one on offer stays.
-    issued
-        A burst goes on offer in the next cycle.
-    issued_last
-        It is the last of its instruction.
+    flush
+        No run will arrive until issued bursts have been moved: issue the open burst without waiting for another run.
+    issue_enable
+        A burst may issue.
+    issued, issued_last
+        A burst issues; it is the last of its instruction.
     o
-        Bursts, `LATENCY` cycles after their last run at the earliest.
+        Bursts.
+
+    Handshake
+    ---------
+    `i` and `o` are streams. While `issue_enable` is low no burst issues, but an offered one stays offered. `issued` is
+    a pulse 1 cycle before `o.valid`.
+
+    Timing
+    ------
+    From a run's transfer on `i` to the burst that it completes on `o`: `LATENCY` = 3 cycles at least. A run takes 3
+    cycles, and each burst that ends in it after the first takes 2 more: add, compare and decide are separate cycles.
+
+    Requirements
+    ------------
+    `base` is stable while runs arrive. A run has at least 1 word.
+
+    Reset and faults
+    ----------------
+    Reset drops the open burst. No faults.
     """
 
     LATENCY = 3
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
-        block_bits = exact_log2(params.axi_burst)
         super().__init__(
             {
                 "base": In(word_address_bits(params)),
                 "i": In(stream.Signature(memory_run_layout(params))),
-                "held_back": In(1),
-                "may_issue": In(1),
+                "flush": In(1),
+                "issue_enable": In(1),
                 "issued": Out(1),
                 "issued_last": Out(1),
                 "o": Out(stream.Signature(burst_layout(params))),
             }
         )
-        self._block = Signal(len(self.base) - block_bits, reset_less=True)
-        """The block of the burst that is being gathered."""
-        self._first = Signal(block_bits, reset_less=True)
-        """Its first word's place in the block."""
-        self._at = Signal(block_bits, reset_less=True)
-        """Where in the block the run goes on."""
-        self._words = Signal(RUN_BITS, reset_less=True)
-        """Words of the run from there on."""
-        self._end = Signal(RUN_BITS + 1, reset_less=True)
-        """The run's end, in words from the block's start on."""
-        self._last = Signal()
-        """The run is the last of its instruction."""
-        self._full, self._beyond = Signal(), Signal()
-        """The run fills the block; it goes on behind it."""
-        self._open, self._close = Signal(), Signal()
-        """A burst has been begun that may go on with the next run; it will not."""
 
     @staticmethod
     def model(base: int, runs: Iterable[Mapping[str, int]], params: HardwareParams) -> Iterator[tuple[int, int, bool]]:
-        """Every burst's first word, its beats, and whether it is the last of its instruction, if none is held back.
+        """Yield first word, beats and last flag of each burst, if `flush` is never high.
 
-        Held back, bursts may end with any run.
+        With `flush` a burst may end with any run.
         """
         words: list[int] = []
         for run in runs:
-            if words and not run["joins"]:
+            if words and not run["contiguous"]:
                 yield words[0], len(words), False
                 words = []
             first = words[-1] + 1 if words else base + run["offset"]
@@ -102,74 +123,75 @@ class BurstSplitter(wiring.Component):
                     words = []
 
     def elaborate(self, platform: object) -> Module:
-        """Take a run, see where in the block it ends, then offer a burst, or wait for a run that joins."""
+        """Take a run, compute its end in the block, then issue a burst or wait for a contiguous run."""
         m = Module()
+        state = _State(self._params)
         with m.If(self.o.ready):
             m.d.sync += self.o.valid.eq(0)
         with m.FSM() as fsm:
             with m.State("TAKE"):
-                self._take(m)
+                self._take(m, state)
             with m.State("MEASURE"):
-                self._measure(m)
+                self._measure(m, state)
                 m.next = "DECIDE"
             with m.State("DECIDE"):
                 with m.If(self.issued):
                     m.next = "TAKE"
-                    with m.If(self._beyond):
+                    with m.If(state.beyond):
                         m.next = "MEASURE"
-                with m.Elif(~(self._full | self._last | self._close)):
-                    m.d.sync += self._open.eq(1)
+                with m.Elif(~(state.full | state.last | state.close)):
+                    m.d.sync += state.open.eq(1)
                     m.next = "TAKE"
-        whole = self._full | self._last | self._close
-        m.d.comb += self.issued.eq(fsm.ongoing("DECIDE") & whole & self.may_issue & ~self.o.valid)
-        self._offer(m)
+        whole = state.full | state.last | state.close
+        m.d.comb += self.issued.eq(fsm.ongoing("DECIDE") & whole & self.issue_enable & ~self.o.valid)
+        self._offer(m, state)
         return m
 
-    def _take(self, m: Module) -> None:
-        """A run, unless the burst that is open has to go first."""
+    def _take(self, m: Module, state: _State) -> None:
+        """Take a run, unless the open burst must issue first."""
         start = (self.base + self.i.payload.offset)[: len(self.base)]
-        blocked = self._open & ~self.i.payload.joins
+        blocked = state.open & ~self.i.payload.contiguous
         m.d.comb += self.i.ready.eq(~blocked)
         m.d.sync += [
-            self._words.eq(self.i.payload.words),
-            self._last.eq(self.i.valid & self.i.payload.last & ~blocked),
-            self._close.eq(blocked | ~self.i.valid),
+            state.words.eq(self.i.payload.words),
+            state.last.eq(self.i.valid & self.i.payload.last & ~blocked),
+            state.close.eq(blocked | ~self.i.valid),
         ]
-        with m.If(self._open):
-            m.d.sync += self._at.eq(self._end)
+        with m.If(state.open):
+            m.d.sync += state.at.eq(state.end)
         with m.Else():
-            m.d.sync += [Cat(self._first, self._block).eq(start), self._at.eq(start)]
+            m.d.sync += [Cat(state.first, state.block).eq(start), state.at.eq(start)]
         with m.If(self.i.valid & ~blocked):
             m.next = "MEASURE"
-        with m.Elif(self._open & (self.i.valid | self.held_back)):
+        with m.Elif(state.open & (self.i.valid | self.flush)):
             m.next = "DECIDE"
 
-    def _measure(self, m: Module) -> None:
-        end = self._words + self._at
-        low, beyond = end[: len(self._at)], end[len(self._at) + 1 :]
+    def _measure(self, m: Module, state: _State) -> None:
+        end = state.words + state.at
+        low, beyond = end[: len(state.at)], end[len(state.at) + 1 :]
         m.d.sync += [
-            self._end.eq(end),
-            self._full.eq(end[len(low) :].any()),
-            self._beyond.eq(beyond.any() | (end[len(low)] & low.any())),
+            state.end.eq(end),
+            state.full.eq(end[len(low) :].any()),
+            state.beyond.eq(beyond.any() | (end[len(low)] & low.any())),
         ]
 
-    def _offer(self, m: Module) -> None:
-        """The burst as far as the run or the block goes; what is left of the run begins the next block."""
-        low, blocks = self._end[: len(self._at)], self._end[len(self._at) :]
+    def _offer(self, m: Module, state: _State) -> None:
+        """Offer the burst up to the end of the run or of the block; the rest of the run starts the next block."""
+        low, blocks = state.end[: len(state.at)], state.end[len(state.at) :]
         burst = Signal(burst_layout(self._params), reset_less=True)
-        m.d.comb += [self.issued_last.eq(self._last & ~self._beyond), self.o.payload.eq(burst)]
+        m.d.comb += [self.issued_last.eq(state.last & ~state.beyond), self.o.payload.eq(burst)]
         with m.If(self.issued):
             m.d.sync += [
                 self.o.valid.eq(1),
-                burst.addr.eq(Cat(self._first, self._block)),
-                burst.beats_less_one.eq((Mux(self._full, 0, low) + ~self._first)[: len(low)]),
+                burst.addr.eq(Cat(state.first, state.block)),
+                burst.beats_less_one.eq((Mux(state.full, 0, low) + ~state.first)[: len(low)]),
                 burst.last.eq(self.issued_last),
-                self._block.eq(self._block + 1),
-                self._first.eq(0),
-                self._at.eq(0),
-                self._words.eq(Cat(low, blocks - 1)),
-                self._open.eq(0),
-                self._full.eq(0),
-                self._beyond.eq(0),
-                self._close.eq(0),
+                state.block.eq(state.block + 1),
+                state.first.eq(0),
+                state.at.eq(0),
+                state.words.eq(Cat(low, blocks - 1)),
+                state.open.eq(0),
+                state.full.eq(0),
+                state.beyond.eq(0),
+                state.close.eq(0),
             ]

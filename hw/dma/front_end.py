@@ -1,4 +1,4 @@
-"""What load and store share: from an instruction to its bursts in memory and its places in local memory."""
+"""The common front end of load and store: from an instruction to memory bursts and local addresses."""
 
 from __future__ import annotations
 
@@ -19,33 +19,59 @@ from intloom.hw.spec.isa import Instruction, Kind
 from intloom.hw.spec.params import HardwareParams
 
 
-def runs_ahead(params: HardwareParams) -> int:
-    """Runs whose places may wait while their data is under way."""
+def runs_in_flight(params: HardwareParams) -> int:
+    """Depth of the FIFO of runs whose data may be in flight."""
     return max(params.axi_outstanding, 4)
 
 
 class MoveFrontEnd(wiring.Component):
-    """Takes moves and runs ahead of their data: bursts and places come out independently of each other.
+    """Decomposes LOAD and STORE instructions into memory bursts and local addresses.
 
-    The bursts of the next move follow those of the last without a gap, so short moves hide each other's latency.
+    Bursts and addresses are decoupled: bursts run ahead of their data. The bursts of the next instruction follow those
+    of the previous one without waiting for its data, so short transfers hide each other's latency.
 
     Parameters
     ----------
     params
         The accelerator's parameters.
     kind
-        LOAD or STORE, whose layout the instruction has.
+        LOAD or STORE: the layout of the instruction.
 
     Members
     -------
-    unit
-        Only `valid`, `instruction`, `index` and `ready` are served here.
+    valid, instruction, index, ready
+        Instructions, as on `UnitPort`.
+    base
+        Word address of the memory base.
     halt
-        Nothing is taken and no further burst comes out; a burst on offer stays.
-    may_issue
-        A burst may leave; when low they are held back.
+        Accept no instruction and issue no burst.
+    issue_enable
+        A burst may issue.
     issued, issued_last
-        A burst goes on offer in the next cycle and has to be finished; it is the last of its instruction.
+        A burst issues; it is the last of its instruction.
+    bursts
+        Memory bursts.
+    addresses
+        Local address of each word.
+
+    Handshake
+    ---------
+    `bursts` and `addresses` are streams; neither waits for the other as long as fewer than `runs_in_flight` runs lie
+    between them. A burst that is offered stays offered during `halt`. `issued` is a pulse 1 cycle before
+    `bursts.valid`.
+
+    Timing
+    ------
+    The latencies of `RunWalker`, `BurstSplitter` and `AddressWalker` add up; the FIFO between the walkers adds
+    `CreditFifo.LATENCY`. Up to one word address per cycle; a run every 2 cycles, or every 3 with its burst.
+
+    Requirements
+    ------------
+    Every burst with an `issued` pulse is completed on the bus.
+
+    Reset and faults
+    ----------------
+    Reset drops all runs, so it is allowed only when no burst is outstanding. No faults.
     """
 
     def __init__(self, params: HardwareParams, kind: Kind) -> None:
@@ -57,17 +83,17 @@ class MoveFrontEnd(wiring.Component):
                 **{name: unit[name].flip() for name in ("valid", "instruction", "index", "ready")},
                 "base": In(word_address_bits(params)),
                 "halt": In(1),
-                "may_issue": In(1),
+                "issue_enable": In(1),
                 "issued": Out(1),
                 "issued_last": Out(1),
                 "bursts": Out(stream.Signature(burst_layout(params))),
-                "places": Out(stream.Signature(LOCAL_ADDRESS_LAYOUT)),
+                "addresses": Out(stream.Signature(LOCAL_ADDRESS_LAYOUT)),
             }
         )
 
     @staticmethod
     def model(move: Instruction) -> Iterator[tuple[int, int]]:
-        """Each word that a move moves, in order: its offset in memory and its address in local memory."""
+        """Yield for each word of a transfer, in order, its offset in memory and its address in local memory."""
         for p2, p1, p0 in product(range(move["n2"]), range(move["n1"]), range(move["n0"])):
             yield (
                 move["dram"] + p2 * move["dram_s2"] + p1 * move["dram_s1"] + p0,
@@ -75,26 +101,26 @@ class MoveFrontEnd(wiring.Component):
             )
 
     def elaborate(self, platform: object) -> Module:
-        """Runs go to the burst splitter and, through a queue, to the place walker."""
+        """Runs go to the burst splitter and, through a FIFO, to the address walker."""
         m = Module()
         m.submodules.runs = runs = RunWalker(self._params)
         m.submodules.splitter = splitter = BurstSplitter(self._params)
-        m.submodules.ahead = ahead = CreditFifo(LOCAL_RUN_LAYOUT, runs_ahead(self._params))
-        m.submodules.places = places = AddressWalker()
+        m.submodules.local_runs = local_runs = CreditFifo(LOCAL_RUN_LAYOUT, runs_in_flight(self._params))
+        m.submodules.addresses = addresses = AddressWalker()
         self._take(m, runs)
         wiring.connect(m, splitter.o, wiring.flipped(self.bursts))
-        wiring.connect(m, ahead.o, places.i)
-        wiring.connect(m, places.o, wiring.flipped(self.places))
+        wiring.connect(m, local_runs.o, addresses.i)
+        wiring.connect(m, addresses.o, wiring.flipped(self.addresses))
         m.d.comb += [
             splitter.base.eq(self.base),
             splitter.i.payload.eq(runs.o.payload.memory),
-            splitter.i.valid.eq(runs.o.valid & ahead.credit_available),
-            splitter.held_back.eq(~ahead.credit_available),
-            ahead.word.eq(runs.o.payload.local),
-            ahead.push.eq(runs.o.valid & runs.o.ready),
-            ahead.take_credit.eq(ahead.push),
-            runs.o.ready.eq(ahead.credit_available & splitter.i.ready),
-            splitter.may_issue.eq(self.may_issue & ~self.halt),
+            splitter.i.valid.eq(runs.o.valid & local_runs.credit_available),
+            splitter.flush.eq(~local_runs.credit_available),
+            local_runs.word.eq(runs.o.payload.local),
+            local_runs.push.eq(runs.o.valid & runs.o.ready),
+            local_runs.take_credit.eq(local_runs.push),
+            runs.o.ready.eq(local_runs.credit_available & splitter.i.ready),
+            splitter.issue_enable.eq(self.issue_enable & ~self.halt),
             self.issued.eq(splitter.issued),
             self.issued_last.eq(splitter.issued_last),
         ]

@@ -1,4 +1,4 @@
-"""The load unit: from memory to the scratchpad or the weight memory; which words go where is `MoveFrontEnd.model`."""
+"""The load unit: from memory to the scratchpad or the weight memory. `MoveFrontEnd.model` defines which words."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from intloom.hw.bus.axi4 import Resp, read_layout
 from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, word_address
 from intloom.hw.dma.bursts import burst_layout
-from intloom.hw.dma.front_end import MoveFrontEnd, runs_ahead
+from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
 from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.ports import UnitPort, WeightWritePort, WritePort, out_of_range
 from intloom.hw.spec.isa import Kind, Target
@@ -20,7 +20,7 @@ from intloom.hw.spec.regs import Cause, Stall
 
 
 def _word_layout(params: HardwareParams) -> data.StructLayout:
-    """A word, and where it goes; the address is as wide as the larger memory's."""
+    """A word with its target; the address is as wide as that of the larger memory."""
     addr = exact_log2(max(params.scratch_words, params.weight_words))
     return data.StructLayout(
         {"data": params.axi_data_bits, "to_weights": 1, "addr": addr, "out_of_range": 1, "last": 1},
@@ -28,10 +28,10 @@ def _word_layout(params: HardwareParams) -> data.StructLayout:
 
 
 class LoadUnit(wiring.Component):
-    """Runs LOAD instructions: a beat a cycle, unless the scratchpad refuses it or the data has not come.
+    """Executes LOAD instructions.
 
-    Bursts of following instructions are asked for while earlier data still arrives. When halted it asks for nothing
-    more, but takes and writes what it has asked for.
+    Bursts of following instructions are requested while data of earlier ones arrives. Each beat is paired with its
+    local address and written.
 
     Parameters
     ----------
@@ -40,14 +40,40 @@ class LoadUnit(wiring.Component):
 
     Members
     -------
+    unit
+        Instructions and status.
     base
-        First word of the memory.
+        Word address of the memory base.
     bursts
-        What to read; data comes back on `r` in the same order.
+        Read requests.
+    r
+        Read data, in the order of the requests.
+    scratch, weights
+        Write ports of the two memories.
+
+    Handshake
+    ---------
+    `bursts` and `r` are streams; `unit`, `scratch` and `weights` follow their signatures. Skid buffers separate `r`,
+    the address walker and the scratchpad's ready from each other.
+
+    Timing
+    ------
+    One word per cycle, unless read data is late or the scratchpad grants another port. From a beat on `r` to its write
+    request: 1 cycle. From the last write of an instruction to `unit.done`: `DONE_LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    Read data returns in request order.
+
+    Reset and faults
+    ----------------
+    During `unit.halt` no burst is issued; outstanding data is accepted and written. Reset requires `unit.idle`. An
+    error response raises READ_SLVERR or READ_DECERR, a scratchpad address past the end SCRATCH_RANGE. After a fault no
+    burst is issued and `done` stays low.
     """
 
     DONE_LATENCY = 1
-    """Cycles from the last write to `done`."""
+    """Cycles from the last write of an instruction to `done`."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -63,21 +89,21 @@ class LoadUnit(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Pair each beat with its place, then write it."""
+        """Pair each beat with its address, then write it."""
         m = Module()
         m.submodules.front = front = MoveFrontEnd(self._params, Kind.LOAD)
-        m.submodules.places = places = SkidBuffer(LOCAL_ADDRESS_LAYOUT)
+        m.submodules.addresses = addresses = SkidBuffer(LOCAL_ADDRESS_LAYOUT)
         m.submodules.words = words = SkidBuffer(_word_layout(self._params))
         wiring.connect(m, front.bursts, wiring.flipped(self.bursts))
-        wiring.connect(m, front.places, places.i)
-        come = Signal()
-        self._pair(m, places, words, come)
+        wiring.connect(m, front.addresses, addresses.i)
+        beat_fire = Signal()
+        self._pair(m, addresses, words, beat_fire)
         self._write(m, words)
-        self._account(m, front, words, come)
-        self._watch_faults(m, places, words, come)
+        self._account(m, front, words, beat_fire)
+        self._watch_faults(m, addresses, words, beat_fire)
         m.d.comb += [
             front.base.eq(self.base),
-            front.may_issue.eq(1),
+            front.issue_enable.eq(1),
             front.halt.eq(self.unit.halt | self.unit.fault),
             front.valid.eq(self.unit.valid),
             front.instruction.eq(self.unit.instruction),
@@ -86,22 +112,23 @@ class LoadUnit(wiring.Component):
         ]
         return m
 
-    def _pair(self, m: Module, places: SkidBuffer, words: SkidBuffer, come: Signal) -> None:
-        """A buffer for data and address together: the scratchpad's grant reaches neither bus nor walker.
+    def _pair(self, m: Module, addresses: SkidBuffer, words: SkidBuffer, beat_fire: Signal) -> None:
+        """Pair a beat with its address in one skid buffer.
 
-        Nor does a beat, whose owner is known late in its cycle, reach the walker: places stand in a buffer before it.
+        The buffer cuts the path from the scratchpad's grant to the bus and the address walker. The skid buffer of the
+        addresses cuts the path from `r.valid`, which is late behind the arbiter, to the address walker.
         """
-        place, word = places.o.payload, words.i.payload
+        address, word = addresses.o.payload, words.i.payload
         m.d.comb += [
             word.data.eq(self.r.payload.data),
-            word.to_weights.eq(place.target == Target.WEIGHT),
-            word.addr.eq(place.addr),
-            word.out_of_range.eq(out_of_range(place.addr, self._params.scratch_words) & ~word.to_weights),
-            word.last.eq(place.last),
-            words.i.valid.eq(self.r.valid & places.o.valid),
-            come.eq(words.i.valid & words.i.ready),
-            self.r.ready.eq(places.o.valid & words.i.ready),
-            places.o.ready.eq(self.r.valid & words.i.ready),
+            word.to_weights.eq(address.target == Target.WEIGHT),
+            word.addr.eq(address.addr),
+            word.out_of_range.eq(out_of_range(address.addr, self._params.scratch_words) & ~word.to_weights),
+            word.last.eq(address.last),
+            words.i.valid.eq(self.r.valid & addresses.o.valid),
+            beat_fire.eq(words.i.valid & words.i.ready),
+            self.r.ready.eq(addresses.o.valid & words.i.ready),
+            addresses.o.ready.eq(self.r.valid & words.i.ready),
         ]
 
     def _write(self, m: Module, words: SkidBuffer) -> None:
@@ -117,32 +144,32 @@ class LoadUnit(wiring.Component):
             words.o.ready.eq(word.to_weights | self.scratch.ready),
         ]
 
-    def _account(self, m: Module, front: MoveFrontEnd, words: SkidBuffer, come: Signal) -> None:
-        """Count what is under way: instructions for `idle`, bursts for `idle` when halted."""
-        moved = words.o.valid & words.o.ready
-        finished = moved & words.o.payload.last & ~self.unit.fault
-        taken = self.unit.valid & self.unit.ready
-        # A move of one run may be at work in each walker and in the buffers, beside those in the queue.
-        instructions = Signal(range(runs_ahead(self._params) + 9))
-        waiting = Signal()
-        # Beside those that the read channel has accepted, one may be on offer.
+    def _account(self, m: Module, front: MoveFrontEnd, words: SkidBuffer, beat_fire: Signal) -> None:
+        """Count instructions in flight and outstanding bursts, for `idle`."""
+        write_fire = words.o.valid & words.o.ready
+        finished = write_fire & words.o.payload.last & ~self.unit.fault
+        issued = self.unit.valid & self.unit.ready
+        # Instructions of one run each: as many as the FIFO of runs holds, plus those in walkers and skid buffers.
+        instructions = Signal(range(runs_in_flight(self._params) + 9))
+        in_flight = Signal()
+        # `axi_outstanding` accepted by the arbiter, plus those in its skid buffer and the one offered here.
         bursts = Signal(range(self._params.axi_outstanding + 4))
-        with m.If(taken & ~self.unit.done):
-            m.d.sync += [instructions.eq(instructions + 1), waiting.eq(1)]
-        with m.Elif(self.unit.done & ~taken):
-            m.d.sync += [instructions.eq(instructions - 1), waiting.eq(instructions != 1)]
+        with m.If(issued & ~self.unit.done):
+            m.d.sync += [instructions.eq(instructions + 1), in_flight.eq(1)]
+        with m.Elif(self.unit.done & ~issued):
+            m.d.sync += [instructions.eq(instructions - 1), in_flight.eq(instructions != 1)]
         m.d.sync += [
-            bursts.eq(bursts + front.issued - (come & self.r.payload.last)),
+            bursts.eq(bursts + front.issued - (beat_fire & self.r.payload.last)),
             self.unit.done.eq(finished),
         ]
         m.d.comb += [
-            self.unit.started.eq(taken),
-            self.unit.busy.eq(moved),
-            self.unit.stall[Stall.MEMORY].eq(waiting & ~moved),
-            self.unit.idle.eq((bursts == 0) & (~waiting | self.unit.halt)),
+            self.unit.started.eq(issued),
+            self.unit.busy.eq(write_fire),
+            self.unit.stall[Stall.MEMORY].eq(in_flight & ~write_fire),
+            self.unit.idle.eq((bursts == 0) & (~in_flight | self.unit.halt)),
         ]
 
-    def _watch_faults(self, m: Module, places: SkidBuffer, words: SkidBuffer, come: Signal) -> None:
+    def _watch_faults(self, m: Module, addresses: SkidBuffer, words: SkidBuffer, beat_fire: Signal) -> None:
         cause = Signal.like(self.unit.cause)
         with m.If(self.r.payload.resp == Resp.SLVERR):
             m.d.comb += cause.eq(Cause.READ_SLVERR)
@@ -150,9 +177,9 @@ class LoadUnit(wiring.Component):
             m.d.comb += cause.eq(Cause.READ_DECERR)
         with m.Elif(words.i.payload.out_of_range):
             m.d.comb += cause.eq(Cause.SCRATCH_RANGE)
-        with m.If(come & (cause != Cause.NONE) & ~self.unit.fault):
+        with m.If(beat_fire & (cause != Cause.NONE) & ~self.unit.fault):
             m.d.sync += [
                 self.unit.fault.eq(1),
                 self.unit.cause.eq(cause),
-                self.unit.fault_index.eq(places.o.payload.index),
+                self.unit.fault_index.eq(addresses.o.payload.index),
             ]

@@ -1,4 +1,4 @@
-"""The contiguous runs of a move, one after the other, in memory and in local memory."""
+"""Decomposes a transfer into contiguous runs, in memory and in local memory."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def word_address_bits(params: HardwareParams) -> int:
 
 
 def offset_bits(params: HardwareParams) -> int:
-    """Width of an offset from the memory's base in words: what an instruction can say, and an address can use."""
+    """Width of a word offset from the memory base: limited by the instruction field and by the address."""
     return min(DRAM_BITS, word_address_bits(params))
 
 
@@ -37,7 +37,7 @@ _FIELDS = ("n0", "n1", "n2", "target", "local", "local_s1", "local_s2")
 
 
 def move_layout(params: HardwareParams) -> data.StructLayout:
-    """A LOAD or STORE without its waits, with the number of its instruction."""
+    """A LOAD or STORE without its waits, with the index of the instruction."""
     offsets = dict.fromkeys(_OFFSETS, offset_bits(params))
     return data.StructLayout({**offsets, **{name: _width(name) for name in _FIELDS}, "index": COUNT_BITS})
 
@@ -45,9 +45,10 @@ def move_layout(params: HardwareParams) -> data.StructLayout:
 def memory_run_layout(params: HardwareParams) -> data.StructLayout:
     """A run of `words` words of memory from word `offset` on.
 
-    `joins`: it begins where the run before it in its instruction ended. `last` marks the final one of its instruction.
+    `contiguous`: it starts where the previous run of its instruction ended. `last` marks the final run of its
+    instruction.
     """
-    return data.StructLayout({"offset": offset_bits(params), "words": RUN_BITS, "joins": 1, "last": 1})
+    return data.StructLayout({"offset": offset_bits(params), "words": RUN_BITS, "contiguous": 1, "last": 1})
 
 
 LOCAL_RUN_LAYOUT = data.StructLayout(
@@ -61,16 +62,52 @@ def run_layout(params: HardwareParams) -> data.StructLayout:
     return data.StructLayout({"memory": memory_run_layout(params), "local": LOCAL_RUN_LAYOUT})
 
 
-class RunWalker(wiring.Component):
-    """Turns each move into its runs, a run every two cycles, three to a new plane or move.
+class _State:
+    """Registers of the walker: the transfer, the next plane's addresses, and the loop counters."""
 
-    The first run is offered `LATENCY` cycles after its move was taken. Local addresses are modulo 2**20. Nothing but a
-    state hangs on a run's being taken: the next one is worked out in the cycles that follow.
+    def __init__(self, params: HardwareParams) -> None:
+        self.move = Signal(move_layout(params), reset_less=True)
+        """The transfer; its `dram` and `local` are the addresses of the current run."""
+        self.plane = Signal(offset_bits(params), reset_less=True)
+        self.local_plane = Signal(SCRATCH_BITS, reset_less=True)
+        self.runs = DownCounter(_width("n1"), "runs")
+        self.planes = DownCounter(_width("n2"), "planes")
+
+
+class RunWalker(wiring.Component):
+    """Decomposes a 3-D strided transfer into runs of contiguous words.
+
+    Two nested loops over planes and rows; each row is a run. Local addresses are modulo 2**20.
 
     Parameters
     ----------
     params
         The accelerator's parameters.
+
+    Members
+    -------
+    i
+        Transfers.
+    o
+        Runs, on both sides.
+
+    Handshake
+    ---------
+    Both are streams. `o.ready` drives only the state: the next run is computed after the current one was taken, so no
+    address adder is behind a handshake.
+
+    Timing
+    ------
+    From a transfer's acceptance on `i` to its first run on `o`: `LATENCY` = 2 cycles. From one run's transfer on `o` to
+    the next run: 2 cycles within a plane, 3 to the next plane or instruction.
+
+    Requirements
+    ------------
+    All counts are at least 1.
+
+    Reset and faults
+    ----------------
+    Reset drops the transfer in progress. No faults.
     """
 
     LATENCY = 2
@@ -83,87 +120,82 @@ class RunWalker(wiring.Component):
                 "o": Out(stream.Signature(run_layout(params))),
             }
         )
-        self._move = Signal(move_layout(params), reset_less=True)
-        """Here `dram` and `local` are the addresses of the run."""
-        self._plane = Signal(offset_bits(params), reset_less=True)
-        self._local_plane = Signal(SCRATCH_BITS, reset_less=True)
-        self._runs = DownCounter(_width("n1"), "runs")
-        self._planes = DownCounter(_width("n2"), "planes")
 
     @staticmethod
     def model(move: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, dict[str, Any]]]:
-        """Both sides of every run of a move."""
+        """Yield both sides of each run of a transfer."""
         end = None
         for plane, row in product(range(move["n2"]), range(move["n1"])):
             offset = move["dram"] + plane * move["dram_s2"] + row * move["dram_s1"]
             addr = move["local"] + plane * move["local_s2"] + row * move["local_s1"]
             offset %= 1 << offset_bits(params)
             shared = {"words": move["n0"], "last": (plane, row) == (move["n2"] - 1, move["n1"] - 1)}
-            place = {"addr": addr % (1 << SCRATCH_BITS), "target": move["target"], "index": move["index"]}
-            yield {"memory": {"offset": offset, "joins": offset == end, **shared}, "local": {**place, **shared}}
+            local = {"addr": addr % (1 << SCRATCH_BITS), "target": move["target"], "index": move["index"]}
+            yield {"memory": {"offset": offset, "contiguous": offset == end, **shared}, "local": {**local, **shared}}
             end = (offset + move["n0"]) % (1 << offset_bits(params))
 
     def elaborate(self, platform: object) -> Module:
-        """Take a move, open a plane, offer a run, step to the next; the next plane's addresses are always at hand."""
+        """Take a transfer, start a plane, offer a run, step to the next; the next plane's addresses are precomputed."""
         m = Module()
-        move = self._move
-        self._offer(m, self._watch_joins(m))
+        state = _State(self._params)
+        move = state.move
+        self._offer(m, state, self._find_contiguous(m, state))
         with m.FSM():
             with m.State("TAKE"):
                 m.d.comb += self.i.ready.eq(1)
                 start = self.i.payload
-                m.d.sync += [self._plane.eq(start.dram), self._local_plane.eq(start.local)]
+                m.d.sync += [state.plane.eq(start.dram), state.local_plane.eq(start.local)]
                 m.d.sync += [move[name].eq(start[name]) for name, _ in start.shape() if name not in ("dram", "local")]
-                self._planes.load(m, start.n2)
+                state.planes.load(m, start.n2)
                 with m.If(self.i.valid):
-                    m.next = "OPEN"
-            with m.State("OPEN"):
-                m.d.sync += [move.dram.eq(self._plane), self._plane.eq(self._plane + move.dram_s2)]
-                m.d.sync += [move.local.eq(self._local_plane), self._local_plane.eq(self._local_plane + move.local_s2)]
-                self._runs.load(m, move.n1)
+                    m.next = "START_PLANE"
+            with m.State("START_PLANE"):
+                m.d.sync += [move.dram.eq(state.plane), state.plane.eq(state.plane + move.dram_s2)]
+                m.d.sync += [move.local.eq(state.local_plane), state.local_plane.eq(state.local_plane + move.local_s2)]
+                state.runs.load(m, move.n1)
                 m.next = "OFFER"
             with m.State("OFFER"):
                 m.d.comb += self.o.valid.eq(1)
                 with m.If(self.o.ready):
                     m.next = "STEP"
-                    with m.If(self._runs.last):
+                    with m.If(state.runs.last):
                         m.next = "NEXT_PLANE"
-                        with m.If(self._planes.last):
+                        with m.If(state.planes.last):
                             m.next = "TAKE"
             with m.State("NEXT_PLANE"):
-                self._planes.step(m)
-                m.next = "OPEN"
+                state.planes.step(m)
+                m.next = "START_PLANE"
             with m.State("STEP"):
                 m.d.sync += [move.dram.eq(move.dram + move.dram_s1), move.local.eq(move.local + move.local_s1)]
-                self._runs.step(m)
+                state.runs.step(m)
                 m.next = "OFFER"
         return m
 
-    def _watch_joins(self, m: Module) -> Signal:
-        """Whether the run begins where the one before ended: within a plane, or as a plane's first."""
-        move = self._move
-        joins, rows_touch, first = Signal(), Signal(), Signal()
-        end = Signal.like(self._plane, reset_less=True)
+    def _find_contiguous(self, m: Module, state: _State) -> Signal:
+        """Whether the run starts where the previous one ended, within a plane or across planes."""
+        move = state.move
+        contiguous, rows_contiguous, first = Signal(), Signal(), Signal()
+        end = Signal.like(state.plane, reset_less=True)
         m.d.sync += [
-            rows_touch.eq(move.dram_s1 == move.n0),
+            rows_contiguous.eq(move.dram_s1 == move.n0),
             end.eq(move.dram + move.n0),
         ]
         with m.If(self.i.ready):
-            m.d.sync += [first.eq(1), joins.eq(0)]
+            m.d.sync += [first.eq(1), contiguous.eq(0)]
         with m.Elif(self.o.valid):
             m.d.sync += first.eq(0)
         with m.Elif(~first):
-            m.d.sync += joins.eq(Mux(self._runs.last, self._plane == end, rows_touch))
-        return joins
+            m.d.sync += contiguous.eq(Mux(state.runs.last, state.plane == end, rows_contiguous))
+        return contiguous
 
-    def _offer(self, m: Module, joins: Signal) -> None:
-        move = self._move
-        last = self._runs.last & self._planes.last
+    def _offer(self, m: Module, state: _State, contiguous: Signal) -> None:
+        move = state.move
+        last = state.runs.last & state.planes.last
         memory, local = self.o.payload.memory, self.o.payload.local
         m.d.comb += [
             memory.offset.eq(move.dram),
             memory.words.eq(move.n0),
-            memory.joins.eq(joins),
+            memory.contiguous.eq(contiguous),
             memory.last.eq(last),
             local.target.eq(move.target),
             local.addr.eq(move.local),

@@ -1,4 +1,4 @@
-"""The store unit: from the scratchpad to memory; which words go where is `MoveFrontEnd.model`."""
+"""The store unit: from the scratchpad to memory. `MoveFrontEnd.model` defines which words."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from intloom.hw.bus.axi4 import LENGTH_BITS, RESPONSE_LAYOUT, Resp, address_layo
 from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.dma.address_walker import word_address
-from intloom.hw.dma.front_end import MoveFrontEnd, runs_ahead
+from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
 from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.ports import READ_LATENCY, ReadPort, UnitPort, out_of_range
 from intloom.hw.spec.isa import COUNT_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
 
-AHEAD_WORDS = 16
-"""Words read ahead: covers the scratchpad's latency and the queue's own at a word a cycle, and some refusals."""
+READ_AHEAD_WORDS = 16
+"""Depth of the read-ahead FIFO: covers scratchpad and FIFO latency at one word per cycle, and some lost grants."""
 
 
 class StoreUnit(wiring.Component):
-    """Runs STORE instructions: a beat a cycle, unless the scratchpad refuses or the bus does not take it.
+    """Executes STORE instructions.
 
-    An instruction is done when memory has confirmed its last burst. When halted it starts no burst more, but completes
-    those that it has offered; after an address fault their remaining bytes are masked out.
+    Words are read ahead from the scratchpad into a FIFO with credits. An instruction is done when memory has
+    acknowledged its last burst on B.
 
     Parameters
     ----------
@@ -35,12 +35,38 @@ class StoreUnit(wiring.Component):
 
     Members
     -------
+    unit
+        Instructions and status.
     base
-        First word of the memory.
+        Word address of the memory base.
+    scratch
+        Read port of the scratchpad.
+    aw, w, b
+        The AXI write channels.
+
+    Handshake
+    ---------
+    The channels are streams; `unit` and `scratch` follow their signatures. W of a burst
+    starts at the earliest 2 cycles after its AW transfer; addresses of later bursts do not wait for it.
+
+    Timing
+    ------
+    One beat per cycle, unless the scratchpad grants another port or the bus stalls. From the last response of an
+    instruction to `unit.done`: `DONE_LATENCY` = 1 cycle.
+
+    Requirements
+    ------------
+    Responses return in the order of the addresses.
+
+    Reset and faults
+    ----------------
+    During `unit.halt` no burst is issued; bursts that were issued are completed. Reset requires `unit.idle`. An error
+    response raises WRITE_SLVERR or WRITE_DECERR, a scratchpad address past the end SCRATCH_RANGE; from
+    then on all words that leave the scratchpad are sent with strobes 0.
     """
 
     DONE_LATENCY = 1
-    """Cycles from the last response to `done`."""
+    """Cycles from the last response of an instruction to `done`."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -56,7 +82,7 @@ class StoreUnit(wiring.Component):
         )
 
     def elaborate(self, platform: object) -> Module:
-        """Bursts to AW and to the two queues that number beats and await responses; places to reads to W."""
+        """Bursts go to AW and to FIFOs of lengths and of awaited responses; addresses go to reads, data to W."""
         m = Module()
         m.submodules.front = front = MoveFrontEnd(self._params, Kind.STORE)
         m.d.comb += [
@@ -70,102 +96,102 @@ class StoreUnit(wiring.Component):
         return m
 
     def _send_addresses(self, m: Module, front: MoveFrontEnd) -> CreditFifo:
-        """AW from the bursts, and the queue of their lengths."""
+        """Drive AW from the bursts; returns the FIFO of their lengths."""
         m.submodules.lengths = lengths = CreditFifo(LENGTH_BITS, self._params.axi_outstanding)
         offered = front.bursts
-        sent = self.aw.valid & self.aw.ready
+        fire = self.aw.valid & self.aw.ready
         m.d.comb += [
             *drive_address(
                 self.aw.payload, offered.payload.addr, offered.payload.beats_less_one, self._params.word_bytes
             ),
-            # The length must have its place in the queue before memory sees the address.
+            # W needs the length: no address is sent without a credit for it.
             self.aw.valid.eq(offered.valid & lengths.credit_available),
-            offered.ready.eq(sent),
+            offered.ready.eq(fire),
             lengths.word.eq(offered.payload.beats_less_one),
-            lengths.push.eq(sent),
-            lengths.take_credit.eq(sent),
+            lengths.push.eq(fire),
+            lengths.take_credit.eq(fire),
         ]
         return lengths
 
     def _read(self, m: Module, front: MoveFrontEnd) -> CreditFifo:
-        """Read words ahead, as many as the returned queue can hold; a word past a fault carries its mark."""
-        m.submodules.words = words = CreditFifo(self._params.axi_data_bits + 1, AHEAD_WORDS)
+        """Read ahead while credits last; returns the FIFO of words, each with a bit that masks it out after a fault."""
+        m.submodules.words = words = CreditFifo(self._params.axi_data_bits + 1, READ_AHEAD_WORDS)
         requests = self._buffer_requests(m, front)
-        asked = Signal()
-        arriving = Signal(READ_LATENCY)
-        poisoned = Signal()
+        read_fire = Signal()
+        reads = Signal(READ_LATENCY)
+        masked = Signal()
         m.d.comb += [
             self.scratch.valid.eq(requests.o.valid & words.credit_available),
             self.scratch.addr.eq(word_address(requests.o.payload.addr, requests.o.payload.out_of_range)),
-            asked.eq(self.scratch.valid & self.scratch.ready),
+            read_fire.eq(self.scratch.valid & self.scratch.ready),
             requests.o.ready.eq(words.credit_available & self.scratch.ready),
-            words.take_credit.eq(asked),
-            words.word.eq(Cat(self.scratch.data, poisoned)),
-            words.push.eq(arriving[-1]),
+            words.take_credit.eq(read_fire),
+            words.word.eq(Cat(self.scratch.data, masked)),
+            words.push.eq(reads[-1]),
         ]
-        m.d.sync += arriving.eq(arriving << 1 | asked)
-        with m.If(asked & requests.o.payload.out_of_range):
-            m.d.sync += poisoned.eq(1)
+        m.d.sync += reads.eq(reads << 1 | read_fire)
+        with m.If(read_fire & requests.o.payload.out_of_range):
+            m.d.sync += masked.eq(1)
         return words
 
     def _buffer_requests(self, m: Module, front: MoveFrontEnd) -> SkidBuffer:
-        """Judge each address on its way into a buffer, so that the scratchpad's grant reaches no walker."""
+        """Check the range of each address before a skid buffer, which cuts the path from grant to address walker."""
         m.submodules.requests = requests = SkidBuffer(
             data.StructLayout({"addr": exact_log2(self._params.scratch_words), "out_of_range": 1})
         )
-        place = front.places.payload
+        address = front.addresses.payload
         m.d.comb += [
-            requests.i.valid.eq(front.places.valid),
-            front.places.ready.eq(requests.i.ready),
-            requests.i.payload.addr.eq(place.addr),
-            requests.i.payload.out_of_range.eq(out_of_range(place.addr, self._params.scratch_words)),
+            requests.i.valid.eq(front.addresses.valid),
+            front.addresses.ready.eq(requests.i.ready),
+            requests.i.payload.addr.eq(address.addr),
+            requests.i.payload.out_of_range.eq(out_of_range(address.addr, self._params.scratch_words)),
         ]
         with m.If(requests.i.valid & requests.i.ready & requests.i.payload.out_of_range):
-            self._raise(m, Cause.SCRATCH_RANGE, place.index)
+            self._raise(m, Cause.SCRATCH_RANGE, address.index)
         return requests
 
     def _send_data(self, m: Module, lengths: CreditFifo, words: CreditFifo) -> None:
         active = Signal()
         beats_left = Signal(LENGTH_BITS)
-        sent = self.w.valid & self.w.ready
+        fire = self.w.valid & self.w.ready
         m.d.comb += [
             self.w.valid.eq(active & words.o.valid),
             self.w.payload.data.eq(words.o.payload),
             self.w.payload.strb.eq((~words.o.payload[-1]).replicate(self._params.word_bytes)),
             self.w.payload.last.eq(beats_left == 0),
             words.o.ready.eq(active & self.w.ready),
-            lengths.o.ready.eq(~active | (sent & self.w.payload.last)),
-            self.unit.busy.eq(sent),
+            lengths.o.ready.eq(~active | (fire & self.w.payload.last)),
+            self.unit.busy.eq(fire),
         ]
         with m.If(lengths.o.ready):
             m.d.sync += [active.eq(lengths.o.valid), beats_left.eq(lengths.o.payload)]
-        with m.Elif(sent):
+        with m.Elif(fire):
             m.d.sync += beats_left.eq(beats_left - 1)
 
     def _receive_responses(self, m: Module, front: MoveFrontEnd) -> None:
-        """Bursts await their responses in one queue, instructions in another; both bound what is under way."""
-        depth = 2 * runs_ahead(self._params)
+        """Match responses with outstanding bursts and with instructions; both FIFOs bound what is in flight."""
+        depth = 2 * runs_in_flight(self._params)
         m.submodules.awaited = awaited = CreditFifo(1, self._params.axi_outstanding)
         m.submodules.indices = indices = CreditFifo(COUNT_BITS, depth)
-        taken = self.unit.valid & self.unit.ready
-        answered = self.b.valid & self.b.ready
-        finished = answered & awaited.o.payload
-        error = answered & self.b.payload.resp[1]
+        issued = self.unit.valid & self.unit.ready
+        response_fire = self.b.valid & self.b.ready
+        finished = response_fire & awaited.o.payload
+        error = response_fire & self.b.payload.resp[1]
         m.d.comb += [
-            front.may_issue.eq(awaited.credit_available),
+            front.issue_enable.eq(awaited.credit_available),
             awaited.word.eq(front.issued_last),
             awaited.push.eq(front.issued),
             awaited.take_credit.eq(front.issued),
             self.b.ready.eq(awaited.o.valid & indices.o.valid),
-            awaited.o.ready.eq(answered),
+            awaited.o.ready.eq(response_fire),
             indices.word.eq(self.unit.index),
-            indices.push.eq(taken),
-            indices.take_credit.eq(taken),
+            indices.push.eq(issued),
+            indices.take_credit.eq(issued),
             indices.o.ready.eq(finished),
             front.valid.eq(self.unit.valid & indices.credit_available),
             self.unit.ready.eq(front.ready & indices.credit_available),
         ]
-        self._report(m, taken, indices.o.valid, awaited.o.valid)
+        self._report(m, issued, indices.o.valid, awaited.o.valid)
         m.d.sync += self.unit.done.eq(finished & ~error & ~self.unit.fault)
         with m.If(error):
             cause = Signal.like(self.unit.cause)
@@ -174,9 +200,9 @@ class StoreUnit(wiring.Component):
                 m.d.comb += cause.eq(Cause.WRITE_DECERR)
             self._raise(m, cause, indices.o.payload)
 
-    def _report(self, m: Module, taken: Value, instructions: Value, bursts: Value) -> None:
+    def _report(self, m: Module, issued: Value, instructions: Value, bursts: Value) -> None:
         m.d.comb += [
-            self.unit.started.eq(taken),
+            self.unit.started.eq(issued),
             self.unit.stall[Stall.MEMORY].eq(instructions & ~self.unit.busy),
             self.unit.idle.eq(~bursts & (~instructions | self.unit.halt) & ~self.unit.done),
         ]

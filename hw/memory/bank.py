@@ -1,4 +1,4 @@
-"""One memory bank: a synchronous read port and a write port with a mask bit for every byte."""
+"""A memory bank: a synchronous read port and a write port with byte enables."""
 
 from __future__ import annotations
 
@@ -13,17 +13,41 @@ from intloom.hw.yosys_attributes import NO_COLLISIONS
 
 
 class Bank(wiring.Component):
-    """`depth` words of `word_bytes` bytes in block RAM; read data comes `LATENCY` cycles after `read_en` and stays.
+    """One bank of block RAM with input and output registers.
 
-    Requests end in registers, for they come from far away; so does what is read, for block RAM is slow. A read in the
-    cycle of a write to the same word gives undefined data.
+    The input registers end the long routing delay from the requesters; the output register ends the slow access time of
+    block RAM.
 
     Parameters
     ----------
     depth
         Words.
     word_bytes
-        Bytes in a word; `write_mask` has a bit for each.
+        Bytes per word.
+
+    Members
+    -------
+    read_en, read_row, read_data
+        Read port.
+    write_row, write_data, write_mask
+        Write port; `write_mask` has a bit per byte.
+
+    Handshake
+    ---------
+    None. `read_data` keeps its value until the next read.
+
+    Timing
+    ------
+    One read and one write per cycle. From `read_en` to `read_data`: `LATENCY` = 3 cycles. A read that is requested at
+    least 1 cycle after a write returns the written data.
+
+    Requirements
+    ------------
+    No read and write of one word in the same cycle: the read data is undefined.
+
+    Reset and faults
+    ----------------
+    Reset clears the enables; contents and data registers have no reset. No faults.
     """
 
     LATENCY = 3
@@ -45,17 +69,17 @@ class Bank(wiring.Component):
 
     @staticmethod
     def model(word: bytes, data: bytes, mask: int) -> bytes:
-        """What stands in a word after a write."""
+        """The word after a write."""
         return bytes(new if mask >> byte & 1 else old for byte, (old, new) in enumerate(zip(word, data, strict=True)))
 
     def elaborate(self, platform: object) -> Module:
-        """A memory with byte enables, registers before and behind it."""
+        """A memory with byte enables, with registers at its inputs and its output."""
         m = Module()
         shape = unsigned(8 * self._word_bytes)
         m.submodules.memory = memory = Memory(shape=shape, depth=self._depth, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port(granularity=8)
         read = memory.read_port(domain="sync")
-        m.d.sync += output_register(m, self.read_data, "found").eq(read.data)
+        m.d.sync += output_register(m, self.read_data, "read_register").eq(read.data)
         read_en, write_mask = Signal(), Signal.like(self.write_mask)
         row, write_row = Signal.like(self.read_row, reset_less=True), Signal.like(self.write_row, reset_less=True)
         data = Signal.like(self.write_data, reset_less=True)

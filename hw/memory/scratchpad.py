@@ -1,4 +1,4 @@
-"""The scratchpad: banks interleaved by the low address bits, and fixed priorities among readers and among writers."""
+"""The scratchpad: banks interleaved by the low address bits, and a fixed-priority arbiter per bank."""
 
 from __future__ import annotations
 
@@ -16,35 +16,36 @@ from intloom.hw.ports import ReadPort, WritePort, out_of_range
 from intloom.hw.spec.params import HardwareParams
 
 READERS = ("act0", "act1", "residual", "vec_a", "vec_b", "store")
-"""Read ports, most important first."""
+"""Read ports, highest priority first."""
 WRITERS = ("mac", "vec", "load")
-"""Write ports, most important first."""
+"""Write ports, highest priority first."""
 ALWAYS_GRANTED = ("act0", "act1")
-"""The MAC unit never waits: it asks for neighbouring words, which lie in different banks."""
-NARROW_VECTOR = 4
-"""Where the vector unit takes at least this many cycles for a word, it leaves enough of one path to the others."""
+"""Ports that are always ready: they have the highest priority, and the MAC unit requests neighbouring words, which
+are in different banks."""
+SHARED_PATH_CYCLES = 4
+"""If the vector unit takes at least this many cycles per word, the lower-priority ports share one data path."""
 
 
 def shared_paths(params: HardwareParams) -> tuple[tuple[str, ...], ...]:
-    """Ports that share one way out of the banks, or into them: one of a group is served a cycle, whatever its bank."""
-    if params.vector_lanes * NARROW_VECTOR > params.rows:
+    """Groups of ports that share one data path: one port of a group is granted per cycle, whatever its bank."""
+    if params.vector_lanes * SHARED_PATH_CYCLES > params.rows:
         return ()
     return ("residual", "vec_a", "vec_b", "store"), ("vec", "load")
 
 
 class _Request(NamedTuple):
-    """A granted request, in registers: a bit for the bank that it goes to, and the rest of it."""
+    """A granted request in registers: its bank, one-hot, and its payload."""
 
     banks: Signal
     payload: data.View[data.StructLayout]
 
 
 class Scratchpad(wiring.Component):
-    """`scratch_words` words in `scratch_banks` banks; word `a` lies in bank `a % scratch_banks`.
+    """`scratch_words` words in `scratch_banks` interleaved banks; word `a` is in bank `a % scratch_banks`.
 
-    Each cycle each bank serves the most important reader and the most important writer that ask for it. With a narrow
-    vector unit, some ports share a path besides. A port's `ready` says whether a more important port asks for the same
-    bank or the same path; it does not depend on the port's own `valid`.
+    In each cycle each bank grants one read and one write: the valid ports with the highest priority. With a narrow
+    vector unit, groups of lower-priority ports share a data path, and one port of a group is granted per cycle
+    (`shared_paths`).
 
     Parameters
     ----------
@@ -53,11 +54,30 @@ class Scratchpad(wiring.Component):
 
     Members
     -------
-    act0, act1, residual, vec_a, vec_b, store:
-        Read ports, most important first. `act0` and `act1` are never refused and must not ask for different words
-        of one bank in the same cycle.
-    mac, vec, load:
-        Write ports, most important first.
+    act0, act1, residual, vec_a, vec_b, store
+        Read ports, highest priority first.
+    mac, vec, load
+        Write ports, highest priority first.
+
+    Handshake
+    ---------
+    Ports follow `ReadPort` and `WritePort`. A port's `ready` is combinational from the `valid` and `addr` of
+    higher-priority ports; it does not depend on its own `valid`. `act0`, `act1` and `mac` are always ready.
+
+    Timing
+    ------
+    One request per port and cycle. From a granted read to its data: `READ_LATENCY` = 5 cycles: request register, bank
+    (3 cycles), register after the bank multiplexer. A read granted at least 1 cycle after a write returns the new data.
+
+    Requirements
+    ------------
+    `act0` and `act1` do not request different words of one bank in the same cycle. No word is read in the cycle in
+    which it is written: the data is undefined.
+
+    Reset and faults
+    ----------------
+    Reset drops requests in flight; contents have no reset. An address past the end raises the port's `fault` in the
+    cycle of the request; such a write is dropped.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -73,7 +93,7 @@ class Scratchpad(wiring.Component):
 
     @staticmethod
     def model(params: HardwareParams, requests: Mapping[str, int]) -> set[str]:
-        """The ports whose requests, each an address, are granted in a cycle."""
+        """The ports that are granted in a cycle; `requests` has an address per valid port."""
         granted = set()
         for order in (READERS, WRITERS):
             banks, paths = set(), set()
@@ -87,7 +107,7 @@ class Scratchpad(wiring.Component):
         return granted
 
     def elaborate(self, platform: object) -> Module:
-        """Grant both ways; a cycle later a row and an enable go to each bank; then each path picks its bank's word."""
+        """Arbitrate; register the granted requests; drive the banks; select each path's word from its bank."""
         m = Module()
         depth = self._params.scratch_words // self._params.scratch_banks
         banks = [Bank(depth, self._params.word_bytes) for _ in range(self._params.scratch_banks)]
@@ -107,30 +127,30 @@ class Scratchpad(wiring.Component):
         return m
 
     def _paths(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
-        """The ports, those that share a path together."""
+        """The ports, grouped by data path."""
         shared = [group for group in shared_paths(self._params) if group[0] in names]
         alone = [(name,) for name in names if not any(name in group for group in shared)]
         return alone + shared
 
-    def _joined(self, m: Module, names: tuple[str, ...], signature: Signature) -> Any:
-        """The port that a path serves in this cycle: the most important one that asks."""
+    def _selected(self, m: Module, names: tuple[str, ...], signature: Signature) -> Any:
+        """The port that a path serves in this cycle: the valid one with the highest priority."""
         if len(names) == 1:
             return getattr(self, names[0])
-        joined = signature.flip().create(path=("path", *names))
+        selected = signature.flip().create(path=("path", *names))
         for name in reversed(names):
             port = getattr(self, name)
             with m.If(port.valid):
                 m.d.comb += [
-                    getattr(joined, member).eq(getattr(port, member))
+                    getattr(selected, member).eq(getattr(port, member))
                     for member, flow in signature.members.items()
                     if flow.flow is Out
                 ]
-                m.d.comb += [joined.ready.eq(port.ready), joined.fault.eq(port.fault)]
-        return joined
+                m.d.comb += [selected.ready.eq(port.ready), selected.fault.eq(port.fault)]
+        return selected
 
     def _granted(self, m: Module, names: tuple[str, ...], signature: Signature) -> _Request:
-        """The path's request of the cycle before, if it was granted. What lies outside is not written."""
-        path = self._joined(m, names, signature)
+        """Register the path's granted request; a write outside the memory loses its mask."""
+        path = self._selected(m, names, signature)
         members = ("addr",) if isinstance(signature, ReadPort) else ("addr", "data", "mask")
         layout = data.StructLayout({name: signature.members[name].shape for name in members})
         banks = Signal(self._params.scratch_banks, name=f"{names[0]}_banks")
@@ -150,18 +170,18 @@ class Scratchpad(wiring.Component):
         return port.addr[self._bank_bits : self._address_bits]
 
     def _grant(self, m: Module, names: tuple[str, ...], always: tuple[str, ...]) -> None:
-        """Ready where no more important port wants the bank or path; fault where the address lies past the end."""
+        """Drive `ready`: no conflict with a higher-priority port; and `fault`: address past the end."""
         for i, name in enumerate(names):
             port = getattr(self, name)
-            clashes = [self._clash(rival, name) for rival in names[:i] if name not in always]
+            conflicts = [self._conflict(higher, name) for higher in names[:i] if name not in always]
             m.d.comb += [
-                port.ready.eq(~Cat(clashes).any()),
+                port.ready.eq(~Cat(conflicts).any()),
                 port.fault.eq(port.valid & out_of_range(port.addr, self._params.scratch_words)),
             ]
 
-    def _clash(self, rival: str, name: str) -> Value:
-        one_path = any(rival in group and name in group for group in shared_paths(self._params))
-        first, second = getattr(self, rival), getattr(self, name)
+    def _conflict(self, higher: str, name: str) -> Value:
+        one_path = any(higher in group and name in group for group in shared_paths(self._params))
+        first, second = getattr(self, higher), getattr(self, name)
         same: Value = first.valid & (one_path | (self._bank_of(first) == self._bank_of(second)))
         return same
 
@@ -181,10 +201,10 @@ class Scratchpad(wiring.Component):
                 ]
 
     def _deliver(self, m: Module, names: tuple[str, ...], request: _Request, words: Array) -> None:
-        """Pick the bank's word when it comes; a register ends the long way from there."""
-        taken = pipeline_stages(m, f"{names[0]}_taken", request.banks.any(), Bank.LATENCY, reset_less=False)
+        """Select the bank's word when it arrives; a register ends the long routing delay from the banks."""
+        read = pipeline_stages(m, f"{names[0]}_read", request.banks.any(), Bank.LATENCY, reset_less=False)
         bank = pipeline_stages(m, f"{names[0]}_bank", self._bank_of(request.payload), Bank.LATENCY, reset_less=True)
         word = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
-        with m.If(taken):
+        with m.If(read):
             m.d.sync += word.eq(words[bank])
         m.d.comb += [getattr(self, name).data.eq(word) for name in names]

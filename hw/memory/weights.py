@@ -1,4 +1,4 @@
-"""The weight memory: a ring of words, written by the load unit and read by the MAC unit."""
+"""The weight memory: a circular buffer, written by the load unit and read by the MAC unit."""
 
 from __future__ import annotations
 
@@ -15,20 +15,43 @@ from intloom.hw.ports import WEIGHT_LATENCY, WeightReadPort, WeightWritePort
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import NO_COLLISIONS
 
-_WAY = WEIGHT_LATENCY - 3
-"""Registers on the way to the memory: it has one of its own, and two stand behind it."""
+_INPUT_STAGES = WEIGHT_LATENCY - 3
+"""Input registers: the block RAM is one stage of `WEIGHT_LATENCY`, and two registers follow it."""
 
 
 class WeightMemory(wiring.Component):
-    """`weight_words` words; addresses wrap at the end, neither port is ever refused.
+    """A simple dual-port memory of `weight_words` words whose addresses wrap at the end.
 
-    Read data comes `WEIGHT_LATENCY` cycles after `valid`, for one cycle. A read sees writes of earlier cycles; what it
-    gives of a word that is written in the same cycle is undefined.
+    Pipeline registers before and after the block RAM allow it to be placed far from both units.
 
     Parameters
     ----------
     params
         The accelerator's parameters.
+
+    Members
+    -------
+    read
+        Read port of the MAC unit.
+    write
+        Write port of the load unit.
+
+    Handshake
+    ---------
+    Both ports are always ready. Read data is valid for 1 cycle.
+
+    Timing
+    ------
+    One read and one write per cycle. From `read.valid` to `read.data`: `WEIGHT_LATENCY` = 6 cycles. A read that is
+    requested at least 1 cycle after a write returns the written data.
+
+    Requirements
+    ------------
+    No read and write of one word in the same cycle: the read data is undefined.
+
+    Reset and faults
+    ----------------
+    Reset clears the valid bits in the pipeline; contents and data registers have no reset. No faults: addresses wrap.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -41,20 +64,20 @@ class WeightMemory(wiring.Component):
     def model(
         params: HardwareParams, steps: Iterable[tuple[int | None, tuple[int, int] | None]]
     ) -> Iterator[int | None]:
-        """The word that each cycle's read gives, or None where there is none or it is undefined.
+        """Yield the word that each cycle's read returns, or None if there is no read or its data is undefined.
 
-        A step has the address that is read and the address and word that are written, or None.
+        A step has the read address or None, and the write address and word or None.
         """
         words = dict.fromkeys(range(params.weight_words), 0)
         for read, write in steps:
-            at = None if write is None else write[0] % params.weight_words
-            place = None if read is None else read % params.weight_words
-            yield None if place is None or place == at else words[place]
-            if write is not None and at is not None:
-                words[at] = write[1]
+            write_at = None if write is None else write[0] % params.weight_words
+            read_at = None if read is None else read % params.weight_words
+            yield None if read_at is None or read_at == write_at else words[read_at]
+            if write is not None and write_at is not None:
+                words[write_at] = write[1]
 
     def elaborate(self, platform: object) -> Module:
-        """A simple dual-port memory with registers on the way to it, one behind it, one at the end of the way out."""
+        """A simple dual-port memory with input stages, a register at its output, and one at the port."""
         m = Module()
         words = self._params.weight_words
         bits = exact_log2(words)
@@ -62,13 +85,13 @@ class WeightMemory(wiring.Component):
         m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port()
         read = memory.read_port(domain="sync")
-        found, out = Signal.like(self.read.data, reset_less=True), output_register(m, self.read.data, "out")
-        m.d.sync += [found.eq(read.data), out.eq(found)]
+        block_register, out = Signal.like(self.read.data, reset_less=True), output_register(m, self.read.data, "out")
+        m.d.sync += [block_register.eq(read.data), out.eq(block_register)]
         m.d.comb += [
-            write.en.eq(pipeline_stages(m, "write_valid", self.write.valid, _WAY, reset_less=False)),
-            write.addr.eq(pipeline_stages(m, "write_address", self.write.addr[:bits], _WAY, reset_less=True)),
-            write.data.eq(pipeline_stages(m, "write_data", self.write.data, _WAY, reset_less=True)),
-            read.en.eq(pipeline_stages(m, "read_valid", self.read.valid, _WAY, reset_less=False)),
-            read.addr.eq(pipeline_stages(m, "read_address", self.read.addr[:bits], _WAY, reset_less=True)),
+            write.en.eq(pipeline_stages(m, "write_valid", self.write.valid, _INPUT_STAGES, reset_less=False)),
+            write.addr.eq(pipeline_stages(m, "write_address", self.write.addr[:bits], _INPUT_STAGES, reset_less=True)),
+            write.data.eq(pipeline_stages(m, "write_data", self.write.data, _INPUT_STAGES, reset_less=True)),
+            read.en.eq(pipeline_stages(m, "read_valid", self.read.valid, _INPUT_STAGES, reset_less=False)),
+            read.addr.eq(pipeline_stages(m, "read_address", self.read.addr[:bits], _INPUT_STAGES, reset_less=True)),
         ]
         return m

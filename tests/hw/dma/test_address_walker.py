@@ -1,4 +1,4 @@
-"""Local addresses: every word's place in order, without gaps between runs, as the model says."""
+"""Local addresses: every word's address in order, without gaps between runs, as the model says."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ def _runs(rng: random.Random, moves: int) -> list[dict[str, Any]]:
     return [item["local"] for _ in range(moves) for item in RunWalker.model(random_fields(rng, PARAMS, 20), PARAMS)]
 
 
-def _bits(place: dict[str, int]) -> int:
-    return int(LOCAL_ADDRESS_LAYOUT.const(place).as_value().value)
+def _bits(address: dict[str, int]) -> int:
+    return int(LOCAL_ADDRESS_LAYOUT.const(address).as_value().value)
 
 
 @pytest.mark.parametrize(("offer", "take"), [(0.7, 0.7), (1.0, 0.4), (0.4, 1.0)])
 def test_places_of_random_runs(offer: float, take: float, rng: random.Random) -> None:
     runs = _runs(rng, 12)
-    expected = [_bits(place) for item in runs for place in AddressWalker.model(item)]
+    expected = [_bits(address) for item in runs for address in AddressWalker.model(item)]
     walker = AddressWalker()
     taken: list[int] = []
     run(walker, source(walker.i, runs, rng, offer), sink(walker.o, taken, len(expected), rng, take))

@@ -18,21 +18,21 @@ Burst = tuple[int, int, bool]
 
 
 def _bursts(
-    params: HardwareParams, base: int, runs: list[dict[str, int]], rng: random.Random, held_back: float = 0.0
+    params: HardwareParams, base: int, runs: list[dict[str, int]], rng: random.Random, flush: float = 0.0
 ) -> list[Burst]:
-    """The bursts of some runs; `held_back` is how often runs may not come."""
+    """The bursts of some runs; `flush` is how often runs may not come."""
     splitter = BurstSplitter(params)
     result: list[Burst] = []
     instructions = sum(item["last"] for item in runs)
 
     async def feed(ctx: Any) -> None:
         ctx.set(splitter.base, base)
-        ctx.set(splitter.may_issue, 1)
+        ctx.set(splitter.issue_enable, 1)
         for item in runs:
-            while rng.random() < held_back:
-                ctx.set(splitter.held_back, 1)
+            while rng.random() < flush:
+                ctx.set(splitter.flush, 1)
                 await ctx.tick()
-            ctx.set(splitter.held_back, 0)
+            ctx.set(splitter.flush, 0)
             while rng.random() < 0.1:
                 await ctx.tick()
             ctx.set(splitter.i.payload, item)
@@ -58,17 +58,17 @@ def _words(bursts: Iterable[Burst], params: HardwareParams) -> list[tuple[int, b
 
 
 @pytest.mark.parametrize("name", ["nano", "base", "large"])
-@pytest.mark.parametrize("held_back", [0.0, 0.4])
-def test_bursts_follow_their_model_and_obey_axi(name: str, held_back: float, seed: int) -> None:
+@pytest.mark.parametrize("flush", [0.0, 0.4])
+def test_bursts_follow_their_model_and_obey_axi(name: str, flush: float, seed: int) -> None:
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=rng.choice([4, 8, 64]))
     base = rng.getrandbits(word_address_bits(params))
     moves = [random_fields(rng, params, 300) for _ in range(12)]
     runs = [item["memory"] for move in moves for item in RunWalker.model(move, params)]
     expected = list(BurstSplitter.model(base, runs, params))
-    found = _bursts(params, base, runs, rng, held_back)
+    found = _bursts(params, base, runs, rng, flush)
     assert _words(found, params) == _words(expected, params)
-    assert held_back or found == expected
+    assert flush or found == expected
     page = 4096 // params.word_bytes
     for at, beats, _ in found:
         assert 1 <= beats <= params.axi_burst
@@ -87,30 +87,30 @@ def test_a_burst_comes_after_the_latency() -> None:
     splitter = BurstSplitter(preset("base"))
 
     async def permit(ctx: Any) -> None:
-        ctx.set(splitter.may_issue, 1)
+        ctx.set(splitter.issue_enable, 1)
 
-    whole = {"offset": 16, "words": 5, "joins": 0, "last": 1}
+    whole = {"offset": 16, "words": 5, "contiguous": 0, "last": 1}
     assert cycles_through(splitter, whole, background=[permit]) == BurstSplitter.LATENCY
 
 
 def test_a_pending_burst_goes_out_when_no_run_can_come() -> None:
-    """Else the queue of places, full of runs whose data was never asked for, would hold everything up."""
+    """Else the queue of addresses, full of runs whose data was never asked for, would hold everything up."""
     splitter = BurstSplitter(preset("base"))
     left = []
 
     async def bench(ctx: Any) -> None:
-        ctx.set(splitter.may_issue, 1)
-        ctx.set(splitter.i.payload, {"offset": 16, "words": 5, "joins": 0, "last": 0})
+        ctx.set(splitter.issue_enable, 1)
+        ctx.set(splitter.i.payload, {"offset": 16, "words": 5, "contiguous": 0, "last": 0})
         ctx.set(splitter.i.valid, 1)
         await ctx.tick()
         ctx.set(splitter.i.valid, 0)
         for _ in range(5):
             assert not ctx.get(splitter.o.valid), "the next run may join"
             await ctx.tick()
-        ctx.set(splitter.held_back, 1)
+        ctx.set(splitter.flush, 1)
         await ctx.tick()
-        ctx.set(splitter.held_back, 0)
-        ctx.set(splitter.i.payload, {"offset": 21, "words": 5, "joins": 1, "last": 1})
+        ctx.set(splitter.flush, 0)
+        ctx.set(splitter.i.payload, {"offset": 21, "words": 5, "contiguous": 1, "last": 1})
         ctx.set(splitter.i.valid, 1)
         ctx.set(splitter.i.valid, 1)
         ctx.set(splitter.o.ready, 1)

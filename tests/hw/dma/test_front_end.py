@@ -1,4 +1,4 @@
-"""What load and store share: each move's bursts and places, independently of each other, and none after a halt."""
+"""What load and store share: each move's bursts and addresses, independently of each other, and none after a halt."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def _gate(front: MoveFrontEnd, rng: random.Random, issued: list[int]) -> Process
     async def gate(ctx: Any) -> None:
         while True:
             may = rng.random() < 0.7
-            ctx.set(front.may_issue, may)
+            ctx.set(front.issue_enable, may)
             *_, leaves, last = await ctx.tick().sample(front.issued, front.issued_last)
             if leaves:
                 assert may, "a burst left although it was held back"
@@ -71,7 +71,7 @@ def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None
     moves = [random_move(rng, kind.name, PARAMS) for _ in range(4)]
     words = [word for move in moves for word in MoveFrontEnd.model(move)]
     bursts: list[Burst] = []
-    places: list[int] = []
+    addresses: list[int] = []
     issued: list[int] = []
 
     async def all_bursts(ctx: Any) -> None:
@@ -80,7 +80,7 @@ def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None
             await ctx.tick()
 
     run(
-        front, _offer(front, moves, rng, []), sink(front.places, places, len(words), rng, 0.6), all_bursts,
+        front, _offer(front, moves, rng, []), sink(front.addresses, addresses, len(words), rng, 0.6), all_bursts,
         background=[_take_bursts(front, rng, bursts), _gate(front, rng, issued)],
     )  # fmt: skip
     assert [at + k for at, beats, _ in bursts for k in range(beats)] == [BASE + dram for dram, _ in words]
@@ -93,8 +93,8 @@ def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None
         for places_of in [list(MoveFrontEnd.model(move))]
         for k, (_, local) in enumerate(places_of)
     ]
-    found = [LOCAL_ADDRESS_LAYOUT.from_bits(bits) for bits in places]
-    assert [{name: place[name] for name in LOCAL_ADDRESS_LAYOUT.members} for place in found] == expected
+    found = [LOCAL_ADDRESS_LAYOUT.from_bits(bits) for bits in addresses]
+    assert [{name: address[name] for name in LOCAL_ADDRESS_LAYOUT.members} for address in found] == expected
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
@@ -106,7 +106,7 @@ def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Rando
     taken: list[int] = []
 
     async def halt(ctx: Any) -> None:
-        ctx.set(front.places.ready, 1)
+        ctx.set(front.addresses.ready, 1)
         for _ in range(rng.randrange(20, 120)):
             await ctx.tick()
         ctx.set(front.halt, 1)

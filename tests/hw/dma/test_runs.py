@@ -18,7 +18,7 @@ PARAMS = preset("small")
 def test_runs_of_random_moves(offer: float, take: float, rng: random.Random) -> None:
     moves = [random_fields(rng, PARAMS, (1 << 16) - 1) for _ in range(20)]
     runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
-    assert sum(item["memory"]["joins"] for item in runs) > 9
+    assert sum(item["memory"]["contiguous"] for item in runs) > 9
     walker = RunWalker(PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng, offer), sink(walker.o, taken, len(runs), rng, take))
