@@ -1,1 +1,5 @@
-"""The accelerator in Amaranth, one component a file, and the Verilog made from it."""
+"""The accelerator in Amaranth, one component per file, and Verilog generation.
+
+A component creates its signals and submodules in `elaborate`. Only interface members, and signals that proofs inspect,
+are attributes created in `__init__`.
+"""

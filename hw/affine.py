@@ -34,8 +34,8 @@ PREPARED_LAYOUT = data.StructLayout(
         "to_even": 1,
     }
 )
-"""Precomputed for the lanes: the factors, in registers that feed only multipliers; `constant` = c plus half a unit in
-the last place; the shift; `to_even`: ties round to even, and the shift is not 0, so that ties exist."""
+"""Precomputed for the lanes: the factors, in registers that feed only multipliers; `constant` = c plus half the weight
+of the result's LSB; the shift; `to_even`: ties round to even, and the shift is not 0, so that ties exist."""
 
 
 class AffineConstants(wiring.Component):
@@ -198,7 +198,7 @@ class AffineLane(wiring.Component):
     def _round(self, m: Module, stage: list[Signal], total: Signal) -> None:
         """Stages 6 and 7: shift down to a byte, one bit of `shift` per multiplexer level; then ties and the clamp.
 
-        `total` includes half a unit in the last place: when all bits below the last place are zero, there was a tie.
+        `total` includes half the weight of the result's LSB: when all bits below the LSB are zero, there was a tie.
         """
         negative = Signal(reset_less=True)
         value = Signal(BYTE_BITS - 1 + _COARSE_SHIFTS[-1], reset_less=True)

@@ -1,4 +1,4 @@
-"""The folder that `intloom verilog` writes: the accelerator and all that other tools want beside it."""
+"""The folder that `intloom verilog` writes: the accelerator, and the files that other tools need with it."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from intloom.hw.verilog import generate_verilog
 __all__ = ["WAIVERS", "generate_verilog", "package_files", "render_core", "render_waivers", "write_package"]
 
 WAIVERS = {
-    "CASEOVERLAP": "Choices by one-hot selectors are written as casez with one bit each; only one is ever set.",
-    "CMPCONST": "A comparison may be decided by the parameters alone.",
-    "DECLFILENAME": "All modules stand in one file.",
-    "PROCASSINIT": "Registers have an initial value beside their reset, so that FPGAs start as simulations do.",
-    "UNOPTFLAT": "Members of one structure depend on other members of it; no bit depends on itself, as Yosys checks.",
+    "CASEOVERLAP": "Yosys writes a one-hot multiplexer as casez with one bit per item; at most one bit is set.",
+    "CMPCONST": "A comparison may be constant for some parameters.",
+    "DECLFILENAME": "All modules are in one file.",
+    "PROCASSINIT": "Registers have an initial value and a reset, so that an FPGA starts in the simulated state.",
+    "UNOPTFLAT": "Members of a struct depend on other members of it; Yosys checks that no bit depends on itself.",
     "UNUSEDSIGNAL": "Carries of additions that wrap by design, and configuration bits beyond the address width.",
-    "WIDTHEXPAND": "Comparisons and signed sums have operands of different widths; Verilog extends them as it should.",
-    "WIDTHTRUNC": "Sums and shifts are computed one or more bits wider than the register that keeps them.",
+    "WIDTHEXPAND": "Comparisons and signed sums have operands of different widths; Verilog extends them correctly.",
+    "WIDTHTRUNC": "Sums and shifts are computed one or more bits wider than their register.",
 }
-"""Verilator's warnings that the generated Verilog is excused from, each with the reason."""
+"""Waived Verilator warnings, each with the reason."""
 
 _CORE = """CAPI=2:
 name: intloom:ip:{top}:{version}
@@ -61,7 +61,7 @@ targets:
 
 
 def render_waivers() -> str:
-    """Verilator's configuration file with the waivers."""
+    """Render Verilator's configuration file with the waivers."""
     lines = ["`verilator_config"]
     for rule, reason in WAIVERS.items():
         lines += [f"// {reason}", f'lint_off -rule {rule} -file "*{TOP_NAME}.v"']
@@ -69,13 +69,13 @@ def render_waivers() -> str:
 
 
 def render_core(params: HardwareParams) -> str:
-    """The FuseSoC description; its version is the fingerprint, since other parameters are other hardware."""
+    """Render the FuseSoC core description; its version contains the parameter fingerprint."""
     version = f"0-r{params.fingerprint()}"
     return _CORE.format(top=TOP_NAME, version=version, rows=params.rows, cols=params.cols)
 
 
 def package_files(params: HardwareParams, name: str, *, resources: bool = False) -> dict[str, str]:
-    """Name and text of every file of the package; same arguments, same bytes."""
+    """Name and text of every file of the package; deterministic."""
     verilog = generate_verilog(params)
     files = {
         f"{TOP_NAME}.v": verilog,
@@ -93,16 +93,16 @@ def package_files(params: HardwareParams, name: str, *, resources: bool = False)
 def write_package(
     params: HardwareParams, directory: Path, name: str = "custom", *, resources: bool = False
 ) -> tuple[Path, ...]:
-    """Write the package into `directory`, which is made when it is not there; the paths written.
+    """Write the package into `directory`, which is created if missing; returns the paths of the files.
 
     Parameters
     ----------
     params
         The hardware.
     directory
-        Where to write.
+        The output folder.
     name
-        What comments call this hardware.
+        Name of the hardware in comments.
     resources
         Also synthesize for a resource summary, which takes minutes for large arrays.
     """

