@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import Path
 
@@ -38,17 +36,6 @@ _UNITS = {
 }
 
 
-@dataclass(frozen=True)
-class Write:
-    """One word, or the bytes of it that `mask` selects, written in `cycle`."""
-
-    cycle: int
-    writer: Writer
-    word: int
-    mask: int
-    data: bytes
-
-
 def pack_write(cycle: int, writer: Writer, word: int, mask: int, data: bytes) -> bytes:
     """One record, for benches in Python."""
     return struct.pack("<QIIII", cycle, writer, word, mask, 0) + data
@@ -68,9 +55,3 @@ def read_writes(path: Path, word_bytes: int) -> NDArray[np.void]:
     )
     content = path.read_bytes()
     return np.frombuffer(content[: len(content) // layout.itemsize * layout.itemsize], dtype=layout)
-
-
-def iterate(records: NDArray[np.void]) -> Iterator[Write]:
-    """The records one by one."""
-    for r in records:
-        yield Write(int(r["cycle"]), Writer(int(r["writer"])), int(r["word"]), int(r["mask"]), r["data"].tobytes())

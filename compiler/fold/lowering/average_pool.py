@@ -33,8 +33,7 @@ _PLAIN = Affine(1, 0, 0, 0)
 @lowers("GlobalAveragePool", "AveragePool", "ReduceMean")
 def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an average over windows; windows at the border count the pixels inside the image, or the padding too."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     leaf = main.input(0)
     x, result = builder.image(leaf), builder.result(unit)
     geometry = _geometry(builder.model, main, x)
@@ -106,8 +105,7 @@ def _average_of(
     output: str,
 ) -> Tensor:
     """Emit the average of all windows of `x`, with an affine operation that equals onnxruntime at every sum."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     size = geometry.kernel[0] * geometry.kernel[1]
     if 256 * size >= _LARGEST_SUM:
         raise UnsupportedPattern(
@@ -187,8 +185,7 @@ def _every_sum(
 
 def _average(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:
     """Evaluate the unit on windows that each are one channel of an image with one row."""
-    main, source = unit.main, builder.model.producers[leaf]
-    assert main is not None
+    main, source = unit.operator, builder.model.producers[leaf]
     line = replace(main, op="GlobalAveragePool", inputs=(leaf,), attributes={})
     model = builder.model.with_nodes((source, line, *unit.clamps, unit.quantize))
     if main.qoperator is not None:

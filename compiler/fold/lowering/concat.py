@@ -23,8 +23,7 @@ from intloom.compiler.ir import Concat, Tensor
 @lowers("Concat")
 def lower_concat(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a Concat of images along channels, height or width."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     operands = [builder.image(v) for v in main.inputs]
     axis, result = main.integer("axis", 1) % len(operands[0].shape), builder.result(unit)
     tables = _rescaling(builder, unit)
@@ -57,8 +56,7 @@ def _join(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], resul
 
 def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
     """Table of onnxruntime's Concat for every byte of each input."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     line = replace(main, attributes={**main.attributes, "axis": 0}, inputs=tuple(main.inputs))
     sources = {v: builder.model.producers[v] for v in main.inputs}
     model = builder.model.with_nodes((*sources.values(), line, unit.quantize))

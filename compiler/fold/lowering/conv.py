@@ -14,8 +14,7 @@ from intloom.compiler.fold.patterns.window import read_window
 @lowers("Conv")
 def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a convolution over images or, with one spatial dimension, over sequences."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     x = builder.image(main.input(0))
     weights = read_weights(builder.model, main.input(1))
     values = weights.values

@@ -19,8 +19,7 @@ from intloom.compiler.ir.node import Pair
 @lowers("ConvTranspose")
 def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a transposed convolution over images."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     x = builder.image(main.input(0))
     weights = read_weights(builder.model, main.input(1), channel_axis=1)
     group = main.integer("group", 1)

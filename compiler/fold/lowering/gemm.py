@@ -21,8 +21,7 @@ _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 @lowers("Gemm", "MatMul")
 def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower `x @ weights + bias` for one row `x`, which may be a flattened image."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     x = builder.operand(main.input(0))
     columns = main.op == "Gemm" and main.integer("transB", 0) == 1
     _check_form(main, x)

@@ -15,8 +15,7 @@ from intloom.compiler.ir import MaxPool
 @lowers("MaxPool", "GlobalMaxPool")
 def lower_maxpool(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a maximum over windows of an image."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     if unit.unclamped != main.outputs[0]:
         raise UnsupportedPattern("its indices are read", "read only its first result")
     leaf = main.input(0)

@@ -21,8 +21,7 @@ from intloom.compiler.importer import Model, OnnxNode
 @lowers("Pad")
 def lower_pad(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower padding with one value; negative padding crops."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     leaf = main.input(0)
     x, result = builder.image(leaf), builder.result(unit)
     borders = _borders(builder.model, main, len(x.shape))

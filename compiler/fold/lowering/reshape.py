@@ -17,8 +17,7 @@ from intloom.compiler.ir import Tensor
 @lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout")
 def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an operator that keeps the row-major order of bytes: its result is a view of the same bytes."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     leaf = main.input(0)
     x = builder.operand(leaf)
     if main.op == "Transpose":

@@ -17,8 +17,7 @@ from intloom.compiler.ir import Resize
 @lowers("Resize", "Upsample")
 def lower_resize(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an enlargement in which output pixel `i` is input pixel `i // factor`."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     leaf = main.input(0)
     x, result = builder.image(leaf), builder.result(unit)
     size, wanted = x.tensor.shape, result.shape

@@ -21,8 +21,7 @@ from intloom.compiler.ir import Slice, Tensor
 @lowers("Split")
 def lower_split(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an output of a Split along channels, height or width."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     x = builder.image(main.input(0))
     axis = main.integer("axis", 0) % len(x.shape)
     sizes = []
@@ -38,8 +37,7 @@ def lower_split(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 @lowers("Slice")
 def lower_slice(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a Slice of adjacent channels, or of rows and columns with a step."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     x = builder.image(main.input(0))
     kept = {}
     for axis, first, last, step in _bounds(builder, main, len(x.shape)):
@@ -77,8 +75,7 @@ def _finish(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: dic
     if wanted[2:] == whole[2:]:
         _finish_channels(builder, unit, x, wanted[1])
         return
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     result, name, mover = builder.result(unit), unit_name(unit), SpatialOps(builder, unit.origins)
     tensor = x.tensor
     if wanted[1] != whole[1]:
@@ -107,8 +104,7 @@ def _finish_picked(builder: GraphBuilder, unit: QuantizationUnit, picked: Tensor
 
 
 def _finish_channels(builder: GraphBuilder, unit: QuantizationUnit, x: Operand, kept: Steps) -> None:
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     name = unit_name(unit) if len(main.outputs) == 1 else f"{unit_name(unit)}:{main.outputs.index(unit.unclamped)}"
     node = Slice(name=name, inputs=(x.tensor.name,), output="", start=kept.start, stop=kept.stop)
     finish_data_movement(builder, unit, x, main.input(0), node, Target.PLACEMENT)

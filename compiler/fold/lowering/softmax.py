@@ -32,8 +32,7 @@ _UNSCALED = scale_from_float(1.0)
 @lowers("Softmax", "LogSoftmax")
 def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a Softmax over two channels; a Softmax over more channels needs a division."""
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     shape = builder.model.shape(main.input(0)) or ()
     if len(shape) < 2 or shape[1] != 2 or _axis(builder, main, shape) != 1:
         raise UnsupportedPattern(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
@@ -61,14 +60,13 @@ def _axis(builder: GraphBuilder, main: OnnxNode, shape: tuple[int, ...]) -> int:
 
 def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDArray[np.int64]:
     """The result for every difference of the two channels from -255 to 255."""
-    assert unit.main is not None
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     pairs = np.stack([one, two])
     if len(x.shape) == 2:
-        made = evaluate_unit(builder, unit, unit.main.input(0), np.ascontiguousarray(pairs.T)).T
+        made = evaluate_unit(builder, unit, unit.operator.input(0), np.ascontiguousarray(pairs.T)).T
     else:
         form = {3: (1, 2, 1 << 16), 4: (1, 2, 256, 256)}[len(x.shape)]
-        made = evaluate_unit(builder, unit, unit.main.input(0), pairs.reshape(form)).reshape(2, -1)
+        made = evaluate_unit(builder, unit, unit.operator.input(0), pairs.reshape(form)).reshape(2, -1)
     difference = np.concatenate([one.astype(np.int64) - two, two.astype(np.int64) - one]) + 255
     values = made.astype(np.int64).ravel()
     found = np.zeros(511, dtype=np.int64)

@@ -54,6 +54,13 @@ class QuantizationUnit:
         return next((n for n in self.operators if self.unclamped in n.outputs), None)
 
     @property
+    def operator(self) -> OnnxNode:
+        """The operator before the clamps, for lowerings: each is registered for an operator."""
+        if self.main is None:
+            raise ValueError(f"the unit that produces {self.output} must have an operator before its clamps")
+        return self.main
+
+    @property
     def qoperator(self) -> OnnxNode | None:
         """The QOperator node of the file, if the unit was rewritten from one."""
         return self.main.qoperator if self.main is not None and len(self.operators) == 1 else None

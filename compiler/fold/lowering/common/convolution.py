@@ -32,8 +32,7 @@ def finish_convolution(
 
     `weights.values` are [out, in / group, kernel rows, kernel columns], with one scale or one for each output.
     """
-    main = unit.main
-    assert main is not None
+    main = unit.operator
     result = builder.result(unit)
     bias, values = read_bias(builder.model, main.input(2), x.params, weights.scale), weights.values
     table = clamp_table(builder, unit)
