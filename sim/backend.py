@@ -57,7 +57,7 @@ class GoldenBackend:
         self._graphs = graphs
 
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
-        """Outputs of the graph, rounded as the program's hardware rounds."""
+        """Outputs of the graph, in the rounding mode of the program's hardware."""
         from intloom.sim.golden import run_graph
 
         start = time.monotonic()
@@ -72,7 +72,7 @@ class IsaBackend:
     Parameters
     ----------
     check
-        Also prove that no instruction races with another, reads what nobody wrote, or leaves its memory.
+        Also check that no instruction races with another, reads uninitialized words, or exceeds its memory.
     keep_tensors
         Keep every tensor that passes through memory, not only the outputs.
     """

@@ -1,4 +1,4 @@
-"""The compiler's forecast beside what the RTL took."""
+"""The error of the compiler's cycle forecast against RTL."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from intloom.sim.rtl.job import MemorySettings
 
 @dataclass(frozen=True)
 class ForecastComparison:
-    """A layer, or a whole program: cycles as forecast and as measured."""
+    """Forecast and measured cycles of a layer or a whole program."""
 
     name: str
     expected: int
@@ -21,12 +21,12 @@ class ForecastComparison:
 
     @property
     def error(self) -> float:
-        """By how much of the measured cycles the forecast is off; negative when it is too low."""
+        """Relative error of the forecast; negative when it is too low."""
         return self.expected / self.measured - 1 if self.measured else 0.0
 
 
 def timing_of(memory: MemorySettings) -> MemoryTiming:
-    """What the forecast knows of a run's memory; random stalls are not foreseen."""
+    """The memory timing that the forecast uses; it does not include random stalls."""
     return MemoryTiming(
         read_latency=memory.read_latency, write_latency=memory.write_latency, bandwidth=memory.bandwidth
     )
@@ -47,5 +47,5 @@ def compare_forecast(
 
 
 def worst(layers: tuple[ForecastComparison, ...], least: int) -> ForecastComparison | None:
-    """The layer of at least `least` cycles whose forecast is furthest off."""
+    """The layer of at least `least` cycles with the largest forecast error."""
     return max((f for f in layers if f.measured >= least), key=lambda f: abs(f.error), default=None)

@@ -16,7 +16,7 @@ from intloom.sim.result import Arrays
 
 
 def node_names(node: Node) -> tuple[str, ...]:
-    """Names by which a node may be called: its own, those of its ONNX nodes, and these with dots for slashes."""
+    """The names of a node: its own, those of its ONNX nodes, and these with dots for slashes."""
     raw = (node.name, *node.origin)
     return (*raw, *(name.strip("/").replace("/", ".") for name in raw))
 
@@ -33,7 +33,7 @@ def select(graph: IntGraph, pattern: str) -> tuple[Node, ...]:
 
 
 def extract(graph: IntGraph, nodes: Iterable[Node], name: str) -> IntGraph:
-    """The nodes as a graph: it reads what they read from outside, and gives what anyone outside reads from them."""
+    """The nodes as a graph: its inputs and outputs are the tensors that cross its border."""
     kept = set(nodes)
     chosen = tuple(n for n in graph.nodes if n in kept)
     made = {n.output for n in chosen}
@@ -69,7 +69,7 @@ def make_slice(graph: IntGraph, nodes: Iterable[Node], name: str, tensors: Mappi
 
 
 def blocks(graph: IntGraph) -> dict[str, tuple[Node, ...]]:
-    """The nodes grouped by block, in order: `model.4` for all of `/model.4/...`; a node of no block stands alone."""
+    """The nodes grouped by block, in order: `model.4` for all of `/model.4/...`; a node of no block is one."""
     found: dict[str, list[Node]] = {}
     for node in graph.nodes:
         found.setdefault(_block(node), []).append(node)
@@ -85,5 +85,5 @@ def _block(node: Node) -> str:
 
 
 def is_trivial(part: IntGraph) -> bool:
-    """Whether the slice has nothing to compute or hands an input straight on, so that no program can be made of it."""
+    """Whether the slice has nothing to compute or passes an input through, so that it has no program."""
     return not part.outputs or bool(set(part.outputs) & set(part.inputs))

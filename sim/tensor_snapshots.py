@@ -1,4 +1,4 @@
-"""Tensors as they were stored in memory during an RTL run, though others may have taken their place since."""
+"""Tensors reconstructed from the write log of an RTL run: later tensors may have overwritten their memory."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from intloom.sim.rtl.write_log import Writer
 
 
 def tensors_by_last_store(program: Program) -> dict[int, list[TensorBuffer]]:
-    """The tensors that each instruction completes."""
+    """For each instruction the tensors whose last word it stores."""
     found: dict[int, list[TensorBuffer]] = defaultdict(list)
-    for place in program.tensors:
-        if place.first_instruction is not None:
-            found[place.first_instruction].append(place)
+    for tensor in program.tensors:
+        if tensor.first_instruction is not None:
+            found[tensor.first_instruction].append(tensor)
     return found
 
 
 def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:
-    """Every tensor that the program stores, as it stood when it was complete; `writes` is the run's record."""
+    """Every tensor that the program stores, as it was after its last store; `writes` is the run's write log."""
     stores = writes[writes["writer"] == Writer.STORE]
     memory = np.zeros((program.memory_words, program.params.word_bytes), np.uint8)
     completed = tensors_by_last_store(program)
@@ -36,8 +36,8 @@ def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, ND
         count = move_words(instruction)
         _apply(memory, stores[position : position + count])
         position += count
-        for place in completed[index]:
-            tensors[place.name] = read_tensor(program, memory.reshape(-1), place)
+        for tensor in completed[index]:
+            tensors[tensor.name] = read_tensor(program, memory.reshape(-1), tensor)
     return tensors
 
 

@@ -1,7 +1,7 @@
-"""Single tiles of a layer as programs of their own: each computing instruction alone, on the memories as it meets them.
+"""Single tiles of a layer as programs of their own: each computing instruction alone, on its initial memory content.
 
-The instruction simulator brings scratchpad, weight memory and tables to where they stand before the instruction. The
-program loads them, runs the instruction, and stores the whole scratchpad, so that a stray write is seen too.
+The instruction simulator computes scratchpad, weight memory and tables before the instruction. The program loads them,
+runs the instruction, and stores the whole scratchpad, so that a write to a wrong address is found too.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _COMPUTING = (Unit.MAC, Unit.VEC)
 
 @dataclass(frozen=True, eq=False)
 class TileSlice:
-    """One computing instruction as a program, and the scratchpad that it must leave."""
+    """One computing instruction as a program, and the scratchpad that it must produce."""
 
     name: str
     index: int
@@ -65,7 +65,7 @@ def _layer_name(program: Program, source: Provenance) -> str:
 
 def _is_chosen(program: Program, index: int, layers: set[str], tile: int) -> bool:
     source, unit = program.provenance[index], program.instructions[index].unit
-    # A vector table stands for itself in the instruction that it is loaded for.
+    # A vector table is loaded with the instruction that uses it.
     loads_table = program.instructions[index].kind is Kind.VTABLE
     computes = unit in _COMPUTING and not loads_table
     return computes and source.tile == tile and _layer_name(program, source) in layers
@@ -83,12 +83,12 @@ def _slice(program: Program, index: int, simulator: IsaSimulator) -> TileSlice:
     simulator.step()
     after = machine.scratch.copy()
     if len(code) > 1:
-        # The table stands where the instruction neither reads nor writes.
+        # The table lies where the instruction neither reads nor writes.
         spot = slice(code[0]["a_base"], code[0]["a_base"] + params.table_words)
         after[spot] = scratch[spot]
     source = program.provenance[index]
     name = f"{_layer_name(program, source)} tile {source.tile} #{index} {instruction.kind}"
-    # What share of the layer's products is this tile's is not known, so none is claimed.
+    # The share of the layer's products in this tile is not known.
     layer = replace(program.layers[source.layer], macs=0)
     made = _program(name, params, code, scratch, weights, layer)
     return TileSlice(name, index, made, {SCRATCHPAD: np.ascontiguousarray(after.T)[None, :, None, :]})
@@ -100,7 +100,7 @@ def _with_own_table(
     """The CONV with the table that it keeps from an earlier one put before its weights."""
     stream = next(a for a in footprint(conv, params) if a.memory is Memory.WEIGHT)
     if stream.dims[0][0] + params.table_words > params.weight_words:
-        raise UsageError(f"{disassemble(conv)} fills the weight memory, so its table has no place beside its weights")
+        raise UsageError(f"{disassemble(conv)} fills the weight memory, so its table does not fit beside its weights")
     at = (conv["weights"] - params.table_words) % params.weight_words
     words = (at + np.arange(params.table_words)) % params.weight_words
     weights[words] = machine.mac_table.reshape(params.table_words, -1)
@@ -110,13 +110,13 @@ def _with_own_table(
 def _table_load(
     vector: Instruction, params: HardwareParams, scratch: NDArray[np.int8], machine: Machine
 ) -> Instruction:
-    """A load of the vector unit's table from a place that the instruction does not touch."""
+    """A load of the vector unit's table from words that the instruction does not access."""
     free = np.ones(params.scratch_words, bool)
     for access in footprint(vector, params):
         free[addresses(access) % params.scratch_words] = False
     runs = np.convolve(free, np.ones(params.table_words, int), "valid") == params.table_words
     if not runs.any():
-        raise UsageError(f"{disassemble(vector)} fills the scratchpad, so its table has no place beside its operands")
+        raise UsageError(f"{disassemble(vector)} fills the scratchpad, so its table does not fit beside its operands")
     at = int(np.argmax(runs))
     scratch[at : at + params.table_words] = machine.vector_table.reshape(params.table_words, -1)
     return make(Kind.VTABLE, a_base=at)

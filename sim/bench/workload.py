@@ -1,4 +1,4 @@
-"""A program assembled by hand that keeps the array busy: convolutions with loads before and a store after each."""
+"""A program assembled by hand that keeps the MAC array busy: convolutions with loads before and a store after each."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _image(params: HardwareParams, side: int, blocks: int) -> bytes:
 
 
 def _convolution(blocks: int, side: int, output_at: int, weights: int, wait: int) -> Instruction:
-    # Row -1 stands one row before the buffer; addresses wrap.
+    # Row -1 lies one row before the buffer; addresses wrap.
     return make(
         Kind.CONV, wait_load=wait, in_base=0, in_plane=side * side, in_row=side, in_h=side, in_w=side, iy0=-1, ix0=-1,
         in_row_off=(1 << SCRATCH_BITS) - side,

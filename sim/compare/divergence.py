@@ -1,4 +1,4 @@
-"""Finds the first instruction whose results differ between RTL and instruction simulator, and names all about it."""
+"""Finds the first instruction whose results differ between RTL and instruction simulator, and describes it."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _WAVE_MARGIN = 500
 
 @dataclass(frozen=True, kw_only=True)
 class Divergence:
-    """Where RTL first left the instruction simulator's path."""
+    """The first write at which RTL and instruction simulator differ."""
 
     instruction: int
     text: str
@@ -36,7 +36,7 @@ class Divergence:
     """Counted from the start command; None when the write never came."""
     layer: str
     nodes: tuple[str, ...]
-    """The ONNX nodes that the layer stands for."""
+    """The ONNX nodes that the layer was made from."""
     tile: int
     note: str
     memory: Memory
@@ -81,7 +81,7 @@ def find_divergence(
 ) -> Divergence | None:
     """Run the RTL once more with its write ports tapped, and find the first wrong write; None when there is none.
 
-    The run need not end well: after a hang or an error the first missing write counts. With `waves_in` the cycles
+    The run need not complete: after a hang or an error the first missing write counts. With `waves_in` the cycles
     around the wrong write are run once more and left as waves in that folder.
     """
     backend = RtlBackend(bench=FastBench(taps=True, plusargs=plusargs), verilog=verilog, memory=memory)
@@ -125,8 +125,8 @@ def _masks(written: NDArray[np.void], width: int) -> NDArray[np.bool_]:
 def _first_wrong(expected: ExpectedWrite, written: NDArray[np.void]) -> int | None:
     content = _wanted(expected, written)
     differs = ((content != written["data"]) & _masks(written, content.shape[1])).any(axis=1)
-    stray = ~np.isin(written["word"] % len(expected.content), expected.words)
-    wrong = np.flatnonzero(differs | stray)
+    outside = ~np.isin(written["word"] % len(expected.content), expected.words)
+    wrong = np.flatnonzero(differs | outside)
     return int(wrong[0]) if len(wrong) else None
 
 
@@ -134,16 +134,16 @@ def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_
     word = int(record["word"]) % len(expected.content)
     one = np.array([record], dtype=record.dtype)
     content, mask = expected.content[word], _masks(one, expected.content.shape[1])[0]
-    places = np.flatnonzero((content != record["data"]) & mask)
-    byte = int(places[0]) if len(places) else int(np.flatnonzero(mask)[0])
-    stray = word not in expected.words
+    wrong_bytes = np.flatnonzero((content != record["data"]) & mask)
+    byte = int(wrong_bytes[0]) if len(wrong_bytes) else int(np.flatnonzero(mask)[0])
+    outside = word not in expected.words
     return _divergence(
         program,
         expected,
         word,
         byte,
         cycle=int(record["cycle"]) - first_cycle,
-        wanted=None if stray else int(content[byte].astype(np.int8)),
+        wanted=None if outside else int(content[byte].astype(np.int8)),
         got=int(record["data"][byte].astype(np.int8)),
     )
 

@@ -1,4 +1,4 @@
-"""What every instruction must write: the instruction simulator run beside a record of what the RTL wrote."""
+"""The reference model of the write log: what each instruction must write, by the instruction simulator."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Words = NDArray[np.int64]
 
 
 def addresses(access: Access) -> Words:
-    """All words of an access in the order in which a move walks them."""
+    """All words of an access in the order of a move."""
     found = np.asarray(access.base, np.int64)
     for count, step in access.dims:
         found = found[..., None] + np.arange(count, dtype=np.int64) * step
@@ -40,7 +40,7 @@ def memory_words(program: Program, memory: Memory) -> int:
 
 
 def writer_of(instruction: Instruction) -> Writer | None:
-    """Who writes the results of an instruction; None for instructions that write no memory."""
+    """The write port of an instruction's results; None for instructions that write no memory."""
     match instruction.kind:
         case Kind.LOAD:
             return Writer.LOAD_WEIGHT if instruction["target"] == Target.WEIGHT else Writer.LOAD_SCRATCH
@@ -71,7 +71,7 @@ def write_count(instruction: Instruction, params: HardwareParams) -> int:
 
 @dataclass(frozen=True)
 class ExpectedWrite:
-    """What stands in memory right after an instruction, where that instruction wrote."""
+    """Memory content right after an instruction, at the words that it may write."""
 
     index: int
     writer: Writer

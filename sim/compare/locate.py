@@ -26,26 +26,26 @@ class TensorElement:
 def element_in_dram(program: Program, word: int, byte: int, index: int) -> TensorElement | None:
     """The tensor value in a byte of DRAM that instruction `index` wrote or read.
 
-    Tensors may share memory over time: of those that have this word, the one that is completed next is meant.
+    Tensors may share memory over time: of the tensors with this word, the one whose last store comes next is chosen.
     """
-    places = [p for p in program.tensors if p.address <= word < p.address + p.words]
-    later = [p for p in places if p.first_instruction is not None and p.first_instruction >= index]
-    if not places:
+    candidates = [p for p in program.tensors if p.address <= word < p.address + p.words]
+    later = [p for p in candidates if p.first_instruction is not None and p.first_instruction >= index]
+    if not candidates:
         return None
-    place = min(later, key=lambda p: p.first_instruction or 0) if later else places[0]
-    return _spot(program, place, word - place.address, byte)
+    tensor = min(later, key=lambda p: p.first_instruction or 0) if later else candidates[0]
+    return _element(program, tensor, word - tensor.address, byte)
 
 
-def _spot(program: Program, place: TensorBuffer, offset: int, byte: int) -> TensorElement:
-    _, _, height, width = place.shape
-    if place.layout is Layout.PIXELS4:
+def _element(program: Program, tensor: TensorBuffer, offset: int, byte: int) -> TensorElement:
+    _, _, height, width = tensor.shape
+    if tensor.layout is Layout.PIXELS4:
         row = -(-width // program.params.pixels_per_word)
         y, group = divmod(offset, row)
         x = group * program.params.pixels_per_word + byte // PIXEL_CHANNELS
-        return TensorElement(place.name, byte % PIXEL_CHANNELS, y, x)
+        return TensorElement(tensor.name, byte % PIXEL_CHANNELS, y, x)
     block, rest = divmod(offset, height * width)
     y, x = divmod(rest, width)
-    return TensorElement(place.name, block * program.params.rows + byte, y, x)
+    return TensorElement(tensor.name, block * program.params.rows + byte, y, x)
 
 
 def element_in_scratchpad(program: Program, word: int, byte: int, index: int) -> TensorElement | None:

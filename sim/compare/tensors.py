@@ -13,7 +13,7 @@ from intloom.sim.result import Arrays
 
 @dataclass(frozen=True)
 class Mismatch:
-    """How one tensor differs; the place is that of its first differing value in channel, y, x order."""
+    """The differences of one tensor; channel, y and x are those of its first differing value."""
 
     tensor: str
     count: int
@@ -33,7 +33,7 @@ class Mismatch:
 
 @dataclass(frozen=True)
 class Comparison:
-    """What a comparison found."""
+    """Result of a comparison."""
 
     expected: str
     got: str
@@ -70,9 +70,9 @@ def _difference(name: str, expected: NDArray[np.int8], got: NDArray[np.int8]) ->
             f"tensor {name!r} must be {expected.dtype} {expected.shape}, not {got.dtype} {got.shape}: "
             "the two sides ran different programs"
         )
-    places = np.argwhere(expected != got)
-    if not len(places):
+    positions = np.argwhere(expected != got)
+    if not len(positions):
         return None
-    _, channel, y, x = (int(v) for v in places[0])
-    at = tuple(places[0])
-    return Mismatch(name, len(places), expected.size, channel, y, x, int(expected[at]), int(got[at]))
+    _, channel, y, x = (int(v) for v in positions[0])
+    at = tuple(positions[0])
+    return Mismatch(name, len(positions), expected.size, channel, y, x, int(expected[at]), int(got[at]))

@@ -1,4 +1,4 @@
-"""Quantised addition."""
+"""Quantized addition."""
 
 from __future__ import annotations
 

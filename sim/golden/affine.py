@@ -1,4 +1,4 @@
-"""The vectorised twin of `intloom.hw.spec.arith.affine`."""
+"""A vectorized implementation of `intloom.hw.spec.arith.affine`."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ _COLUMN_VALUES = 1 << 21
 
 @golden(Conv)
 def conv(node: Conv, operands: Sequence[Image], context: Context) -> Image:
-    """`table[requantise(bias + sum of x*w)]`; padding feeds the input's zero point."""
+    """`table[requantize(bias + sum of x*w)]`; padding feeds the input's zero point."""
     out = np.empty(context.tensors[node.output].shape[1:], dtype=np.int8)
     for channels, rows, sums in conv_sums(node, operands[0]):
         out[channels, rows] = _finish(node, sums, channels, context)
@@ -39,23 +39,23 @@ def conv_sums(node: Conv, x: Image) -> Iterator[tuple[slice, slice, NDArray[np.i
         yield slice(None), slice(None), _depthwise(node, padded, weights, rows, columns)
         return
     for g in range(node.group):
-        place = slice(g * each, (g + 1) * each)
+        channels = slice(g * each, (g + 1) * each)
         windows = _windows(node, padded[g * per_group : (g + 1) * per_group], kernel_h, kernel_w, rows, columns)
-        matrix = weights[place].reshape(each, -1)
+        matrix = weights[channels].reshape(each, -1)
         for first, last in _strips(rows, columns * matrix.shape[1]):
             sums = _product(matrix, windows[..., first:last, :].reshape(matrix.shape[1], -1))
-            yield place, slice(first, last), sums.reshape(each, last - first, columns)
+            yield channels, slice(first, last), sums.reshape(each, last - first, columns)
 
 
-def _finish(node: Conv, sums: NDArray[np.int32], place: slice, context: Context) -> NDArray[np.int8]:
-    sums += node.bias[place].reshape(-1, *([1] * (sums.ndim - 1)))
+def _finish(node: Conv, sums: NDArray[np.int32], channels: slice, context: Context) -> NDArray[np.int8]:
+    sums += node.bias[channels].reshape(-1, *([1] * (sums.ndim - 1)))
     flat = sums.reshape(sums.shape[0], -1)
-    done = requantize(flat, node.mantissa[place], node.shift[place], node.zp_out, context.match)
+    done = requantize(flat, node.mantissa[channels], node.shift[channels], node.zp_out, context.match)
     return done.reshape(sums.shape)
 
 
 def _windows(node: Conv, x: Image, kernel_h: int, kernel_w: int, rows: int, columns: int) -> Image:
-    """A view (channels, kernel rows, kernel columns, rows, columns) of the input under each place of the kernel."""
+    """A view (channels, kernel rows, kernel columns, rows, columns) of the input under each tap of the kernel."""
     plane, row, column = x.strides
     (stride_h, stride_w), (dilation_h, dilation_w) = node.strides, node.dilations
     return np.lib.stride_tricks.as_strided(

@@ -15,7 +15,7 @@ from intloom.sim.golden.requantize import requantize
 
 @golden(ConvTranspose)
 def conv_transpose(node: ConvTranspose, operands: Sequence[Image], context: Context) -> Image:
-    """Input pixel (i, j) adds `(x - zp_in) * w[ky, kx]` at (i*s + ky*d - pad); then bias, requantisation, table."""
+    """Input pixel (i, j) adds `(x - zp_in) * w[ky, kx]` at (i*s + ky*d - pad); then bias, requantization, table."""
     height, width = context.tensors[node.output].shape[2:]
     sums = scattered_sums(node, operands[0], (height, width)) + node.bias[:, None, None]
     flat = sums.reshape(sums.shape[0], -1).astype(np.int32)

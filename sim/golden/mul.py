@@ -1,4 +1,4 @@
-"""Quantised product."""
+"""Quantized product."""
 
 from __future__ import annotations
 

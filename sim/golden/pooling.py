@@ -1,4 +1,4 @@
-"""Windows of pools as strided views, one for each place in the kernel."""
+"""Windows of pools as strided views, one for each tap of the kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from intloom.sim.golden.registry import Image
 
 
 def shifted(x: Image, kernel: Pair, strides: Pair, pads: Pads, fill: int) -> Iterator[Image]:
-    """For each place of the kernel, what lies under it at every output pixel; outside the image lies `fill`."""
+    """For each tap of the kernel its input at every output pixel; the padding is `fill`."""
     top, left, bottom, right = pads
     padded = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=fill)
     rows = (padded.shape[1] - kernel[0]) // strides[0] + 1

@@ -1,7 +1,7 @@
-"""The vectorised twin of `intloom.hw.spec.arith.requantize`: int32 sums to int8, by a scale per channel.
+"""A vectorized implementation of `intloom.hw.spec.arith.requantize`: int32 sums to int8, by a scale per channel.
 
-Mode `ort` is fp32 arithmetic by definition, and IEEE fp32 multiplication in numpy is that very definition. Mode
-`exact` uses fp64 where the product of sum and mantissa fits its 53 bits, which is checked, and Python's own law
+Mode `ort` is fp32 arithmetic by definition, and IEEE fp32 multiplication in numpy is that definition. Mode
+`exact` uses fp64 where the product of sum and mantissa fits its 53 bits, which is checked, and Python integers
 elsewhere.
 """
 
@@ -25,7 +25,7 @@ def requantize(
     zero_point: int,
     match: RoundingMode,
 ) -> NDArray[np.int8]:
-    """Requantise `sums` of shape (channels, pixels), each row with its own scale."""
+    """Requantize `sums` of shape (channels, pixels), each row with its own scale."""
     kind = np.float32 if match is RoundingMode.ORT else np.float64
     factor = np.ldexp(mantissa.astype(np.float64), -shift.astype(np.int64)).astype(kind)
     if match is RoundingMode.EXACT and not _fits(sums, mantissa):

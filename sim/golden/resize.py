@@ -1,4 +1,4 @@
-"""Nearest-neighbour enlargement."""
+"""Nearest-neighbor enlargement."""
 
 from __future__ import annotations
 

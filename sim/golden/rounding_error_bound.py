@@ -1,9 +1,9 @@
-"""How far a layer's result may stray where a runtime sums up in float32 instead of in integers.
+"""The results of a layer at its rounding-error bound, where a runtime sums in float32 instead of in integers.
 
-A float32 sum of n terms strays from the exact one by at most `LAMBDA * sqrt(n) * u * (sum of the terms' sizes)`, with
-u = 2**-24, unless roundings conspire: in each sum the chance of more is below 2 * exp(-LAMBDA**2 / 2), whatever the
-order of the terms (N. Higham and T. Mary, A new approach to probabilistic rounding error analysis, 2019). Rounded to
-integers, such a sum gives another result only where the exact one lies that close to a tie.
+The error of a float32 sum of n terms is at most `LAMBDA * sqrt(n) * u * (sum of the terms' absolute values)`, with
+u = 2**-24. The probability of a larger error is below 2 * exp(-LAMBDA**2 / 2) for each sum, in any order of the terms
+(N. Higham and T. Mary, A new approach to probabilistic rounding error analysis, 2019). Rounded to an integer, such a
+sum gives another result only where the exact sum is that close to a rounding tie.
 """
 
 from __future__ import annotations
@@ -24,37 +24,38 @@ from intloom.sim.golden.registry import Context, Image, operation, through
 LAMBDA = 6.0
 _UNIT = 2.0**-FP32_SIGNIFICAND_BITS
 _OTHER_ROUNDINGS = 4
-"""Of the dequantised operands, the bias and the division by the result's scale."""
-_AVERAGE_STRAYS = 2.0**-10
-"""In steps of the result: more than float32 strays over any window, and than an average's two laws lie apart."""
+"""Of the dequantized operands, the bias and the division by the result's scale."""
+_AVERAGE_ERROR = 2.0**-10
+"""In steps of the result: larger than the float32 error over any window, and than the difference of the two forms of
+an average's affine operation."""
 _FINE_SHIFT = 20
-"""With as many bits behind the point, a law holds the straying."""
+"""Fraction bits that represent the error of an average."""
 
 
 def at_error_bound(node: Node, operands: Sequence[Image], context: Context, direction: int) -> Image:
-    """The node's result with every sum as far up (1) or down (-1) as float32 may stray; as it is, if it has no sums."""
+    """The node's result with every sum moved up (1) or down (-1) by its error bound, if it has sums."""
     if isinstance(node, Conv):
-        return _strayed_product(node, operands[0], context, direction)
+        return _product_at_bound(node, operands[0], context, direction)
     if isinstance(node, AvgPool):
-        node = replace(node, affine=_strayed_law(node.affine, direction))
+        node = replace(node, affine=_affine_at_bound(node.affine, direction))
     return operation(node)(node, operands, context)
 
 
-def _strayed_law(affine: Affine, direction: int) -> Affine:
-    """The law of an average, with its constant moved."""
+def _affine_at_bound(affine: Affine, direction: int) -> Affine:
+    """The affine operation of an average, with its constant moved by the bound."""
     finer = max(0, _FINE_SHIFT - affine.shift)
-    reach = round(direction * _AVERAGE_STRAYS * (1 << (affine.shift + finer)))
+    bound = round(direction * _AVERAGE_ERROR * (1 << (affine.shift + finer)))
     return replace(
-        affine, m1=affine.m1 << finer, m2=affine.m2 << finer, c=(affine.c << finer) + reach, shift=affine.shift + finer
+        affine, m1=affine.m1 << finer, m2=affine.m2 << finer, c=(affine.c << finer) + bound, shift=affine.shift + finer
     )
 
 
-def _strayed_product(node: Conv, x: Image, context: Context, direction: int) -> Image:
+def _product_at_bound(node: Conv, x: Image, context: Context, direction: int) -> Image:
     factor = np.ldexp(node.mantissa.astype(np.float64), -node.shift.astype(np.int64))[:, None, None]
     sums = _sums(node, x, context) + node.bias[:, None, None]
     terms = int(np.prod(node.weights.shape[2:])) + _OTHER_ROUNDINGS
-    reach = LAMBDA * sqrt(terms) * _UNIT * _sizes(node, x, context)
-    rounded = np.rint((sums + direction * reach) * factor) + node.zp_out
+    bound = LAMBDA * sqrt(terms) * _UNIT * _sizes(node, x, context)
+    rounded = np.rint((sums + direction * bound) * factor) + node.zp_out
     return through(node.table, np.clip(rounded, INT8_MIN, INT8_MAX).astype(np.int8))
 
 
@@ -64,8 +65,8 @@ def _sums(node: Conv, x: Image, context: Context) -> NDArray[np.int64]:
     if isinstance(node, ConvTranspose):
         return scattered_sums(node, x, (height, width))
     sums = np.empty((channels, height, width), dtype=np.int64)
-    for place, rows, part in conv_sums(node, x):
-        sums[place, rows] = part
+    for channel, rows, part in conv_sums(node, x):
+        sums[channel, rows] = part
     return sums
 
 

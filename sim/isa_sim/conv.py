@@ -38,8 +38,8 @@ class _Constants:
 
 def _weight_bytes(machine: Machine, i: Instruction) -> NDArray[np.uint8]:
     words = conv_stream(i, machine.params).words
-    places = (i["weights"] + np.arange(words)) % machine.params.weight_words
-    return machine.weights[places].view(np.uint8).reshape(-1)
+    addresses = (i["weights"] + np.arange(words)) % machine.params.weight_words
+    return machine.weights[addresses].view(np.uint8).reshape(-1)
 
 
 def _constants(machine: Machine, i: Instruction) -> _Constants:
@@ -110,7 +110,7 @@ def _unfold(machine: Machine, i: Instruction, base: int) -> Words:
     block, row, column, lane = window.strides
     step = i["dilation_w"] * (machine.params.pixels_per_word if i["packed"] else 1)
     shape = (i["out_h"], i["out_w"], i["kernel_h"], i["kernel_w"], i["in_blocks"], machine.params.rows)
-    # A packed word is rows/4 neighbouring pixels, which are contiguous in the window.
+    # A packed word is rows/4 neighboring pixels, which are contiguous in the window.
     strides = (row * i["stride_h"], column * i["stride_w"], row * i["dilation_h"], column * step, block, lane)
     view = np.lib.stride_tricks.as_strided(window, shape, strides, writeable=False)
     return view.reshape(i["out_h"] * i["out_w"], -1)

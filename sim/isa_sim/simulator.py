@@ -22,7 +22,7 @@ from intloom.sim.isa_sim.registry import semantics
 class IsaSimulator:
     """Runs one program.
 
-    `check` finds reads of uninitialised words, addresses out of range, waits for later instructions, and races.
+    `check` finds reads of uninitialized words, addresses out of range, waits for later instructions, and races.
     """
 
     def __init__(self, program: Program, *, check: bool = True) -> None:
@@ -115,16 +115,16 @@ class IsaSimulator:
         return layer in self._layer_breaks and self.program.provenance[index - 1].layer != layer
 
     def outputs(self) -> dict[str, NDArray[np.int8]]:
-        """The output tensors as they lie in memory now."""
+        """The output tensors in memory."""
         return read_outputs(self.program, self._memory())
 
     def tensor(self, name: str) -> NDArray[np.int8]:
-        """A tensor as it lies in memory now."""
-        place = next((p for p in self.program.tensors if p.name == name), None)
-        if place is None:
+        """A tensor in memory."""
+        found = next((p for p in self.program.tensors if p.name == name), None)
+        if found is None:
             known = ", ".join(p.name for p in self.program.tensors)
-            raise UsageError(f"tensor {name!r} has no place in memory; those that have: {known}")
-        return read_tensor(self.program, self._memory(), place)
+            raise UsageError(f"tensor {name!r} is not stored in memory; stored are {known}")
+        return read_tensor(self.program, self._memory(), found)
 
     def _memory(self) -> NDArray[np.uint8]:
         return self.machine.dram.reshape(-1).view(np.uint8)

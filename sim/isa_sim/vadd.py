@@ -12,7 +12,7 @@ from intloom.sim.isa_sim.registry import executes
 
 @executes(Kind.VADD)
 def vadd(machine: Machine, instruction: Instruction) -> None:
-    """Quantised sum of two operands."""
+    """Quantized sum of two operands."""
     a = operand(machine, instruction, "a").astype(np.int64)
     b = operand(machine, instruction, "b").astype(np.int64)
     write_vector(machine, instruction, affine(a, b, affine_fields(instruction)))

@@ -20,8 +20,8 @@ def vcopy(machine: Machine, instruction: Instruction) -> None:
     values = np.roll(machine.scratch[source], i["rotate"], axis=-1)
     if i["table"]:
         values = through(machine.vector_table, values)
-    places = output_grid(i, i["blocks"])
+    targets = output_grid(i, i["blocks"])
     chosen = slice(i["first_byte"], i["first_byte"] + i["byte_count"])
-    result = machine.scratch[places]
+    result = machine.scratch[targets]
     result[..., chosen] = values[..., chosen]
-    machine.scratch[places] = result
+    machine.scratch[targets] = result

@@ -12,7 +12,7 @@ from intloom.sim.isa_sim.registry import executes
 
 @executes(Kind.VMUL)
 def vmul(machine: Machine, instruction: Instruction) -> None:
-    """Quantised product of two operands."""
+    """Quantized product of two operands."""
     a = operand(machine, instruction, "a").astype(np.int64) - instruction["zp_a"]
     b = operand(machine, instruction, "b").astype(np.int64) - instruction["zp_b"]
     write_vector(machine, instruction, affine(a * b, 0, affine_fields(instruction)))

@@ -29,7 +29,7 @@ class Outcome(StrEnum):
 
 @dataclass(frozen=True, kw_only=True)
 class Case:
-    """A graph on some hardware with some memory behaviour."""
+    """A graph on some hardware with some memory behavior."""
 
     suite: str
     name: str

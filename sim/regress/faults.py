@@ -19,14 +19,14 @@ _QUICK_WATCHDOG = 5000
 
 @dataclass(frozen=True)
 class Fault:
-    """A mutated program or memory, and what the error must name."""
+    """A changed program or memory, and the cause that the error must name."""
 
     mutate: Callable[[Program], Program]
     memory: Callable[[Program], InjectedError | None]
     cause: Cause
     watchdog: int = _QUICK_WATCHDOG
     inject: Callable[[Program, NDArray[np.uint8]], None] | None = None
-    """Changes bytes of the memory in which the program stands."""
+    """Changes bytes of the memory that holds the program."""
 
     def settings(self, program: Program) -> MemorySettings:
         """The memory with the fault."""

@@ -17,7 +17,7 @@ from intloom.sim.regress.store import Store
 from intloom.sim.regress.worker import clean_up_when_ended, execute_or_end
 
 _RETRIES = 5
-"""How often Dask runs a case anew whose worker died."""
+"""How often Dask repeats a case whose worker died."""
 _CONNECT_SECONDS = 30
 
 Report = Callable[[CaseResult], None]

@@ -13,10 +13,10 @@ from intloom.sim.regress.execute import execute
 
 
 def clean_up_when_ended() -> None:
-    """Whoever ends this process from outside lets its blocks remove their temporary files first.
+    """Make SIGTERM end this process through its context managers, which remove their temporary files.
 
-    It hears that once and is then left in peace: an interrupt at the terminal is its parent's to pass on, and the pool
-    ends the rest of its workers anew when the first is gone.
+    Only the first SIGTERM counts, because the pool sends it again when another worker has ended. SIGINT is ignored: the
+    parent receives the interrupt of the terminal and passes it on.
     """
     ignore_signals(signal.SIGINT)
     signal.signal(signal.SIGTERM, _end)
@@ -28,7 +28,7 @@ def _end(number: int, _frame: FrameType | None) -> None:
 
 
 def execute_or_end(case: Case, tools: Tools) -> CaseResult:
-    """One case; the process ends when it is told to: the pool would make a result of that and go on."""
+    """One case; on SIGTERM the process exits, because the pool would turn SystemExit into a result and continue."""
     try:
         return execute(case, tools)
     except SystemExit as end:

@@ -1,7 +1,8 @@
-"""What stands around cocotbext-axi's slave in the detailed bench, so that it behaves as the fast bench's memory does.
+"""The AXI slave model of the detailed bench: cocotbext-axi's slave with latency, bandwidth, stalls and errors.
 
-The slave itself answers at once, as fast as the bus goes, and knows one error response. Here are a memory that says
-which error an access meets, and channels that delay and pace what passes through them.
+cocotbext-axi's slave responds without latency and knows one error response. The classes here add a memory with an
+injected error, and channels that delay responses and limit the bandwidth. So the timing is that of the fast bench's
+memory.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from intloom.sim.rtl.job import Direction
 from intloom.sim.rtl.write_log import Writer, pack_write
 
 _LONG_STALL = 40
-"""Now and then a channel refuses for this long, so that a valid that waits for ready would hang."""
+"""Length of the rare long stalls, in cycles: a `valid` that waits for `ready` would hang."""
 Count = Callable[[], int]
-"""Gives the number of the present cycle."""
+"""Returns the number of the present cycle."""
 
 
 class MappedMemory:
@@ -47,38 +48,38 @@ class MappedMemory:
         self._injected = range(first, first + settings["word_bytes"])
         self._response = AxiResp(settings["error_response"])
         self._directions: int = settings["error_directions"]
-        self._refusals = dict.fromkeys(Direction, AxiResp.OKAY)
+        self._errors = dict.fromkeys(Direction, AxiResp.OKAY)
 
     def response_to(self, address: int, length: int, direction: Direction) -> AxiResp:
-        """The response that an access meets: DECERR outside of the memory, the injected one at its word."""
+        """The response to an access: DECERR outside the memory, the injected error at its word."""
         if not self._base <= address <= self._end - length:
             return AxiResp.DECERR
         return self._response if self._directions & direction and address in self._injected else AxiResp.OKAY
 
     async def read(self, address: int, length: int) -> bytes:
-        """What stands there; an error makes the slave answer with one."""
-        self._refuse(address, length, Direction.READ)
+        """The bytes at `address`; raises for an error, which the slave answers with SLVERR."""
+        self._raise_error(address, length, Direction.READ)
         return self._store[address - self._base : address - self._base + length]
 
     async def write(self, address: int, data: bytes) -> None:
-        """Change it; an error makes the slave answer with one."""
-        self._refuse(address, len(data), Direction.WRITE)
+        """Store `data`; raises for an error, which the slave answers with SLVERR."""
+        self._raise_error(address, len(data), Direction.WRITE)
         self._store[address - self._base : address - self._base + len(data)] = data
 
-    def _refuse(self, address: int, length: int, direction: Direction) -> None:
+    def _raise_error(self, address: int, length: int, direction: Direction) -> None:
         response = self.response_to(address, length, direction)
         if response != AxiResp.OKAY:
-            self._refusals[direction] = max(self._refusals[direction], response)
+            self._errors[direction] = max(self._errors[direction], response)
             raise PermissionError(f"{direction.name} at {address:#x}")
 
-    def take_refusal(self, direction: Direction) -> AxiResp:
-        """The worst response since the last call, for the item that the slave is about to send."""
-        worst, self._refusals[direction] = self._refusals[direction], AxiResp.OKAY
+    def take_error(self, direction: Direction) -> AxiResp:
+        """The worst response since the last call, for the item that the slave sends next."""
+        worst, self._errors[direction] = self._errors[direction], AxiResp.OKAY
         return worst
 
 
 class BandwidthLimiter:
-    """Shares out the memory's beats a cycle among reads and writes, first come first served; 0 is all of them."""
+    """Limits the beats per cycle of reads and writes together, first come first served; 0 is no limit."""
 
     def __init__(self, clock: Any, count: Count, bandwidth: float) -> None:
         self._clock = clock
@@ -98,7 +99,7 @@ class BandwidthLimiter:
 
 
 class ResponseDelay:
-    """Stands before a response channel: bursts come out some cycles after they were sent, in order.
+    """A response channel with latency: each burst leaves a fixed number of cycles after it was sent, in order.
 
     Parameters
     ----------
@@ -109,15 +110,15 @@ class ResponseDelay:
     count
         Number of the present cycle.
     latency
-        Cycles from the first item of a burst to its way out.
+        Cycles from the first item of a burst to its transfer.
     depth
-        Bursts that may wait here before the slave has to.
+        Bursts that may be outstanding here; the slave waits beyond that.
     is_last
-        Whether an item is its burst's last one.
+        Whether an item is the last of its burst.
     correct
-        Puts the right response into an item whose access was refused.
+        Sets the response of an item whose access had an error.
     pace
-        Waits for the memory's next beat, for channels with data.
+        The bandwidth limit, for channels with data.
     """
 
     def __init__(
@@ -144,19 +145,19 @@ class ResponseDelay:
         self._bursts = 0
         self._opens = True
         self._due = 0
-        self._room = Event()
+        self._space = Event()
         cocotb.start_soon(self._move())
 
     def __getattr__(self, name: str) -> Any:
-        """All else is the channel's own."""
+        """Every other attribute is the channel's."""
         return getattr(self._channel, name)
 
     async def send(self, item: Any) -> None:
         """Take an item from the slave."""
         if self._opens:
             while self._bursts >= self._depth:
-                self._room.clear()
-                await self._room.wait()
+                self._space.clear()
+                await self._space.wait()
             self._bursts += 1
             self._due = self._count() + self._latency
         self._opens = self._is_last(item)
@@ -173,11 +174,11 @@ class ResponseDelay:
             await self._channel.send(item)
             if self._is_last(item):
                 self._bursts -= 1
-                self._room.set()
+                self._space.set()
 
 
 class WriteChannels:
-    """Stands behind the slave's address and data channels for writes: knows each beat's address, paces and reports it.
+    """The write address and write data channels: tracks each beat's address, limits the bandwidth, reports the beat.
 
     Parameters
     ----------
@@ -186,7 +187,7 @@ class WriteChannels:
     word_bytes
         Bytes a beat.
     pace
-        Waits for the memory's next beat.
+        The bandwidth limit.
     report
         Called with address, strobe and data of every beat.
     """
@@ -218,7 +219,7 @@ class WriteChannels:
 
 
 class _Receiver:
-    """A channel with another way to receive."""
+    """A channel whose `recv` is replaced."""
 
     def __init__(self, channel: Any, receive: Callable[[], Any]) -> None:
         self._channel = channel
@@ -229,7 +230,7 @@ class _Receiver:
 
 
 class AxiSlaveModel:
-    """The memory at the accelerator's bus: cocotbext-axi's slave with everything above around it.
+    """The memory at the accelerator's bus: cocotbext-axi's slave with latency, bandwidth, stalls and errors.
 
     Parameters
     ----------
@@ -249,7 +250,7 @@ class AxiSlaveModel:
         self._clock = dut.clk
         self._memory = MappedMemory(store, settings)
         self.writes = bytearray()
-        """A record of every word that was written, when the settings ask for it."""
+        """The write log, if the settings ask for one."""
         slave = AxiSlave(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, self._memory)
         read, write = slave.read_if, slave.write_if
         self._stall((read.ar_channel, read.r_channel, write.aw_channel, write.w_channel, write.b_channel))
@@ -269,7 +270,7 @@ class AxiSlaveModel:
 
         def correct(item: Any) -> None:
             if getattr(item, field) != AxiResp.OKAY:
-                setattr(item, field, self._memory.take_refusal(direction))
+                setattr(item, field, self._memory.take_error(direction))
 
         return ResponseDelay(
             channel,
@@ -290,10 +291,10 @@ class AxiSlaveModel:
 
 
 def stalls(seed: int, permille: int) -> Iterator[bool]:
-    """Random pauses: mostly of single cycles, seldom a long one."""
-    dice = random.Random(seed)
+    """Random pauses: most of one cycle, 1 in 64 of `_LONG_STALL` cycles."""
+    rng = random.Random(seed)
     while True:
-        if dice.randrange(1000) < permille:
-            yield from itertools.repeat(True, _LONG_STALL if dice.randrange(64) == 0 else 1)
+        if rng.randrange(1000) < permille:
+            yield from itertools.repeat(True, _LONG_STALL if rng.randrange(64) == 0 else 1)
         else:
             yield False

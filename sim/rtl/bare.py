@@ -1,4 +1,4 @@
-"""The bare loop: the accelerator and its memory in plain C++, the yardstick of the fast bench."""
+"""The bare loop: accelerator and memory model in plain C++; the upper bound of simulation speed."""
 
 from __future__ import annotations
 

@@ -22,10 +22,10 @@ class Bench(Protocol):
     name: str
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
-        """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
+        """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
-        """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
+        """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
 
 
 def prepare(job: Job, files: RunFiles) -> None:

@@ -40,13 +40,13 @@ class BuildPlan:
     verilator_flags: tuple[str, ...] = ()
     cxx_flags: tuple[str, ...] = ()
     link_flags: tuple[str, ...] = ()
-    optimise: str = FASTEST
+    optimize: str = FASTEST
     """Compiler flags of the generated model's hot code."""
 
     def key(self, tools: Toolchain) -> str:
         """Hash of everything that can change the binary."""
         parts = [self.name, self.top, dict(self.generated), self.cpp, self.verilator_flags, self.cxx_flags]
-        parts += [self.link_flags, self.optimise, sources_hash(), tools.versions, _machine()]
+        parts += [self.link_flags, self.optimize, sources_hash(), tools.versions, _machine()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -154,7 +154,7 @@ def _make_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
         **tools.verilator.make_variables(),
         "CXX": tools.compiler,
         "LINK": tools.compiler,
-        "OPT_FAST": plan.optimise,
+        "OPT_FAST": plan.optimize,
         "OPT_SLOW": "-O0",  # runs once; at -O1 it would be most of the build
         "OPT_GLOBAL": "-O2",
     }

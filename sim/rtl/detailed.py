@@ -1,4 +1,4 @@
-"""The detailed bench: the same RTL among cocotbext-axi partners, with random stalls, monitors and waves; slow."""
+"""The detailed bench: the same RTL with cocotbext-axi bus models, random stalls, monitors and waves; slow."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def detailed_plan(verilog: str, waves: bool = False, everything_public: bool = F
             *(("--trace-fst",) if waves else ()),
         ),
         link_flags=cocotb_link_flags(),
-        optimise="-Os" if everything_public else "-O2",
+        optimize="-Os" if everything_public else "-O2",
     )
 
 
@@ -77,11 +77,11 @@ class DetailedBench:
         self._everything_public = everything_public
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
-        """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
+        """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
         return build(detailed_plan(verilog, self._waves, self._everything_public), watch)
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
-        """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
+        """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
         waves = ["--trace", "--trace-file", str(files.folder / WAVES)] if self._waves else []
         return _run([str(simulator.binary), *waves], replace(job, monitors=self._monitors), files, watch)
 
@@ -92,7 +92,7 @@ class IcarusBench:
     name = "icarus"
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
-        """The compiled design, from the cache or compiled now in seconds, of which `watch` is not told."""
+        """The compiled design, from the cache or compiled now; takes seconds, so `watch` is not called."""
         compiler = icarus()
         key = hashlib.sha256(verilog.encode()).hexdigest()[:24]
 
@@ -106,7 +106,7 @@ class IcarusBench:
         return cached(f"icarus-{key}", make)
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
-        """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
+        """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
         require_extra("sim", "cocotb_tools.config", "cocotbext.axi")
         import cocotb_tools.config
 

@@ -1,9 +1,8 @@
-"""The fast bench: the clock runs in the simulator's own loop, memory is C++, Python sleeps until something happens.
+"""The fast bench: clock and memory model in C++; Python runs only when the HDL shell signals an event.
 
-cocotb's own main program runs all of its callback phases in every half cycle. Ours (csrc/fast_main.cpp) runs whole
-cycles back to back and enters those phases only when the shell's `wake` changes or a timer falls due; the model then
-needs neither `--timing` nor visible signals beyond the shell's ports. `intloom bench` measures what is left
-between it and the bare loop.
+cocotb's own main program runs all callback phases in every half cycle. csrc/fast_main.cpp runs whole cycles and enters
+those phases only when the shell's `wake` changes or a timer expires. The model then needs neither `--timing` nor
+visible signals beyond the shell's ports. `intloom bench` measures the remaining overhead over the bare loop.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
 from intloom.sim.rtl.status import read_status
 
 ENVIRONMENT_SOURCES = ("mapping.cpp", "memory.cpp", "recorder.cpp")
-"""The C++ around the accelerator that all benches share."""
+"""C++ sources of the testbench environment, common to all C++ benches."""
 _TEST_MODULE = "intloom.sim.rtl.fast_test"
 
 
@@ -50,8 +49,8 @@ def fast_plan(
         verilator_flags=("--vpi", timing, *thread_flags(threads), *(("--trace-fst",) if waves else ())),
         cxx_flags=("-DHDL_CLOCK=1",) if hdl_clock else (),
         link_flags=cocotb_link_flags(),
-        # Diagnosis builds a simulator for one run: there compiling costs more than running.
-        optimise="-O1" if taps or waves else FASTEST,
+        # A simulator with taps or waves is used once, so its compile time dominates.
+        optimize="-O1" if taps or waves else FASTEST,
     )
 
 
@@ -69,7 +68,7 @@ class FastBench:
     plusargs
         Arguments that the Verilog itself reads, such as `+injected=3`.
     hdl_clock
-        Make the clock in HDL instead of in the simulator's loop, which costs Verilator's scheduling of delays.
+        Make the clock in HDL instead of in C++; Verilator then schedules a delay in every half cycle.
     """
 
     name = "fast"
@@ -90,11 +89,11 @@ class FastBench:
         self._waves = waves
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
-        """The simulator of this Verilog, from the cache or built now, when `watch` is told how far that is."""
+        """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
         return build(fast_plan(verilog, self._threads, self._taps, self._waves, self._hdl_clock), watch)
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
-        """Run `job`; the memory file is changed in place; `watch` sees the status a few times a second."""
+        """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
         prepare(job, files)
         env = cocotb_environment(SHELL_TOP, _TEST_MODULE, files.folder)
         env[SETTINGS_VARIABLE] = str(files.settings)

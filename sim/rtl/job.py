@@ -1,4 +1,4 @@
-"""What one RTL run is told: the memory's behaviour, register writes, limits; as text for C++ and as JSON for Python."""
+"""What one RTL run is told: the memory's behavior, register writes, limits; as text for C++ and as JSON for Python."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from intloom.sim.host.run_program import RunSetup
 SETTINGS_VARIABLE = "INTLOOM_BENCH_SETTINGS"
 """Environment variable with the path of the settings file, for the cocotb test."""
 MEMORY_BASE = 0x4000_0000
-"""Byte address at which benches put the memory: not 0, so that the base register is really used."""
+"""Byte address at which benches put the memory: not 0, so that an error in the base register is found."""
 
 
 class Direction(IntFlag):

@@ -1,4 +1,4 @@
-"""Running a simulator as a process of its own: watched, and killed with all its children when anything goes wrong."""
+"""Runs a simulator as a process group, which is killed as a whole on any error."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def run_simulator(
     """
     with log.open("wb") as out:
         process = subprocess.Popen(
-            _mortal(command), cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True
+            _killed_with_parent(command), cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True
         )
     try:
         while process.poll() is None:
@@ -72,8 +72,8 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _mortal(command: list[str]) -> list[str]:
-    """The command, killed by the kernel when this process dies without a chance to do it; where util-linux is there."""
+def _killed_with_parent(command: list[str]) -> list[str]:
+    """The command under setpriv (util-linux), if installed: the kernel kills it when this process dies."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", *command] if setpriv else command
 

@@ -1,4 +1,4 @@
-"""The status block of a running simulator, and what it leaves behind: trace records and counter snapshots."""
+"""The status block of a running simulator, and its output files: trace records and counter snapshots."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STATUS_BYTES = _LAYOUT.size
 
 @dataclass(frozen=True)
 class Status:
-    """How far a run has come; see Status in csrc/recorder.h."""
+    """Progress of a run; see Status in csrc/recorder.h."""
 
     cycle: int
     started: tuple[int, ...]
@@ -32,7 +32,7 @@ class Status:
 
 
 def read_status(path: Path) -> Status:
-    """The status block as it stands now."""
+    """The present status block."""
     cycle, *rest, layers, reads, writes, text = _LAYOUT.unpack(path.read_bytes()[:STATUS_BYTES])
     violation = text.split(b"\0", 1)[0].decode(errors="replace")
     return Status(cycle, tuple(rest[:_UNITS]), tuple(rest[_UNITS:]), layers, reads, writes, violation)
@@ -42,7 +42,7 @@ def write_status(path: Path, status: Status) -> None:
     """Write a status block; benches in Python do what csrc/recorder.cpp does in C++."""
     text = status.violation.encode()[:_TEXT_BYTES]
     counts = (status.layers, status.read_beats, status.write_beats)
-    # In place: whoever watches must never meet an empty file.
+    # In place: a process that reads the file must never find it empty.
     with path.open("r+b") as file:
         file.write(_LAYOUT.pack(status.cycle, *status.started, *status.done, *counts, text))
 

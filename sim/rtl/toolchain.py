@@ -32,7 +32,7 @@ _QUERY_SECONDS = 30
 
 @dataclass(frozen=True)
 class Tool:
-    """One outside tool as it was found, or what to do about it."""
+    """One external tool: what was found, and how to install it."""
 
     name: str
     version: str
@@ -75,7 +75,7 @@ class Verilator:
 
 @dataclass(frozen=True)
 class Toolchain:
-    """Everything a build needs; made by `toolchain()`, which raises when something required is missing."""
+    """The tools of a build; made by `toolchain()`, which raises when something required is missing."""
 
     verilator: Verilator
     compiler: str

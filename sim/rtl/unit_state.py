@@ -1,4 +1,4 @@
-"""Where a stopped accelerator stands: what every unit has finished and what it holds, as text for error messages."""
+"""The state of every unit of a stopped accelerator, as text for error messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Write ports inside the accelerator, found in its Verilog: diagnosis records what passes through them.
+"""Write ports of the local memories, found in the Verilog; a bench with taps logs their writes.
 
 Yosys drops ports with constant values and may rename others, so each signal is looked up in the text of its module.
 """
@@ -29,10 +29,10 @@ class Tap:
 
 
 @dataclass(frozen=True)
-class _Place:
+class _Module:
     """A module, the port's name in it, and the module's Verilog."""
 
-    module: str
+    path: str
     port: str
     text: str
 
@@ -54,32 +54,32 @@ def find_taps(verilog: str) -> tuple[Tap, ...]:
 def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) -> Tap:
     # A port of which some bits are constant loses its name in the module, but the wire that leads to it keeps its own.
     around = module.rpartition(".")[0]
-    places = (_Place(module, port, _module(verilog, module)), _Place(around, outer_port, _module(verilog, around)))
+    modules = (_Module(module, port, _module(verilog, module)), _Module(around, outer_port, _module(verilog, around)))
 
     def needed(*members: str) -> str:
-        found = _wire(places, members)
+        found = _wire(modules, members)
         if found is None:
             raise FileFormatError(f"module {TOP}.{module} must have a signal {port}__{members[0]} to be watched")
         return found
 
-    ready = _wire(places[:1], ("ready",))
+    ready = _wire(modules[:1], ("ready",))
     valid = needed("valid", "en")
     return Tap(
         writer=writer,
         taken=f"{valid} & {ready}" if ready else valid,
         address=needed("addr"),
         data=needed("data"),
-        mask=f"32'({mask})" if (mask := _wire(places, ("mask",))) else _ALL_BYTES,
+        mask=f"32'({mask})" if (mask := _wire(modules, ("mask",))) else _ALL_BYTES,
     )
 
 
-def _wire(places: tuple[_Place, ...], members: tuple[str, ...]) -> str | None:
-    """The first of a port's members that is a wire in one of the places, as seen from the bench."""
-    for place, member in product(places, members):
-        wire = rf"^\s*wire\s+(?:\[\d+:0\]\s+)?(\\?{place.port}__{member}(?:\$\d+)?)\s*;"
-        if (found := re.search(wire, place.text, re.MULTILINE)) is not None:
+def _wire(modules: tuple[_Module, ...], members: tuple[str, ...]) -> str | None:
+    """The first of a port's members that is a wire in one of the modules, as seen from the bench."""
+    for module, member in product(modules, members):
+        wire = rf"^\s*wire\s+(?:\[\d+:0\]\s+)?(\\?{module.port}__{member}(?:\$\d+)?)\s*;"
+        if (found := re.search(wire, module.text, re.MULTILINE)) is not None:
             # An escaped name ends with a space.
-            return f"dut.{place.module}.{found.group(1)} "
+            return f"dut.{module.path}.{found.group(1)} "
     return None
 
 

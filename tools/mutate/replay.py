@@ -101,7 +101,7 @@ def seen_faults(folder: Path, faults: int) -> list[bool]:
         "mutants.v": (folder / "mutants.v").read_text(encoding="utf-8"),
         "main.cpp": _main_source(read_ports(folder)),
     }
-    plan = BuildPlan(name="mutants", top=TOP, generated=generated, cpp=("main.cpp",), optimise="-O1")
+    plan = BuildPlan(name="mutants", top=TOP, generated=generated, cpp=("main.cpp",), optimize="-O1")
     records = sorted(map(str, folder.glob("*.record")))
     command = [str(build(plan).binary), str(faults), *records]
     done = subprocess.run(command, capture_output=True, text=True, check=True)

@@ -1,5 +1,5 @@
-// The bare loop: the accelerator alone, without shell, VPI or Python, against the same memory model. It is the yardstick
-// of the fast bench: prints one JSON line with cycles and seconds from the start command to the interrupt.
+// The bare loop: the accelerator alone, without shell, VPI or Python, against the same memory model. It is the upper
+// bound of simulation speed. Prints one JSON line with cycles and seconds from the start command to the interrupt.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <verilated.h>
@@ -64,7 +64,7 @@ class Loop {
 }  // namespace
 
 int main(int argc, char** argv) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlive whoever started this
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the simulator ends with its parent process
     const auto context = std::make_unique<VerilatedContext>();
     context->commandArgs(argc, argv);
     try {

@@ -1,4 +1,4 @@
-// Everything that surrounds the accelerator in a run: memory, register master, recorder. Shared by the fast bench, where
+// The testbench environment of the accelerator: AXI memory model, AXI4-Lite register master, recorder. Shared by the fast bench, where
 // the HDL shell calls it through DPI, and by the bare loop, which calls it itself.
 #pragma once
 
@@ -17,7 +17,7 @@ struct Environment {
           memory(job, static_cast<unsigned>(job.number("word_bytes")), writes),
           recorder(job, registers) {}
 
-    // Keep the status block fresh for whoever watches from outside.
+    // Update the status block, which the parent process reads.
     void publish(uint64_t cycle) {
         Status& status = recorder.status();
         status.cycle = cycle;
@@ -37,7 +37,7 @@ struct Environment {
     uint8_t answer_code = 0;
 };
 
-// The one environment of this process; the DPI functions have no other way to it.
+// The environment of this process; DPI functions take no context argument.
 inline Environment* environment = nullptr;
 
 }  // namespace bench

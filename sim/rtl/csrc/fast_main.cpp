@@ -1,5 +1,5 @@
-// The fast bench's main loop: runs whole clock cycles back to back and turns to Python only when the shell's `wake` output
-// changes or a timer of cocotb's falls due. One unit of simulation time is half a cycle. The clock is made here, or, in
+// The fast bench's main loop: runs whole clock cycles and enters Python only when the shell's `wake` output
+// changes or a cocotb timer expires. One unit of simulation time is half a cycle. The clock is made here, or, in
 // builds with HDL_CLOCK, in the shell.
 #include <signal.h>
 #include <sys/prctl.h>
@@ -38,8 +38,8 @@ void settle(Vtop& top) {
     }
 }
 
-// Everything that Python may do at one moment: callbacks on values, writes, read-only and next-step callbacks.
-void turn_to_python(Vtop& top) {
+// All callback phases of one time step: value changes, writes, read-only, next time step.
+void run_callbacks(Vtop& top) {
     settle(top);
     while (VerilatedVpi::hasCbs(cbReadWriteSynch)) {
         VerilatedVpi::callCbs(cbReadWriteSynch);
@@ -95,7 +95,7 @@ void run(VerilatedContext& context, Vtop& top, Waves& waves) {
     top.eval();  // starts the clock
 #endif
     VerilatedVpi::callCbs(cbStartOfSimulation);
-    turn_to_python(top);
+    run_callbacks(top);
     while (!context.gotFinish()) {
         const uint64_t deadline = VerilatedVpi::cbNextDeadline();
         const auto wake = top.wake;
@@ -107,14 +107,14 @@ void run(VerilatedContext& context, Vtop& top, Waves& waves) {
         }
         context.time(time);
         if (time >= deadline) VerilatedVpi::callTimedCbs();
-        turn_to_python(top);
+        run_callbacks(top);
     }
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);  // never outlive whoever started this
+    prctl(PR_SET_PDEATHSIG, SIGKILL);  // the simulator ends with its parent process
     const auto context = std::make_unique<VerilatedContext>();
     Verilated::threadContextp(context.get());
     context->commandArgs(argc, argv);

@@ -23,7 +23,7 @@ class Job {
         }
     }
 
-    // The value of a key that stands there once.
+    // The value of a key that occurs once.
     std::string text(const std::string& key) const {
         for (const auto& [name, value] : lines_)
             if (name == key) return value;
@@ -32,7 +32,7 @@ class Job {
 
     uint64_t number(const std::string& key) const { return std::strtoull(text(key).c_str(), nullptr, 0); }
 
-    // All values of a key that may stand there many times, each as its numbers.
+    // All values of a key that may occur several times, each as a row of numbers.
     std::vector<std::vector<uint64_t>> rows(const std::string& key) const {
         std::vector<std::vector<uint64_t>> found;
         for (const auto& [name, value] : lines_) {
@@ -48,7 +48,7 @@ class Job {
     std::vector<std::pair<std::string, std::string>> lines_;
 };
 
-// A file mapped into memory, shared with whoever else maps it.
+// A file mapped into memory, shared with other processes.
 class Mapping {
   public:
     Mapping(const std::string& path, size_t bytes);

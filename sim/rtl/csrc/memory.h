@@ -1,7 +1,7 @@
 // The memory behind the AXI4 master port: a mapped file with latency, bandwidth, backpressure and injected errors.
 //
-// `step` is one rising clock edge: it takes the master's signals as they stood before the edge and gives the slave's
-// signals as they stand after it. Responses come in order. While `idle()`, edges without a valid may be left out.
+// `step` is one rising clock edge: it takes the master's signals before the edge and gives the slave's
+// signals after it. Responses come in order. While `idle()`, edges without a valid may be left out.
 #pragma once
 
 #include <cstdint>

@@ -1,5 +1,5 @@
-// What a run leaves behind while it goes: the trace of instruction starts and ends, counters at the end of every layer,
-// and a status block that another process can look at at any time, even after the simulator has died.
+// Output files of a run: the trace of instruction starts and ends, counters at the end of every layer, and a status
+// block that another process can read at any time, also after a crash of the simulator.
 #pragma once
 
 #include <cstdint>

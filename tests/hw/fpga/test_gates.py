@@ -37,7 +37,7 @@ class Bench(FastBench):
     """The fast bench, built in a third of the time: programs are short, and the netlist is long."""
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
-        return build(replace(fast_plan(verilog), optimise="-O0"), watch)
+        return build(replace(fast_plan(verilog), optimize="-O0"), watch)
 
 
 @pytest.fixture(scope="module")

@@ -26,7 +26,7 @@ BUGS = (
         Unit.MAC,
     ),
     Bug(
-        "a requantiser subtracts the bias",
+        "a requantizer subtracts the bias",
         "engine.mac.epilogue.requantizer0",
         r"\$signed\(acc\) \+ \$signed\(bias\)",
         "$signed(acc) - $signed(bias)",

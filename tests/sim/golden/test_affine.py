@@ -1,4 +1,4 @@
-"""The vectorised vector law equals the law of `intloom.hw.spec.arith`."""
+"""The vectorized vector law equals the law of `intloom.hw.spec.arith`."""
 
 import numpy as np
 from hypothesis import given

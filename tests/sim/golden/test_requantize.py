@@ -1,4 +1,4 @@
-"""The vectorised requantiser equals the law of `hw.spec.arith`, and fp32 arithmetic itself, at every point tried."""
+"""The vectorized requantizer equals the law of `hw.spec.arith`, and fp32 arithmetic itself, at every point tried."""
 
 import numpy as np
 from hypothesis import given
