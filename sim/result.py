@@ -50,7 +50,7 @@ class RunResult:
     counters: Mapping[str, int] = field(default_factory=dict)
     layers: tuple[LayerResult, ...] = ()
     tensors: Arrays = field(default_factory=dict)
-    """Every tensor stored to memory, as it was when its last store retired; where the backend keeps them."""
+    """Every tensor stored to memory, with its value after its last store; where the backend keeps them."""
     memory: NDArray[np.uint8] | None = None
     """The whole memory after the run."""
     pulses: Pulses | None = None

@@ -24,7 +24,7 @@ def tensors_by_last_store(program: Program) -> dict[int, list[TensorBuffer]]:
 
 
 def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:
-    """Every tensor that the program stores, as it was after its last store; `writes` is the run's write log."""
+    """Every tensor that the program stores, with its value after its last store; `writes` is the run's write log."""
     stores = writes[writes["writer"] == Writer.STORE]
     memory = np.zeros((program.memory_words, program.params.word_bytes), np.uint8)
     completed = tensors_by_last_store(program)

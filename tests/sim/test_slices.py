@@ -23,7 +23,7 @@ NANO = preset("nano")
 
 @pytest.fixture
 def cache(tmp_path, monkeypatch):
-    """A place of its own for results; simulators stay where they are."""
+    """A separate folder for results; simulators stay in the shared cache."""
     monkeypatch.setattr("intloom.sim.result_cache.cache_folder", lambda: tmp_path)
     return tmp_path
 
@@ -84,9 +84,9 @@ def test_every_block_runs_alone_on_the_rtl_and_the_second_time_from_the_cache(ne
     for damage in (lambda b: b[: len(b) // 2], lambda b: b[:200] + bytes([b[200] ^ 1]) + b[201:], lambda b: b""):
         kept_file = max(kept, key=lambda p: p.stat().st_mtime_ns)
         kept_file.write_bytes(damage(kept_file.read_bytes()))
-        anew = run_cached(program, part.inputs, backend)
-        assert not anew.cached
-        compare(part.expected, anew.outputs).require_equal()
+        repeated = run_cached(program, part.inputs, backend)
+        assert not repeated.cached
+        compare(part.expected, repeated.outputs).require_equal()
 
 
 def run_blocks(graph, tensors, backend):

@@ -1,4 +1,4 @@
-"""Tensors that pass through memory are seen whole, whatever takes their place later."""
+"""Tensors are reconstructed completely, even if later tensors overwrite their memory."""
 
 import numpy as np
 import pytest
@@ -47,7 +47,7 @@ def test_rtl_keeps_what_golden_has_and_one_wrong_byte_shows(case):
     same(RtlBackend(keep_tensors=True).run(program, inputs).tensors, expected)
     writes = RtlBackend().observe(program, inputs, log_writes=True).writes.copy()
     stores = np.flatnonzero(writes["writer"] == Writer.STORE)
-    tensors = [p.name for places in tensors_by_last_store(program).values() for p in places]
+    tensors = [p.name for completed in tensors_by_last_store(program).values() for p in completed]
     assert set(tensor_snapshots(program, writes)) == set(tensors)
     writes["data"][stores[0], 0] ^= 1
     mutated = tensor_snapshots(program, writes)

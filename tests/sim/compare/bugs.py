@@ -71,10 +71,10 @@ def inject(verilog: str) -> str:
 def _edit(module: str, bug: Bug, number: int) -> str:
     lines = module.splitlines()
     edited = 0
-    for place, line in enumerate(lines):
+    for row, line in enumerate(lines):
         if line.lstrip().startswith("assign") and (wrong := re.sub(bug.pattern, bug.wrong, line)) != line:
             left, right = (part.rstrip("; ") for part in line.split("=", 1))
-            lines[place] = f"{left} = injected == {number} ? {wrong.split('=', 1)[1].rstrip('; ')} : {right} ;"
+            lines[row] = f"{left} = injected == {number} ? {wrong.split('=', 1)[1].rstrip('; ')} : {right} ;"
             edited += 1
     assert edited, bug
     first = next(n for n, line in enumerate(lines) if line.lstrip().startswith("assign"))

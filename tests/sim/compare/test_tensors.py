@@ -10,15 +10,15 @@ from intloom.sim.compare import compare
 
 
 @given(st.integers(0, 3 * 4 * 5 - 1), st.integers(1, 255))
-def test_one_changed_byte_is_found_where_it_is(place, change):
+def test_one_changed_byte_is_found_where_it_is(position, change):
     expected = np.random.default_rng(0).integers(-128, 128, (1, 3, 4, 5), dtype=np.int8)
     got = expected.copy()
-    got.reshape(-1).view(np.uint8)[place] ^= change
+    got.reshape(-1).view(np.uint8)[position] ^= change
     found = compare({"t": expected}, {"t": got})
     assert (found.compared_bytes, found.differing_bytes, found.equal) == (60, 1, False)
     m = found.mismatches[0]
-    assert (m.channel * 4 + m.y) * 5 + m.x == place
-    assert (m.expected, m.got) == (expected.reshape(-1)[place], got.reshape(-1)[place])
+    assert (m.channel * 4 + m.y) * 5 + m.x == position
+    assert (m.expected, m.got) == (expected.reshape(-1)[position], got.reshape(-1)[position])
     with pytest.raises(MismatchError, match=rf"1 of 60 values differ, first at channel {m.channel}, y {m.y}, x {m.x}"):
         found.require_equal()
 

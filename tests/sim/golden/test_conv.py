@@ -59,10 +59,10 @@ def plain_sums(node: Conv, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     each = shape[0] // node.group
     transposed = isinstance(node, ConvTranspose)
     spaces = (range(shape[0]), range(weights.shape[1]), range(weights.shape[2]), range(weights.shape[3]))
-    places = x.shape[1:] if transposed else shape[1:]
+    positions = x.shape[1:] if transposed else shape[1:]
     for m, c, ky, kx in product(*spaces):
         channel = m // each * weights.shape[1] + c
-        for i, j in np.ndindex(*places):
+        for i, j in np.ndindex(*positions):
             far = i * node.strides[0] + ky * node.dilations[0] - node.pads[0]
             off = j * node.strides[1] + kx * node.dilations[1] - node.pads[1]
             if transposed:

@@ -1,4 +1,4 @@
-"""The vectorized requantizer equals the law of `hw.spec.arith`, and fp32 arithmetic itself, at every point tried."""
+"""The vectorized requantization equals that of `hw.spec.arith`, and fp32 arithmetic, at random points."""
 
 import numpy as np
 from hypothesis import given
@@ -20,13 +20,15 @@ def run(sums: list[int], scale: Scale, zero: int, match: RoundingMode) -> list[i
 
 
 @given(st.lists(INT32, min_size=1, max_size=50), FACTORS, ZERO_POINTS, MATCHES)
-def test_equals_the_law(sums: list[int], factor: float, zero: int, match: RoundingMode) -> None:
+def test_equals_the_reference(sums: list[int], factor: float, zero: int, match: RoundingMode) -> None:
     scale = scale_from_float(factor)
     assert run(sums, scale, zero, match) == [reference_requantize(s, scale, zero, match) for s in sums]
 
 
 @given(st.integers(-300, 300), st.integers(0, 30), st.integers(1, (1 << 24) - 1), st.integers(-2, 2), MATCHES)
-def test_equals_the_law_next_to_ties(half: int, spread: int, mantissa: int, step: int, match: RoundingMode) -> None:
+def test_equals_the_reference_next_to_ties(
+    half: int, spread: int, mantissa: int, step: int, match: RoundingMode
+) -> None:
     scale = Scale(mantissa, min(63, mantissa.bit_length() + spread))
     near = ((2 * half + 1) << scale.shift) // (2 * mantissa) + step
     if abs(near) < 1 << 31:

@@ -1,6 +1,6 @@
-"""float32 sums, in any order, fall between the sums moved down and up as far as they may stray."""
+"""float32 sums, in any order, lie within the rounding-error bound."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -48,7 +48,7 @@ def in_float(node, x, scale_x, scale_w, scale_y, order):
 
 
 @given(SEEDS)
-def test_a_float_sum_lies_between_the_strayed_ones(seed):
+def test_a_float_sum_lies_within_the_bounds(seed):
     noise = np.random.default_rng(seed)
     scale_x, scale_w = (np.float32(s) for s in noise.uniform(0.001, 0.1, 2))
     # Of a result in steps of a quarter, half or whole unit of the sum, every second to eighth is a tie.
@@ -58,11 +58,11 @@ def test_a_float_sum_lies_between_the_strayed_ones(seed):
     theirs = in_float(node, x, scale_x, scale_w, scale_y, noise.permutation(CHANNELS))
     low, plain, high = (at_error_bound(node, [x], context(1, 1, PIXELS), way) for way in (-1, 0, 1))
     assert np.all((low <= theirs) & (theirs <= high) & (low <= plain) & (plain <= high))
-    # And far from ties nothing is excused.
+    # Far from ties the bounds are equal.
     assert np.count_nonzero(low != high) < PIXELS // 8
 
 
-def test_ties_are_seen_and_what_lies_beside_them_is_not():
+def test_only_sums_at_a_tie_have_two_results():
     """At a scale of 1/1024, sums 511, 512 and 513 lie below, on and above the tie between 0 and 1."""
     node = product(np.random.default_rng(0), 2.0**-10)
     weights = np.zeros_like(node.weights)
@@ -75,19 +75,19 @@ def test_ties_are_seen_and_what_lies_beside_them_is_not():
 
 
 @pytest.mark.parametrize("way", [-1, 1])
-def test_a_transposed_product_strays_like_a_plain_one(way):
+def test_a_transposed_product_has_the_bounds_of_a_plain_one(way):
     noise = np.random.default_rng(3)
     plain = product(noise, 2.0**-9)
-    fields = {k: getattr(plain, k) for k in plain.__dataclass_fields__}
+    values = {f.name: getattr(plain, f.name) for f in fields(plain)}
     # Its bias has no zero point in it.
     bias = plain.bias + plain.zp_in * plain.weights.sum(dtype=np.int32)
-    other = ConvTranspose(**{**fields, "bias": bias.astype(np.int32)})
+    other = ConvTranspose(**{**values, "bias": bias.astype(np.int32)})
     x = noise.integers(-128, 128, (CHANNELS, 1, PIXELS)).astype(np.int8)
-    place = context(1, 1, PIXELS)
-    np.testing.assert_array_equal(at_error_bound(plain, [x], place, way), at_error_bound(other, [x], place, way))
+    one = context(1, 1, PIXELS)
+    np.testing.assert_array_equal(at_error_bound(plain, [x], one, way), at_error_bound(other, [x], one, way))
 
 
-def test_averages_stray_and_largest_values_do_not():
+def test_averages_have_bounds_and_maxima_are_exact():
     average = AvgPool(
         name="n", inputs=("x",), output="y", kernel=(1, 2), strides=(1, 2), affine=Affine(1, 0, 0, 1), zp_in=0
     )
@@ -97,5 +97,5 @@ def test_averages_stray_and_largest_values_do_not():
         [2, 2, 3, 3],
     ]
     largest = MaxPool(name="n", inputs=("x",), output="y", kernel=(1, 2), strides=(1, 2))
-    place = context(1, 1, 4)
-    np.testing.assert_array_equal(at_error_bound(largest, [x], place, 1), operation(largest)(largest, [x], place))
+    one = context(1, 1, 4)
+    np.testing.assert_array_equal(at_error_bound(largest, [x], one, 1), operation(largest)(largest, [x], one))

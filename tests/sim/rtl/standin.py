@@ -13,7 +13,7 @@ BEATS = 4
 
 
 def copy_job(words: int, **changes) -> Job:
-    """Copy `words` words to the place right behind them."""
+    """Copy `words` words to the words directly after them."""
     settings = {
         "word_bytes": WORD_BYTES,
         "memory_words": 2 * words,
@@ -33,7 +33,7 @@ def fill(files: RunFiles, words: int, seed: int = 0) -> np.ndarray:
 
 
 def copied(files: RunFiles, words: int) -> np.ndarray:
-    """What stands where the copy should be."""
+    """The words at the target of the copy."""
     return np.fromfile(files.memory, np.uint8)[words * WORD_BYTES :]
 
 

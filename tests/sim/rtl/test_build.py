@@ -30,7 +30,7 @@ def test_the_cache_follows_the_environment_variable(cache):
     assert cache_folder() == cache
 
 
-def test_equal_sources_are_built_once_and_others_anew(cache):
+def test_equal_sources_are_built_once_and_changed_ones_again(cache):
     first = build(tiny("module t(input a); endmodule\n"))
     again = build(tiny("module t(input a); endmodule\n"))
     other = build(tiny("module t(input b); endmodule\n"))

@@ -13,7 +13,7 @@ from tests.support.graph_maker import GraphMaker
 WITHIN = 0.03
 _USUAL = MemorySettings(read_latency=100, bandwidth=1.0)
 LEAST = 4000
-"""Shorter layers are judged with the whole: filling and draining the pipelines is more than 3 % of them."""
+"""Shorter layers count with the whole only: filling and draining the pipelines is more than 3 % of them."""
 
 
 @pytest.fixture(scope="module")
@@ -48,7 +48,7 @@ def test_a_small_program_is_forecast_as_a_whole(case, bandwidth):
 
 
 @pytest.mark.slow
-def test_a_far_and_slow_memory_is_foreseen(case):
+def test_the_forecast_covers_a_slow_memory(case):
     program, inputs = case
     memory = MemorySettings(read_latency=400, bandwidth=0.5)
     measured = RtlBackend(memory=memory).run(program, inputs)
