@@ -16,17 +16,17 @@ class ConstantImage:
     def __init__(self, params: HardwareParams) -> None:
         self._word = params.word_bytes
         self._chunks: list[bytes] = []
-        self._places: dict[bytes, int] = {}
+        self._offsets: dict[bytes, int] = {}
         self.words = 0
 
     def add(self, data: bytes) -> int:
         """Store whole words of data (the last one padded with zeros); gives the first word's number in the image."""
         data += bytes(-len(data) % self._word)
-        if data not in self._places:
-            self._places[data] = self.words
+        if data not in self._offsets:
+            self._offsets[data] = self.words
             self._chunks.append(data)
             self.words += len(data) // self._word
-        return self._places[data]
+        return self._offsets[data]
 
     def to_bytes(self) -> bytes:
         """The whole image."""

@@ -1,4 +1,4 @@
-"""Builds the instruction stream: adds instructions in a legal sequential order and derives every wait."""
+"""Builds the instruction stream: adds instructions in program order and derives the waits from hazards."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Emitter:
         self._append(make(Kind.END, **counts), Provenance(layer=-1, tile=-1))
 
     def emit(self, kind: Kind, provenance: Provenance, **fields: int) -> int:
-        """Add an instruction that starts when nothing before it conflicts with it any more; gives its number."""
+        """Add an instruction with the waits that its hazards require; gives its index."""
         bare = make(kind, **fields)
         unit = bare.unit
         accesses = footprint(bare, self.params)

@@ -1,7 +1,7 @@
 """Integer graphs as ONNX files that Netron opens and onnxruntime runs, with the same bytes.
 
 Convolutions become QLinearConv in int8 with scales of one; tables become Gather, whose negative indices count from the
-end just as `value & 0xFF` does; the vector law becomes int64 arithmetic. The importer's emitter writes the file.
+end just as `value & 0xFF` does; affine operations become int64 arithmetic. The importer's emitter writes the file.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _LIFT = 1 << 16
 
 
 def to_onnx(graph: IntGraph) -> bytes:
-    """The graph as a serialised ONNX model in mode `ort`, with int8 inputs and outputs.
+    """The graph as a serialized ONNX model in mode `ort`, with int8 inputs and outputs.
 
     Raises
     ------
@@ -87,9 +87,9 @@ class _Writer:
 def _write(w: _Writer, graph: IntGraph, node: Node) -> None:
     match node:
         case ConvTranspose():
-            w.table(node.table, _requantised(w, node, _transposed_sums(w, graph, node), node.bias), node.output)
+            w.table(node.table, _requantized(w, node, _transposed_sums(w, graph, node), node.bias), node.output)
         case Conv() if len(node.weights) > 1:
-            w.table(node.table, _requantised(w, node, *_plane_sums(w, node)), node.output)
+            w.table(node.table, _requantized(w, node, *_plane_sums(w, node)), node.output)
         case Conv():
             w.table(node.table, _conv(w, node), node.output)
         case Table():
@@ -154,7 +154,7 @@ def _conv(w: _Writer, node: Conv) -> str:
     )
 
 
-def _requantised(w: _Writer, node: Conv, sums: str, bias: NDArray[np.int32]) -> str:
+def _requantized(w: _Writer, node: Conv, sums: str, bias: NDArray[np.int32]) -> str:
     """`clamp(zp_out + round((sums + bias) * scale))` of int32 sums, in fp32 as mode `ort` defines it."""
     form = (1, len(bias), 1, 1)
     scale = np.ldexp(node.mantissa.astype(np.float64), -node.shift.astype(np.int64)).astype(np.float32)
@@ -224,7 +224,7 @@ def _input_first(weights: NDArray[np.int32], group: int) -> NDArray[np.int32]:
 
 
 def _average(w: _Writer, graph: IntGraph, node: AvgPool) -> str:
-    """Sums of windows, as a convolution with ones per channel, then the law."""
+    """Sums of windows, as a convolution with ones per channel, then the affine operation."""
     channels = graph.tensors[node.inputs[0]].channels
     ones = w.constant(np.ones((channels, 1, *node.kernel), np.int8), "int8")
     zero = w.constant(np.array(node.zp_in, np.int8), "int8")
@@ -243,7 +243,7 @@ def _average(w: _Writer, graph: IntGraph, node: AvgPool) -> str:
 
 
 def _affine(w: _Writer, total: str, affine: Affine) -> str:
-    """`clamp((total + c) * 2**-shift)`, rounded by the law's rule."""
+    """`clamp((total + c) * 2**-shift)`, rounded to even or up."""
     if affine.shift:
         step, half = 1 << affine.shift, 1 << (affine.shift - 1)
         lifted = w.op("Add", (total, w.integer(affine.c + half + _LIFT * step)))

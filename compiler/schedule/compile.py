@@ -31,7 +31,7 @@ Progress = Callable[[int, int], None]
 
 @dataclass
 class _Plan:
-    """What compilation has decided so far."""
+    """Intermediate results of a compilation."""
 
     graph: IntGraph
     params: HardwareParams
@@ -64,7 +64,7 @@ def compile_graph(
     params
         The accelerator; the graph's rounding mode must be the one that it was folded for.
     keep_intermediates
-        Give every tensor its own place in memory, for debugging: nothing is fused or overwritten.
+        Give every tensor its own memory, for debugging: nothing is fused or overwritten.
     progress
         Told how many tasks of how many have been emitted.
 
@@ -80,7 +80,7 @@ def compile_graph(
     plan = _Plan(graph, params, image, stage_list, keep_intermediates)
     order = _cut(plan)
     tensors_at = image.words
-    tensor_words = _place_tensors(plan, tensors_at, order.first_writes)
+    tensor_words = _allocate_tensors(plan, tensors_at, order.first_writes)
     emitter = Emitter(params, tensors_at + tensor_words)
     layers = {n.name: k for k, n in enumerate(graph.nodes)}
     task_emitter = TaskEmitter(emitter, [layers[s.origin.name] for s in plan.stages], 0)
@@ -99,7 +99,7 @@ def _cut(plan: _Plan) -> Interleaved:
     return interleave([t for s, tiling in tilings if tiling is not None for t in make_tasks(s, tiling, plan.image)])
 
 
-def _place_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int]) -> int:
+def _allocate_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int]) -> int:
     """Give every stored buffer an address; buffers share memory if none is pinned and their live ranges are disjoint.
 
     Gives the words in all.
@@ -117,14 +117,14 @@ def _place_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int]) 
 def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]:
     shared = [] if plan.keep else [n for n in plan.graph.tensors if _is_stored(plan, task_emitter, n)]
     names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
-    places = []
+    found = []
     for name in dict.fromkeys(names):
         view, tensor = plan.stage_list.placement.view(name), plan.graph.tensors[name]
         role = Role.INTERMEDIATE if plan.keep else Role.SHARED
         role = Role.OUTPUT if name in plan.graph.outputs else role
         role = Role.INPUT if name in plan.graph.inputs else role
         buffer = view.buffer
-        places.append(
+        found.append(
             TensorBuffer(
                 name=name,
                 role=role,
@@ -138,7 +138,7 @@ def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]
                 first_instruction=task_emitter.last_store.get(id(buffer)),
             )
         )
-    return tuple(places)
+    return tuple(found)
 
 
 def _is_stored(plan: _Plan, task_emitter: TaskEmitter, tensor: str) -> bool:

@@ -23,7 +23,7 @@ from intloom.hw.spec.isa import Kind, TableUse
 
 @dataclass(frozen=True)
 class Part:
-    """One CONV of a chunk: output blocks with evenly advancing input blocks, and its weights' place in the chunk."""
+    """One CONV of a chunk: output blocks with evenly advancing input blocks, and its weight offset in the chunk."""
 
     geometry: Geometry
     run: InputRun

@@ -47,8 +47,8 @@ class Rect:
 class Buffer:
     """Storage of a tensor, or of several that lie side by side along channels.
 
-    `width` counts pixels, `columns` words of a row. `stored` says that it needs a place in DRAM, `pinned` that the
-    place must keep its content to the program's end, `needed` the blocks that anyone reads there.
+    `width` counts pixels, `columns` words of a row. `stored` says that it needs DRAM words, `pinned` that they
+    must keep their content to the program's end, `needed` the blocks that some stage reads there.
     """
 
     name: str
@@ -83,7 +83,7 @@ class Buffer:
         return self.blocks * self.plane
 
     def needed_runs(self, first: int, blocks: int) -> list[tuple[int, int]]:
-        """Which of `blocks` blocks from `first` on are needed, as (first, count) of neighbours."""
+        """Which of `blocks` blocks from `first` on are needed, as (first, count) of neighbors."""
         runs: list[tuple[int, int]] = []
         for block in sorted(self.needed.intersection(range(first, first + blocks))):
             if runs and sum(runs[-1]) == block:

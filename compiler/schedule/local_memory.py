@@ -1,4 +1,4 @@
-"""What of a program's data is in local memory at each point of the stream, and the loads that bring it there."""
+"""Liveness of data in local memory along the instruction stream, and the loads that bring it there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEAST_PIECE = 128
 
 
 class LocalMemory(ABC):
-    """One local memory: needs come in the order of the tasks, and stay until their last use."""
+    """One local memory: buffers are requested in task order and live until their last use."""
 
     memory: Memory
 
@@ -28,12 +28,12 @@ class LocalMemory(ABC):
         self._load = load
 
     def expect(self, tasks: Iterable[Task]) -> None:
-        """Count how often each need will be used."""
+        """Count the uses of each buffer."""
         for task in tasks:
             self._uses.update(n.key for n in task.requests(self.memory))
 
     def missing(self, task: Task) -> list[BufferRequest]:
-        """What a task needs and is not there yet."""
+        """The requests of a task that are not in memory."""
         return list({n.key: n for n in task.requests(self.memory) if n.key not in self.address}.values())
 
     def release(self, task: Task) -> None:
@@ -45,18 +45,18 @@ class LocalMemory(ABC):
 
     @abstractmethod
     def acquire(self, task: Task) -> bool:
-        """Make room for all that a task still needs and emit the loads, or give False."""
+        """Allocate everything that a task still requests and emit the loads; False if it does not fit."""
 
     @abstractmethod
     def evict(self) -> None:
-        """Forget everything; what later tasks still need is loaded again."""
+        """Evict everything; later tasks load again what they request."""
 
     @abstractmethod
     def _free(self, request: BufferRequest, start: int) -> None: ...
 
 
 class ScratchMemory(LocalMemory):
-    """The scratchpad: a task gets all that it needs or nothing."""
+    """The scratchpad: a task gets all of its requests or none."""
 
     memory = Memory.SCRATCH
 
@@ -89,7 +89,7 @@ class ScratchMemory(LocalMemory):
 
 
 class WeightMemory(LocalMemory):
-    """The weight memory, a ring: a chunk that does not fit yet is loaded as far as there is room, the rest later."""
+    """The weight memory, a ring: a chunk that does not fit yet is loaded as far as it fits, the rest later."""
 
     memory = Memory.WEIGHT
 

@@ -1,7 +1,7 @@
 """Where tensors lie: concatenations without copies, slices as views, everything else in a buffer of its own.
 
 A concatenation is *regular* when every part starts at a word's first byte. Then a part that is written only for it (or
-for it first) is written straight into its place; so is a tensor whose slices are consecutive parts.
+for it first) is written straight to its address; so is a tensor whose slices are consecutive parts.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Placement:
         self.buffers: list[Buffer] = []
         for node in reversed(graph.nodes):
             if isinstance(node, Concat) and self.is_regular(node):
-                self._place_parts(node)
+                self._allocate_parts(node)
 
     def is_regular(self, node: Concat) -> bool:
         """Whether every part starts at a word's first byte."""
@@ -48,7 +48,7 @@ class Placement:
     def _channels(self, tensor: str) -> int:
         return self._graph.tensors[tensor].channels
 
-    def _place_parts(self, node: Concat) -> None:
+    def _allocate_parts(self, node: Concat) -> None:
         at, index = 0, 0
         while index < len(node.inputs):
             tensor = node.inputs[index]

@@ -1,4 +1,4 @@
-"""A stage: one array or vector operation with the copies of its result, worked off tile by tile."""
+"""A stage: one array or vector operation and the copies of its result, executed tile by tile."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the tasks past the emitter: loads run ahead as far as memory allows, each task then computes and stores.
+"""Emits the tasks: loads are prefetched as far as local memory allows; each task then computes and stores.
 
 Loads of later tasks are emitted before the work of earlier ones, in task order for each memory. A task's input may be
 loaded ahead only if no task in between still has to store it. Memory is given back when the last task that uses it has
@@ -21,7 +21,7 @@ from intloom.compiler.schedule.tile_context import LoadedTables, TileContext
 from intloom.hw.spec.isa import Kind
 
 PREFETCH_DEPTH = 4
-"""Tasks whose loads may be under way before the current one's work."""
+"""Tasks ahead of the current one whose loads may be emitted before its instructions."""
 
 
 class TaskEmitter:

@@ -1,4 +1,4 @@
-"""A stage as a list of tasks: what each tile of each chunk needs in local memory, loads, computes and stores."""
+"""A stage as a list of tasks: what each tile of each chunk requests in local memory, loads, computes and stores."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ class Task:
         return [*self.kept, *self.copied]
 
     def requests(self, memory: Memory) -> list[BufferRequest]:
-        """Everything that the task needs in a memory; in the scratchpad tables come first."""
+        """Everything that the task requests in a memory; in the scratchpad tables come first."""
         if memory is Memory.WEIGHT:
             return [self.weights] if self.weights is not None else []
         found = [*self.tables.values(), *self.operands]
@@ -93,7 +93,7 @@ class Task:
 
 
 def load_fields(request: BufferRequest, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
-    """Fields of the LOAD that brings `words` words of a need, from `first` on, to `address`; empty if there is none."""
+    """Fields of the LOAD that brings `words` words of a request, from `first` on, to `address`; empty if no load."""
     if request.constant is not None:
         target = Target.WEIGHT if request.memory is Memory.WEIGHT else Target.SCRATCH
         return {"dram": image_at + request.constant + first, "local": address, "n0": words, "target": target}
@@ -105,7 +105,7 @@ def load_fields(request: BufferRequest, first: int, words: int, address: int, im
 
 
 def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple[BufferRequest, Region]:
-    """What a task needs of an operand, and where it comes from."""
+    """The request for an operand, and the region it is loaded from."""
     view = stage.operands[operand]
     first, blocks = stage.operand_blocks(operand, chunk)
     part = stage.operand_rect(operand, rect)
@@ -117,7 +117,7 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
 
 
 def _kept(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
-    """What a task stores of its result: the blocks that someone reads."""
+    """What a task stores of its result: the blocks that some stage reads."""
     if not stage.keep_result:
         return []
     first, blocks = stage.result_blocks(chunk)

@@ -19,7 +19,7 @@ from intloom.compiler.schedule.tile_context import Chunk
 from intloom.hw.spec.formats import TABLE_BYTES
 
 GUARD_WORDS = 1
-"""Words around a packed input, since the array looks at a neighbour word as well."""
+"""Words around a packed input, since the array also reads the neighboring word."""
 
 LARGEST_KIB = 1024
 """No memory of legal hardware is larger."""
@@ -210,7 +210,7 @@ def _least_scratch_kib(stage: Stage) -> int:
 
 
 def too_large(stages: Sequence[Stage]) -> CapacityError:
-    """The refusal of stages of which not even the smallest tile fits the scratchpad; the advice holds for all."""
+    """The error for stages whose smallest tile does not fit the scratchpad; its advice holds for all."""
     needs = [_least_scratch_kib(stage) for stage in stages]
     stage = stages[needs.index(max(needs))]
     return CapacityError(

@@ -156,7 +156,7 @@ class PoolStage(VectorStage):
         return self.operand_rect(0, rect).height * self.result_row(rect) * chunk.out_blocks if self.separable else 0
 
     def result_row(self, rect: Rect) -> int:
-        """Odd where the last pass goes down columns: then neighbours in a column lie in different banks."""
+        """Odd where the last pass goes down columns: then neighbors in a column lie in different banks."""
         return rect.width | 1 if self.separable else rect.width
 
     def _pool_fields(

@@ -1,4 +1,4 @@
-"""Judges a lowering: the integer graph equals onnxruntime, and the instruction simulator equals the golden model."""
+"""Checks a lowering: the integer graph equals onnxruntime, and the instruction simulator equals the golden model."""
 
 from __future__ import annotations
 

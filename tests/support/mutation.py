@@ -121,7 +121,7 @@ _STRUCTURE: tuple[Callable[[random.Random, onnx.GraphProto], None], ...] = (
 
 
 def mutate(rng: random.Random, data: bytes) -> bytes:
-    """One damaged copy of a serialised model."""
+    """One damaged copy of a serialized model."""
     if rng.random() < 0.4:
         return rng.choice(_BYTES)(rng, data)
     model = onnx.ModelProto.FromString(data)

@@ -1,4 +1,4 @@
-"""Builds small quantised ONNX models with random weights and scales that keep every tensor alive."""
+"""Builds small quantized ONNX models with random weights and scales that keep every tensor non-constant."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ TYPES = {"uint8": (np.uint8, TensorProto.UINT8, 0, 255), "int8": (np.int8, Tenso
 
 @dataclass(frozen=True)
 class Value:
-    """A dequantised value: its name, shape and scale."""
+    """A dequantized value: its name, shape and scale."""
 
     name: str
     shape: tuple[int, ...]
@@ -62,7 +62,7 @@ class OnnxMaker:
         return self.rng.choice([low, high, (low + high + 1) // 2, self.rng.randint(low, high)])
 
     def pair(self, value: str, shape: tuple[int, ...], scale: float, zero: int | None = None) -> Value:
-        """Quantise and dequantise a float value."""
+        """Quantize and dequantize a float value."""
         kind = TYPES[self.dtype][0]
         parameters = [
             self.constant(np.float32(scale)),
@@ -82,7 +82,7 @@ class OnnxMaker:
     def weights(
         self, shape: tuple[int, ...], axis: int, kind: type[np.generic] = np.int8, zero: bool = False
     ) -> tuple[str, np.ndarray]:
-        """Dequantised random weights with a scale per channel; gives them and the scales."""
+        """Dequantized random weights with a scale per channel; gives them and the scales."""
         info = np.iinfo(kind)
         noise = np.random.default_rng(self.rng.getrandbits(32))
         values = noise.integers(info.min, info.max, shape, endpoint=True).astype(kind)
@@ -94,7 +94,7 @@ class OnnxMaker:
         return self.node("DequantizeLinear", names, axis=axis)[0], scales
 
     def bias(self, scales: np.ndarray, x_scale: float, reach: int = 4000) -> str:
-        """A dequantised int32 bias."""
+        """A dequantized int32 bias."""
         noise = np.random.default_rng(self.rng.getrandbits(32))
         values = noise.integers(-reach, reach, scales.size).astype(np.int32)
         scale = (np.float32(x_scale) * scales).astype(np.float32)
@@ -176,7 +176,7 @@ class OnnxMaker:
         )
 
     def resize(self, x: Value, factor: int = 2) -> Value:
-        """Nearest-neighbour enlargement with a pair, without which onnxruntime runs what follows in float."""
+        """Nearest-neighbor enlargement with a pair, without which onnxruntime runs what follows in float."""
         scales = self.constant(np.array([1, 1, factor, factor], np.float32))
         modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
         (value,) = self.node("Resize", [x.name, "", scales], **modes)

@@ -38,7 +38,7 @@ class Parity:
 def run_onnxruntime(
     model: bytes, feeds: dict[str, Array], names: list[str], *, optimized: bool = True
 ) -> dict[str, Array]:
-    """Some values of a model, by onnxruntime with its default optimisations or with none."""
+    """Some values of a model, by onnxruntime with its default optimizations or with none."""
     session = open_session(model, optimized=optimized, threads=1)
     wanted = {i.name for i in session.get_inputs()}
     return dict(zip(names, session.run(names, {k: v for k, v in feeds.items() if k in wanted}), strict=True))
@@ -93,8 +93,8 @@ def compare(model: onnx.ModelProto, seed: int, match: RoundingMode = RoundingMod
     made = {o for n in model.graph.node for o in n.output}
     names = [n for n in plain.graph.tensors if n in made]
     shown = with_outputs(model, names)
-    judged, feeds = folded(model, match, names), random_feeds(model, seed)
-    ours = run_graph(judged.graph, graph_inputs(judged, feeds, match), match=match, keep=True)
+    model_under_test, feeds = folded(model, match, names), random_feeds(model, seed)
+    ours = run_graph(model_under_test.graph, graph_inputs(model_under_test, feeds, match), match=match, keep=True)
     theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimized=match is RoundingMode.ORT)
     different, largest = {}, 0
     for name in names:
@@ -117,7 +117,7 @@ def behind_float_kernels(model: onnx.ModelProto) -> set[str]:
 def assert_equal(model: onnx.ModelProto, seed: int) -> Parity:
     """Every integer tensor equals onnxruntime's, and every output of the untouched model equals ours.
 
-    What depends on a layer that onnxruntime computes in float is judged layer by layer instead.
+    What depends on a layer that onnxruntime computes in float is compared layer by layer instead.
     """
     found = compare(model, seed)
     assert found.tensors > 0
@@ -137,7 +137,7 @@ def assert_equal(model: onnx.ModelProto, seed: int) -> Parity:
 
 def assert_layers_close(model: onnx.ModelProto, seed: int, images: int = 1) -> tuple[LayerComparison, ...]:
     """On onnxruntime's own inputs, each layer gives its bytes; where onnxruntime computes in float, one value of ten
-    thousand may differ, and each that does is a tie; gives the layers' verdicts.
+    thousand may differ, and each that does is a tie; gives the layers' comparisons.
     """
     plain = folded(model)
     several = [random_feeds(model, seed + n) for n in range(images)]

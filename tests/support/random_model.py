@@ -1,4 +1,4 @@
-"""Random small quantised models: branches, residuals, concatenations, several outputs."""
+"""Random small quantized models: branches, residuals, concatenations, several outputs."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ def random_model(seed: int) -> onnx.ModelProto:
     for _ in range(rng.randint(1, 7)):
         live.append(_grow(m, live))
     outputs = rng.sample(live[1:], min(len(live) - 1, rng.randint(1, 3)))
-    m.output(*{v.name: v for v in outputs if _is_quantised(m, v)}.values(), m.conv(live[-1], 4))
+    m.output(*{v.name: v for v in outputs if _is_quantized(m, v)}.values(), m.conv(live[-1], 4))
     return m.model()
 
 
-def _is_quantised(m: OnnxMaker, value: Value) -> bool:
+def _is_quantized(m: OnnxMaker, value: Value) -> bool:
     """The value comes straight from a DequantizeLinear, so that its integers can be compared."""
     return any(value.name in n.output and n.op_type == "DequantizeLinear" for n in m.nodes)
 

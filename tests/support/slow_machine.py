@@ -1,4 +1,4 @@
-"""Instructions executed byte by byte, straight from the manual, by the law of `hw.spec.arith`: slow and plain."""
+"""Executes instructions byte by byte as the manual describes them, with the arithmetic of `hw.spec.arith`."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ class SlowMachine:
                 i["a_base"] + block * i["a_plane"] + oy // i["up_h"] * i["a_row"] + ox // i["up_w"] * i["a_x"]
             ]
             for byte in range(rows):
-                place = (byte + i["rotate"]) % rows
-                if i["first_byte"] <= place < i["first_byte"] + i["byte_count"]:
-                    target[place] = self._tabled(i, source[byte])
+                position = (byte + i["rotate"]) % rows
+                if i["first_byte"] <= position < i["first_byte"] + i["byte_count"]:
+                    target[position] = self._tabled(i, source[byte])
             return
         results = [self._vector_byte(i, block, oy, ox, byte) for byte in range(rows)]
         for byte, value in enumerate(results):

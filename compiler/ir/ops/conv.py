@@ -82,7 +82,7 @@ class Conv(Node):
 class ConvTranspose(Conv):
     """Transposed convolution: input pixel (i, j) adds `(x - zp_in) * w[ky, kx]` at output (i*s + ky*d - pad).
 
-    Outputs see different taps, so unlike in `Conv` the zero point is not folded into `bias`: whoever splits the node
+    Outputs see different taps, so unlike in `Conv` the zero point is not folded into `bias`: code that splits the node
     by taps subtracts `zp_in * sum(w)` of each part's taps, and feeds `zp_in` outside the image.
     """
 

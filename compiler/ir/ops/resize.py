@@ -1,4 +1,4 @@
-"""Nearest-neighbour enlargement."""
+"""Nearest-neighbor enlargement."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from intloom.compiler.ir.tensor import Shape, Tensor
 @operator
 @dataclass(frozen=True, eq=False, kw_only=True)
 class Resize(Node):
-    """Nearest-neighbour enlargement by whole factors: output (y, x) takes input (y // factor_h, x // factor_w)."""
+    """Nearest-neighbor enlargement by whole factors: output (y, x) takes input (y // factor_h, x // factor_w)."""
 
     OPERANDS: ClassVar = 1
 

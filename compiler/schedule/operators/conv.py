@@ -29,13 +29,13 @@ def conv_stage(
     stages: StageList, node: Conv, output: str, residual: Affine | None = None, other: str | None = None
 ) -> ConvStage:
     """The stage that writes tensor `output`: the convolution, plus tensor `other` by the affine `residual` if given."""
-    place = stages.placement
-    source = place.view(node_input(node))
+    placement = stages.placement
+    source = placement.view(node_input(node))
     return ConvStage(
         params=stages.params,
         origin=stages.origin(node),
-        operands=(source,) if other is None else (source, place.view(other)),
-        out=place.view(output),
+        operands=(source,) if other is None else (source, placement.view(other)),
+        out=placement.view(output),
         node=node,
         passes=_passes(stages, node),
         image=stages.image,

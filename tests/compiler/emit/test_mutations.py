@@ -1,6 +1,6 @@
-"""Programs broken in one place, class by class: what the checker passes gives one result in every order.
+"""Programs with one defect, class by class: what the checker passes gives one result in every order.
 
-The judge is `tests.support.any_order`, which does not know footprints. A mutant that the checker passes must be
+The reference is `tests.support.any_order`, which does not know footprints. A mutant that the checker passes must be
 harmless in every order tried, or wrong in the same way in all of them (an address moved to other valid data, which the
 comparison with the golden model notices). A mutant whose result depends on the order must be refused.
 """
@@ -79,8 +79,8 @@ def change_a_step(code: list[Instruction], rng: random.Random) -> bool:
     return shift(code, rng, STEPS)
 
 
-def swap_neighbours(code: list[Instruction], rng: random.Random) -> bool:
-    """Two instructions change places."""
+def swap_neighbors(code: list[Instruction], rng: random.Random) -> bool:
+    """Two instructions are exchanged."""
     index = rng.randrange(1, len(code) - 2)
     code[index], code[index + 1] = code[index + 1], code[index]
     return True
@@ -93,14 +93,14 @@ def drop_an_instruction(code: list[Instruction], rng: random.Random) -> bool:
 
 
 def repeat_an_instruction(code: list[Instruction], rng: random.Random) -> bool:
-    """One stands there twice."""
+    """One is repeated."""
     index = rng.randrange(1, len(code) - 1)
     code.insert(index, code[index])
     return True
 
 
 CLASSES = (
-    lower_a_wait, move_an_address, change_a_step, swap_neighbours, drop_an_instruction, repeat_an_instruction,
+    lower_a_wait, move_an_address, change_a_step, swap_neighbors, drop_an_instruction, repeat_an_instruction,
 )  # fmt: skip
 
 
@@ -162,7 +162,7 @@ def test_what_the_checker_passes_does_not_depend_on_the_order(case, mutate):
 
 @pytest.mark.slow
 def test_a_dropped_wait_is_seen_without_the_checker_too(case):
-    """Some orders do give other bytes when a wait is missing: the judge can see what it is there to see."""
+    """Some orders do give other bytes when a wait is missing: the reference detects missing waits."""
     program, inputs, _ = case
     seen = 0
     for index, instruction in enumerate(program.instructions[1:-1], start=1):

@@ -142,7 +142,7 @@ def test_array_use_traffic_and_size_for_yolo_at_640():
 
 
 def fitting_program(graph: IntGraph, params: HardwareParams, keep: bool) -> Program:
-    """Compile, and follow the advice of each refusal."""
+    """Compile, and follow the advice of each error."""
     for _ in range(8):
         try:
             return compiled(graph, params, keep_intermediates=keep)
@@ -235,7 +235,7 @@ def test_too_small_a_weight_memory_is_refused_with_the_smallest_that_would_do():
 
 
 def test_advice_holds_for_the_whole_graph():
-    """The node that needs most is named, wherever it stands, so that following the advice once is enough."""
+    """The node that needs most is named, whatever its position, so that following the advice once is enough."""
     maker = GraphMaker(12)
     x = maker.conv(maker.input(256, 4, 4), 512, 3)
     graph = maker.graph(maker.conv(maker.conv(x, 16, 5), 16, 1))

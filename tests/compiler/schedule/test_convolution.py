@@ -54,7 +54,7 @@ def test_depthwise_is_one_run_that_advances_with_the_output():
     assert (run.count, run.start, run.step, run.blocks) == (4, 0, 1, 1)
 
 
-def test_packed_kernel_groups_neighbouring_pixels():
+def test_packed_kernel_groups_neighboring_pixels():
     weights = np.random.default_rng(1).integers(-128, 128, (1, 2, 3, 1, 6), dtype=np.int8)
     packed = packed_kernel(weights, BASE)
     assert packed.shape == (1, 2, 16, 1, 2)

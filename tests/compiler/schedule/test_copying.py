@@ -13,9 +13,9 @@ def test_segments_move_every_channel_once(rows, start, count, to):
     for s in segments(start, start + count, to, rows):
         for block in range(s.count):
             for byte in range(rows):
-                place = (byte + rotate) % rows
-                if s.first <= place < s.first + s.width:
-                    target = (s.target + block) * rows + place
+                position = (byte + rotate) % rows
+                if s.first <= position < s.first + s.width:
+                    target = (s.target + block) * rows + position
                     assert target not in moved
                     moved[target] = (s.source + block) * rows + byte
     assert moved == {to + k: start + k for k in range(count)}
