@@ -20,11 +20,11 @@ from intloom.hw.mac.issue.loop_setup import LoopSetup
 from intloom.hw.mac.issue.sequencer import Sequencer
 from intloom.hw.mac.output.readout import AccumulatorReadout
 from intloom.hw.mac.output.result_writer import ResultWriter
-from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoader
+from intloom.hw.mac.weights.constant_sets import ConstantSets
+from intloom.hw.mac.weights.constants_loader import ConstantsLoader
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
-from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import COUNT_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause, Stall
@@ -32,6 +32,7 @@ from intloom.hw.spec.regs import Cause, Stall
 RESULTS_DEPTH = 32
 """Depth of the result FIFO: it covers the epilogue's latency and credit turnaround."""
 _CHANNELS_IN_USE = Epilogue.LOOKUP_STAGE
+_FREE_SETS = ("channels_free", "table_free", "residual_free")
 
 
 class MacUnit(wiring.Component):
@@ -181,40 +182,28 @@ class MacUnit(wiring.Component):
         ]
 
     def _connect_constants(self, m: Module) -> None:
-        """Count loaded against released sets, so that the loader never overwrites a set in use."""
+        """Distribute loaded constants, and track which sets are in use."""
         loader, readout, epilogue = self._loader, self._readout, self._epilogue
+        m.submodules.constant_sets = sets = ConstantSets()
         # Cuts the route from the loader to the epilogue's memories. The loader starts no new set in the next cycle.
         write = Signal.like(loader.write)
         m.d.sync += write.eq(loader.write)
-        done = _delayed(m, "channels_loaded", loader.done, 1)
-        sets_loaded = Signal(range(3))
-        tables = Signal(3)
-        residual_stored = Signal()
-        # Readout switches sets when it starts an instruction that loads a table, so the first table goes to set 1.
-        table_set = Signal(init=1)
-        table_loaded = (write.kind == ConstantKind.TABLE) & (write.index == TABLE_BYTES - 1)
-        released = _delayed(m, "channels_released", readout.channels_released, _CHANNELS_IN_USE)
-        switched = _delayed(m, "table_switched", readout.table_switched, _CHANNELS_IN_USE)
+        loaded = _delayed(m, "channels_loaded", loader.done, 1)
         # Retirement depends on a grant late in the cycle, and it enables wide registers. The residual operand arrives
         # READ_LATENCY cycles later, so one stage costs nothing.
         activate = _delayed(m, "activate", readout.activate, 1)
-        m.d.sync += [sets_loaded.eq(sets_loaded + done - released), tables.eq(tables + table_loaded - switched)]
-        with m.If(activate):
-            m.d.sync += residual_stored.eq(0)
-        with m.If((write.kind == ConstantKind.RESIDUAL) & (write.index == 3)):
-            m.d.sync += residual_stored.eq(1)
-        with m.If(done):
-            m.d.sync += epilogue.write_channel_set.eq(~epilogue.write_channel_set)
-        with m.If(table_loaded):
-            m.d.sync += table_set.eq(~table_set)
         m.d.comb += [
-            loader.channels_free.eq(sets_loaded != 2),
-            loader.table_free.eq(tables.as_signed() <= 0),
-            loader.residual_free.eq(~residual_stored),
-            readout.channels_loaded.eq(done),
+            sets.write.eq(write),
+            sets.channels_loaded.eq(loaded),
+            sets.channels_released.eq(_delayed(m, "channels_released", readout.channels_released, _CHANNELS_IN_USE)),
+            sets.table_switched.eq(_delayed(m, "table_switched", readout.table_switched, _CHANNELS_IN_USE)),
+            sets.residual_activated.eq(activate),
+            *(getattr(loader, name).eq(getattr(sets, name)) for name in _FREE_SETS),
+            readout.channels_loaded.eq(loaded),
             epilogue.write.eq(write),
             epilogue.activate.eq(activate),
-            epilogue.write_table_set.eq(table_set),
+            epilogue.write_channel_set.eq(sets.channel_set),
+            epilogue.write_table_set.eq(sets.table_set),
         ]
 
     def _connect_results(self, m: Module, run: Signal, run_late: Signal) -> None:

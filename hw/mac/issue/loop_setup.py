@@ -14,6 +14,7 @@ from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR
+from intloom.hw.mac.issue.ring import add_in_ring, minus_ring, minus_ring_value
 from intloom.hw.mac.issue.tile_loops import LAST_INDICES, last_tile_indices
 from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
@@ -71,26 +72,6 @@ def strips(plan: Mapping[str, int]) -> Iterator[range]:
         stop = start + plan["length"] + (number < plan["longer"])
         yield range(start, stop)
         start = stop
-
-
-def minus_ring(offset: int, ring: int) -> int:
-    """`offset - ring`, negative for an offset inside the ring: the bits below its sign; 0 without a ring."""
-    return (offset - ring) % (1 << SCRATCH_BITS) if ring else 0
-
-
-def minus_ring_value(offset: Value, ring: Value) -> Value:
-    """`minus_ring` in hardware."""
-    in_ring: Value = ring != 0
-    return (offset - ring)[:SCRATCH_BITS] & in_ring.replicate(SCRATCH_BITS)
-
-
-def add_in_ring(a: Value, b: Value, b_minus_ring: Value) -> Value:
-    """`a + b` modulo the ring for operands inside it; modulo the address space without a ring.
-
-    `b_minus_ring` is `minus_ring(b)`: both candidate sums are computed in parallel, and the sign of the second selects.
-    """
-    wrapped = (a + Cat(b_minus_ring, 1))[: SCRATCH_BITS + 1]
-    return Mux(wrapped[-1], (a + b)[:SCRATCH_BITS], wrapped[:-1])
 
 
 class _Step(IntEnum):

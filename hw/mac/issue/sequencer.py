@@ -10,7 +10,8 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
-from intloom.hw.mac.issue.loop_setup import add_in_ring, plan_layout
+from intloom.hw.mac.issue.loop_setup import plan_layout
+from intloom.hw.mac.issue.ring import add_in_ring
 from intloom.hw.mac.issue.tile_planner import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams

@@ -10,7 +10,8 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.issue.descriptors import PIXELS_BITS
-from intloom.hw.mac.issue.loop_setup import TAP_BITS, add_in_ring, minus_ring_value, plan_layout, strips
+from intloom.hw.mac.issue.loop_setup import TAP_BITS, plan_layout, strips
+from intloom.hw.mac.issue.ring import add_in_ring, minus_ring_value
 from intloom.hw.mac.issue.tile_loops import LAST_INDICES, Tap, TileLoops, taps
 from intloom.hw.spec.isa import BY_KIND, COORDINATE_BITS, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import HardwareParams

@@ -1,0 +1,77 @@
+"""Constant sets: a set is free until it is loaded, and again when it is released."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from intloom.hw.mac.weights.constant_sets import ConstantSets
+from intloom.hw.mac.weights.constants_loader import ConstantKind
+from intloom.hw.spec.formats import TABLE_BYTES
+from tests.hw.streams import run
+
+CYCLES = 300
+
+
+def test_channel_sets_alternate_and_are_counted(rng: random.Random) -> None:
+    sets = ConstantSets()
+    loaded = released = 0
+
+    async def bench(ctx: Any) -> None:
+        nonlocal loaded, released
+        for _ in range(CYCLES):
+            free = ConstantSets.model(loaded, released)
+            assert ctx.get(sets.channels_free) == free
+            assert ctx.get(sets.channel_set) == loaded % 2
+            loads = free and rng.random() < 0.5
+            releases = loaded > released and rng.random() < 0.4
+            ctx.set(sets.channels_loaded, loads)
+            ctx.set(sets.channels_released, releases)
+            loaded, released = loaded + loads, released + releases
+            await ctx.tick()
+
+    run(sets, bench)
+    assert released > CYCLES // 8
+
+
+async def _store(ctx: Any, sets: ConstantSets, kind: ConstantKind, index: int) -> None:
+    ctx.set(sets.write.kind, kind)
+    ctx.set(sets.write.index, index)
+    await ctx.tick()
+    ctx.set(sets.write.kind, ConstantKind.NONE)
+
+
+async def _pulse(ctx: Any, port: Any) -> None:
+    ctx.set(port, 1)
+    await ctx.tick()
+    ctx.set(port, 0)
+
+
+def test_a_loaded_table_blocks_the_next_until_readout_switches() -> None:
+    sets = ConstantSets()
+
+    async def bench(ctx: Any) -> None:
+        for number in range(1, 5):
+            assert ctx.get(sets.table_free)
+            assert ctx.get(sets.table_set) == number % 2
+            await _store(ctx, sets, ConstantKind.TABLE, TABLE_BYTES - 2)
+            assert ctx.get(sets.table_free)
+            await _store(ctx, sets, ConstantKind.TABLE, TABLE_BYTES - 1)
+            assert not ctx.get(sets.table_free)
+            await _pulse(ctx, sets.table_switched)
+
+    run(sets, bench)
+
+
+def test_residual_constants_are_free_once_activated() -> None:
+    sets = ConstantSets()
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(2):
+            for index in range(4):
+                assert ctx.get(sets.residual_free)
+                await _store(ctx, sets, ConstantKind.RESIDUAL, index)
+            assert not ctx.get(sets.residual_free)
+            await _pulse(ctx, sets.residual_activated)
+
+    run(sets, bench)
