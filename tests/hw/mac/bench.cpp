@@ -1,7 +1,7 @@
 // Drives a MAC unit: offers instructions, serves its ports by their contracts, and reports memory and cycle counts.
 //
 // The job file holds, little-endian: 8 words of settings (instructions, scratchpad words, weight words, percent of cycles
-// in which the drain and the residual port are ready, percent in which an instruction is offered, seed, most cycles), the
+// in which the results and the residual port are ready, percent in which an instruction is offered, seed, most cycles), the
 // scratchpad, the weight memory, the instructions. The result file: 8 words (cycles from first taken to last done, done,
 // started, busy cycles, fault, cause, fault index, stalls for weights) and the scratchpad.
 #include <cstdint>
@@ -93,7 +93,7 @@ int main(int argc, char** argv) {
         PORT(act0, fault) = !address_ok(PORT(act0, addr));
         PORT(act1, fault) = !address_ok(PORT(act1, addr));
         PORT(residual, fault) = !address_ok(PORT(residual, addr));
-        PORT(results, fault) = !address_ok(PORT(drain, addr));
+        PORT(results, fault) = !address_ok(PORT(results, addr));
         top.eval();
         auto read = [&](bool taken, uint32_t address) { return taken && address_ok(address) ? &scratch[address * ROWS] : nullptr; };
         act0.step(read(PORT(act0, valid), PORT(act0, addr)));
@@ -102,14 +102,14 @@ int main(int argc, char** argv) {
         weight.step(PORT(weights, valid) ? &weights[PORT(weights, addr) % weight_words * ROWS] : nullptr);
         Bytes payload(ROWS + 8);
         get(PORT(results, data), payload.data());
-        uint32_t address = PORT(results, addr), mask = PORT(drain, mask);
+        uint32_t address = PORT(results, addr), mask = PORT(results, mask);
         memcpy(&payload[ROWS], &address, 4);
         memcpy(&payload[ROWS + 4], &mask, 4);
-        if (write_holds.broken(PORT(results, valid), PORT(drain, ready), payload)) { fprintf(stderr, "write changed\n"); return 3; }
+        if (write_holds.broken(PORT(results, valid), PORT(results, ready), payload)) { fprintf(stderr, "write changed\n"); return 3; }
         uint32_t wanted = PORT(residual, addr);
         Bytes request((uint8_t*)&wanted, (uint8_t*)&wanted + 4);
         if (residual_holds.broken(PORT(residual, valid), PORT(residual, ready), request)) { fprintf(stderr, "read changed\n"); return 3; }
-        if (PORT(results, valid) && PORT(drain, ready) && address_ok(address))
+        if (PORT(results, valid) && PORT(results, ready) && address_ok(address))
             for (int i = 0; i < ROWS; i++)
                 if (mask >> i & 1) scratch[address * ROWS + i] = payload[i];
         if (offering && PORT(unit, ready)) {

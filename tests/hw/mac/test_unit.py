@@ -62,7 +62,7 @@ def test_random_programs(name: str, group: int) -> None:
             case.program,
             case.scratch,
             case.weights,
-            drain_ready=(100, 50, 20)[seed % 3],
+            results_ready=(100, 50, 20)[seed % 3],
             residual_ready=(100, 40)[seed % 2],
             offered=(100, 3)[seed // 2 % 2],
             seed=seed,
@@ -80,7 +80,7 @@ def test_long_convolutions_lose_no_cycles(name: str) -> None:
     outcome = _run(name, [_conv(p, **fields)] * 3)
     pixels = 3 * 2 * 9 * 32 * 32
     assert outcome.busy == pixels
-    # Filling the pipes, and draining the last strip, once for all three instructions.
+    # Pipeline fill and readout of the last strip, once for all three instructions.
     assert outcome.cycles <= pixels + 60 + p.strip * p.cols // p.lanes
     assert outcome.cycles <= pixels * 1.01
 
