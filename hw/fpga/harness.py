@@ -21,7 +21,10 @@ _FAN_IN = 4
 
 
 class Harness(wiring.Component):
-    """Holds the accelerator, which is known by its Verilog module's name.
+    """Registers around the accelerator for timing analysis: a device has too few pins for its ports.
+
+    A shift register drives all inputs, and a pipelined XOR tree folds all outputs into one pin, so that no path ends at
+    a pin and no logic is removed. The accelerator is an instance of its Verilog module.
 
     Parameters
     ----------
@@ -33,7 +36,23 @@ class Harness(wiring.Component):
     serial_in
         Shifted through all of the accelerator's inputs.
     serial_out
-        Depends on all of its outputs.
+        The parity of all of its outputs.
+
+    Handshake
+    ---------
+    None.
+
+    Timing
+    ------
+    One input bit per cycle; the tree has one register per level of 4 inputs, after one that captures the outputs.
+
+    Requirements
+    ------------
+    None: it is placed and routed, not operated.
+
+    Reset and faults
+    ----------------
+    Its own registers have no reset; the accelerator's reset passes one register. No faults.
     """
 
     def __init__(self, params: HardwareParams) -> None:

@@ -18,7 +18,7 @@ WIDE = 18
 
 
 class Lane(wiring.Component):
-    """A lane with the constants as the law has them."""
+    """A lane with the constants as the affine operation has them."""
 
     def __init__(self, bits: int) -> None:
         self._lane = AffineLane(bits, bits)
@@ -113,7 +113,7 @@ def test_random_constants_follow_the_law(seed: int, bits: int) -> None:
 @pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("shift", [*range(9), 15, 16, 17, 31, 32, 33, 38])
 def test_every_tie_follows_the_law(even: bool, shift: int) -> None:
-    """Halves, their neighbours and whole numbers around zero and around both ends."""
+    """Halves, their neighbors and whole numbers around zero and around both ends."""
     constants = Affine(m1=1 << min(max(0, shift - 1), 30), m2=1, c=0, shift=shift, even=even)
     unit = 1 << max(0, shift - 31)
     values = [*range(-265, -249), *range(-9, 10), *range(249, 266)]

@@ -1,4 +1,4 @@
-"""The landing queue: words that were given a place find it, in order, however long they travel, as the model says."""
+"""The credit FIFO: words leave in order for every pipeline latency, and each cycle follows the model."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.hw.streams import run, sink
 @pytest.mark.parametrize("depth", [2, 8])
 @pytest.mark.parametrize(("offer", "take"), [(1.0, 1.0), (0.4, 1.0), (1.0, 0.4), (0.6, 0.6)])
 @pytest.mark.parametrize("travel", [0, 1, 5])
-def test_words_land_in_order(depth: int, offer: float, take: float, travel: int, rng: random.Random) -> None:
+def test_words_leave_in_order(depth: int, offer: float, take: float, travel: int, rng: random.Random) -> None:
     queue = CreditFifo(8, depth)
     words = [rng.getrandbits(8) for _ in range(200)]
     taken: list[int] = []
@@ -24,16 +24,16 @@ def test_words_land_in_order(depth: int, offer: float, take: float, travel: int,
     shown: list[tuple[bool, int | None]] = []
 
     async def pipeline(ctx: Any) -> None:
-        """Reserves places as it may; each word arrives `travel` cycles later."""
+        """Take credits while available; each word arrives `travel` cycles later."""
         nonlocal refused
-        flying: deque[int | None] = deque([None] * travel)
+        in_flight: deque[int | None] = deque([None] * travel)
         left = list(words)
-        while left or any(word is not None for word in flying):
+        while left or any(word is not None for word in in_flight):
             free = ctx.get(queue.credit_available)
             reserves = bool(left) and free and rng.random() < offer
             refused += not free
-            flying.append(left.pop(0) if reserves else None)
-            word = flying.popleft()
+            in_flight.append(left.pop(0) if reserves else None)
+            word = in_flight.popleft()
             ctx.set(queue.take_credit, reserves)
             ctx.set(queue.push, word is not None)
             ctx.set(queue.word, rng.getrandbits(8) if word is None else word)
@@ -63,19 +63,19 @@ def test_words_land_in_order(depth: int, offer: float, take: float, travel: int,
 
 
 @pytest.mark.parametrize("travel", [1, 6])
-def test_a_deep_queue_passes_a_word_a_cycle(travel: int, rng: random.Random) -> None:
+def test_a_deep_fifo_passes_a_word_per_cycle(travel: int, rng: random.Random) -> None:
     queue = CreditFifo(8, 8)
     taken: list[int] = []
     cycles = 0
 
     async def pipeline(ctx: Any) -> None:
         nonlocal cycles
-        flying: deque[bool] = deque([False] * travel)
+        in_flight: deque[bool] = deque([False] * travel)
         while len(taken) < 100:
             assert ctx.get(queue.credit_available)
-            flying.append(True)
+            in_flight.append(True)
             ctx.set(queue.take_credit, 1)
-            ctx.set(queue.push, flying.popleft())
+            ctx.set(queue.push, in_flight.popleft())
             ctx.set(queue.word, cycles % 256)
             await ctx.tick()
             cycles += 1

@@ -1,4 +1,4 @@
-"""What goes in comes out so many cycles later."""
+"""Pipeline stages delay a value by N cycles; an output register has no reset."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def test_values_come_out_in_order(cycles: int, reset_less: bool) -> None:
     assert seen == [0] * cycles + list(range(1, 9 - cycles))
 
 
-def test_what_stands_behind_a_port_outlives_a_reset() -> None:
+def test_an_output_register_keeps_its_value_in_reset() -> None:
     m = Module()
     reset, value = Signal(), Signal(8)
     ports = [Signal(8, name=name) for name in ("kept", "cleared")]

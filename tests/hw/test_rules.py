@@ -1,4 +1,4 @@
-"""Rules for all components: each has a bench, benches watch every handshake, and no offer waits for its acceptance."""
+"""Rules for all components: benches with monitors, `valid` independent of `ready`, and one docstring layout."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import ast
 import importlib
 import inspect
 import pkgutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +28,7 @@ from tests.hw.streams import run
 TESTS = Path(__file__).parent
 AS_VERILOG = {
     Npu: "tests/hw/npu builds it as Verilog",
-    Engine: "it has no other life than in Npu",
+    Engine: "it is only used in Npu",
     Harness: "it holds the Verilog, and tests/hw/fpga looks at its netlist",
 }
 WITHOUT_CLOCK = {"test_decode.py"}
@@ -63,6 +64,25 @@ def _imports(file: Path) -> set[tuple[str, str]]:
 
 
 COMPONENTS = _components()
+SECTIONS = ("Parameters", "Members", "Handshake", "Timing", "Requirements", "Reset and faults")
+REQUIRED = SECTIONS[2:]
+
+
+def _sections(component: type[wiring.Component]) -> list[str]:
+    """Section headings of a component's docstring, in order."""
+    lines = (inspect.getdoc(component) or "").splitlines()
+    return [line for line, rule in pairwise(lines) if rule and rule == "-" * len(line)]
+
+
+@pytest.mark.parametrize("component", COMPONENTS, ids=lambda c: f"{c.__module__}.{c.__name__}")
+def test_a_docstring_has_the_sections_in_order(component: type[wiring.Component]) -> None:
+    sections = _sections(component)
+    assert sections == [name for name in SECTIONS if name in sections]
+    assert set(REQUIRED) <= set(sections)
+
+
+def test_a_component_without_sections_is_found() -> None:
+    assert _sections(Courteous) == []
 
 
 @pytest.mark.parametrize("component", COMPONENTS, ids=lambda c: f"{c.__module__}.{c.__name__}")

@@ -16,7 +16,7 @@ MASTERS = {"fetch": 0, "load": 1 << 20}
 """Where each master's bursts begin."""
 
 
-class World:
+class Environment:
     """Two masters that ask and take at random, a memory that answers at random, and all that was seen."""
 
     def __init__(self, params: HardwareParams, rng: random.Random, rates: dict[str, float]) -> None:
@@ -98,16 +98,16 @@ def _passes(step: tuple[Any, ...], taken: tuple[bool, bool]) -> bool:
 @pytest.mark.parametrize("fetch_rate", [0.2, 0.7, 1.0])
 def test_every_cycle_follows_the_model(outstanding: int, fetch_rate: float, rng: random.Random) -> None:
     params = preset("nano").replace(axi_outstanding=outstanding)
-    world = World(params, rng, {"fetch": fetch_rate, "load": 0.7})
-    run(world.arbiter, *world.masters(), background=[world.memory, world.look])
+    bench = Environment(params, rng, {"fetch": fetch_rate, "load": 0.7})
+    run(bench.arbiter, *bench.masters(), background=[bench.memory, bench.look])
     for name in MASTERS:
-        assert world.got[name] == world.expected(name), "a master starved, or got what was not its own"
+        assert bench.got[name] == bench.expected(name), "a master starved, or got what was not its own"
     first_taken = next(
-        k for k, (step, shown) in enumerate(zip(world.steps, world.shown, strict=True)) if _passes(step, shown[0])
+        k for k, (step, shown) in enumerate(zip(bench.steps, bench.shown, strict=True)) if _passes(step, shown[0])
     )
-    assert next(k for k, shown in enumerate(world.shown) if shown[1]) == first_taken + ReadArbiter.LATENCY
-    model = ReadArbiter.model(outstanding, world.steps)
-    for cycle, (found, wanted) in enumerate(zip(world.shown, model, strict=True)):
+    assert next(k for k, shown in enumerate(bench.shown) if shown[1]) == first_taken + ReadArbiter.LATENCY
+    model = ReadArbiter.model(outstanding, bench.steps)
+    for cycle, (found, wanted) in enumerate(zip(bench.shown, model, strict=True)):
         assert found[:2] == wanted[:2], cycle
         assert found[2] in (None, wanted[2]), cycle
 
@@ -115,11 +115,11 @@ def test_every_cycle_follows_the_model(outstanding: int, fetch_rate: float, rng:
 @pytest.mark.parametrize("outstanding", [1, 8])
 def test_a_load_waits_for_nothing_but_fetches_and_room(outstanding: int, rng: random.Random) -> None:
     params = preset("nano").replace(axi_outstanding=outstanding)
-    world = World(params, rng, {"fetch": 0.3, "load": 1.0})
-    run(world.arbiter, *world.masters(), background=[world.memory, world.look])
-    waits = [shown[0] for step, shown in zip(world.steps, world.shown, strict=True) if step[1] and not step[0]]
-    assert len(waits) > len(world.bursts["load"])
+    bench = Environment(params, rng, {"fetch": 0.3, "load": 1.0})
+    run(bench.arbiter, *bench.masters(), background=[bench.memory, bench.look])
+    waits = [shown[0] for step, shown in zip(bench.steps, bench.shown, strict=True) if step[1] and not step[0]]
+    assert len(waits) > len(bench.bursts["load"])
     assert all(fetch_taken == load_taken for fetch_taken, load_taken in waits)
     assert any(
-        step[0] and step[1] and shown[0] == (True, False) for step, shown in zip(world.steps, world.shown, strict=True)
+        step[0] and step[1] and shown[0] == (True, False) for step, shown in zip(bench.steps, bench.shown, strict=True)
     )

@@ -31,19 +31,19 @@ def _mutants(rng: random.Random) -> list[int]:
 
 
 def test_it_agrees_with_the_decoder(seed: int) -> None:
-    legality = InstructionChecker(PARAMS)
+    checker = InstructionChecker(PARAMS)
     causes = set()
 
     async def compare(ctx: Any) -> None:
         for word in _mutants(random.Random(seed)):
-            ctx.set(legality.instruction, word)
+            ctx.set(checker.instruction, word)
             await ctx.tick().repeat(InstructionChecker.LATENCY)
-            verdict = ctx.get(legality.result)
+            result = ctx.get(checker.result)
             expected = InstructionChecker.model(word.to_bytes(isa.INSTRUCTION_BYTES, "little"), PARAMS)
             causes.add(expected[0])
-            assert (Cause(verdict.cause), Unit(verdict.unit)) == expected, f"instruction {word:#x}"
+            assert (Cause(result.cause), Unit(result.unit)) == expected, f"instruction {word:#x}"
             kind = isa.BY_OPCODE[word & 0xFF].kind if word & 0xFF in isa.BY_OPCODE else None
-            assert (verdict.begin, verdict.end) == (kind is Kind.BEGIN, kind is Kind.END)
+            assert (result.begin, result.end) == (kind is Kind.BEGIN, kind is Kind.END)
 
-    run(legality, compare)
+    run(checker, compare)
     assert causes == {Cause.NONE, Cause.BAD_OPCODE, Cause.BAD_FIELD, Cause.WRONG_PROGRAM}

@@ -63,7 +63,7 @@ def _program(rng: random.Random) -> list[Instruction]:
     return program
 
 
-class World:
+class Environment:
     """Dispatch and units around the queues, with a random program."""
 
     def __init__(self, params: HardwareParams, rng: random.Random) -> None:
@@ -127,11 +127,11 @@ class World:
 @pytest.mark.parametrize("name", ["nano", "base", "large"])
 def test_instructions_come_whole_in_order_and_not_before_their_waits(name: str, seed: int) -> None:
     rng = random.Random(seed)
-    world = World(preset(name).replace(queue_depth=rng.choice([2, 4])), rng)
-    monitors = [(world.bench.queues.o[u], u.name) for u in QUEUED_UNITS]
-    run(world.bench, world.fill, world.units, monitors=monitors)
-    assert world.taken == [len(world.expected[u]) for u in QUEUED_UNITS]
-    assert world.waited
+    environment = Environment(preset(name).replace(queue_depth=rng.choice([2, 4])), rng)
+    monitors = [(environment.bench.queues.o[u], u.name) for u in QUEUED_UNITS]
+    run(environment.bench, environment.fill, environment.units, monitors=monitors)
+    assert environment.taken == [len(environment.expected[u]) for u in QUEUED_UNITS]
+    assert environment.waited
 
 
 @pytest.mark.parametrize("unit", QUEUED_UNITS)

@@ -1,4 +1,4 @@
-"""The run_control: no start while busy or in error, no clearing before the bus is idle, in every cycle as its model."""
+"""Run control: no start while busy or in error, no clearing before the bus is idle, in every cycle as its model."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ class Row:
         self.patience = 0
 
 
-class World:
+class Environment:
     """Queues, dispatch and units around a board; `pace` is how often a unit finishes an instruction."""
 
     def __init__(self, rng: random.Random, pace: float) -> None:
@@ -85,9 +85,9 @@ class World:
 
 @pytest.mark.parametrize("pace", [0.02, 0.3])
 def test_rows_open_when_and_only_when_their_waits_are_met(pace: float, seed: int) -> None:
-    world = World(random.Random(seed), pace)
-    run(world.board, world.queues, background=[world.units, world.check])
-    assert all(count > 30 for count in world.counts)
+    environment = Environment(random.Random(seed), pace)
+    run(environment.board, environment.queues, background=[environment.units, environment.check])
+    assert all(count > 30 for count in environment.counts)
 
 
 @pytest.mark.parametrize("others", range(ROWS))

@@ -54,7 +54,7 @@ def test_it_sleeps_without_a_limit_or_a_program(limit: int, running: int) -> Non
     _simulate(body, dog)
 
 
-def _world(rng: random.Random) -> tuple[list[tuple[int, bool]], int]:
+def _state(rng: random.Random) -> tuple[list[tuple[int, bool]], int]:
     """Suspects, of which some exist, and the instruction that dispatch holds."""
     *indices, dispatch_index = rng.sample(range(1 << COUNT_BITS), CANDIDATES)
     return [(index, rng.random() < 0.5) for index in indices], dispatch_index
@@ -87,7 +87,7 @@ def _blamed(candidates: list[tuple[int, bool]], dispatch_index: int) -> tuple[in
 def test_it_blames_the_oldest_instruction(seed: int) -> None:
     rng = random.Random(seed)
     for _ in range(30):
-        candidates, dispatch_index = _world(rng)
+        candidates, dispatch_index = _state(rng)
         assert _blamed(candidates, dispatch_index) == Watchdog.oldest(candidates, dispatch_index)
 
 
@@ -98,12 +98,12 @@ def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> No
         dog = Watchdog()
         life: list[bool] = []
         faults: list[tuple[int, int, Unit]] = []
-        worlds: list[tuple[list[tuple[int, bool]], int]] = []
+        cases: list[tuple[list[tuple[int, bool]], int]] = []
 
-        async def body(ctx: Any, dog: Watchdog = dog, life: Any = life, faults: Any = faults, w: Any = worlds) -> None:
+        async def body(ctx: Any, dog: Watchdog = dog, life: Any = life, faults: Any = faults, w: Any = cases) -> None:
             ctx.set(dog.limit, limit)
             for cycle in range(400):
-                w.append(_world(rng) if not cycle or life[-1] else w[-1])
+                w.append(_state(rng) if not cycle or life[-1] else w[-1])
                 lives = not cycle or rng.random() < 1.5 / (limit + 1)
                 running, alive = rng.choice([(0, 0), (0, 1), (1, 1)]) if lives else (1, 0)
                 ctx.set(dog.running, running)
@@ -119,4 +119,4 @@ def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> No
         run(dog, body)
         assert [cycle for cycle, *_ in faults] == [c for c in [Watchdog.model(limit, [*life, True])] if c is not None]
         if limit >= 2 * CANDIDATES and faults:
-            assert faults[0][1:] == Watchdog.oldest(*worlds[faults[0][0] - Watchdog.LATENCY])
+            assert faults[0][1:] == Watchdog.oldest(*cases[faults[0][0] - Watchdog.LATENCY])

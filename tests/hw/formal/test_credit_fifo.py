@@ -73,5 +73,5 @@ def test_no_word_is_lost_reordered_or_overwritten(depth: int, tmp_path: Path) ->
     assert result.holds, result.log
 
 
-def test_the_proof_finds_a_sender_that_reserves_too_much(tmp_path: Path) -> None:
+def test_the_proof_finds_a_sender_that_takes_too_many_credits(tmp_path: Path) -> None:
     assert not prove(QueueBench(4, greedy=True), tmp_path, depth=12).holds
