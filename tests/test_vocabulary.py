@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.vocabulary import GLOSSARY, hits_in, table
+from tools.vocabulary import GLOSSARY, ROOT, hits_in, search, table
 
 # Written backwards, so that this file contains no word of the list.
 WORD = "tcidrev"[::-1]
@@ -54,3 +54,8 @@ def test_every_row_has_words_and_a_replacement() -> None:
     section = GLOSSARY.read_text(encoding="utf-8").partition("## Words not used here")[2]
     assert len(rows) == section.count("\n| `")
     assert all(row.words and row.instead for row in rows)
+
+
+@pytest.mark.parametrize("part", ["hw", "intloom", "include", "tools", "examples", "README.md", "Makefile"])
+def test_a_part_of_the_tree_uses_none_of_these_words(part: str) -> None:
+    assert [str(hit) for hit in search([ROOT / part])] == []
