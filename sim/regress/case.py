@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     FAIL = "fail"
     """Results differ, or a fault was not reported as it must be."""
     ERROR = "error"
-    """The case could not be run to its end."""
+    """The case could not be completed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseResult:
-    """What came of a case."""
+    """Result of a case."""
 
     suite: str
     name: str
@@ -71,7 +71,7 @@ class CaseResult:
     version: str = ""
     """The project's sources that gave this result; see `intloom.sim.regress.version`."""
     remark: str = ""
-    """What is worth knowing about a case that passed."""
+    """Note on a case that passed."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +87,7 @@ class ReferenceComparison:
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A network with inputs, and what it must give."""
+    """A network with inputs and a reference."""
 
     graph: IntGraph
     inputs: Arrays

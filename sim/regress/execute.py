@@ -24,7 +24,7 @@ from intloom.sim.rtl.job import MemorySettings
 
 @dataclass(frozen=True, kw_only=True)
 class _Finding:
-    """What a case came to."""
+    """Outcome of a case before it is recorded."""
 
     message: str = ""
     """Why it failed; empty: it passed."""
@@ -34,7 +34,7 @@ class _Finding:
 
 
 def execute(case: Case, tools: Tools) -> CaseResult:
-    """Run `case`. Never raises for what the case itself may do wrong; only an interrupt passes through."""
+    """Run `case`. An `IntloomError` becomes the case's outcome; it is not raised."""
     start = time.monotonic()
     try:
         hardware = from_dict(tomllib.loads(case.hardware))
@@ -100,7 +100,7 @@ _CHECKED_MACS = 256
 
 
 def _fault_case(case: Case, program: Program, inputs: Arrays) -> str:
-    """What is wrong with the way in which a injected fault ended; nothing when it ended in its own error."""
+    """The message of a fault case: empty if the run ended with the cause of the injected fault."""
     injected = fault(case.fault)
     mutated = injected.mutate(program)
     inject = None if injected.inject is None else partial(injected.inject, mutated)
@@ -111,4 +111,4 @@ def _fault_case(case: Case, program: Program, inputs: Arrays) -> str:
         if injected.cause.name in str(error):
             return ""
         return f"fault {case.fault!r} must end with cause {injected.cause.name}, but ended with: {error}"
-    return f"fault {case.fault!r} must end with cause {injected.cause.name}, but the run ended well"
+    return f"fault {case.fault!r} must end with cause {injected.cause.name}, but the run completed"

@@ -1,4 +1,4 @@
-"""Faults that a run must end with, each in a clear error and never in a hang."""
+"""Faults that a run must end with, each with its own error cause, none in a hang."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _no_end(program: Program) -> Program:
 
 
 def _alter_first(kind: Kind, byte: int, value: int) -> Callable[[Program, NDArray[np.uint8]], None]:
-    """One byte of the first instruction of a kind, as a bad memory or a torn file would leave it."""
+    """One byte of the first instruction of a kind, as a memory error or a truncated file leaves it."""
 
     def alter(program: Program, memory: NDArray[np.uint8]) -> None:
         index, _ = _first(program, kind)

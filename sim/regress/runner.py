@@ -1,4 +1,4 @@
-"""Runs a regression: here in several processes or on a Dask cluster; goes on where a stopped run ended."""
+"""Runs a regression: in local processes or on a Dask cluster; continues where a stopped run ended."""
 
 from __future__ import annotations
 

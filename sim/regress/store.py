@@ -1,4 +1,4 @@
-"""Results of a regression on disk: one JSON line a case, appended as they come, so that a stopped run can go on."""
+"""Results of a regression on disk: one JSON line per case, appended at once, so that a stopped run can continue."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Store:
         self._path = folder / RESULTS
 
     def passed(self) -> dict[str, CaseResult]:
-        """Cases that have passed with the present sources, by key; a line that a crash has cut off is passed over."""
+        """Cases that have passed with the present sources, by key; a line that a crash has truncated is skipped."""
         if not self._path.exists():
             return {}
         found = {}
@@ -44,7 +44,7 @@ class Store:
         return {key: r for key, r in found.items() if r.outcome is Outcome.PASS and r.version == version}
 
     def add(self, result: CaseResult) -> None:
-        """Append a result; it is on the disk when this returns."""
+        """Append a result; it is on disk when this returns."""
         line = json.dumps(asdict(result), sort_keys=True) + "\n"
         try:
             with self._path.open("a", encoding="utf-8") as file:
@@ -55,7 +55,7 @@ class Store:
             raise DiskError(f"cannot write {self._path}: {error.strerror}") from None
 
     def forget(self, keys: Container[str]) -> None:
-        """Forget the results of these cases."""
+        """Delete the results of these cases."""
         kept = [r for r in self.passed().values() if r.key not in keys]
         self._path.unlink(missing_ok=True)
         for result in kept:

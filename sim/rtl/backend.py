@@ -62,23 +62,23 @@ class RtlBackend:
     Parameters
     ----------
     bench
-        How it is simulated; the fast bench when left out.
+        The bench; default: the fast bench.
     memory
-        How the memory behaves.
+        Settings of the memory model.
     limit
-        Cycles after which a run is given up; by default far more than the compiler's forecast.
+        Cycles after which a run is stopped; default: 8 times the compiler's forecast plus 2 million.
     watchdog
-        Cycles without progress after which the accelerator itself gives up.
+        Cycles without progress after which the accelerator stops with cause WATCHDOG.
     verilog
-        The accelerator's Verilog, when it is not what the program's parameters generate.
+        The accelerator's Verilog; default: generated for the program's parameters.
     folder
         Where the run's files (log, trace, waves) are kept; by default they are removed.
     keep_tensors
         Keep every tensor that passes through memory, not only the outputs.
     on_build
-        Told how far the build of a simulator is, when one has to be built.
+        Called with the progress of a simulator's build.
     inject
-        Changes the memory before the run, to see what corrupt programs and images do.
+        Fault injection: changes the memory image before the run.
     """
 
     name = "rtl"
@@ -165,7 +165,7 @@ class RtlBackend:
     def _simulate(
         self, program: Program, simulator: Build, job: Job, files: RunFiles, watch: Watch | None
     ) -> HostReport:
-        """One run; when the simulator itself dies, the error tells how far the accelerator had come."""
+        """One run; if the simulator crashes, the error contains the state of every unit."""
         try:
             return self._bench.run(simulator, job, files, watch)
         except SimulationError as error:

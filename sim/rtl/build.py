@@ -80,7 +80,7 @@ BuildWatch = Callable[[int, int], None]
 
 
 def build(plan: BuildPlan, watch: BuildWatch | None = None) -> Build:
-    """The simulator of `plan`, from the cache or built now, when `watch` is told how far that is.
+    """The simulator of `plan`, from the cache or built now; `watch` gets the progress of the build.
 
     Raises
     ------

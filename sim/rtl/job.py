@@ -1,4 +1,4 @@
-"""What one RTL run is told: the memory's behavior, register writes, limits; as text for C++ and as JSON for Python."""
+"""The settings of one RTL run: memory model, register writes, limits; as text for C++ and as JSON for Python."""
 
 from __future__ import annotations
 

@@ -13,7 +13,7 @@ from intloom.hw.spec.isa import Unit
 
 
 class Writer(IntEnum):
-    """Who wrote, and into what."""
+    """The write port."""
 
     LOAD_SCRATCH = 0
     LOAD_WEIGHT = 1
@@ -23,7 +23,7 @@ class Writer(IntEnum):
 
     @property
     def unit(self) -> Unit:
-        """The unit behind it."""
+        """The unit of the write port."""
         return _UNITS[self]
 
 
@@ -42,7 +42,7 @@ def pack_write(cycle: int, writer: Writer, word: int, mask: int, data: bytes) ->
 
 
 def read_writes(path: Path, word_bytes: int) -> NDArray[np.void]:
-    """The file as a structured array with fields cycle, writer, word, mask and data; a cut-off record is left out."""
+    """The file as a structured array with fields cycle, writer, word, mask and data; a truncated record is dropped."""
     layout = np.dtype(
         [
             ("cycle", "<u8"),

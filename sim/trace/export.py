@@ -18,7 +18,7 @@ _LAYER_THREAD = len(QUEUED_UNITS)
 
 
 def to_chrome(timeline: Iterable[Event], name: str) -> dict[str, Any]:
-    """A Chrome trace with one thread a unit and one for layers; a microsecond stands for a cycle."""
+    """A Chrome trace with one thread a unit and one for layers; 1 us of the trace is 1 cycle."""
     records: list[dict[str, Any]] = [{"ph": "M", "pid": 0, "name": "process_name", "args": {"name": name}}]
     threads = [*(u.name for u in QUEUED_UNITS), "layers"]
     for number, thread in enumerate(threads):

@@ -1,4 +1,4 @@
-// The functions that the HDL shell (templates/bench.sv.j2) imports. Flags travel packed in one word to keep calls cheap.
+// The functions that the HDL shell (templates/bench.sv.j2) imports. Flags are packed into one word, which keeps the call short.
 #include <svdpi.h>
 
 #include <algorithm>

@@ -43,7 +43,7 @@ bool Memory::idle() const {
 
 void Memory::step(const AxiMaster& master, uint64_t cycle) {
     accept(master, cycle);
-    // A write beat is paid for when it is allowed, a cycle before it can come; what did not come is paid back.
+    // `wready` takes the bandwidth credit of a write beat one cycle before the transfer; without a transfer it returns.
     if (slave_.wready && master.wvalid)
         take_write_beat(master, cycle);
     else if (slave_.wready)
@@ -52,7 +52,7 @@ void Memory::step(const AxiMaster& master, uint64_t cycle) {
     last_cycle_ = cycle;
     if (slave_.rvalid && master.rready) slave_.rvalid = false;
     if (slave_.bvalid && master.bready) slave_.bvalid = false;
-    // A beat that both directions want goes to each in turn.
+    // Reads and writes alternate when both request the same beat.
     const bool give_way = last_was_read_ && !writes_.empty() && master.wvalid && bandwidth_ != 0 && credit_ < 2.0;
     if (!slave_.rvalid && !give_way) offer_read_beat(cycle);
     if (!slave_.bvalid) offer_response(cycle);

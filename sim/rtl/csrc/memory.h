@@ -38,7 +38,7 @@ class Memory {
     void step(const AxiMaster& master, uint64_t cycle);
     const AxiSlave& slave() const { return slave_; }
     bool idle() const;
-    // What rule of AXI the master broke first; empty while it broke none.
+    // The first AXI rule that the master broke; empty if none.
     const std::string& violation() const { return violation_; }
     unsigned word_bytes() const { return word_bytes_; }
     uint64_t read_beats() const { return read_beats_; }
