@@ -54,6 +54,7 @@ def _attempt(builder: GraphBuilder, nodes: Sequence[OnnxNode], action: Callable[
     try:
         action()
     except UnsupportedError as error:
+        # A lowering may fail after it added nodes.
         for node in builder.nodes[before:]:
             del builder.tensors[node.output]
         del builder.nodes[before:]

@@ -29,10 +29,16 @@ from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 Points = NDArray[np.int64]
 Reals = NDArray[np.float64]
 
+IDENTITY = Affine(1, 0, 0, 0)
+SUM = Affine(1, 1, 0, 0)
+
 _FIRST_SHIFTS = (24, 22, 26, 20, 28, 18, 16)
+"""Shifts in the order in which they are tried: around 24 bits, the precision of fp32 scales."""
 _NEIGHBORS = (0, 1, -1)
 _FACTOR_BITS = 30
+"""Factors stay below this many bits; the instruction field has 32 with the sign."""
 _CONSTANT_BITS = 47
+"""Bits of the constant without its sign, as in the instruction field."""
 _FINEST_SHIFT = 36
 _SIMPLE_SHIFTS = range(9)
 _SIMPLE = 2.0**-21
@@ -156,6 +162,7 @@ def _zoomed(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) 
         found, factors_found = _widest_interval(near, best, radius)
         if found > width:
             width, best = found, factors_found
+        # The grid step is radius / 8, so the next grid covers three steps on each side of the best point.
         radius /= 2.5
     shift = _finest(best)
     for even in (False, True):

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.affine_fit import Points, SampledFunction, apply
+from intloom.compiler.fold.arithmetic.affine_fit import SUM, Points, SampledFunction, apply
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.ir import Add, AvgPool, Mul, Table, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
@@ -22,7 +22,6 @@ from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 _SHIFT = 26
 _WINDOWS = (2.0**-16, 2.0**-13, 2.0**-11)
 """Distances from a tie, in units of the result, within which the table decides."""
-_SUM = Affine(1, 1, 0, 0)
 _DIFFERENCE = Affine(-1, 1, 0, 0)
 
 
@@ -96,7 +95,7 @@ def emit_bracket(
                 name=f"{node.name}/taken",
                 inputs=(names["step"], names["up"]),
                 output="",
-                affine=_SUM,
+                affine=SUM,
                 table=both.tobytes(),
             ),
             "taken",
@@ -109,7 +108,7 @@ def emit_bracket(
         name=node.name,
         inputs=(names["low"], names["taken"]),
         output=result.name,
-        affine=_SUM,
+        affine=SUM,
         table=table,
         origin=origin,
     )

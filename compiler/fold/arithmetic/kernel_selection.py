@@ -56,6 +56,7 @@ def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, 
         else:
             feeds[name] = coded
     nodes = (*makers, *(model.producers[leaf] for leaf in unit.leaves), *unit.nodes)
+    # The result's own pair is included too: onnxruntime converts its type before it selects the kernel.
     if not _is_stored_as_uint8(builder, unit.output):
         return IsolatedUnit(model.with_nodes(nodes, types=types), feeds, unit.output)
     reader = model.users(unit.output)[0]

@@ -14,18 +14,18 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.compiler.fold.arithmetic.affine_fit import SUM
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Mul, Tensor
-from intloom.hw.spec.arith import Affine
 
 _MARK = 100
 _MOST_PAIRS = 90
+"""The pairs are numbered. The codes of pair n are n and `_MARK` - n, which both fit int8."""
 _MOST_GROUPS = 4
 Codes = tuple[NDArray[np.int8], NDArray[np.int8]]
-_SUM = Affine(1, 1, 0, 0)
 
 
 def correct(
@@ -44,7 +44,7 @@ def correct(
     so_far = rough.output
     for number, codes in enumerate(groups):
         mark = _mark(builder, unit, node, result, codes, str(number or ""))
-        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=_SUM)
+        last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=SUM)
         if number == len(groups) - 1:
             note = f"proved over 65,536 pairs, {np.count_nonzero(missing)} of them corrected by tables"
             builder.finish(unit, last, result, Target.VECTOR, note)
@@ -70,7 +70,7 @@ def _mark(
         name=f"{node.name}/mark{number}",
         inputs=(marks[0], marks[1]),
         output=mark,
-        affine=_SUM,
+        affine=SUM,
         table=seen.tobytes(),
         origin=unit.origins,
     )

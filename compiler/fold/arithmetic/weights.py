@@ -78,6 +78,7 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
             raise UnsupportedPattern(
                 f"the bias {value!r} has a zero point", "give the bias the zero point 0, as the standard says"
             )
+        # Exporters round the product of both scales in different precisions, hence the tolerance below.
         fits = 1 in (params.scale.size, unit.size) or params.scale.size == unit.size
         if fits and params.dtype == "int32" and np.allclose(params.scale, unit, rtol=1e-4, atol=0):
             return stored.astype(np.int64).ravel()
@@ -118,6 +119,7 @@ def array_constants(
     total = np.zeros(out, dtype=np.int64) if bias is None else np.broadcast_to(bias, (out,)).astype(np.int64)
     if zero_fed:
         total = total - x.zero_int8 * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
+    # Largest factor of a weight: a byte, or the difference of a byte and its zero point.
     largest = 128 if zero_fed else 255
     reach = np.abs(total) + largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
     if out and int(reach.max()) > INT32_MAX:

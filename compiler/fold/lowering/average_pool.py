@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.affine_fit import SampledFunction, fit_affine_with_table
+from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SampledFunction, fit_affine_with_table
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate, to_int8, to_stored
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_model
@@ -21,13 +21,13 @@ from intloom.compiler.fold.patterns.window import Window, read_window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode, ValueType
 from intloom.compiler.ir import AvgPool, Tensor
-from intloom.hw.spec.arith import Affine
 
 _LARGEST_SUM = 1 << 17
+"""The vector unit's window sums have 18 bits with the sign."""
 _TIE = 2.0**-18
 _ONE_IN = 10_000
 _MOST_AREAS = 9
-_PLAIN = Affine(1, 0, 0, 0)
+"""Three kinds of windows along each axis: at the start, inside, at the end."""
 
 
 @lowers("GlobalAveragePool", "AveragePool", "ReduceMean")
@@ -119,7 +119,7 @@ def _average_of(
         inputs=(x.name,),
         output=output,
         kernel=geometry.kernel,
-        affine=_PLAIN,
+        affine=IDENTITY,
         zp_in=x.zero_point,
         strides=geometry.strides,
         pads=geometry.pads,

@@ -101,6 +101,7 @@ def _every_byte_of_each_channel(builder: GraphBuilder, unit: QuantizationUnit, l
     """Results of onnxruntime for all 256 bytes in each channel: [channel, byte]."""
     channels = x.tensor.channels
     grid = np.broadcast_to(all_bytes(), (channels, 256))
+    # All bytes as one batch of rows, one sequence, or one image.
     forms = {2: (256, channels), 3: (1, channels, 256), 4: (1, channels, 16, 16)}
     shape = forms[len(x.shape)]
     fed = np.ascontiguousarray(grid.T if len(shape) == 2 else grid).reshape(shape)

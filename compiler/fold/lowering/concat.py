@@ -57,6 +57,7 @@ def _join(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], resul
 def _rescaling(builder: GraphBuilder, unit: QuantizationUnit) -> list[Int8s]:
     """Table of onnxruntime's Concat for every byte of each input."""
     main = unit.operator
+    # Rescaling does not depend on the axis: one Concat of the vectors of all bytes gives the tables of all inputs.
     line = replace(main, attributes={**main.attributes, "axis": 0}, inputs=tuple(main.inputs))
     sources = {v: builder.model.producers[v] for v in main.inputs}
     model = builder.model.with_nodes((*sources.values(), line, unit.quantize))

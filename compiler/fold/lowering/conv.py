@@ -18,6 +18,7 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     x = builder.image(main.input(0))
     weights = read_weights(builder.model, main.input(1))
     values = weights.values
+    # A sequence is an image of height 1.
     if values.ndim == 3:
         values = values[:, :, None, :]
     if values.ndim != 4:

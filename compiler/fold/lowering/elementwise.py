@@ -107,6 +107,7 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
         raise UnsupportedPattern(
             "it combines two tensors with several operators without quantizing between", "quantize after every operator"
         )
+    # The leaves are in the order of the search for them, which may not be that of the operator's inputs.
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
     if a.tensor.shape != b.tensor.shape:
@@ -115,6 +116,7 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))
     pairs = {leaf_a: one, leaf_b: two}
     truth = tabulate(builder, unit, pairs, builder.match).astype(np.int64)
+    # Evaluated with the other optimization level too, only for a warning.
     if not np.array_equal(truth, tabulate(builder, unit, pairs, _OTHER_MATCH[builder.match])):
         builder.mode_dependent.append(main.name)
     clamps = clamp_table(builder, unit)

@@ -8,13 +8,13 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand
 from intloom.compiler.fold.lowering.common.convolution import finish_convolution
+from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.importer import OnnxNode
 
-_LARGEST_KERNEL = 15
 _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
 
@@ -52,9 +52,9 @@ def _check_form(main: OnnxNode, x: Operand) -> None:
 def _as_kernel(matrix: NDArray[np.int32], x: Operand) -> NDArray[np.int32]:
     """Reshape the matrix to a kernel [out, channels, height, width] that covers the operand's image."""
     _, channels, height, width = x.tensor.shape
-    if max(height, width) > _LARGEST_KERNEL:
+    if max(height, width) > LARGEST_KERNEL:
         raise UnsupportedPattern(
             f"it multiplies a flattened image of {height} by {width}",
-            f"pool to {_LARGEST_KERNEL} by {_LARGEST_KERNEL} first",
+            f"pool to {LARGEST_KERNEL} by {LARGEST_KERNEL} first",
         )
     return np.ascontiguousarray(matrix).reshape(matrix.shape[0], channels, height, width)

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from intloom.compiler.fold.lowering.common.spatial import IDENTITY
+from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY
 from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.ir import AvgPool, Conv, ConvTranspose, IntGraph, Node, Tensor
 

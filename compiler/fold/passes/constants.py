@@ -11,6 +11,7 @@ from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.qparams import QUANTIZE, quantize, read_qparams
 from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode
 
+# numpy has no 4-bit or 2-bit integers.
 _KINDS = {"int8": np.int8, "uint8": np.uint8, "int4": np.int8, "uint4": np.uint8, "int2": np.int8, "uint2": np.uint8}
 
 

@@ -29,7 +29,7 @@ def merge_tables(graph: IntGraph) -> IntGraph:
             makers[node.output] = index
             continue
         gone.add(node.inputs[0])
-        nodes[at] = joined
+        nodes[at] = joined  # which may hold a further table
         makers[node.output] = at
         merged.add(index)
     kept = tuple(n for i, n in enumerate(nodes) if i not in merged)

@@ -72,6 +72,7 @@ def _backwards(model: Model) -> Model:
     moved = {n.name: users[0] for n in model.nodes if is_data_movement(n) and (users := _sole_quantize(model, n))}
     nodes: list[OnnxNode] = []
     types: dict[str, ValueType] = {}
+    # In reverse order, so that the pair moves to before a whole chain of data movement operators.
     for node in reversed(model.nodes):
         quantize = moved.get(node.name)
         value = node.input(0)

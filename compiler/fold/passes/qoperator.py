@@ -35,6 +35,8 @@ class _Rewriter:
     types: dict[str, ValueType] = field(default_factory=dict)
     known: dict[str, Parameters] = field(default_factory=dict)
     """Scale and zero point of quantized values, from the nodes that produce them."""
+    dequantized_values: set[str] = field(default_factory=set)
+    """Results of the DequantizeLinear nodes that were added."""
 
     def dequantized(self, node: OnnxNode, stored: str, parameters: Parameters, axis: int | None = None) -> str:
         """Add a DequantizeLinear of an operand and return its float value."""
@@ -42,7 +44,8 @@ class _Rewriter:
         inputs = (stored, *parameters) if parameters[1] else (stored, parameters[0])
         attributes = {} if axis is None else {"axis": axis}
         # A node may read an operand twice: x * x.
-        if all(value not in n.outputs for n in self.nodes[-8:]):
+        if value not in self.dequantized_values:
+            self.dequantized_values.add(value)
             self.nodes.append(OnnxNode(f"{value}/DQ", DEQUANTIZE, inputs, (value,), attributes, origin=node.origins))
         return value
 

@@ -93,6 +93,7 @@ def read_scale(model: Model, node: OnnxNode) -> QScale:
     if not (np.all(np.isfinite(scale)) and np.all(scale > 0)):
         raise ModelError(f"node {node.name!r}: every scale must be positive and finite: quantize the model again")
     dtype = _stored_type(model, node)
+    # Exporters write the scale of a whole tensor as a scalar or as a vector of one value.
     if scale.size == 1 and scale.ndim <= 1:
         return QScale(scale.reshape(()), dtype)
     return _with_axis(model, node, scale, dtype)

@@ -47,6 +47,7 @@ def read_window(node: OnnxNode, x: Tensor, kernel: Pair | None = None) -> Window
 def _pair(node: OnnxNode, name: str, default: int) -> Pair:
     values = node.integers(name, (default, default))
     if len(values) == 1:
+        # A sequence is an image of height 1.
         neutral = 1
         return neutral, values[0]
     if len(values) != 2:

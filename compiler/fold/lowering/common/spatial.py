@@ -11,19 +11,16 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SUM
 from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.lowering.common.limits import LARGEST_FACTOR, LARGEST_KERNEL, LARGEST_STRIDE, LARGEST_WINDOW
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.ir import Add, AvgPool, Conv, MaxPool, Node, Resize, Tensor
 from intloom.compiler.ir.node import Pads
-from intloom.hw.spec.arith import Affine, scale_from_float
+from intloom.hw.spec.arith import scale_from_float
 
-IDENTITY = Affine(1, 0, 0, 0)
-SUM = Affine(1, 1, 0, 0)
-_LARGEST_KERNEL = 15
-_LARGEST_STEP = 4
-_LARGEST_FACTOR = 15
-_LARGEST_WINDOW = 255
 _MOST_CROPS = 4
+"""Convolutions in a row for one crop: each removes at most `LARGEST_KERNEL - 1` rows and columns."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +67,7 @@ class SpatialOps:
         if (rows, columns) == (Steps(0, x.height), Steps(0, x.width)):
             return x
         raise UnsupportedPattern(
-            f"it crops more than {_MOST_CROPS * (_LARGEST_KERNEL - 1)} rows or columns",
+            f"it crops more than {_MOST_CROPS * (LARGEST_KERNEL - 1)} rows or columns",
             "crop less, or crop on the host",
         )
 
@@ -78,6 +75,7 @@ class SpatialOps:
         kernel = (x.height - (rows.count - 1) * rows.step, x.width - (columns.count - 1) * columns.step)
         weights = np.zeros((1, x.channels, 1, *kernel), dtype=np.int8)
         weights[..., rows.start, columns.start] = 1
+        # The sum is the byte itself: subtracting the zero point here cancels its addition after the scale of 1.
         one = scale_from_float(1.0)
         node = Conv(
             name=name,
@@ -96,9 +94,9 @@ class SpatialOps:
 
     def repeat(self, x: Tensor, size: tuple[int, int], name: str) -> Tensor:
         """Repeat the only pixel of `x` over an image of `size`."""
-        if max(size) <= _LARGEST_FACTOR:
+        if max(size) <= LARGEST_FACTOR:
             return self.emit(Resize(name=name, inputs=(x.name,), output=name, factors=size), x, size)
-        if max(size) > _LARGEST_WINDOW:
+        if max(size) > LARGEST_WINDOW:
             raise UnsupportedPattern(f"it repeats a pixel over {size[0]} by {size[1]}", "expand it in steps")
         pads = (size[0] - 1, size[1] - 1, size[0] - 1, size[1] - 1)
         return self.emit(MaxPool(name=name, inputs=(x.name,), output=name, kernel=size, pads=pads), x, size)
@@ -121,12 +119,12 @@ class SpatialOps:
 
 def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:
     """What one convolution crops along an axis, and the selection that remains."""
-    if wanted.step > _LARGEST_STEP:
-        raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use a step of at most {_LARGEST_STEP}")
+    if wanted.step > LARGEST_STRIDE:
+        raise UnsupportedPattern(f"it keeps every {wanted.step}th pixel", f"use a step of at most {LARGEST_STRIDE}")
     last = wanted.start + (wanted.count - 1) * wanted.step
     cut = size - (last - wanted.start + 1)
-    if cut < _LARGEST_KERNEL:
+    if cut < LARGEST_KERNEL:
         return wanted, Steps(0, wanted.count)
-    start = min(wanted.start, _LARGEST_KERNEL - 1)
-    stop = size - min(size - 1 - last, _LARGEST_KERNEL - 1 - start)
+    start = min(wanted.start, LARGEST_KERNEL - 1)
+    stop = size - min(size - 1 - last, LARGEST_KERNEL - 1 - start)
     return Steps(start, stop), Steps(wanted.start - start, wanted.stop - start, wanted.step)
