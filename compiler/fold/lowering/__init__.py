@@ -1,33 +1,5 @@
-"""Operator lowerings, one operator or one family of operators a file. Importing this package registers them all."""
+"""Operator lowerings, one operator or one family of operators a file. Every file of this folder is imported."""
 
-from intloom.compiler.fold.lowering import (
-    average_pool,
-    channelwise,
-    concat,
-    conv,
-    conv_transpose,
-    elementwise,
-    gemm,
-    max_pool,
-    pad,
-    reshape,
-    resize,
-    slices,
-    softmax,
-)
+from intloom.common.discovery import import_submodules
 
-__all__ = [
-    "average_pool",
-    "channelwise",
-    "concat",
-    "conv",
-    "conv_transpose",
-    "elementwise",
-    "gemm",
-    "max_pool",
-    "pad",
-    "reshape",
-    "resize",
-    "slices",
-    "softmax",
-]
+import_submodules(__name__)
