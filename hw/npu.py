@@ -108,7 +108,16 @@ class Npu(wiring.Component):
         m.domains.engine = ClockDomain()
         reset = Signal(init=1, reset_less=True)
         m.d.sync += reset.eq(ResetSignal() | run_control.clear)
-        m.d.comb += [ClockSignal("engine").eq(ClockSignal()), ResetSignal("engine").eq(reset)]
+        m.d.comb += ResetSignal("engine").eq(reset)
+        self._clock_engine(m)
+
+    def _clock_engine(self, m: Module) -> None:
+        """Give the engine the accelerator's clock.
+
+        In Amaranth's own simulator (0.5) a clock that another drives ticks one delta cycle late, so that registers
+        of the engine see values of the same edge. A simulation there overrides this method and adds the clock `engine`.
+        """
+        m.d.comb += ClockSignal("engine").eq(ClockSignal())
 
     def _connect_buses(self, m: Module, engine: Engine, registers: Registers) -> None:
         inner = {"m_axi": engine.bus, "s_axi": registers.bus}

@@ -9,7 +9,7 @@ from intloom.hw.spec import isa, regs
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from tools.timing_diagrams.diagram import Diagram, Row
 from tools.timing_diagrams.recording import Recording, record
-from tools.timing_diagrams.system import System
+from tools.timing_diagrams.system import DOMAINS, System
 
 _WORDS = 12
 _BROKEN_BEAT = 2
@@ -38,7 +38,7 @@ def load_then_store() -> Recording:
         await ctx.tick().until(system.npu.irq)
         await ctx.tick().repeat(_REST)
 
-    return record(system.npu, bench, [system.read_memory, system.write_memory])
+    return record(system.npu, bench, [system.read_memory, system.write_memory], DOMAINS)
 
 
 @cache
@@ -56,7 +56,7 @@ def fault_then_reset() -> Recording:
         await system.write(ctx, "CONTROL", regs.pack("CONTROL", reset=1))
         await ctx.tick().repeat(_REST)
 
-    return record(system.npu, bench, [system.read_memory, system.write_memory])
+    return record(system.npu, bench, [system.read_memory, system.write_memory], DOMAINS)
 
 
 ISSUE = Diagram(

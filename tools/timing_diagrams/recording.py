@@ -56,10 +56,16 @@ def _is_below(name: str, scope: str) -> bool:
     return inner != scope and (not scope or inner.startswith(f"{scope}."))
 
 
-def record(design: Elaboratable, bench: Process, background: Iterable[Process] = ()) -> Recording:
-    """Simulate until `bench` returns and give every signal's value before each rising edge of the clock."""
+def record(
+    design: Elaboratable, bench: Process, background: Iterable[Process] = (), domains: Sequence[str] = ("sync",)
+) -> Recording:
+    """Simulate until `bench` returns and give every signal's value before each rising edge of the clock.
+
+    All `domains` tick together.
+    """
     simulator = Simulator(design)
-    simulator.add_clock(_PERIOD)
+    for domain in domains:
+        simulator.add_clock(_PERIOD, domain=domain)
     simulator.add_testbench(bench)
     for process in background:
         simulator.add_testbench(process, background=True)
