@@ -6,6 +6,7 @@ operators. The command line is `intloom`.
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -66,6 +67,10 @@ __all__ = [
     "register_custom_op",
     "unregister_custom_op",
 ]
+
+# onnxruntime 1.31 reads this variable while it is imported. Without it, it writes a device id and queued events into
+# the user's cache folder. Every module of the package is imported after this line; child processes inherit it.
+os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 
 _MODULES = {
     "Program": "intloom.api",
