@@ -53,11 +53,11 @@ def _paths(cell: dict[str, Any]) -> Iterator[tuple[int, set[int]]]:
     for name, bits in connections.items():
         if cell["port_directions"][name] != "output":
             continue
-        for place, bit in enumerate(bits):
+        for position, bit in enumerate(bits):
             if kind in _BITWISE:
                 sources = [
-                    *wires["A"][place :: len(bits)],
-                    *wires.get("B", ())[place :: len(bits)],
+                    *wires["A"][position :: len(bits)],
+                    *wires.get("B", ())[position :: len(bits)],
                     *wires.get("S", ()),
                 ]
             else:

@@ -48,8 +48,8 @@ def of_port(port: Any, name: str) -> Handshake:
 def _below(signature: Any, interface: Any, path: str) -> Iterator[Handshake]:
     for name, member in signature.members.items():
         if member.is_signature:
-            for place, part in _elements(getattr(interface, name), member.dimensions, f"{path}{name}"):
-                yield from _at(member.signature, part, place)
+            for at, part in _elements(getattr(interface, name), member.dimensions, f"{path}{name}"):
+                yield from _at(member.signature, part, at)
 
 
 def _elements(value: Any, dimensions: tuple[int, ...], path: str) -> Iterator[tuple[str, Any]]:

@@ -1,4 +1,4 @@
-"""Partners for streams in Amaranth's simulator: random sources and sinks, and a simulation that watches every port."""
+"""Stream models for Amaranth's simulator: random sources and sinks, and a simulation that watches every port."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The affine lane against the integer law."""
+"""The affine lane against its fixed-point semantics."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_constants_are_prepared_in_time(rng: random.Random) -> None:
 
 @pytest.mark.parametrize("bits", [8, WIDE])
 @pytest.mark.parametrize("seed", range(30))
-def test_random_constants_follow_the_law(seed: int, bits: int) -> None:
+def test_random_constants_follow_the_semantics(seed: int, bits: int) -> None:
     rng = random.Random(seed)
     constants = _constants(rng)
     end = 1 << (bits - 1)
@@ -112,7 +112,7 @@ def test_random_constants_follow_the_law(seed: int, bits: int) -> None:
 
 @pytest.mark.parametrize("even", [False, True])
 @pytest.mark.parametrize("shift", [*range(9), 15, 16, 17, 31, 32, 33, 38])
-def test_every_tie_follows_the_law(even: bool, shift: int) -> None:
+def test_every_tie_follows_the_semantics(even: bool, shift: int) -> None:
     """Halves, their neighbors and whole numbers around zero and around both ends."""
     constants = Affine(m1=1 << min(max(0, shift - 1), 30), m2=1, c=0, shift=shift, even=even)
     unit = 1 << max(0, shift - 31)
@@ -124,7 +124,7 @@ def test_every_tie_follows_the_law(even: bool, shift: int) -> None:
 
 
 def test_results_reach_everywhere() -> None:
-    """The shift, at every place that the factors reach, with results that are neither clamped nor zero."""
+    """The shift, at every position that the factors reach, with results that are neither clamped nor zero."""
     for shift in range(41):
         size = min(shift, 30)
         constants = Affine(m1=1 << size, m2=0, c=0, shift=shift)

@@ -80,7 +80,7 @@ class Environment:
             offered = (_plain(fetch) if fetching else None, _plain(load) if loading else None)
             self.steps.append((*offered, bool(ready), bool(end)))
             asked = (ar.addr // self.params.word_bytes, ar.len) if asking else None
-            assert comes == sum(whose), "what comes is nobody's, or everybody's"
+            assert comes == sum(whose), "data belongs to exactly one master"
             owner = list(MASTERS)[whose.index(1)] if comes else None
             self.shown.append(((bool(fetch_taken), bool(load_taken)), asked, owner))
 

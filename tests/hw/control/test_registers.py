@@ -65,12 +65,12 @@ class Driver:
 
 
 def _count(turn: int) -> int:
-    """What the counter of this turn stands at."""
+    """The value of the counter that is visited at this index."""
     return turn * 0x0101_0101 ^ 0x8000_0000 if turn < len(COUNTERS) else 0
 
 
-def _take_turns(bank: Registers) -> Callable[[Any], Awaitable[None]]:
-    """Stands for the counters: each value is there at its turn only."""
+def _scan_counters(bank: Registers) -> Callable[[Any], Awaitable[None]]:
+    """Model of the counters: each value is present only while its index is visited."""
 
     async def process(ctx: Any) -> None:
         while True:
@@ -88,7 +88,7 @@ def _simulate(seed: int, body: Callable[[Any, Registers, Driver], Awaitable[None
     async def testbench(ctx: Any) -> None:
         await body(ctx, bank, Driver(ctx, bank, random.Random(seed)))
 
-    run(bank, testbench, background=[_take_turns(bank)])
+    run(bank, testbench, background=[_scan_counters(bank)])
 
 
 def test_resets_constants_and_inputs_read_back(seed: int) -> None:

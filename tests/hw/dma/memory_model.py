@@ -18,7 +18,7 @@ def content(word: int, params: HardwareParams) -> int:
 def read_memory(
     bursts: Any, r: Any, params: HardwareParams, rng: random.Random, latency: int, rate: float, limit: int
 ) -> Callable[[Any], Any]:
-    """Serves bursts in order, each beat `latency` cycles after its burst at the earliest, `limit` bursts under way."""
+    """Serves bursts in order, each beat `latency` cycles after its burst at least, `limit` bursts outstanding."""
 
     async def process(ctx: Any) -> None:
         queue: deque[tuple[int, int, bool]] = deque()

@@ -26,7 +26,7 @@ def _bits(address: dict[str, int]) -> int:
 
 
 @pytest.mark.parametrize(("offer", "take"), [(0.7, 0.7), (1.0, 0.4), (0.4, 1.0)])
-def test_places_of_random_runs(offer: float, take: float, rng: random.Random) -> None:
+def test_addresses_of_random_runs(offer: float, take: float, rng: random.Random) -> None:
     runs = _runs(rng, 12)
     expected = [_bits(address) for item in runs for address in AddressWalker.model(item)]
     walker = AddressWalker()
@@ -35,7 +35,7 @@ def test_places_of_random_runs(offer: float, take: float, rng: random.Random) ->
     assert taken == expected
 
 
-def test_a_place_comes_every_cycle(rng: random.Random) -> None:
+def test_an_address_comes_every_cycle(rng: random.Random) -> None:
     runs = _runs(rng, 4)
     words = sum(item["words"] for item in runs)
     walker = AddressWalker()
@@ -52,5 +52,5 @@ def test_a_place_comes_every_cycle(rng: random.Random) -> None:
     assert cycles == words + AddressWalker.LATENCY
 
 
-def test_the_first_place_comes_after_the_latency(rng: random.Random) -> None:
+def test_the_first_address_comes_after_the_latency(rng: random.Random) -> None:
     assert cycles_through(AddressWalker(), _runs(rng, 1)[0]) == AddressWalker.LATENCY

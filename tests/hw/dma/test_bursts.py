@@ -93,7 +93,7 @@ def test_a_burst_comes_after_the_latency() -> None:
     assert cycles_through(splitter, whole, background=[permit]) == BurstSplitter.LATENCY
 
 
-def test_a_pending_burst_goes_out_when_no_run_can_come() -> None:
+def test_a_pending_burst_issues_when_no_run_can_come() -> None:
     """Else the queue of addresses, full of runs whose data was never asked for, would hold everything up."""
     splitter = BurstSplitter(preset("base"))
     left = []

@@ -66,7 +66,7 @@ def _gate(front: MoveFrontEnd, rng: random.Random, issued: list[int]) -> Process
 
 
 @pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
-def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None:
+def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> None:
     front = MoveFrontEnd(PARAMS, kind)
     moves = [random_move(rng, kind.name, PARAMS) for _ in range(4)]
     words = [word for move in moves for word in MoveFrontEnd.model(move)]
@@ -75,7 +75,7 @@ def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None
     issued: list[int] = []
 
     async def all_bursts(ctx: Any) -> None:
-        """Places may all be out before the last burst is."""
+        """All addresses may transfer before the last burst does."""
         while sum(beats for _, beats, _ in bursts) < len(words):
             await ctx.tick()
 
@@ -88,10 +88,10 @@ def test_bursts_and_places_of_every_move(kind: Kind, rng: random.Random) -> None
     assert sum(last for *_, last in bursts) == len(moves)
     assert issued == [last for *_, last in bursts]
     expected = [
-        {"target": move.values.get("target", 0), "addr": local, "index": index, "last": int(k == len(places_of) - 1)}
+        {"target": move.values.get("target", 0), "addr": local, "index": index, "last": int(k == len(words_of) - 1)}
         for index, move in enumerate(moves)
-        for places_of in [list(MoveFrontEnd.model(move))]
-        for k, (_, local) in enumerate(places_of)
+        for words_of in [list(MoveFrontEnd.model(move))]
+        for k, (_, local) in enumerate(words_of)
     ]
     found = [LOCAL_ADDRESS_LAYOUT.from_bits(bits) for bits in addresses]
     assert [{name: address[name] for name in LOCAL_ADDRESS_LAYOUT.members} for address in found] == expected

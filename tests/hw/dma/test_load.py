@@ -1,4 +1,4 @@
-"""The load unit: every word at its place under random refusals, and a beat a cycle in spite of latency."""
+"""The load unit: every word at its address under random back-pressure, and a beat a cycle in spite of latency."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, ra
 
 
 @pytest.mark.parametrize("name", ["nano", "base"])
-def test_every_word_lands_at_its_place_in_order(name: str, seed: int) -> None:
+def test_every_word_is_written_to_its_address_in_order(name: str, seed: int) -> None:
     rng = random.Random(seed)
     params = preset(name).replace(axi_burst=rng.choice([4, 16, 64]), axi_outstanding=rng.choice([1, 2, 8]))
     moves = [random_move(rng, "LOAD", params) for _ in range(10)]

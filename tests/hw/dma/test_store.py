@@ -1,4 +1,4 @@
-"""The store unit: every word in its burst under random refusals, done only after the response, a beat a cycle."""
+"""The store unit: every word in its burst under random back-pressure, done only after the response, a beat a cycle."""
 
 from __future__ import annotations
 

@@ -17,14 +17,14 @@ CYCLES = 1500
 def test_reads_see_earlier_writes_and_addresses_wrap(rng: random.Random) -> None:
     params = preset("nano").replace(weight_kib=2)
     dut = WeightMemory(params)
-    places = [rng.getrandbits(SCRATCH_BITS) for _ in range(8)]
+    addresses = [rng.getrandbits(SCRATCH_BITS) for _ in range(8)]
     steps: list[tuple[int | None, tuple[int, int] | None]] = []
     found: list[int] = []
 
     async def bench(ctx: Any) -> None:
         for _ in range(CYCLES):
-            read = rng.choice(places) if rng.random() < 0.7 else None
-            write = (rng.choice(places), rng.getrandbits(8 * params.word_bytes)) if rng.random() < 0.7 else None
+            read = rng.choice(addresses) if rng.random() < 0.7 else None
+            write = (rng.choice(addresses), rng.getrandbits(8 * params.word_bytes)) if rng.random() < 0.7 else None
             steps.append((read, write))
             ctx.set(dut.read.valid, read is not None)
             ctx.set(dut.read.addr, read or 0)

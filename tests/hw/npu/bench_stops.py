@@ -20,7 +20,7 @@ ILLEGAL = bytes([0x7F]) + bytes(isa.INSTRUCTION_BYTES - 1)
 
 
 def _tangle(host: Host) -> list[Instruction]:
-    """Work for all units at once: nobody waits, so that much is under way at any moment; results are of no interest."""
+    """Work for all units at once without waits, so that much is in flight at any time; results are not compared."""
     work = random_work(host, 3, (Kind.VTABLE, *VECTOR_KINDS))
     host.ram.write(0, work.image)
     body = [*fill(host), drain(host), *work.instructions]

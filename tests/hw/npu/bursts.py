@@ -15,7 +15,7 @@ class BurstRules:
 
     params: HardwareParams
     reads: deque[int] = field(default_factory=deque)
-    """Beats still to come of every read burst under way."""
+    """Beats still to come of each outstanding read burst."""
     addressed: deque[int] = field(default_factory=deque)
     """Lengths of write bursts whose data is not complete."""
     sent: deque[int] = field(default_factory=deque)
@@ -39,10 +39,10 @@ class BurstRules:
 
     def _ar(self, payload: dict[str, int]) -> None:
         self.reads.append(self._address("ar", payload))
-        assert len(self.reads) <= self.params.axi_outstanding, "ar: too many bursts under way"
+        assert len(self.reads) <= self.params.axi_outstanding, "ar: too many bursts outstanding"
 
     def _r(self, payload: dict[str, int]) -> None:
-        assert self.reads, "r: data that nobody asked for was taken"
+        assert self.reads, "r: data without a request was accepted"
         self.reads[0] -= 1
         assert payload["last"] == (self.reads[0] == 0), "r: last must mark the last beat"
         if payload["last"]:
@@ -51,7 +51,7 @@ class BurstRules:
     def _aw(self, payload: dict[str, int]) -> None:
         self.addressed.append(self._address("aw", payload))
         self.unanswered += 1
-        assert self.unanswered <= self.params.axi_outstanding, "aw: too many bursts under way"
+        assert self.unanswered <= self.params.axi_outstanding, "aw: too many bursts outstanding"
         self._match()
 
     def _w(self, payload: dict[str, int]) -> None:
@@ -68,4 +68,4 @@ class BurstRules:
 
     def _b(self, _payload: dict[str, int]) -> None:
         self.unanswered -= 1
-        assert self.unanswered >= 0, "b: an answer that nobody waits for was taken"
+        assert self.unanswered >= 0, "b: a response without a burst was accepted"

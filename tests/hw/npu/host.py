@@ -1,4 +1,4 @@
-"""The outside world of the whole accelerator in cocotb: independent bus partners, a driver, monitors."""
+"""Testbench environment of the whole accelerator in cocotb: independent bus models, a driver, monitors."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class Host:
         self.memory_bytes = MEMORY_WORDS * self.word
 
     async def begin(self, stalls: float = 0.0) -> Host:
-        """Clock, bus partners, monitors, reset; each side of every channel pauses in a share `stalls` of the cycles."""
+        """Clock, bus models, monitors, reset; each side of every channel pauses in a share `stalls` of the cycles."""
         cocotb.start_soon(Clock(self.dut.clk, PERIOD_NS, unit="ns").start())
         self.dut.rst.value = 1
         self.ram = PoisonedRam(self.dut, self.memory_bytes)

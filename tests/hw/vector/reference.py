@@ -78,7 +78,7 @@ class Reference:
         return [multiply(a, b, i["zp_a"], i["zp_b"], _constants(i)) for a, b in self._pair(i, block, y, x)]
 
     def _function(self, i: Instruction, block: int, y: int, x: int) -> list[int]:
-        """An elementwise instruction without affine coefficients: the model that stands beside its hardware."""
+        """An elementwise instruction without affine coefficients: its hardware model."""
         return [lane_functions()[i.kind].model(a, b, 0) for a, b in self._pair(i, block, y, x)]
 
     def _window(self, i: Instruction, block: int, y: int, x: int) -> Iterator[list[int] | None]:
