@@ -108,10 +108,12 @@ def array_constants(
     *,
     name: str,
     zero_fed: bool = True,
+    wraps: bool = False,
 ) -> ArrayConstants:
     """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` adds the zero point to the bias.
 
-    Without it (ConvTranspose, whose outputs have different numbers of taps) the sums are over `x - zero_point`.
+    Without it (ConvTranspose, whose outputs have different numbers of taps) the sums are over `x - zero_point`. With
+    `wraps`, a sum that leaves 32 bits because of its bias wraps, as the array and onnxruntime's integer kernels do.
     """
     out = values.shape[0]
     if bias is not None and bias.size not in (1, out):
@@ -121,10 +123,13 @@ def array_constants(
         total = total - x.zero_int8 * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
     # Largest factor of a weight: a byte, or the difference of a byte and its zero point.
     largest = 128 if zero_fed else 255
-    reach = np.abs(total) + largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
+    reach = largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
+    if not wraps:
+        reach = reach + np.abs(total)
     if out and int(reach.max()) > INT32_MAX:
         raise UnsupportedPattern(
-            f"sums of {name!r} may leave 32 bits (channel {int(reach.argmax())})", "use a smaller bias or fewer inputs"
+            f"sums of {name!r} may leave 32 bits: up to {int(reach.max())} in channel {int(reach.argmax())}",
+            "use a smaller bias or fewer inputs",
         )
     # onnxruntime computes this in fp32: (input scale * weight scale) / output scale.
     factor = ((x.scale * weight_scale).astype(np.float32) / np.float32(result.scale)).astype(np.float32)
@@ -134,7 +139,7 @@ def array_constants(
         raise UnsupportedPattern(f"{name!r}: {error}", "quantize the model again") from None
     return ArrayConstants(
         planes=split_planes(values, name),
-        bias=total.astype(np.int32),
+        bias=total.astype(np.int32),  # modulo 2**32
         mantissa=np.array([s.mantissa for s in scales], dtype=np.uint32),
         shift=np.array([s.shift for s in scales], dtype=np.uint8),
     )

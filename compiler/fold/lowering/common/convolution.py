@@ -42,7 +42,11 @@ def finish_convolution(
         # because rounding and clamping are symmetric; a table inverts it.
         values, bias = -values, None if bias is None else -bias
         table = _complement(table)
-    constants = array_constants(values, bias, x.params, weights.scale, result, name=main.name, zero_fed=extra is None)
+    # A complement of -2**31 would not fit, so negated sums must not wrap. ConvTranspose has no integer reference.
+    wraps = extra is None and not flipped and main.input(2) not in builder.model.constants
+    constants = array_constants(
+        values, bias, x.params, weights.scale, result, name=main.name, zero_fed=extra is None, wraps=wraps
+    )
     node = Conv(
         name=unit_name(unit),
         inputs=(x.tensor.name,),
