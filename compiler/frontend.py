@@ -85,6 +85,9 @@ class FoldedModel:
     source: str = ""
     """SHA-256 hash of the model."""
 
+    def __repr__(self) -> str:
+        return f"<FoldedModel {self.whole.name!r}, {len(self.whole.nodes)} integer operations>"
+
     @property
     def graph(self) -> IntGraph:
         """All integer operations.

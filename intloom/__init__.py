@@ -11,7 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from intloom.api import Program, Run, Session, compile  # noqa: A004  # see intloom.api
+    from intloom.api import Program, Run, compile  # noqa: A004  # see intloom.api
     from intloom.common.errors import (
         CapacityError,
         DiskError,
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from intloom.compiler.custom import register as register_custom_op
     from intloom.compiler.custom import unregister as unregister_custom_op
     from intloom.quantization import QuantizeOptions, quantize
+    from intloom.session import Session
     from intloom.sim.rtl.job import MemorySettings
     from intloom.sim.rtl.options import RtlOptions
 
@@ -75,7 +76,7 @@ os.environ.setdefault("ORT_DISABLE_TELEMETRY", "1")
 _MODULES = {
     "Program": "intloom.api",
     "Run": "intloom.api",
-    "Session": "intloom.api",
+    "Session": "intloom.session",
     "compile": "intloom.api",
     "CustomOp": "intloom.compiler.custom",
     "register_custom_op": "intloom.compiler.custom",

@@ -9,29 +9,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
+import onnx
 
 from intloom.arrays import Array
-from intloom.common.errors import MismatchError, UsageError
+from intloom.common.errors import UsageError
 from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.onnx_export import to_onnx
 from intloom.compiler.ir.serialize import save as save_graph
+from intloom.compiler.program.file import MAGIC, from_bytes, save_regions
 from intloom.compiler.program.program import Program as CompiledProgram
-from intloom.files import write_bytes
-from intloom.flow.bundle import Bundle, load_bundle
-from intloom.flow.compiling import Compiled, choose_params, compile_model, store
+from intloom.files import check_output, read_prefix, write_bytes
+from intloom.flow.bundle import Bundle, bundle_without_model, load_bundle
+from intloom.flow.compiling import choose_params, compile_model, store
 from intloom.flow.record import hardware_name, make_record, save_run
-from intloom.flow.running import execute, input_shapes, open_backend, open_host
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams
+from intloom.models import ModelSource, parse_model
 from intloom.notebook import graph_html, program_html, run_html
 from intloom.sim.result import RunResult
-from intloom.sim.rtl.options import RtlOptions
 
 PathLike = str | Path
 
@@ -42,9 +42,8 @@ class Program:
     Returned by `compile` and `Program.load`. Displays as a table in a notebook.
     """
 
-    def __init__(self, bundle: Bundle, compiled: Compiled | None = None) -> None:
+    def __init__(self, bundle: Bundle) -> None:
         self._bundle = bundle
-        self._compiled = compiled
 
     @staticmethod
     def load(path: PathLike, model: PathLike | None = None) -> Program:
@@ -53,11 +52,12 @@ class Program:
 
     def save(self, path: PathLike) -> None:
         """Write the program, and its model to `PROGRAM.loom.onnx`, as `intloom compile` does."""
-        if self._compiled is None or self._bundle.model is None:
-            raise UsageError(
-                "only a freshly compiled program can be saved, and this one was loaded from a file: copy that file"
-            )
-        store(self._compiled, self._bundle.model, Path(path))
+        bundle, target = self._bundle, Path(path)
+        if bundle.model is None:
+            check_output(target)
+            save_regions(bundle.programs, target)
+        else:
+            store(bundle.programs, bundle.model, target)
 
     @property
     def bundle(self) -> Bundle:
@@ -151,75 +151,8 @@ class Run:
         return run_html(self.record)
 
 
-class Session:
-    """Runs a program, with the calls of `onnxruntime.InferenceSession`.
-
-    Parameters
-    ----------
-    program
-        A `Program`, or the path of a .loom file.
-    backend
-        `golden`, `isa` or `rtl`.
-    check
-        Compare every run with the golden model and with onnxruntime. A difference raises `MismatchError`.
-    rtl
-        Options of the RTL simulation.
-    """
-
-    def __init__(
-        self, program: Program | PathLike, backend: str = "rtl", *, check: bool = False, rtl: RtlOptions | None = None
-    ) -> None:
-        self._program = program if isinstance(program, Program) else Program.load(program)
-        self._backend = open_backend(backend, self._program.bundle, rtl, keep_tensors=check)
-        self._host = open_host(self._program.bundle)
-        self._check = check
-        self.last: Run | None = None
-        """The latest run."""
-
-    @property
-    def inputs(self) -> dict[str, tuple[int, ...]]:
-        """Names and shapes of the inputs."""
-        return input_shapes(self._program.bundle, self._host)
-
-    def run(self, output_names: Sequence[str] | None, feeds: Mapping[str, Array]) -> list[Array]:
-        """The outputs named in `output_names`, or all outputs, for the inputs in `feeds`.
-
-        Raises
-        ------
-        UsageError
-            A name, shape or type is invalid.
-        MismatchError
-            `check` is set and a byte differs.
-        """
-        if isinstance(output_names, str):
-            raise UsageError(
-                f"output_names must be a list of names, not the string {output_names!r}; write [{output_names!r}]"
-            )
-        done = execute(self._program.bundle, self._backend, _arrays(feeds), host=self._host, check=self._check)
-        self.last = Run(self._program.program, done)
-        if done.mismatches:
-            worst = next(c for c in done.checks if c.mismatches)
-            raise MismatchError(
-                f"{worst.tensor} differs from {worst.against} in {worst.mismatches} bytes, {worst.first}"
-            )
-        names = list(done.model_outputs) if output_names is None else output_names
-        if unknown := [n for n in names if n not in done.model_outputs]:
-            raise UsageError(f"output must be one of {', '.join(done.model_outputs)}, not {unknown[0]!r}")
-        return [done.model_outputs[n] for n in names]
-
-
-def _arrays(feeds: Mapping[str, Any]) -> dict[str, Array]:
-    """The feeds as arrays; nested lists are converted."""
-    if not isinstance(feeds, Mapping):
-        raise UsageError(f"feeds must be a dictionary of arrays by input name, not {type(feeds).__name__}")
-    try:
-        return {name: np.asarray(value) for name, value in feeds.items()}
-    except ValueError as error:
-        raise UsageError(f"feeds must be arrays of one shape each, but conversion failed: {error}") from None
-
-
 def compile(  # noqa: A001  # named like torch.compile
-    model: PathLike,
+    model: PathLike | bytes | onnx.ModelProto,
     preset: str | None = None,
     *,
     config: PathLike | None = None,
@@ -227,11 +160,30 @@ def compile(  # noqa: A001  # named like torch.compile
     dims: Mapping[str, int] | None = None,
     keep_intermediates: bool = False,
 ) -> Program:
-    """Compile a quantized ONNX file for a preset, or for the hardware in the TOML file `config`."""
+    """Compile a quantized model (a file, its bytes or a ModelProto) for a preset, or for the hardware in `config`."""
     if match is not None and match not in list(RoundingMode):
         raise UsageError(f"match must be one of {', '.join(RoundingMode)}, not {match!r}")
     chosen = None if match is None else RoundingMode(match)
     params = choose_params(preset, None if config is None else Path(config), chosen)
-    source = Path(model)
+    source = _model_source(model)
     compiled = compile_model(source, params, dims=dims, keep_intermediates=keep_intermediates)
-    return Program(Bundle(compiled.programs, source, compiled.folded, compiled.output_names), compiled)
+    return Program(Bundle(compiled.programs, source, compiled.folded, compiled.inputs, compiled.outputs))
+
+
+def _model_source(model: PathLike | bytes | onnx.ModelProto) -> ModelSource:
+    if isinstance(model, onnx.ModelProto):
+        return model
+    if isinstance(model, bytes):
+        return parse_model(model)
+    return Path(model)
+
+
+def load_program(source: PathLike | bytes) -> Program | None:
+    """The program in a file or in its bytes; None if the content is not a program."""
+    if isinstance(source, bytes):
+        known = source.startswith(MAGIC)
+        return Program(bundle_without_model(from_bytes(source, Path("the program")))) if known else None
+    if not isinstance(source, str | Path):
+        raise UsageError(f"a program or model must be a path, bytes or a ModelProto, not {type(source).__name__}")
+    is_program = read_prefix(Path(source), len(MAGIC), "model or program") == MAGIC
+    return Program.load(source) if is_program else None

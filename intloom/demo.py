@@ -48,7 +48,7 @@ def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, wa
     say(f"$ intloom quantize {floats} -o {quantized}")
     quantize(floats, quantized, options=QuantizeOptions(), progress=tell)
     say(f"$ intloom compile {quantized} --preset {options.preset} -o {program}")
-    store(compile_model(quantized, params, progress=tell), quantized, program)
+    store(compile_model(quantized, params, progress=tell).programs, quantized, program)
     say(f"$ intloom run {program} --backend rtl --check -o {folder / 'run'}")
     record = _simulate(program, folder / "run", watch)
     say(f"$ intloom report {folder / 'run'}")

@@ -8,7 +8,7 @@ from pathlib import Path
 from intloom.common.atomic_write import atomic_path, check_output_path, write_bytes, write_text
 from intloom.common.errors import FileFormatError, UsageError
 
-__all__ = ["atomic_path", "check_folder", "check_output", "read_bytes", "write_bytes", "write_text"]
+__all__ = ["atomic_path", "check_folder", "check_output", "read_bytes", "read_prefix", "write_bytes", "write_text"]
 
 
 def check_output(target: Path, *inputs: Path) -> None:
@@ -35,6 +35,21 @@ def check_folder(folder: Path, what: str) -> None:
     """
     if folder.exists() and not folder.is_dir():
         raise UsageError(f"{what} must be a folder, but {folder} is a file; choose another path")
+
+
+def read_prefix(path: Path, size: int, what: str) -> bytes:
+    """The first bytes of a file, which tell its format; `what` names its kind in the message.
+
+    Raises
+    ------
+    FileFormatError
+        The file does not exist, is a folder or is not readable.
+    """
+    try:
+        with path.open("rb") as file:
+            return file.read(size)
+    except OSError as error:
+        raise FileFormatError(f"cannot read {what} {path}: {error.strerror or error}") from None
 
 
 def read_bytes(path: Path, what: str) -> bytes:

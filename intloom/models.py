@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import TypeAlias
 
 import onnx
 from google.protobuf.message import DecodeError
@@ -13,6 +14,8 @@ from onnx.external_data_helper import load_external_data_for_model
 from intloom.common.errors import FileFormatError, ModelError
 from intloom.files import read_bytes
 
+ModelSource: TypeAlias = Path | onnx.ModelProto
+"""A model in a file or in memory."""
 _CHUNK = 1 << 20
 _INTEGER_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QGemm"})
 
@@ -40,6 +43,27 @@ def load_onnx(path: Path, *, external_data: bool = True) -> onnx.ModelProto:
             load_external_data_for_model(model, str(path.parent))
         except (OSError, ValueError, onnx.checker.ValidationError) as error:
             raise ModelError(f"external data of {path} cannot be read: {error}") from None
+    return model
+
+
+def model_proto(source: ModelSource) -> onnx.ModelProto:
+    """The model, read from its file if it is in one."""
+    return load_onnx(source) if isinstance(source, Path) else source
+
+
+def parse_model(data: bytes) -> onnx.ModelProto:
+    """The model in the content of an ONNX file.
+
+    Raises
+    ------
+    FileFormatError
+        The content is not an ONNX model.
+    """
+    model = onnx.ModelProto()
+    try:
+        model.ParseFromString(data)
+    except DecodeError as error:
+        raise FileFormatError(f"the bytes must be an ONNX model, but cannot be parsed: {error}") from None
     return model
 
 

@@ -11,7 +11,17 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 SCRIPT = """\
+import numpy as np
+import intloom
+import intloom.onnxruntime as ort
 from intloom.hw.spec.params import preset
+program = intloom.compile(b"", preset="nano", dims={"batch": 1})
+session: intloom.Session = ort.InferenceSession("m.onnx", ort.SessionOptions(), providers=["CPUExecutionProvider"])
+height, width = session.get_inputs()[0].shape[2:]
+image = np.zeros((1, 3, int(height), int(width)), np.float32)
+boxes = intloom.Session(program, backend="golden", check=True).run(None, {session.get_inputs()[0].name: image})[0]
+best: float = float(boxes[0, 4:].max())
+reveal_type(session)
 reveal_type(preset("nano"))
 reveal_type(preset("nano").rows)
 """
@@ -25,6 +35,7 @@ def test_mypy_resolves_types_of_linked_packages_in_a_users_script(tmp_path: Path
     environment = {**os.environ, "MYPYPATH": str(ROOT)}
     done = subprocess.run(command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
+    assert 'Revealed type is "intloom.session.Session"' in done.stdout
     assert 'Revealed type is "intloom.hw.spec.params.HardwareParams"' in done.stdout
     assert 'Revealed type is "int"' in done.stdout or "builtins.int" in done.stdout
 

@@ -23,8 +23,8 @@ NEWEST_OPSET = 25
 LARGEST_FILE = 2 << 30
 
 
-def load_model(path: Path, *, dims: Mapping[str, int] | None = None) -> Model:
-    """Read, check and convert an ONNX file.
+def load_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None = None) -> Model:
+    """Read, check and convert an ONNX file, or a model in memory, which stays unchanged.
 
     `dims` sets the sizes of dynamic dimensions by their names in the file. An unnamed dimension has the name
     `input.axis`, for example `images.0`.
@@ -38,10 +38,13 @@ def load_model(path: Path, *, dims: Mapping[str, int] | None = None) -> Model:
     UnsupportedError
         The opset is out of range, or a dimension is still dynamic.
     """
-    path = Path(path)
-    proto = _read(path)
-    source = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
-    return from_proto(proto, name=path.stem, source=source, dims=dims)
+    if isinstance(source, onnx.ModelProto):
+        proto, name = onnx.ModelProto(), source.graph.name or "model"
+        proto.CopyFrom(source)
+    else:
+        proto, name = _read(Path(source)), Path(source).stem
+    content = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
+    return from_proto(proto, name=name, source=content, dims=dims)
 
 
 def _read(path: Path) -> onnx.ModelProto:

@@ -94,6 +94,9 @@ class Program:
     regions: int = 1
     """Number of regions of the model; each has a program."""
 
+    def __repr__(self) -> str:
+        return f"<Program {self.name!r}, {len(self.instructions)} instructions, {len(self.image)} bytes of constants>"
+
     def tensor(self, name: str) -> TensorBuffer:
         """The tensor called `name`."""
         return next(p for p in self.tensors if p.name == name)

@@ -62,7 +62,7 @@ def _run(
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         compiled = compile_model(model, params, keep_intermediates=keep_intermediates, progress=tell)
-        store(compiled, model, output)
+        store(compiled.programs, model, output)
     if memory_map is not None:
         write_memory_page(compiled.programs, memory_map)
     summary = summarize(compiled)

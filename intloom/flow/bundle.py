@@ -13,17 +13,24 @@ from intloom.compiler.program.combined_program import combined_program
 from intloom.compiler.program.file import load_regions
 from intloom.compiler.program.program import Program
 from intloom.flow.compiling import model_beside
+from intloom.flow.host import output_quant, plain_quant
+from intloom.flow.model_interface import NodeArg, float_args, input_args, output_args
+from intloom.models import ModelSource
 
 
 @dataclass(frozen=True, eq=False)
 class Bundle:
-    """The programs of a model's regions and, if available, the model file and the folded model."""
+    """The programs of a model's regions and, if available, the model and its folded form."""
 
     programs: tuple[Program, ...]
-    model: Path | None = None
+    model: ModelSource | None = None
     folded: FoldedModel | None = None
-    output_names: tuple[str, ...] = ()
-    """Output names in the model's order."""
+    inputs: tuple[NodeArg, ...] = ()
+    outputs: tuple[NodeArg, ...] = ()
+    """Inputs and outputs in the model's order; without the model, those of the program."""
+
+    def __repr__(self) -> str:
+        return f"<Bundle {self.program.name!r}, {len(self.programs)} regions>"
 
     @cached_property
     def program(self) -> Program:
@@ -51,7 +58,7 @@ def load_bundle(program: Path, model: Path | None = None) -> Bundle:
     beside = model_beside(program)
     chosen = model if model is not None else beside if beside.exists() else None
     if chosen is None:
-        return Bundle(loaded)
+        return bundle_without_model(loaded)
     imported = load_model(chosen)
     folded = fold_model(imported, match=loaded[0].params.match)
     if loaded[0].source and folded.source != loaded[0].source:
@@ -59,4 +66,11 @@ def load_bundle(program: Path, model: Path | None = None) -> Bundle:
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "
             f"not {loaded[0].source[:12]}; compile again or give the right model with --model"
         )
-    return Bundle(loaded, chosen, folded, tuple(imported.outputs))
+    return Bundle(loaded, chosen, folded, input_args(imported), output_args(imported, chosen))
+
+
+def bundle_without_model(programs: tuple[Program, ...]) -> Bundle:
+    """The programs alone: inputs and outputs are those of the accelerator, as real numbers."""
+    whole = combined_program(programs)
+    inputs, outputs = (float_args({n: q.shape for n, q in f(whole).items()}) for f in (plain_quant, output_quant))
+    return Bundle(programs, inputs=inputs, outputs=outputs)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,7 +15,7 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
 from intloom.flow.host import Int8, run_with_outputs, stored_array
 from intloom.hw.spec.arith import RoundingMode
-from intloom.models import load_onnx
+from intloom.models import ModelSource, model_proto
 from intloom.sim.checks import GOLDEN, ONNXRUNTIME, Check
 from intloom.sim.golden import run_graph
 from intloom.sim.result import RunResult
@@ -42,7 +41,11 @@ def check_golden(program: Program, folded: FoldedModel, result: RunResult) -> li
 
 
 def check_onnxruntime(
-    folded: FoldedModel, model: Path, feeds: Mapping[str, Array], outputs: Mapping[str, Int8], match: RoundingMode
+    folded: FoldedModel,
+    model: ModelSource,
+    feeds: Mapping[str, Array],
+    outputs: Mapping[str, Int8],
+    match: RoundingMode,
 ) -> list[Check]:
     """Compare the outputs of a run with onnxruntime, which runs the whole model with its default optimization.
 
@@ -51,7 +54,7 @@ def check_onnxruntime(
     if match is not RoundingMode.ORT:
         return []
     names = {name: quant.stored for name, quant in folded.output_quant.items()}
-    reference = run_with_outputs(load_onnx(model), list(names.values()), feeds)
+    reference = run_with_outputs(model_proto(model), list(names.values()), feeds)
     makers = _makers(folded.graph)
     checks = []
     for name, stored in names.items():

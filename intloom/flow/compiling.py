@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
@@ -17,9 +17,10 @@ from intloom.compiler.program.file import save_regions
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.files import atomic_path, check_output
+from intloom.flow.model_interface import NodeArg, input_args, output_args
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams, from_toml, preset
-from intloom.models import is_quantized, load_onnx
+from intloom.models import ModelSource, is_quantized, load_onnx
 
 DEFAULT_PRESET = "base"
 Tell = Callable[[str, int, int], None]
@@ -31,8 +32,9 @@ class Compiled:
 
     programs: tuple[Program, ...]
     folded: FoldedModel
-    output_names: tuple[str, ...]
-    """Output names in the model's order."""
+    inputs: tuple[NodeArg, ...]
+    outputs: tuple[NodeArg, ...]
+    """Inputs and outputs in the model's order."""
     seconds: float
 
     @cached_property
@@ -58,21 +60,22 @@ def choose_params(preset_name: str | None, config: Path | None, match: RoundingM
 
 
 def compile_model(
-    source: Path,
+    source: ModelSource,
     params: HardwareParams,
     *,
     dims: Mapping[str, int] | None = None,
     keep_intermediates: bool = False,
     progress: Tell | None = None,
 ) -> Compiled:
-    """Fold and schedule the quantized model in `source` for the hardware `params`."""
+    """Fold and schedule the quantized model `source` for the hardware `params`."""
     started = time.perf_counter()
     tell = progress or (lambda _stage, _done, _all: None)
     tell("fold", 0, 1)
     model = load_model(source, dims=dims)
     folded = fold_model(model, match=params.match)
     if not folded.regions and not is_quantized(v.op for v in folded.assignments):
-        raise UnsupportedError(f"{source} is not quantized; run intloom quantize {source} -o QUANTIZED.onnx first")
+        name = source if isinstance(source, Path) else model.name
+        raise UnsupportedError(f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first")
     tell("fold", 1, 1)
     _ = folded.graph  # an error if no node can be accelerated
     programs = []
@@ -84,7 +87,8 @@ def compile_model(
             progress=lambda done, every: tell("schedule", done, every),
         )
         programs.append(replace(made, source=folded.source, region=index, regions=len(folded.regions)))
-    return Compiled(tuple(programs), folded, tuple(model.outputs), time.perf_counter() - started)
+    seconds = time.perf_counter() - started
+    return Compiled(tuple(programs), folded, input_args(model), output_args(model, source), seconds)
 
 
 def model_beside(program: Path) -> Path:
@@ -92,17 +96,20 @@ def model_beside(program: Path) -> Path:
     return program.with_name(f"{program.name}.onnx")
 
 
-def store(compiled: Compiled, source: Path, target: Path) -> None:
-    """Write the program and a copy of its model, which checks and host parts need."""
-    check_output(target, source)
+def store(programs: Sequence[Program], source: ModelSource, target: Path) -> None:
+    """Write the programs of a model's regions and a copy of the model, which checks and host parts need."""
+    check_output(target, *([source] if isinstance(source, Path) else []))
     with atomic_path(model_beside(target)) as temporary:
         # A model with external data is written as one file, since its data files are not copied.
         _copy_model(source, temporary)
         # Inside the block: an interrupt leaves both files or none.
-        save_regions(compiled.programs, target)
+        save_regions(programs, target)
 
 
-def _copy_model(source: Path, target: Path) -> None:
+def _copy_model(source: ModelSource, target: Path) -> None:
+    if not isinstance(source, Path):
+        target.write_bytes(source.SerializeToString(deterministic=True))
+        return
     model = load_onnx(source)
     if any(t.data_location for t in load_onnx(source, external_data=False).graph.initializer):
         target.write_bytes(model.SerializeToString(deterministic=True))

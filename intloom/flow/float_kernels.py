@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ from intloom.flow.regions import all_inputs
 from intloom.flow.subgraphs import subgraphs_with_extra_outputs
 from intloom.hw.spec.arith import RoundingMode
 from intloom.images import seeded_input
-from intloom.models import load_onnx
+from intloom.models import ModelSource, model_proto
 from intloom.preprocess import optimized
 from intloom.sim.golden import run_graph
 from intloom.sim.golden.registry import Context, operation
@@ -120,10 +119,10 @@ class FloatKernelAttribution:
 
 
 def attribute_differences(
-    folded: FoldedModel, model: Path, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]
+    folded: FoldedModel, model: ModelSource, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]
 ) -> FloatKernelAttribution:
     """Compare every layer of `folded` on onnxruntime's tensors for `feeds`; `inputs` are the integer graph's inputs."""
-    return LayerComparator(folded, load_onnx(model)).attribute([(feeds, inputs)])
+    return LayerComparator(folded, model_proto(model)).attribute([(feeds, inputs)])
 
 
 def further_runs(folded: FoldedModel, feeds: Mapping[str, Array], count: int) -> Iterator[Run]:

@@ -120,7 +120,7 @@ def _model_outputs(
 ) -> dict[str, Array]:
     if host is not None:
         made = host.after(result.outputs, feeds)
-        return {name: made[name] for name in bundle.output_names if name in made}
+        return {name: made[name] for name in (o.name for o in bundle.outputs) if name in made}
     return {n: dequantize_array(result.outputs[n], q) for n, q in output_quant(bundle.program).items()}
 
 

@@ -49,6 +49,13 @@ class Quantized:
     noise: tuple[TensorNoise, ...]
     seconds: float
 
+    def __repr__(self) -> str:
+        worst = min((n.snr_db for n in self.noise), default=float("nan"))
+        return (
+            f"<Quantized {str(self.path)!r}, {self.options.form}, {self.samples} samples, "
+            f"{len(self.excluded)} nodes excluded, {len(self.noise)} tensors, lowest SNR {worst:.1f} dB>"
+        )
+
 
 def quantize(
     source: str | Path,

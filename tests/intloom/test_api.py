@@ -42,15 +42,16 @@ def test_a_saved_program_is_the_same_program(program, image, tmp_path):
     assert loaded.program.instructions == program.program.instructions
     one, other = (intloom.Session(p, backend="isa").run(["output0"], {"images": image})[0] for p in (program, loaded))
     np.testing.assert_array_equal(one, other)
-    with pytest.raises(UsageError, match="freshly compiled"):
-        loaded.save(tmp_path / "again.loom")
+    loaded.save(tmp_path / "again.loom")
+    for name in ("p.loom", "p.loom.onnx"):
+        assert (tmp_path / name.replace("p", "again", 1)).read_bytes() == (tmp_path / name).read_bytes()
 
 
 def test_without_the_model_the_accelerators_own_outputs_come_back(program, image, tmp_path):
     program.save(tmp_path / "p.loom")
     (tmp_path / "p.loom.onnx").unlink()
     session = intloom.Session(tmp_path / "p.loom", backend="isa")
-    (name,) = session.inputs
+    (name,) = (i.name for i in session.get_inputs())
     outputs = session.run(None, {name: image})
     assert len(outputs) == len(program.folded.graph.outputs)
     with pytest.raises(UsageError, match="--model"):
@@ -136,25 +137,15 @@ def test_a_graph_is_saved_as_text_or_as_onnx(program, tmp_path):
     [
         (None, None, "dictionary"),
         (None, [np.zeros((1, 3, 32, 32))], "dictionary"),
-        (None, {"images": [[1], [1, 2]]}, "arrays"),
+        (None, {"images": [[1], [1, 2]]}, "must be an array"),
         (None, {"images": np.zeros((1, 3, 32, 32), bool)}, "bool"),
-        (None, {"images": np.full((1, 3, 32, 32), np.nan)}, "NaN"),
+        (None, {"images": np.full((1, 3, 32, 32), np.nan, np.float32)}, "NaN"),
         ("output0", {"images": np.zeros((1, 3, 32, 32))}, "must be a list"),
     ],
 )
 def test_wrong_feeds_are_refused_by_name(program, names, feeds, said):
     with pytest.raises(UsageError, match=said):
         intloom.Session(program, backend="golden").run(names, feeds)
-
-
-@pytest.mark.parametrize("kind", [np.float16, np.float64, list])
-def test_floats_of_every_precision_are_one_input(program, image, kind):
-    rough = image.astype(np.float16)
-    given = rough.tolist() if kind is list else rough.astype(kind)
-    session = intloom.Session(program, backend="golden")
-    np.testing.assert_array_equal(
-        session.run(None, {"images": given})[0], session.run(None, {"images": rough.astype(np.float32)})[0]
-    )
 
 
 def test_a_program_is_not_saved_over_its_model(model):

@@ -1,0 +1,192 @@
+"""The session: runs a model on the accelerator, with the calls of `onnxruntime.InferenceSession`."""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Mapping, Sequence
+from functools import cached_property
+from typing import Any, NoReturn
+
+import onnx
+from numpy.typing import ArrayLike, NDArray
+
+from intloom.api import PathLike, Program, Run, compile, load_program  # noqa: A004  # see intloom.api
+from intloom.common.errors import MismatchError, UnsupportedError, UsageError
+from intloom.flow.model_interface import ModelMetadata, NodeArg, read_metadata, typed_feeds
+from intloom.flow.record import hardware_name
+from intloom.flow.running import execute, open_backend, open_host
+from intloom.sim.rtl.options import RtlOptions
+
+PROVIDERS = ("IntloomExecutionProvider", "CPUExecutionProvider")
+"""Where a session's nodes run: on the accelerator, or on the host's processor."""
+
+
+class Session:
+    """Runs a model or a program, with the calls of `onnxruntime.InferenceSession`.
+
+    Threads can share a session. Runs of a session whose `rtl` options keep the run's files take turns.
+
+    Parameters
+    ----------
+    path_or_bytes
+        A program (`Program`, or the path or bytes of a .loom file), or a quantized model (a path, bytes or a
+        ModelProto), which is compiled.
+    sess_options, providers, provider_options
+        As in onnxruntime; accepted without effect, because the model's nodes are assigned by the compiler.
+    backend
+        `golden`, `isa` or `rtl`; all give the same bytes. Default: `rtl` for a program, `golden` for a model.
+    check
+        Compare every run with the golden model and with onnxruntime. A difference raises `MismatchError`.
+    rtl
+        Options of the RTL simulation.
+    preset, config, dims
+        For a model only: see `intloom.compile`.
+
+    Raises
+    ------
+    UsageError
+        Arguments contradict each other.
+    FileFormatError
+        The file is neither a model nor a program.
+    """
+
+    def __init__(
+        self,
+        path_or_bytes: Program | PathLike | bytes | onnx.ModelProto,
+        sess_options: object = None,
+        providers: Sequence[str | tuple[str, Mapping[str, Any]]] | None = None,
+        provider_options: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        backend: str | None = None,
+        check: bool = False,
+        rtl: RtlOptions | None = None,
+        preset: str | None = None,
+        config: PathLike | None = None,
+        dims: Mapping[str, int] | None = None,
+    ) -> None:
+        _check_onnxruntime_arguments(sess_options, providers, provider_options)
+        made_for = {"preset": preset, "config": config, "dims": dims}
+        self._program, compiled_now = _program_of(path_or_bytes, {k: v for k, v in made_for.items() if v is not None})
+        self._options = sess_options
+        name = backend or ("golden" if compiled_now and rtl is None else "rtl")
+        self._backend = open_backend(name, self._program.bundle, rtl, keep_tensors=check)
+        self._host = open_host(self._program.bundle)
+        self._check = check
+        files_are_kept = rtl is not None and rtl.folder is not None
+        self._turn = threading.Lock() if files_are_kept else contextlib.nullcontext()
+        self.last: Run | None = None
+        """The run that finished last."""
+
+    @property
+    def inputs(self) -> dict[str, tuple[int, ...]]:
+        """Names and shapes of the inputs."""
+        return {i.name: tuple(i.shape) for i in self._program.bundle.inputs}
+
+    def get_inputs(self) -> list[NodeArg]:
+        """Name, type and shape of every input."""
+        return list(self._program.bundle.inputs)
+
+    def get_outputs(self) -> list[NodeArg]:
+        """Name, type and shape of every output."""
+        return list(self._program.bundle.outputs)
+
+    def get_overridable_initializers(self) -> list[NodeArg]:
+        """An empty list: all initializers are constants of the program."""
+        return []
+
+    def get_modelmeta(self) -> ModelMetadata:
+        """The metadata of the model's file."""
+        return self._metadata
+
+    @cached_property
+    def _metadata(self) -> ModelMetadata:
+        model = self._program.bundle.model
+        return ModelMetadata(self._program.program.name) if model is None else read_metadata(model)
+
+    def get_providers(self) -> list[str]:
+        """Where nodes run: on the accelerator and on the host."""
+        return list(PROVIDERS)
+
+    def get_session_options(self) -> object:
+        """The `sess_options` of the constructor."""
+        return self._options
+
+    def run(
+        self, output_names: Sequence[str] | None, input_feed: Mapping[str, ArrayLike], run_options: object = None
+    ) -> list[NDArray[Any]]:
+        """The outputs named in `output_names`, or all outputs, for the inputs in `input_feed`.
+
+        None and an empty list stand for all outputs. `run_options` are accepted without effect.
+
+        Raises
+        ------
+        UsageError
+            A name, rank, shape or type is invalid.
+        MismatchError
+            `check` is set and a byte differs.
+        """
+        names = self._wanted(output_names)
+        feeds = typed_feeds(input_feed, self._program.bundle.inputs)
+        with self._turn:
+            done = execute(self._program.bundle, self._backend, feeds, host=self._host, check=self._check)
+        self.last = Run(self._program.program, done)
+        if done.mismatches:
+            worst = next(c for c in done.checks if c.mismatches)
+            raise MismatchError(
+                f"{worst.tensor} differs from {worst.against} in {worst.mismatches} bytes, {worst.first}"
+            )
+        return [done.model_outputs[n] for n in names]
+
+    def _wanted(self, output_names: Sequence[str] | None) -> list[str]:
+        """The names of the requested outputs."""
+        if isinstance(output_names, str):
+            raise UsageError(
+                f"output_names must be a list of names, not the string {output_names!r}; write [{output_names!r}]"
+            )
+        known = [o.name for o in self._program.bundle.outputs]
+        if unknown := [n for n in output_names or () if n not in known]:
+            raise UsageError(f"output must be one of {', '.join(known)}, not {unknown[0]!r}")
+        return list(output_names or known)
+
+    def io_binding(self) -> NoReturn:
+        """Not supported: the accelerator's memory is simulated, so no buffer of the caller can be bound to it."""
+        _refuse_binding("io_binding")
+
+    def run_with_iobinding(self, iobinding: object, run_options: object = None) -> NoReturn:
+        """Not supported; see `io_binding`."""
+        _refuse_binding("run_with_iobinding")
+
+    def __repr__(self) -> str:
+        name, bundle = self._program.program.name, self._program.bundle
+        inputs, outputs = (", ".join(f"{a.name} {a.shape}" for a in args) for args in (bundle.inputs, bundle.outputs))
+        hardware = hardware_name(self._program.program)
+        return f"<Session {name!r} for {hardware} on {self._backend.name}, {inputs} -> {outputs}>"
+
+
+def _program_of(
+    source: Program | PathLike | bytes | onnx.ModelProto, made_for: Mapping[str, Any]
+) -> tuple[Program, bool]:
+    """The program of a source, and whether it was compiled now; `made_for` are arguments of `compile`."""
+    if isinstance(source, onnx.ModelProto):
+        return compile(source, **made_for), True
+    found = source if isinstance(source, Program) else load_program(source)
+    if found is None:
+        return compile(source, **made_for), True
+    if made_for:
+        raise UsageError(f"{', '.join(made_for)} cannot be set for a program that is already compiled; give the model")
+    return found, False
+
+
+def _check_onnxruntime_arguments(options: object, providers: object, provider_options: object) -> None:
+    if isinstance(options, str):
+        raise UsageError(f"sess_options must be onnxruntime.SessionOptions, not {options!r}; write backend={options!r}")
+    for name, given in (("providers", providers), ("provider_options", provider_options)):
+        if given is not None and (isinstance(given, str) or not isinstance(given, Sequence)):
+            raise UsageError(f"{name} must be a list, not {given!r}; write {name}=[{given!r}]")
+
+
+def _refuse_binding(call: str) -> NoReturn:
+    raise UnsupportedError(
+        f"{call} is not supported, because the accelerator's memory is simulated; call run() with arrays instead"
+    )
