@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +39,7 @@ class ConvStage(Stage):
     image: ConstantImage
     group: int
     residual: Affine | None = None
-    _parts: dict[tuple[int, int], list[Part]] = field(default_factory=dict)
+    _parts: dict[Chunk, list[Part]] = field(default_factory=dict)
     _tiles: dict[int, Weights] = field(default_factory=dict)
 
     @property
@@ -108,19 +108,20 @@ class ConvStage(Stage):
 
     def chunks(self, size: int) -> list[Chunk]:
         """Chunks with their weights in the image."""
-        return [self._with_weights(c, size) for c in self.layout(size)]
+        return [self._with_weights(c) for c in self.layout(size)]
 
-    def _with_weights(self, chunk: Chunk, size: int) -> Chunk:
+    def _with_weights(self, chunk: Chunk) -> Chunk:
         parts: list[Part] = []
         data = b""
         for number, (geometry, weights) in enumerate(self.passes):
             for run in self._runs(self._conv_range(chunk), weights):
                 parts.append(Part(geometry, run, len(data) // self.params.word_bytes))
                 data += self._head() + self._run_bytes(number, run).tobytes()
-        self._parts[size, chunk.index] = parts
         at = self.image.add(data)
         words = len(data) // self.params.word_bytes
-        return Chunk(chunk.index, chunk.out_first, chunk.out_blocks, chunk.in_first, chunk.in_blocks, at, words)
+        complete = replace(chunk, weight_at=at, weight_words=words)
+        self._parts[complete] = parts
+        return complete
 
     def _head(self) -> bytes:
         head = self.node.table or b""
@@ -169,11 +170,8 @@ class ConvStage(Stage):
 
     def compute(self, context: TileContext) -> None:
         """One CONV for each part of the chunk that has pixels in the tile."""
-        for part in self._parts_of(context.chunk):
+        for part in self._parts[context.chunk]:
             self._emit_part(context, part)
-
-    def _parts_of(self, chunk: Chunk) -> list[Part]:
-        return next(p for (_, index), p in self._parts.items() if index == chunk.index)
 
     def _emit_part(self, context: TileContext, part: Part) -> None:
         g, run, rect = part.geometry, part.run, context.rect
