@@ -170,6 +170,7 @@ class AffineLane(wiring.Component):
         """
         products = []
         for i, (operand, factor) in enumerate(((self.x1, self.constants.m1), (self.x2, self.constants.m2)), start=1):
+            # No clock enable and no reset: only such registers move into ECP5 DSP blocks (`hw.fpga.blocks`).
             x = Signal.like(operand, name=f"multiplied{i}", reset_less=True)
             lower, upper = factor[:_LOW_FACTOR_BITS], factor[_LOW_FACTOR_BITS:].as_signed()
             low = Signal(signed(len(x) + len(lower)), name=f"low{i}", reset_less=True)
@@ -207,6 +208,8 @@ class AffineLane(wiring.Component):
         narrowed, lost, rest = self._narrow(m, total, total[-1], _COARSE_SHIFTS)
         with m.If(stage[5]):
             m.d.sync += [negative.eq(total[-1]), value.eq(narrowed), outside.eq(lost.any()), below.eq(rest.any())]
+        # Three multiplexer levels in each of the two stages: all six in one cycle would be the longest path of the
+        # lane.
         byte, lost, rest = self._narrow(m, value, negative, _FINE_SHIFTS)
         clamp, tie = Signal(), Signal()
         m.d.comb += [

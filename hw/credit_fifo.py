@@ -102,6 +102,8 @@ class CreditFifo(wiring.Component):
         m = Module()
         m.submodules.memory = self.memory
         write = self.memory.write_port()
+        # A combinational read port makes this distributed RAM: a word is on offer 1 cycle after its push, without a
+        # prefetch register behind the memory.
         read = self.memory.read_port(domain="comb")
         fire = Signal()
         m.d.comb += [

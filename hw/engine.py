@@ -209,6 +209,7 @@ class Engine(wiring.Component):
         """Connect all faults to the latch, and each unit's unfinished instructions to the watchdog."""
         m.submodules.watchdog = watchdog = Watchdog()
         m.submodules.faults = faults = FaultLatch()
+        # No reset: the index counts only while the unit is not idle, after an issue.
         issued_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)), reset_less=True)
         for unit in QUEUED_UNITS:
             port, source = ports[unit], faults.sources[unit]
@@ -234,6 +235,7 @@ class Engine(wiring.Component):
             watchdog.running.eq(self.running),
             watchdog.limit.eq(self.limit),
             watchdog.dispatch_index.eq(dispatch.index),
+            # Bus beats count too: one long transfer may take more cycles than the limit.
             watchdog.progress.eq(self.done.any() | self._beat()),
         ]
         wiring.connect(m, watchdog.port, watchdog_source)

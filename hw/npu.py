@@ -106,6 +106,8 @@ class Npu(wiring.Component):
     def _reset_engine(self, m: Module, run_control: RunControl) -> None:
         """Create the domain `engine`. Its reset is a register, because of its fan-out to all of the engine."""
         m.domains.engine = ClockDomain()
+        # Starts at 1 and has no reset of its own: the engine is in reset from configuration on, and `rst` reaches it
+        # through one register like the soft reset.
         reset = Signal(init=1, reset_less=True)
         m.d.sync += reset.eq(ResetSignal() | run_control.clear)
         m.d.comb += ResetSignal("engine").eq(reset)
@@ -128,6 +130,7 @@ class Npu(wiring.Component):
     def _configure(self, m: Module, engine: Engine, registers: Registers) -> None:
         base = Cat(registers.base_low, registers.base_high)[: self._params.axi_addr_bits]
         m.d.comb += [
+            # A word address: the bits below it are read-only zeros of BASE_LOW.
             engine.base.eq(base[self._params.axi_addr_bits - len(engine.base) :]),
             engine.program.eq(registers.program),
             engine.length.eq(registers.length),

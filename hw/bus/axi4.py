@@ -26,6 +26,7 @@ class Resp(IntEnum):
     """AXI response codes."""
 
     OKAY = 0
+    # Answers exclusive accesses only (AXI4 A7.2), which no unit makes.
     EXOKAY = 1
     SLVERR = 2
     DECERR = 3
@@ -116,6 +117,8 @@ def drive_address(
 ) -> Iterator[Any]:
     """Yield assignments that set `payload` to an INCR burst of whole words that starts at word address `word`."""
     size = exact_log2(word_bytes)
+    # One identifier for all bursts: AXI4 A5.3 orders responses of equal identifier, so FIFOs in request order match
+    # them.
     fixed = {"id": 0, "size": size, "burst": Burst.INCR, "lock": 0, "qos": 0}
     fixed |= {"cache": MODIFIABLE_BUFFERABLE, "prot": DATA_SECURE_UNPRIVILEGED}
     yield payload.addr.eq(word << size)

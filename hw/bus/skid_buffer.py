@@ -74,6 +74,8 @@ class SkidBuffer(wiring.Component):
         spare, spare_valid = self.spare, Signal()
         payload = Signal.like(spare, reset_less=True)
         m.d.comb += [self.i.ready.eq(~spare_valid), self.o.payload.eq(payload)]
+        # The output register loads only here: `valid` and its payload must not change before the handshake (AXI4
+        # A3.2.1).
         with m.If(~self.o.valid | self.o.ready):
             m.d.sync += [self.o.valid.eq(spare_valid | self.i.valid), spare_valid.eq(0)]
             m.d.sync += payload.eq(Mux(spare_valid, spare, self.i.payload))

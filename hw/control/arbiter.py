@@ -117,7 +117,10 @@ class ReadArbiter(wiring.Component):
         grant = owners.credit_available & requests.i.ready
         m.d.comb += [
             self.fetch.ready.eq(grant),
+            # Fixed priority cannot starve load: fetch asks only for blocks that its queue has space for, and dispatch
+            # empties that queue only as fast as the units take instructions.
             self.load.ready.eq(grant & ~self.fetch.valid),
+            # Independent of `requests.i.ready`: VALID must not wait for READY (AXI4 A3.2.1).
             requests.i.valid.eq((self.fetch.valid | self.load.valid) & owners.credit_available),
             requests.i.payload.eq(self.load.payload),
             owners.word.eq(self.fetch.valid),
@@ -135,6 +138,7 @@ class ReadArbiter(wiring.Component):
             self.load_r.payload.eq(self.r.payload),
             self.fetch_r.valid.eq(self.r.valid & owners.o.valid & owners.o.payload),
             self.load_r.valid.eq(self.r.valid & owners.o.valid & ~owners.o.payload),
+            # The owner is known in the cycle in which AR becomes valid (both take 1 cycle), so it never delays data.
             self.r.ready.eq(owners.o.valid & Mux(owners.o.payload, self.fetch_r.ready, self.load_r.ready)),
             fire.eq(self.r.valid & self.r.ready),
             owners.o.ready.eq(fire & self.r.payload.last),

@@ -105,6 +105,7 @@ class Counters(wiring.Component):
             m.d.sync += at.eq(at + 1)
             with m.If(at == self.SCAN_PERIOD - 1):
                 m.d.sync += first_scan.eq(0)
+        # Two stages, as many as the upper bits take through the memory and the register behind it.
         read_low, low = Signal(SHORT_BITS), Signal(SHORT_BITS)
         m.d.sync += [
             read_index.eq(at),
@@ -134,6 +135,8 @@ class Counters(wiring.Component):
     def _extend(self, m: Module, at: Signal, first_scan: Signal, low: Signal) -> None:
         """Store upper bits and the short counter's top bit: if it fell since the last visit, the counter wrapped."""
         shape = data.StructLayout({"high": COUNTER_BITS - SHORT_BITS, "top": 1})
+        # An index is written 2 cycles after it was read. Only in the cycles after `launch` can a read and a write meet,
+        # and the first scan ignores what it reads: NO_COLLISIONS holds.
         m.submodules.memory = memory = Memory(shape=shape, depth=self.SCAN_PERIOD, init=[], attrs=BLOCK_RAM)
         write, read = memory.write_port(), memory.read_port(domain="sync")
         old, in_first_scan = Signal(shape), Signal()

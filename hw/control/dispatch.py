@@ -171,9 +171,11 @@ class Dispatch(wiring.Component):
                 self._finish(m)
             with m.State("END"):
                 m.d.comb += self.end_ready.eq(1)
+                # END's waits alone do not end the program: units that END does not wait for may still work.
                 m.d.sync += self.ended.eq(self.end_met & self.all_idle)
             with m.State("FAULT"):
                 pass
+        # CHECKING0 belongs to it: the last word is in the instruction register one cycle after its transfer.
         assembling = fsm.ongoing("ASSEMBLE") | fsm.ongoing("CHECKING0")
         m.d.comb += self.queues.valid.eq(queued & (assembling | fsm.ongoing("WAITS")))
         self._drive_queue(m, instruction, unit, slot, fsm.ongoing("WAITS"))
@@ -190,8 +192,11 @@ class Dispatch(wiring.Component):
 
     def _begin(self, m: Module, word_fire: Signal, slot: Signal, error: Signal) -> None:
         m.d.comb += self.words.ready.eq(self.running)
+        # The waits' slots come first, so that the queue reads them first. They are written last, once the instruction
+        # is legal.
         m.d.sync += slot.eq(UNITS)
         with m.If(word_fire):
+            # This assignment comes after that of `_take_words` and wins: it drops the flag of the previous instruction.
             m.d.sync += error.eq(self.words.payload.error)
             m.next = "FIND_UNIT"
         with m.Elif(self.running & self.exhausted):
@@ -210,8 +215,10 @@ class Dispatch(wiring.Component):
     def _find_space(self, m: Module, queued: Signal, unit: Signal) -> None:
         """Wait until the unit's queue has space. Only a commit takes space, so one check per instruction is enough."""
         not_full = Signal()
+        # Registered: levels of four queues and the selection by unit would end in the state's next-state logic.
         m.d.sync += not_full.eq(self.queues.not_full.bit_select(unit, 1))
         with m.If(~queued | not_full):
+            # The next instruction may be for another unit and must not see this one's flag.
             m.d.sync += not_full.eq(0)
             m.next = "ASSEMBLE"
 
@@ -228,6 +235,7 @@ class Dispatch(wiring.Component):
     ) -> None:
         """Register the check result, valid since `InstructionChecker.LATENCY` cycles have passed."""
         m.d.sync += result.eq(checker.result)
+        # Later assignments win: a word that was not read says nothing about the instruction, so FETCH_ERROR comes last.
         with m.If((self.index == 0) & ~checker.result.begin):
             m.d.sync += [result.cause.eq(Cause.WRONG_PROGRAM), result.unit.eq(Unit.CONTROL)]
         with m.If(error):

@@ -72,6 +72,7 @@ class FaultLatch(wiring.Component):
         """A priority multiplexer and a register."""
         m = Module()
         with m.If(~self.latched.valid):
+            # The last assignment wins: the lowest index, with the highest priority, comes last.
             for source in reversed(range(SOURCES)):
                 with m.If(self.sources[source].valid):
                     m.d.sync += [self.latched.valid.eq(1), self.latched.fault.eq(self.sources[source].fault)]

@@ -144,9 +144,11 @@ class Fetch(wiring.Component):
         tail, head = Signal(index_bits + 1), Signal(index_bits + 1)
         stored, advance = Signal(), Signal()
         m.d.comb += [
+            # Space for the whole burst was reserved before its request. READY may precede VALID (AXI4 A3.2.1).
             self.r.ready.eq(1),
             write.en.eq(self.r.valid),
             write.addr.eq(tail[:index_bits]),
+            # Both error responses, SLVERR and DECERR, have bit 1 set (AXI4 A3.4.4).
             write.data.eq(Cat(self.r.payload.data, self.r.payload.resp[1])),
             stored.eq(head != tail),
             advance.eq(stored & (~self.words.valid | self.words.ready)),
@@ -178,6 +180,7 @@ class Fetch(wiring.Component):
         with m.FSM() as fsm:
             with m.State("IDLE"):
                 count = Mux(self.length[COUNT_BITS:].any(), Const(-1, COUNT_BITS), self.length[:COUNT_BITS])
+                # Loaded in every idle cycle: `start` changes only the state and drives no wide clock enable.
                 m.d.sync += [next_word.eq(first), left.eq(count << beats_bits)]
                 with m.If(self.start):
                     m.next = "MEASURE"
@@ -190,8 +193,10 @@ class Fetch(wiring.Component):
                 with m.If(none_left):
                     m.next = "IDLE"
             with m.State("ISSUE"):
+                # A halt withdraws no burst: VALID stays until the handshake (AXI4 A3.2.1).
                 m.d.comb += issue.eq((space != 0) & ~self.halt & ~self.bursts.valid)
                 with m.If(issue):
+                    # Blocks are aligned and no longer than 4 KiB, so no burst crosses a 4 KiB boundary (AXI4 A3.4.1).
                     next_block = next_word[self._block_bits :] + 1
                     m.d.sync += next_word.eq(next_block << self._block_bits)
                     m.next = "MEASURE"

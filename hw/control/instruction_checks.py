@@ -86,6 +86,7 @@ class InstructionChecker(wiring.Component):
         result = self.result
         past_end = self._past_end(m)
         views = {spec.kind: data.View(instruction_layout(spec.kind), self.instruction) for spec in INSTRUCTIONS}
+        # One register per kind: the checks of all fields and the selection by opcode do not share a cycle.
         bad = {spec.kind: Signal(name=f"bad_{spec.kind.lower()}") for spec in INSTRUCTIONS}
         m.d.sync += [bad[kind].eq(bad_fields(kind, fields) | past_end[kind]) for kind, fields in views.items()]
         ours, begin = Signal(), views[Kind.BEGIN]

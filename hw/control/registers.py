@@ -138,6 +138,7 @@ class Registers(wiring.Component):
         bus = self.bus
         pending = Signal()
         word = Signal(ADDRESS_BITS - exact_log2(REGISTER_BYTES))
+        # The counters' block is aligned to its size: the upper bits select it, and the lower ones are the scan index.
         is_counter = word[SCAN_BITS:] == COUNTERS[0].offset // REGISTER_BYTES >> SCAN_BITS
         available = Signal()
         plain = Signal(DATA_BITS)
@@ -160,6 +161,8 @@ class Registers(wiring.Component):
         bus = self.bus
         fire = Signal()
         m.d.comb += [
+            # A slave may wait for both valids before it raises a ready (AXI4 A3.3.1). Taking both together needs no
+            # register for either, and `b.valid` follows both handshakes, as the same rule demands.
             fire.eq(bus.aw.valid & bus.w.valid & (~bus.b.valid | bus.b.ready)),
             bus.aw.ready.eq(fire),
             bus.w.ready.eq(fire),
@@ -185,4 +188,5 @@ class Registers(wiring.Component):
             m.d.sync += getattr(self, name).eq(Mux(selected, data & mask, 0))
         elif register.access is Access.W1C:
             value = getattr(self, f"{name}_value")
+            # Set wins over clear: an event in the cycle of the software's write is not lost.
             m.d.sync += value.eq((value & ~Mux(selected, data & mask, 0)) | getattr(self, name))

@@ -148,12 +148,14 @@ class RunControl(wiring.Component):
                 m.d.comb += halting.eq(1)
                 m.next = "CLEARED"
                 self._obey_reset(m, completing)
+            # `clear` and the engine's reset are registers: this state lets the reset end before LAUNCH is possible.
             with m.State("CLEARED"):
                 m.d.comb += self.done_event.eq(completing & ~self.reset)
                 m.d.sync += [self.done.eq(self.done_event), completing.eq(0)]
                 m.next = "IDLE"
         self._halt(m, halting, bus_idle)
         idle = fsm.ongoing("IDLE") | (fsm.ongoing("HALTED") & bus_idle)
+        # Outputs that fan out over the engine leave registers, not the decoded state.
         m.d.sync += [self.running.eq(fsm.ongoing("RUN")), self.clear.eq(fsm.ongoing("CLEAR"))]
         m.d.comb += self.busy.eq(~idle)
         return m
@@ -177,6 +179,7 @@ class RunControl(wiring.Component):
             m.next = "DRAIN"
         self._obey_reset(m, completing)
 
+    # Called last in each state: its assignments win over the state's own transition.
     def _obey_reset(self, m: Module, completing: Signal) -> None:
         with m.If(self.reset):
             m.d.sync += [self.done.eq(0), self.error.eq(0), completing.eq(0)]

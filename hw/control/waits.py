@@ -69,8 +69,7 @@ class WaitChecker(wiring.Component):
                 "met": Out(ROWS),
             }
         )
-        # Attributes, because the proofs of tests/hw/formal read them.
-        self.waits = [Memory(shape=COUNT_BITS, depth=1 << ceil_log2(ROWS), init=[]) for _ in range(UNITS)]
+        # An attribute, because the proof of tests/hw/formal reads it.
         self.counts = Signal(data.ArrayLayout(COUNT_BITS, UNITS))
 
     @staticmethod
@@ -95,6 +94,8 @@ class WaitChecker(wiring.Component):
             self._compare(m, unit, row, reached[unit])
         hit = Signal(ROWS)
         for number in range(ROWS):
+            # Row, comparison and flag have a cycle each. `ready` is tested in both later cycles, because the row may be
+            # rewritten for the next instruction in between.
             m.d.sync += hit[number].eq(self.ready[number] & (row == number) & reached.all())
             with m.If(~self.ready[number]):
                 m.d.sync += self.met[number].eq(0)
@@ -104,8 +105,8 @@ class WaitChecker(wiring.Component):
 
     def _compare(self, m: Module, unit: int, row: Signal, reached: Value) -> None:
         """Whether a unit has finished as many instructions as the row waits for."""
-        m.submodules[f"waits{unit}"] = self.waits[unit]
-        write, read = self.waits[unit].write_port(), self.waits[unit].read_port(domain="comb")
+        m.submodules[f"waits{unit}"] = waits = Memory(shape=COUNT_BITS, depth=1 << ceil_log2(ROWS), init=[])
+        write, read = waits.write_port(), waits.read_port(domain="comb")
         m.d.comb += [
             write.en.eq(self.write & (self.write_unit == unit)),
             write.addr.eq(self.write_row),
@@ -114,4 +115,5 @@ class WaitChecker(wiring.Component):
             reached.eq(self.counts[unit] >= read.data),
         ]
         with m.If(self.done[unit]):
+            # Cannot wrap within a program: fetch ends it at the last index that COUNT_BITS can number.
             m.d.sync += self.counts[unit].eq(self.counts[unit] + 1)

@@ -92,6 +92,8 @@ class Watchdog(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Count down the cycles that are left; scan for the oldest instruction in the background."""
         m = Module()
+        # Its sign tells that the limit is exceeded, without a 32-bit comparison. No reset: `quiet` is low after reset,
+        # so the first cycle loads the limit.
         left = Signal(signed(LIMIT_BITS + 1), reset_less=True)
         quiet, set_limit = Signal(), Signal()
         m.d.sync += [quiet.eq(self.running & ~self.progress), set_limit.eq(self.limit != 0)]

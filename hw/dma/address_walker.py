@@ -82,6 +82,7 @@ class AddressWalker(wiring.Component):
             self.i.ready.eq(~self.o.valid | (self.o.ready & words.last)),
         ]
         with m.If(self.i.ready):
+            # Loaded whether valid or not: `o.valid` qualifies the run, which has no reset.
             m.d.sync += [self.o.valid.eq(self.i.valid), run.eq(self.i.payload)]
             words.load(m, self.i.payload.words)
         with m.Elif(self.o.ready):

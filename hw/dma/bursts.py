@@ -143,6 +143,7 @@ class BurstSplitter(wiring.Component):
                     m.d.sync += state.open.eq(1)
                     m.next = "TAKE"
         whole = state.full | state.last | state.close
+        # `~o.valid`: an offered burst must not change (AXI4 A3.2.1), although `issue_enable` may fall meanwhile.
         m.d.comb += self.issued.eq(fsm.ongoing("DECIDE") & whole & self.issue_enable & ~self.o.valid)
         self._offer(m, state)
         return m
@@ -151,6 +152,7 @@ class BurstSplitter(wiring.Component):
         """Take a run, unless the open burst must issue first."""
         start = (self.base + self.i.payload.offset)[: len(self.base)]
         blocked = state.open & ~self.i.payload.contiguous
+        # `i.valid` selects only the next state: it is no clock enable of the wide registers below.
         m.d.comb += self.i.ready.eq(~blocked)
         m.d.sync += [
             state.words.eq(self.i.payload.words),
@@ -163,6 +165,8 @@ class BurstSplitter(wiring.Component):
             m.d.sync += [Cat(state.first, state.block).eq(start), state.at.eq(start)]
         with m.If(self.i.valid & ~blocked):
             m.next = "MEASURE"
+        # Without `flush` an open burst could wait for a run that the full run FIFO withholds until this burst's data
+        # has moved: a deadlock.
         with m.Elif(state.open & (self.i.valid | self.flush)):
             m.next = "DECIDE"
 
@@ -184,6 +188,8 @@ class BurstSplitter(wiring.Component):
             m.d.sync += [
                 self.o.valid.eq(1),
                 burst.addr.eq(Cat(state.first, state.block)),
+                # end - first - 1 in one carry chain, since ~first = -first - 1. The end of a full block is 0 modulo the
+                # block.
                 burst.beats_less_one.eq((Mux(state.full, 0, low) + ~state.first)[: len(low)]),
                 burst.last.eq(self.issued_last),
                 state.block.eq(state.block + 1),

@@ -115,10 +115,13 @@ class MoveFrontEnd(wiring.Component):
             splitter.base.eq(self.base),
             splitter.i.payload.eq(runs.o.payload.memory),
             splitter.i.valid.eq(runs.o.valid & local_runs.credit_available),
+            # Runs leave this FIFO only with their data. If it is full, the splitter must not wait for another run: the
+            # burst that it holds open may be the one whose data makes space.
             splitter.flush.eq(~local_runs.credit_available),
             local_runs.word.eq(runs.o.payload.local),
             local_runs.push.eq(runs.o.valid & runs.o.ready),
             local_runs.take_credit.eq(local_runs.push),
+            # Splitter and FIFO take a run in the same cycle, so memory side and local side never get out of step.
             runs.o.ready.eq(local_runs.credit_available & splitter.i.ready),
             splitter.issue_enable.eq(self.issue_enable & ~self.halt),
             self.issued.eq(splitter.issued),

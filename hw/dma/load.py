@@ -103,6 +103,7 @@ class LoadUnit(wiring.Component):
         self._watch_faults(m, addresses, words, beat_fire)
         m.d.comb += [
             front.base.eq(self.base),
+            # Not limited here: `ReadArbiter` accepts at most `axi_outstanding` bursts.
             front.issue_enable.eq(1),
             front.halt.eq(self.unit.halt | self.unit.fault),
             front.valid.eq(self.unit.valid),
@@ -123,6 +124,7 @@ class LoadUnit(wiring.Component):
             word.data.eq(self.r.payload.data),
             word.to_weights.eq(address.target == Target.WEIGHT),
             word.addr.eq(address.addr),
+            # Checked before the buffer: one bit is stored instead of the upper address bits.
             word.out_of_range.eq(out_of_range(address.addr, self._params.scratch_words) & ~word.to_weights),
             word.last.eq(address.last),
             words.i.valid.eq(self.r.valid & addresses.o.valid),
@@ -166,11 +168,13 @@ class LoadUnit(wiring.Component):
             self.unit.started.eq(issued),
             self.unit.busy.eq(write_fire),
             self.unit.stall[Stall.MEMORY].eq(in_flight & ~write_fire),
+            # In a halt, instructions stay in flight whose bursts never issue. Only the bus must be idle then.
             self.unit.idle.eq((bursts == 0) & (~in_flight | self.unit.halt)),
         ]
 
     def _watch_faults(self, m: Module, addresses: SkidBuffer, words: SkidBuffer, beat_fire: Signal) -> None:
         cause = Signal.like(self.unit.cause)
+        # EXOKAY cannot occur: no access is exclusive.
         with m.If(self.r.payload.resp == Resp.SLVERR):
             m.d.comb += cause.eq(Cause.READ_SLVERR)
         with m.Elif(self.r.payload.resp == Resp.DECERR):

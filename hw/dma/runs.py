@@ -150,6 +150,8 @@ class RunWalker(wiring.Component):
                 with m.If(self.i.valid):
                     m.next = "START_PLANE"
             with m.State("START_PLANE"):
+                # The next plane's start is computed one plane ahead: the comparison with this plane's end has cycles to
+                # spare.
                 m.d.sync += [move.dram.eq(state.plane), state.plane.eq(state.plane + move.dram_s2)]
                 m.d.sync += [move.local.eq(state.local_plane), state.local_plane.eq(state.local_plane + move.local_s2)]
                 state.runs.load(m, move.n1)
@@ -177,6 +179,7 @@ class RunWalker(wiring.Component):
         contiguous, rows_contiguous, first = Signal(), Signal(), Signal()
         end = Signal.like(state.plane, reset_less=True)
         m.d.sync += [
+            # Within a plane the stride alone decides, long before the next row's address is computed.
             rows_contiguous.eq(move.dram_s1 == move.n0),
             end.eq(move.dram + move.n0),
         ]

@@ -107,6 +107,7 @@ class StoreUnit(wiring.Component):
             # W needs the length: no address is sent without a credit for it.
             self.aw.valid.eq(offered.valid & lengths.credit_available),
             offered.ready.eq(fire),
+            # W follows the order of AW, because AXI4 has no WID (A5.4): a FIFO of lengths is enough to mark last beats.
             lengths.word.eq(offered.payload.beats_less_one),
             lengths.push.eq(fire),
             lengths.take_credit.eq(fire),
@@ -129,7 +130,10 @@ class StoreUnit(wiring.Component):
             words.word.eq(Cat(self.scratch.data, masked)),
             words.push.eq(reads[-1]),
         ]
+        # A read has no tag: its word arrives READ_LATENCY cycles after the grant.
         m.d.sync += reads.eq(reads << 1 | read_fire)
+        # AXI4 forbids to end a burst early (A3.4.1). Beats after a fault are sent with all strobes low (A3.4.3), so
+        # that memory keeps its contents.
         with m.If(read_fire & requests.o.payload.out_of_range):
             m.d.sync += masked.eq(1)
         return words
@@ -176,6 +180,7 @@ class StoreUnit(wiring.Component):
         issued = self.unit.valid & self.unit.ready
         response_fire = self.b.valid & self.b.ready
         finished = response_fire & awaited.o.payload
+        # SLVERR and DECERR have bit 1 set (AXI4 A3.4.4).
         error = response_fire & self.b.payload.resp[1]
         m.d.comb += [
             front.issue_enable.eq(awaited.credit_available),
@@ -204,6 +209,7 @@ class StoreUnit(wiring.Component):
         m.d.comb += [
             self.unit.started.eq(issued),
             self.unit.stall[Stall.MEMORY].eq(instructions & ~self.unit.busy),
+            # `done` follows the last response by a cycle: without it, `idle` would precede `done`.
             self.unit.idle.eq(~bursts & (~instructions | self.unit.halt) & ~self.unit.done),
         ]
 

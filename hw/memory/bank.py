@@ -76,10 +76,12 @@ class Bank(wiring.Component):
         """A memory with byte enables, with registers at its inputs and its output."""
         m = Module()
         shape = unsigned(8 * self._word_bytes)
+        # Without NO_COLLISIONS, Yosys adds logic that defines a read of an address that is being written.
         m.submodules.memory = memory = Memory(shape=shape, depth=self._depth, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port(granularity=8)
         read = memory.read_port(domain="sync")
         m.d.sync += output_register(m, self.read_data, "read_register").eq(read.data)
+        # Only the enables have a reset. They qualify the rows and the data.
         read_en, write_mask = Signal(), Signal.like(self.write_mask)
         row, write_row = Signal.like(self.read_row, reset_less=True), Signal.like(self.write_row, reset_less=True)
         data = Signal.like(self.write_data, reset_less=True)

@@ -137,6 +137,7 @@ class Scratchpad(wiring.Component):
         if len(names) == 1:
             return getattr(self, names[0])
         selected = signature.flip().create(path=("path", *names))
+        # The last assignment in Amaranth wins, so the port with the highest priority comes last.
         for name in reversed(names):
             port = getattr(self, name)
             with m.If(port.valid):
@@ -153,6 +154,8 @@ class Scratchpad(wiring.Component):
         path = self._selected(m, names, signature)
         members = ("addr",) if isinstance(signature, ReadPort) else ("addr", "data", "mask")
         layout = data.StructLayout({name: signature.members[name].shape for name in members})
+        # One-hot and decoded before the register: the banks' enables leave registers, and `ready`, late behind the
+        # comparison of banks, ends here. The one-hot bits qualify the payload, which has no reset.
         banks = Signal(self._params.scratch_banks, name=f"{names[0]}_banks")
         request = Signal(layout, name=f"{names[0]}_request", reset_less=True)
         m.d.sync += [
@@ -160,6 +163,7 @@ class Scratchpad(wiring.Component):
             *(request[name].eq(getattr(path, name)) for name in members),
         ]
         if "mask" in members:
+            # `_row_of` drops the upper address bits: an unmasked write past the end would change another word.
             m.d.sync += request.mask.eq(Mux(path.fault, 0, path.mask))
         return _Request(banks, request)
 
@@ -186,6 +190,7 @@ class Scratchpad(wiring.Component):
         return same
 
     def _read(self, m: Module, bank: Bank, number: int, readers: list[_Request]) -> None:
+        # The path with the lowest priority needs no select term: without a request the row does not matter.
         row = self._row_of(readers[-1].payload)
         for request in reversed(readers[:-1]):
             row = Mux(request.banks[number], self._row_of(request.payload), row)
@@ -204,6 +209,8 @@ class Scratchpad(wiring.Component):
         """Select the bank's word when it arrives; a register ends the long routing delay from the banks."""
         read = pipeline_stages(m, f"{names[0]}_read", request.banks.any(), Bank.LATENCY, reset_less=False)
         bank = pipeline_stages(m, f"{names[0]}_bank", self._bank_of(request.payload), Bank.LATENCY, reset_less=True)
+        # All ports of a path see this word. Each knows the cycle of its own, since the latency from grant to data is
+        # constant.
         word = Signal(8 * self._params.word_bytes, name=f"{names[0]}_data", reset_less=True)
         with m.If(read):
             m.d.sync += word.eq(words[bank])

@@ -85,6 +85,8 @@ class WeightMemory(wiring.Component):
         m.submodules.memory = memory = Memory(shape=shape, depth=words, init=[], attrs=NO_COLLISIONS)
         write = memory.write_port()
         read = memory.read_port(domain="sync")
+        # The block RAM absorbs the first register as its own output register. The second one ends the route to the MAC
+        # array.
         block_register, out = Signal.like(self.read.data, reset_less=True), output_register(m, self.read.data, "out")
         m.d.sync += [block_register.eq(read.data), out.eq(block_register)]
         m.d.comb += [

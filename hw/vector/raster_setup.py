@@ -62,15 +62,6 @@ class RasterSetup(wiring.Component):
                 "link": Out(range(SLIDE_TAPS)),
             }
         )
-        self._down = Signal()
-        self._slide = Signal()
-        self._overlap = Signal(range(SLIDE_TAPS))
-        self._corner = Signal(SCRATCH_BITS, reset_less=True)
-        self._origin = Signal(SCRATCH_BITS, reset_less=True)
-        self._row_step = Signal(SCRATCH_BITS, reset_less=True)
-        self._a = Signal(RASTER_LAYOUT, reset_less=True)
-        self._out = Signal(RASTER_LAYOUT, reset_less=True)
-        self._window = Signal(WINDOW_LAYOUT, reset_less=True)
 
     @staticmethod
     def model(operation: Mapping[str, int]) -> Iterator[tuple[int, list[tuple[int, bool]], int]]:
@@ -97,6 +88,15 @@ class RasterSetup(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Products and direction in two stages, then the configurations."""
         m = Module()
+        self._down = Signal()
+        self._slide = Signal()
+        self._overlap = Signal(range(SLIDE_TAPS))
+        self._corner = Signal(SCRATCH_BITS, reset_less=True)
+        self._origin = Signal(SCRATCH_BITS, reset_less=True)
+        self._row_step = Signal(SCRATCH_BITS, reset_less=True)
+        self._a = Signal(RASTER_LAYOUT, reset_less=True)
+        self._out = Signal(RASTER_LAYOUT, reset_less=True)
+        self._window = Signal(WINDOW_LAYOUT, reset_less=True)
         operation = self.operation
         along = self._slides(operation.kernel_w, operation.kernel_h, operation.stride_w)
         down = self._slides(operation.kernel_h, operation.kernel_w, operation.stride_h)

@@ -96,15 +96,6 @@ class RasterWalker(wiring.Component):
                 "active": Out(1),
             }
         )
-        self._blocks = DownCounter(RASTER_LAYOUT["blocks"].width, "blocks")
-        self._lines = DownCounter(COUNT_BITS, "lines")
-        self._pixels = DownCounter(COUNT_BITS, "pixels")
-        self._line_repeats = DownCounter(REPEAT_BITS, "line_repeats")
-        self._pixel_repeats = DownCounter(REPEAT_BITS, "pixel_repeats")
-        self._word = Signal(PIXEL_LAYOUT, reset_less=True)
-        self._plane_addr = Signal(SCRATCH_BITS, reset_less=True)
-        self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
-        self._prefill = Signal(PREFILL_BITS)
 
     @staticmethod
     def model(config: Mapping[str, int]) -> Iterator[dict[str, int]]:
@@ -126,6 +117,15 @@ class RasterWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Three nested loops: the innermost unfinished loop steps and the loops inside it restart."""
         m = Module()
+        self._blocks = DownCounter(RASTER_LAYOUT["blocks"].width, "blocks")
+        self._lines = DownCounter(COUNT_BITS, "lines")
+        self._pixels = DownCounter(COUNT_BITS, "pixels")
+        self._line_repeats = DownCounter(REPEAT_BITS, "line_repeats")
+        self._pixel_repeats = DownCounter(REPEAT_BITS, "pixel_repeats")
+        self._word = Signal(PIXEL_LAYOUT, reset_less=True)
+        self._plane_addr = Signal(SCRATCH_BITS, reset_less=True)
+        self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
+        self._prefill = Signal(PREFILL_BITS)
         word, config = self._word, self.config
         m.d.comb += [self.o.valid.eq(self.active), self.o.payload.eq(word), word.window_full.eq(self._prefill == 0)]
         with m.If(self.active & self.o.ready):

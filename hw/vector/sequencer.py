@@ -80,8 +80,6 @@ class Sequencer(wiring.Component):
                 "range_fault": In(1),
             }
         )
-        self._busy = Signal()
-        self._running = Signal()
 
     @staticmethod
     def model(instruction: Instruction, params: HardwareParams) -> dict[str, int] | None:
@@ -94,6 +92,8 @@ class Sequencer(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Take, set up, start, wait for the end."""
         m = Module()
+        self._busy = Signal()
+        self._running = Signal()
         unit = self.unit
         decoded = Signal(OPERATION_LAYOUT)
         operation = Signal(OPERATION_LAYOUT, reset_less=True)

@@ -78,14 +78,6 @@ class WindowWalker(wiring.Component):
                 "o": Out(stream.Signature(FETCH_LAYOUT)),
             }
         )
-        self._pixel = Signal(PIXEL_LAYOUT, reset_less=True)
-        self._addr = Signal(SCRATCH_BITS, reset_less=True)
-        self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
-        self._line_at = Signal(signed(POSITION_BITS), reset_less=True)
-        self._pixel_at = Signal(signed(POSITION_BITS), reset_less=True)
-        self._lines = DownCounter(KERNEL_BITS, "lines")
-        self._pixels = DownCounter(KERNEL_BITS, "pixels")
-        self._first = Signal()
 
     @staticmethod
     def model(config: Mapping[str, int], pixel: Mapping[str, int]) -> Iterator[tuple[int, bool, bool, bool]]:
@@ -107,6 +99,14 @@ class WindowWalker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Two nested loops; the next pixel is taken with the window's last word."""
         m = Module()
+        self._pixel = Signal(PIXEL_LAYOUT, reset_less=True)
+        self._addr = Signal(SCRATCH_BITS, reset_less=True)
+        self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
+        self._line_at = Signal(signed(POSITION_BITS), reset_less=True)
+        self._pixel_at = Signal(signed(POSITION_BITS), reset_less=True)
+        self._lines = DownCounter(KERNEL_BITS, "lines")
+        self._pixels = DownCounter(KERNEL_BITS, "pixels")
+        self._first = Signal()
         valid = Signal()
         last = Signal()
         m.d.comb += [

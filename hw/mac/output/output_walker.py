@@ -119,9 +119,9 @@ class OutputWalker(wiring.Component):
             m.d.sync += [walk.eq(self.walk), walking.eq(1)]
         with m.Elif(self._step & self._position.last):
             m.d.sync += walking.eq(0)
-        self._count(m, walk)
+        row_end = self._count(m, walk)
         plane = self._channels(m, walk)
-        pixel = self._pixels(m, walk)
+        pixel = self._pixels(m, walk, row_end)
         m.d.comb += [
             self._position.address.eq(plane + pixel),
             self._step.eq(walking & positions.i.ready),
@@ -131,11 +131,10 @@ class OutputWalker(wiring.Component):
         ]
         return m
 
-    def _count(self, m: Module, walk: data.View[data.StructLayout]) -> None:
-        """Down counters with registered terminal-count flags."""
+    def _count(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
+        """Down counters with registered terminal-count flags; returns that of the columns."""
         columns, rows = DownCounter(COORDINATE_BITS, "columns"), DownCounter(COORDINATE_BITS, "rows")
         blocks = DownCounter(12, "blocks")
-        self._row_end = columns.last
         group = Signal(range(self._groups))
         m.d.comb += [
             self._position.group.eq(group),
@@ -157,6 +156,7 @@ class OutputWalker(wiring.Component):
                 with m.If(self._position.block_end):
                     rows.load(m, walk.out_h)
                     blocks.step(m)
+        return columns.last
 
     def _channels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
         """Byte and word plane of the group; each pixel of a block starts with the same ones."""
@@ -180,7 +180,7 @@ class OutputWalker(wiring.Component):
                 m.d.sync += [plane.eq(first_plane), byte.eq(first_byte)]
         return plane
 
-    def _pixels(self, m: Module, walk: data.View[data.StructLayout]) -> Signal:
+    def _pixels(self, m: Module, walk: data.View[data.StructLayout], row_end: Signal) -> Signal:
         """Offset of the pixel in its plane."""
         pixel = Signal(SCRATCH_BITS, reset_less=True)
         row = Signal.like(pixel)
@@ -188,6 +188,6 @@ class OutputWalker(wiring.Component):
             m.d.sync += [pixel.eq(0), row.eq(0)]
         with m.Elif(self._step & self._position.pixel_end):
             m.d.sync += pixel.eq(pixel + walk.x)
-            with m.If(self._row_end):
+            with m.If(row_end):
                 m.d.sync += [pixel.eq(row + walk.row), row.eq(row + walk.row)]
         return pixel
