@@ -118,6 +118,7 @@ class Engine(wiring.Component):
         m.d.comb += [
             dispatch.all_idle.eq(queues.empty.all() & Cat(port.idle for port in ports).all()),
             self.ended.eq(dispatch.ended),
+            # MAC and vector unit have no bus.
             self.bus_idle.eq(fetch.idle & load.unit.idle & store.unit.idle),
         ]
         return m
@@ -175,6 +176,8 @@ class Engine(wiring.Component):
             waits.write_row.eq(END_ROW),
             waits.write_unit.eq(dispatch.end_unit),
             waits.write_wait.eq(dispatch.end_wait),
+            # The queues' waits have priority on the write port. They cannot starve END, which is dispatched last: the
+            # queues then run empty.
             dispatch.end_written.eq(~queues.wait),
             waits.ready.eq(Cat(queues.waits_loaded, dispatch.end_ready)),
             Cat(queues.met, dispatch.end_met).eq(waits.met),

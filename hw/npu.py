@@ -100,6 +100,7 @@ class Npu(wiring.Component):
         self._connect_run_control(m, run_control, engine, registers)
         self._connect_counters(m, counters, run_control, engine, registers)
         if self._params.trace:
+            # Registered, so that observing the events lengthens no path.
             m.d.sync += [self.trace_started.eq(engine.started), self.trace_done.eq(engine.done)]
         return m
 

@@ -45,6 +45,8 @@ def absorb(path: Path) -> int:
 
 
 def _absorb(module: dict[str, Any]) -> int:
+    # Products before operands: a multiplier's operand registers must have the clock of its product register. Each step
+    # changes drivers and readers, so each indexes the module again.
     before = len(module["cells"])
     _raise_signs(_Wires(module))
     _take_products(_Wires(module))
@@ -178,6 +180,7 @@ def _take_operands(wires: _Wires) -> None:
     A register that several multipliers read is copied into each; one that anything else reads would have to stay.
     """
     taken = {name: found for name, cell in wires.of_type(MULTIPLIER) if (found := _operands(wires, cell))}
+    # A multiplier that drops out keeps its operand registers in logic, and others that read these must drop out too.
     while stuck := [name for name, found in taken.items() if _read_elsewhere(wires, found, set(taken))]:
         for name in stuck:
             del taken[name]

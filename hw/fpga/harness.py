@@ -76,6 +76,7 @@ class Harness(wiring.Component):
 
 def _folded(m: Module, bits: Value) -> Value:
     """All bits in one, a register after every level."""
+    # Without this level a path from the accelerator would end behind a gate of the tree.
     level = Signal(len(bits), reset_less=True, name="captured")
     m.d.sync += level.eq(bits)
     while len(level) > 1:

@@ -47,6 +47,7 @@ class _Module:
             for port, bits in cell["connections"].items():
                 if port != "Y":
                     self.uses.update(bits)
+            # Carry chains end late in a cycle; a chain that waits for another one as its `load` would double the path.
             if cell["type"] in _CHAINS:
                 self.late.update(cell["connections"]["Y"])
             if cell["type"] == "$mux":
@@ -63,6 +64,7 @@ class _Module:
         cell = self.cells[name]
         operand = _added(cell)
         y = cell["connections"]["Y"]
+        # Carries that nothing reads have no multiplexer: they are cut off before each bit must have one.
         while y and not self.uses[y[-1]]:
             y = y[:-1]
         chosen = self._chosen(y)

@@ -47,6 +47,7 @@ def _trim_module(module: dict[str, Any]) -> int:
         if _ignores_carry(cell) and wires.get("CIN") in (["0"], ["1"]):
             wires["CIN"] = ["x"]
             cut += 1
+        # The port itself is one use of the wire.
         if "COUT" in wires and all(uses[bit] == 1 for bit in wires["COUT"]):
             wires["COUT"] = ["x"]
             cut += 1

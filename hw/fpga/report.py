@@ -108,6 +108,7 @@ def _clock(report: dict[str, Any]) -> float:
 
 def _critical(paths: list[dict[str, Any]]) -> CriticalPath:
     """The path inside the clock domain, its ends by the signals' names."""
+    # Paths from or to a pin belong to the harness.
     inside = [p for p in paths if p["from"].startswith("posedge") and p["to"].startswith("posedge")]
     steps = max((p["path"] for p in inside), key=lambda steps: sum(step["delay"] for step in steps))
     wires = [step for step in steps if step["type"] == "routing"]

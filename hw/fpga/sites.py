@@ -134,6 +134,7 @@ def _assign(placement: Placement, kind: str) -> None:
 def _best_order(costs: np.ndarray) -> list[int]:
     """A column for each row, so that the sum of their costs is the least."""
     require_extra("fpga", "scipy.optimize")
+    # Imported here, because scipy belongs to an optional extra.
     from scipy.optimize import linear_sum_assignment
 
     _, columns = linear_sum_assignment(costs)

@@ -139,6 +139,8 @@ class MacUnit(wiring.Component):
         wiring.connect(m, fetcher.constants, requests.i)
         wiring.connect(m, requests.o, loader.requests)
         m.d.comb += [
+            # A register announces the read of a tile's last word, so it can no longer be withdrawn. Elsewhere the
+            # loader's priority cannot starve the fetcher: after a block's constants the loader has nothing to read.
             loader.read_allowed.eq(run & ~fetcher.last_word),
             fetcher.read_allowed.eq(run & ~loader.read_valid),
             self.weights.valid.eq(fetcher.read_valid | loader.read_valid),
@@ -210,6 +212,8 @@ class MacUnit(wiring.Component):
         """Items issue only while the result FIFO has credit for their results."""
         readout, epilogue, writer = self._readout, self._epilogue, self._writer
         m.submodules.results = results = CreditFifo(self._epilogue.results.shape(), RESULTS_DEPTH)
+        # Two counts: results in the FIFO need credits, but only items inside the epilogue keep an instruction with
+        # another latency waiting.
         outstanding, in_flight = Signal(range(RESULTS_DEPTH + 1)), Signal(range(RESULTS_DEPTH + 1))
         # Retirement depends on the residual grant late in the cycle: it is counted one cycle later, and the threshold
         # below leaves three credits for items not counted yet.
@@ -254,6 +258,7 @@ class MacUnit(wiring.Component):
             unit.started.eq(sequencer.started),
             unit.done.eq(self._writer.done),
             unit.busy.eq(sequencer.pixel_valid),
+            # In a halt instructions never finish: only requests that wait for their grant count.
             unit.idle.eq(Mux(run, (in_flight == 0) & ~taken, ~pending)),
             unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
             unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
@@ -268,6 +273,7 @@ class MacUnit(wiring.Component):
             (self._decoder.illegal, Cause.BAD_FIELD, self._decoder.illegal_index),
         )
         cause = Signal(CAUSE_BITS)
+        # The last assignment wins among faults of one cycle; the decoder's, of the latest instruction, comes last.
         for strobe, reason, index in faults:
             with m.If(strobe & ~unit.fault):
                 m.d.sync += [unit.fault.eq(1), cause.eq(reason), unit.fault_index.eq(index)]

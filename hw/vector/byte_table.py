@@ -81,6 +81,7 @@ class ByteTable(wiring.Component):
         m.d.sync += [middle.eq(self.valid), self.result_valid.eq(middle)]
         with m.If(self.valid):
             m.d.sync += plain.eq(self.part)
+        # `found` is the memory's own register: this one cuts its access time from the assembler's rotation.
         with m.If(middle):
             m.d.sync += result.eq(Mux(self.use, found, plain))
         for first in range(0, self._lanes, 2):

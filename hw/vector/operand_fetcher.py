@@ -104,6 +104,8 @@ class OperandFetcher(wiring.Component):
         accept = Signal()
         request = requests.o.payload
         m.d.comb += [
+            # The credit is taken before the request buffer, not at the grant: the buffer's request then needs nothing
+            # but the grant, and a halt never withdraws it.
             accept.eq(queue.credit_available & ~self.halt),
             requests.i.payload.eq(self.i.payload),
             requests.i.valid.eq(self.i.valid & accept),

@@ -94,6 +94,7 @@ class OperandStage(wiring.Component):
         in_flight = Signal(self.LATENCY)
         m.d.sync += in_flight.eq(Cat(self.valid, in_flight))
         m.d.comb += self.result_valid.eq(in_flight[-1])
+        # Routing registers: slices and constants come from other parts of the unit, and the subtractions take a cycle.
         self._a, self._b, self._total = (
             Signal.like(port, name=f"routed_{name}", reset_less=True)
             for name, port in (("a", self.a), ("b", self.b), ("total", self.total))
@@ -117,6 +118,7 @@ class OperandStage(wiring.Component):
         second = [Signal(signed(DIFFERENCE_BITS), name=f"second{lane}_{i}", reset_less=True) for i in range(1, 4)]
         with m.If(stage[0]):
             self._first_stage(m, lane, first[0], second[0])
+        # Stages beside the multiplier's two registers: all selections have the same latency.
         for i in (1, 2):
             with m.If(stage[i]):
                 m.d.sync += [first[i].eq(first[i - 1]), second[i].eq(second[i - 1])]

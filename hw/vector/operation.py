@@ -107,6 +107,8 @@ def decode_operation(
     Single field limits are checked before an instruction enters the unit's queue.
     """
     m.d.comb += [operation[name].eq(value) for name, value in _DEFAULTS.items()]
+    # INT8_MIN is the identity of a maximum: padding never wins. Kinds that this hardware lacks match no case and are
+    # illegal.
     m.d.comb += [operation.fill.eq(INT8_MIN), illegal.eq(1)]
     with m.Switch(instruction[: BY_KIND[Kind.VCOPY].field("opcode").width]):
         for kind in kinds_of(params):

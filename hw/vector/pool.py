@@ -92,6 +92,7 @@ class Pool(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Per lane, the state with this slice and the outputs."""
         m = Module()
+        # No reset: the first word of a window overwrites the state.
         after = Signal(data.ArrayLayout(self._state, self._lanes), reset_less=True)
         before = self._slice_state(m, after) if self._slices > 1 else after
         # Stable long before the first slice: a local copy cuts the route from the operation register.
@@ -120,9 +121,11 @@ class Pool(wiring.Component):
             with m.If(self.valid):
                 m.d.sync += older.eq(after)
             return older
+        # Distributed RAM in place of a register per slice and a multiplexer; a combinational read port adds no cycle.
         memory = Memory(shape=after.shape(), depth=self._slices, init=[])
         m.submodules.memory = memory
         write, read = memory.write_port(), memory.read_port(domain="comb")
+        # One cycle later, because `after` is the register: the memory needs no copy of the next state's logic.
         m.d.sync += [write.en.eq(self.valid), write.addr.eq(self.index)]
         m.d.comb += [write.data.eq(after), read.addr.eq(self.index)]
         return read.data

@@ -104,6 +104,7 @@ class RasterSetup(wiring.Component):
             self._down.eq(down),
             self._slide.eq(along | down),
             self._overlap.eq(Mux(along, operation.kernel_w - 1, Mux(down, operation.kernel_h - 1, 0))),
+            # Added here, beside the product, so that the base needs only one more addition.
             self._corner.eq(operation.a_base + operation.ix0),
         ]
         self._multiply(m)
@@ -131,6 +132,8 @@ class RasterSetup(wiring.Component):
 
     def _slides(self, length: Value, breadth: Value, stride: Value) -> Value:
         operation = self.operation
+        # Only stride 1: otherwise neighboring windows do not differ by one word. Not for averages: the chain holds
+        # maxima, and there is one sum per lane.
         fits = (length >= 2) & (length <= SLIDE_TAPS) & (breadth == 1) & (stride == 1)
         return operation.bounded & ~operation.average & fits
 
@@ -224,4 +227,5 @@ class RasterSetup(wiring.Component):
         rowwise: dict[str, Value],
         columnwise: dict[str, Value],
     ) -> None:
+        # Selected into registers: `_down` fans out to all these multiplexers, which stay out of the walkers' adders.
         m.d.sync += [target[name].eq(Mux(self._down, columnwise[name], value)) for name, value in rowwise.items()]

@@ -123,6 +123,7 @@ class RasterWalker(wiring.Component):
         self._line_repeats = DownCounter(REPEAT_BITS, "line_repeats")
         self._pixel_repeats = DownCounter(REPEAT_BITS, "pixel_repeats")
         self._word = Signal(PIXEL_LAYOUT, reset_less=True)
+        # One register per loop with the address at which its iteration began: no loop multiplies or subtracts.
         self._plane_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._line_addr = Signal(SCRATCH_BITS, reset_less=True)
         self._prefill = Signal(PREFILL_BITS)

@@ -103,7 +103,9 @@ class ResultWriter(wiring.Component):
             addresses.i.valid.eq(raster.o.valid),
             addresses.i.payload.eq(raster.o.payload.addr),
             raster.o.ready.eq(addresses.i.ready),
+            # `active` falls one cycle after the last grant: from then on a read returns the written word.
             self.active.eq(raster.active | addresses.o.valid),
+            # `pending`: a request that has been offered stays offered in a halt.
             self.port.valid.eq(queue.o.valid & addresses.o.valid & (~self.halt | pending)),
             self.port.addr.eq(addresses.o.payload),
             self.port.data.eq(queue.o.payload),

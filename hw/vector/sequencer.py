@@ -96,6 +96,7 @@ class Sequencer(wiring.Component):
         self._running = Signal()
         unit = self.unit
         decoded = Signal(OPERATION_LAYOUT)
+        # No reset: `start` follows only after an instruction was taken.
         operation = Signal(OPERATION_LAYOUT, reset_less=True)
         illegal = Signal()
         decode_operation(m, self._params, unit.instruction, decoded, illegal)
@@ -109,9 +110,12 @@ class Sequencer(wiring.Component):
             unit.done.eq(self._running & self.finished & ~unit.fault),
             unit.idle.eq(~self._busy | (self.stop & self.idle)),
         ]
+        # Two registers: a halt fans out to all walkers, and a stop 2 cycles later is within HALT_LATENCY.
         m.d.sync += [halted.eq(unit.halt | unit.fault), self.stop.eq(halted)]
         # `bad` is registered: decoding the kind and comparing the factors takes most of a cycle.
         m.d.sync += [bad.eq(taken & illegal), setup_stages[0].eq(taken)]
+        # A shift register as long as the setup takes, not a counter. An illegal instruction leaves it before it starts
+        # anything.
         m.d.sync += Cat(setup_stages[1:], self.start).eq(Cat(setup_stages[0] & ~bad, setup_stages[1:]))
         with m.If(self.start):
             m.d.sync += self._running.eq(1)
@@ -128,6 +132,7 @@ class Sequencer(wiring.Component):
         with m.If(~unit.fault):
             with m.If(bad | self.range_fault):
                 m.d.sync += unit.fault.eq(1)
+            # Written whether there is a fault or not: `unit.fault` qualifies it.
             m.d.sync += unit.cause.eq(Cause.BAD_FIELD)
             with m.If(self.range_fault):
                 m.d.sync += unit.cause.eq(Cause.SCRATCH_RANGE)

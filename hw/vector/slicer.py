@@ -85,10 +85,12 @@ class Slicer(wiring.Component):
         low_bits = exact_log2(self._lanes)
         at = Signal(range(self._word_bytes))
         byte_index = Signal(low_bits)
+        # Its carry tells that the word ends: no comparison, for slices and bytes alike.
         after = Signal(len(at) + 1)
         m.d.comb += [
             after.eq(at + Mux(self.bytewise, 1, self._lanes)),
             self.step.eq(self.words_valid & after[-1]),
+            # From the registered slice: the selection of a byte does not follow that of the slice in one cycle.
             self.byte.eq(self.slice_a.word_select(byte_index, 8)),
         ]
         slice_a, slice_b = output_register(m, self.slice_a), output_register(m, self.slice_b)

@@ -134,6 +134,7 @@ class VectorUnit(wiring.Component):
             raster.start.eq(sequencer.start & sequencer.operation.uses_b),
             fetch.i.valid.eq(raster.o.valid),
             fetch.i.payload.addr.eq(raster.o.payload.addr),
+            # Operand B has no padding: VADD and VMUL read whole tensors.
             fetch.i.payload.inside.eq(1),
             raster.o.ready.eq(fetch.i.ready),
             fetch.halt.eq(sequencer.stop),
@@ -165,6 +166,7 @@ class VectorUnit(wiring.Component):
     def _compute(
         self, m: Module, slicer: Slicer, sequencer: Sequencer, setup: RasterSetup, pool: Pool, datapath: Datapath
     ) -> None:
+        # As late as operand A, which passes the pool.
         b = Signal.like(slicer.slice_b, reset_less=True)
         with m.If(slicer.valid):
             m.d.sync += b.eq(slicer.slice_b)
@@ -206,11 +208,13 @@ class VectorUnit(wiring.Component):
         operation = sequencer.operation
         loading = operation.load_table
         end = operation.first_byte + operation.byte_count
+        # A register for 2 comparisons per byte; the mask is stable long before the first write.
         m.d.sync += writer.mask.eq(Cat((operation.first_byte <= i) & (end > i) for i in range(self._params.word_bytes)))
         m.d.comb += [
             writer.config.eq(setup.out),
             writer.start.eq(sequencer.start & ~loading),
             writer.halt.eq(sequencer.stop),
+            # Only the last word of a window has a result.
             writer.take_credit.eq(slicer.step & ~loading & slicer.tap.last),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),

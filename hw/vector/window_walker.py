@@ -118,6 +118,7 @@ class WindowWalker(wiring.Component):
             self.o.payload.tap.last.eq(last & self._pixel.window_full),
             self.i.ready.eq(~valid | (self.o.ready & last)),
         ]
+        # Loaded whether valid or not: `valid` qualifies the registers, and `i.valid` is no clock enable.
         with m.If(self.i.ready):
             m.d.sync += valid.eq(self.i.valid)
             self._open(m)

@@ -84,6 +84,7 @@ class WordAssembler(wiring.Component):
             rotated = Mux(within[bit], rotated.rotate_left(8 << bit), rotated)
         part, result = Signal.like(self.part, reset_less=True), output_register(m, self.result)
         valid = Signal()
+        # Between the rotation and the demultiplexer of the slices, which do not share a cycle.
         m.d.sync += [part.eq(rotated), valid.eq(self.valid)]
         m.d.sync += self.result_valid.eq(valid & (index == self._slices - 1))
         with m.If(valid):

@@ -74,6 +74,8 @@ class AccumulatorColumn(wiring.Component):
     @staticmethod
     def single_ported(params: HardwareParams) -> bool:
         """Whether a bank has one read port, so that readout of it excludes the array."""
+        # A second read port duplicates a distributed RAM. It is worth that only where strips are long or readout is
+        # quick; elsewhere taking turns halves the distributed RAM.
         return params.strip <= _SMALL_STRIP and params.cols // params.lanes >= _SLOW_READOUT
 
     @staticmethod

@@ -87,6 +87,7 @@ class Accumulators(wiring.Component):
         address = [self.address, *(Signal(len(self.address), name=f"address{i}", reset_less=True) for i in range(1, 4))]
         for stages in (valid, first, address):
             m.d.sync += [after.eq(before) for before, after in pairwise(stages)]
+        # A register before the columns: enable and address fan out to all of them.
         self._readout_groups = Signal.like(self.readout_groups, name="readout_request")
         self._readout_address = Signal.like(self.readout_address, name="readout_request_address", reset_less=True)
         m.d.sync += [self._readout_groups.eq(self.readout_groups), self._readout_address.eq(self.readout_address)]
@@ -105,6 +106,8 @@ class Accumulators(wiring.Component):
             column_sums.readout_en.eq(self._readout_groups[column // self._params.lanes]),
             column_sums.readout_address.eq(self._readout_address),
         ]
+        # Between RAM and adder: both do not share a cycle. The first tile of a strip ignores what is stored, so no
+        # cycles are spent on clearing a bank.
         m.d.sync += operand.eq(Mux(first[1], 0, column_sums.read_data))
         total = Signal(self._sum, name=f"total{column}", reset_less=True)
         m.d.sync += total.eq(operand + self.dots[column])

@@ -175,9 +175,11 @@ class PixelFetcher(wiring.Component):
             request.inside_pixels.eq(inside_pixels),
             request.shift.eq(self._pixel.ix[: self._pixels.bit_length() - 1]),
         ]
+        # With a reset, because the layout contains `valid` and `swap`.
         return pipeline_stages(m, "delayed_request", request, self.LATENCY - 1, reset_less=False)
 
     def _assemble(self, m: Module, delayed_request: data.View[data.StructLayout]) -> None:
+        # The input's zero point is the byte that stands for the value 0.
         pad = Cat(*[delayed_request.zp_in] * self._params.word_bytes)
         m.d.comb += [self.word_valid.eq(delayed_request.valid), self.swap.eq(delayed_request.swap)]
         with m.If(delayed_request.packed & (self._pixels > 1)):

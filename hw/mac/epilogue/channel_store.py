@@ -85,6 +85,8 @@ class ChannelStore(wiring.Component):
         channel, is_bias = self.write.kind == ConstantKind.CHANNEL, self.write.index < cols
         slot = Cat(self.write.index[: (cols - 1).bit_length()], self.write_set)
         # One stage for decoding kind and index: the write enables then leave registers.
+        # Reset-less with their enables: what these stages still write after a reset is overwritten before its first
+        # use, since `ConstantsLoader.LATENCY` is longer than they are.
         bias_write = pipeline_stages(m, "bias_write", Cat(channel & is_bias, slot), 1, reset_less=True)
         scale_write = pipeline_stages(
             m, "scale_write", Cat(channel & ~is_bias, slot), 1 + ScaleNormalizer.LATENCY, reset_less=True

@@ -64,6 +64,7 @@ class Epilogue(wiring.Component):
     LOOKUP_STAGE = Accumulators.READOUT_LATENCY + RequantizerLane.LATENCY
     LATENCY = LOOKUP_STAGE + TableLookup.LATENCY
     RESIDUAL_LATENCY = LATENCY + ResidualAdder.LATENCY
+    # Residual bytes arrive READ_LATENCY after their item and wait until its result: no more groups than the difference.
     _RESIDUAL_FIFO_DEPTH = 1 << ceil_log2(LATENCY - READ_LATENCY)
 
     def __init__(self, params: HardwareParams) -> None:
@@ -168,5 +169,6 @@ class Epilogue(wiring.Component):
             adder.valid.eq(valid[last] & tag[last].residual),
             adder.results.eq(results),
             self.result_valid.eq((valid[last] & ~tag[last].residual) | adder.sums_valid),
+            # No arbitration: items with and without residual are never in flight together.
             self.results.eq(Mux(adder.sums_valid, adder.sums, results)),
         ]

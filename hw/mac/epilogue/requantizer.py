@@ -182,6 +182,7 @@ class RequantizerLane(wiring.Component):
         product = Signal(self._significand_bits + self._mantissa_bits, reset_less=True)
         with m.If(self.enable[5]):
             m.d.sync += point5.eq(zeros + self.exponent)
+        # The offset is constant, but added in a cycle of its own, while the multipliers take theirs anyway.
         with m.If(self.enable[6]):
             m.d.sync += point6.eq(point5 - offset)
         # The outer partial products do not overlap, and the lowest bits have one term: one shorter adder suffices.

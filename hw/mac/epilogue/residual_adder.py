@@ -104,6 +104,7 @@ class ResidualAdder(wiring.Component):
         return m
 
     def _constants(self, m: Module) -> data.View[data.StructLayout]:
+        # Shadow registers: the next instruction's constants arrive while the previous one's items are still in flight.
         stored = Signal(data.ArrayLayout(32, 4), reset_less=True)
         active = Signal(AFFINE_LAYOUT, reset_less=True)
         with m.If(self.write.kind == ConstantKind.RESIDUAL):
@@ -120,6 +121,7 @@ class ResidualAdder(wiring.Component):
 
     def _operand_fifo(self, m: Module) -> Signal:
         """Operands in a small memory, read one cycle before their result arrives (`result_next`)."""
+        # No full or empty flag: issue bounds the groups, and a result never precedes its residual bytes.
         memory = Memory(shape=8 * self._lanes, depth=self._depth, init=[])
         m.submodules.queue = memory
         write, read = memory.write_port(), memory.read_port()

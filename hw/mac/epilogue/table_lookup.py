@@ -74,6 +74,7 @@ class TableLookup(wiring.Component):
             memory = Memory(shape=8, depth=2 * TABLE_BYTES, init=[])
             m.submodules[f"lane{lane}"] = memory
             write, read = memory.write_port(), memory.read_port()
+            # As late as a lookup: bytes with and without it stay in order.
             bypass = Signal(8, name=f"bypass{lane}", reset_less=True)
             m.d.comb += [
                 write.en.eq(self.write.kind == ConstantKind.TABLE),

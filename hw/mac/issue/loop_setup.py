@@ -174,6 +174,8 @@ class LoopSetup(wiring.Component):
         """Pixels divided by strips, one quotient bit a cycle; high when done."""
         bits = self._params.strip.bit_length()
         plan = self._plan
+        # The quotient has at most as many bits as a strip's length, so the divisor starts that far up, not at the
+        # dividend's top.
         remainder = Signal.like(descriptor.pixels, reset_less=True)
         divisor = Signal(len(remainder) + bits, reset_less=True)
         count = Signal(range(bits + 1))
@@ -270,6 +272,7 @@ class LoopSetup(wiring.Component):
     ) -> None:
         """Serial division by the ring, one bit a cycle; the quotient is not kept."""
         dividend = Signal(SCRATCH_BITS, reset_less=True)
+        # Restoring division: only the remainder is needed, so no quotient bit is stored.
         doubled = Cat(dividend[-1], value)
         with m.If(start):
             m.d.sync += dividend.eq(initial)

@@ -150,6 +150,7 @@ class Sequencer(wiring.Component):
             m.d.sync += [
                 number.eq(Mux(tile_end, 0, number + 1)),
                 tile_start.eq(tile_end),
+                # One pixel ahead: the flag is a register, not a comparison on the path of `pixel_valid`.
                 tile_end.eq(number + 2 == tile.length),
             ]
         self._next_pixel(m, planner, plan, position, next_position, line_end, tile_end)
@@ -167,6 +168,8 @@ class Sequencer(wiring.Component):
     ) -> None:
         """Whether this cycle's pixel issues."""
         banks_in_use = Signal(range(_BANKS + 1))
+        # Registered like the other conditions of a tile's start: it may stop a cycle later, since a tile in progress
+        # completes.
         run = Signal()
         m.d.sync += run.eq(self.run)
         bank_free = Signal()
@@ -220,6 +223,8 @@ class Sequencer(wiring.Component):
     ) -> None:
         """Advance the position with each pixel, or load a new instruction's first one."""
         offered, start = self.plans.payload, planner.tile.start
+        # A single-tile strip continues with the next pixel, so that its start needs no capture, which would come too
+        # late.
         jumps = tile_end & ~planner.tile.continues
         first = Signal(POSITION)
         m.d.comb += [first[name].eq(value) for name, value in first_pixel(offered).items()]

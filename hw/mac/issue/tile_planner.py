@@ -236,6 +236,7 @@ class TilePlanner(wiring.Component):
         plan = self.plan
         m.d.comb += [current.eq(counts), last_current.eq(last)]
         with m.If(new_plan):
+            # A new plan is used in the cycle that also stores it: loading it first would cost a cycle of `LATENCY`.
             m.d.comb += [current.strips.eq(plan.strips), current.longer.eq(plan.longer)]
             m.d.comb += [current.blocks.eq(plan.out_blocks), current.base.eq(plan.in_base)]
             m.d.comb += [last_current.strip.eq(plan.one_strip), last_current.longer.eq(plan.one_longer)]
@@ -258,6 +259,7 @@ class TilePlanner(wiring.Component):
         tile = Signal(tile_layout(self._params), reset_less=True)
         start = tile.start
         m.d.comb += self.tile.eq(tile)
+        # Computed while COUNT runs: FORM does not wait for this subtraction.
         tap_minus_ring = Signal(SCRATCH_BITS, reset_less=True)
         m.d.sync += tap_minus_ring.eq(minus_ring_value(tap.row, self.plan.in_ring))
         with m.If(phase == _Phase.FORM):

@@ -171,6 +171,7 @@ class AccumulatorReadout(wiring.Component):
         positions = walker.o
         self._begin(m, walker, walker.active | self._item_valid, descriptor)
         operands_ready = self._item_register(m, descriptor, positions.payload, walker.start)
+        # Registered, since credits end a long path: three credits beyond the count cover items that it has not seen.
         enabled = Signal()
         m.d.sync += enabled.eq(self.run & self.credit_available)
         m.d.comb += [
@@ -194,6 +195,7 @@ class AccumulatorReadout(wiring.Component):
         strip_ready = self._strips(m, position, item)
         block_ready = self._blocks(m, position, item)
         m.d.comb += [
+            # From the item register, not from issue: VALID must not depend on this or another port's grant.
             self.residual.valid.eq(self._item_valid & descriptor.residual),
             self.residual.addr.eq(item.address),
             self.item.eq(self._item_valid & (self.residual.ready | ~descriptor.residual)),
@@ -242,6 +244,7 @@ class AccumulatorReadout(wiring.Component):
     def _strips(self, m: Module, position: data.View[data.StructLayout], item: data.View[data.StructLayout]) -> Value:
         """Pixel number in the strip; strips of both banks may be ready."""
         bits = self._params.strip.bit_length()
+        # One length per bank: the next strip may become ready, with another length, while this one is read.
         last_pixels = Signal(data.ArrayLayout(bits, 2), reset_less=True)
         strips_ready = Signal(range(3))
         arriving, bank = Signal(), Signal()

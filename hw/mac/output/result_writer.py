@@ -103,6 +103,7 @@ class ResultWriter(wiring.Component):
         self._start(m, walker, index)
         with m.If(taken):
             m.d.sync += self.port.valid.eq(0)
+        # One cycle after the grant: from then on a read returns the new bytes.
         m.d.sync += self.done.eq(taken & last)
         m.d.comb += [
             self.results.ready.eq(walker.o.valid & self.run & (~self.port.valid | self.port.ready)),
@@ -111,6 +112,7 @@ class ResultWriter(wiring.Component):
             self.pending.eq(self.port.valid),
             self.fault.eq(taken & self.port.fault),
             self.port.addr.eq(write.addr),
+            # The mask selects the lane: repeating the group needs no shifter.
             self.port.data.eq(Cat(write.bytes).replicate(copies)),
             self.port.mask.eq(write.mask),
             self.fault_index.eq(write.index),

@@ -77,6 +77,7 @@ class ConstantSets(wiring.Component):
         """A count for channels, one for tables, a flag for residuals."""
         m = Module()
         channels = Signal(range(_SETS + 1))
+        # Signed, from -1 to 2.
         tables = Signal(3)
         residual = Signal()
         table_loaded = (self.write.kind == ConstantKind.TABLE) & (self.write.index == TABLE_BYTES - 1)

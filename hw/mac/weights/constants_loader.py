@@ -18,6 +18,7 @@ from intloom.hw.spec.formats import RESIDUAL_BYTES, TABLE_BYTES
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
 
+# WEIGHT_LATENCY + CreditFifo.TURNAROUND: one word a cycle.
 _DEPTH = 8
 
 
@@ -139,6 +140,8 @@ class ConstantsLoader(wiring.Component):
                 self.read_address.eq(request.address),
             ]
         self._read(m, words, remaining, reading)
+        # Its registers are between the FIFO's distributed RAM and the selection of an element, and between `pop` and
+        # the FIFO's counts.
         m.submodules.head = head = SkidBuffer(8 * self._params.word_bytes)
         wiring.connect(m, words.o, head.i)
         self._unpack(m, head.o, kind, pending)

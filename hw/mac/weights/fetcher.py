@@ -132,6 +132,7 @@ class WeightFetcher(wiring.Component):
             m.d.sync += column.eq(column + 1)
         column_read = Signal(self._params.cols)
         m.d.comb += column_read.eq(self.read_valid << column)
+        # One-hot through the memory's latency: the columns' enables leave registers and need no decoder.
         m.d.comb += self.load.eq(pipeline_stages(m, "load", column_read, WEIGHT_LATENCY, reset_less=False))
 
     def _advance(self, m: Module, descriptor: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
