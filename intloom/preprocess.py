@@ -7,19 +7,26 @@ graph, and all shapes are inferred. A failure is an error: the original model is
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib.metadata import version
 from pathlib import Path
 
 import onnx
+import onnx.version_converter
 
 from intloom.common.cache.models import ModelCache, Recipe
 from intloom.common.errors import ModelError, UnsupportedError
 from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.importer.dims import fix_dims
 from intloom.models import content_hash, load_onnx
 
 STEP = "preprocess"
+LEAST_OPSET = 13
+"""Opset of QuantizeLinear with a scale per channel; older models are converted to it."""
+LEAST_IR = 7
+"""IR version that came with that opset."""
 _MOST_BYTES = (1 << 31) - 1
 
 
@@ -52,21 +59,30 @@ class Preprocessed:
 
 
 def preprocess(
-    source: Path, optimizer: Optimizer = Optimizer.ONNXSLIM, cache: ModelCache | None = None
+    source: Path,
+    optimizer: Optimizer = Optimizer.ONNXSLIM,
+    cache: ModelCache | None = None,
+    *,
+    dims: Mapping[str, int] | None = None,
 ) -> Preprocessed:
-    """The preprocessed model of `source`, from the cache if possible.
+    """The preprocessed model of `source`, from the cache if possible. `dims` sets the sizes of open dimensions.
 
     Raises
     ------
     FileFormatError, ModelError
         The model cannot be read, or violates the ONNX rules.
+    UnsupportedError, UsageError
+        A dimension has no size, or a size is given for a dimension that does not exist.
     DiskError
         The cache cannot be written.
     """
     started = time.perf_counter()
     cache = cache or ModelCache()
     model = load_onnx(source)
-    recipe = Recipe(content_hash(source), STEP, {"optimizer": str(optimizer)}, tool_versions())
+    nodes_before = len(model.graph.node)
+    chosen = fix_dims(model.graph, dims or {})
+    options = {"optimizer": str(optimizer), **{f"dim {name}": str(size) for name, size in sorted(chosen.items())}}
+    recipe = Recipe(content_hash(source), STEP, options, tool_versions())
     found = cache.get(recipe)
     if found is None:
         data = _prepare(model, source, optimizer)
@@ -76,7 +92,7 @@ def preprocess(
         path, making = found[0], found[1].seconds
     after = len(onnx.load(path).graph.node)
     elapsed = time.perf_counter() - started
-    return Preprocessed(path, recipe.key, found is not None, elapsed, making, len(model.graph.node), after)
+    return Preprocessed(path, recipe.key, found is not None, elapsed, making, nodes_before, after)
 
 
 def tool_versions() -> dict[str, str]:
@@ -88,6 +104,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
     if model.ByteSize() > _MOST_BYTES:
         raise UnsupportedError(f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported")
     try:
+        model = _with_newer_opset(model)
         onnx.checker.check_model(model)
         if optimizer is Optimizer.ONNXSLIM:
             model = _with_onnxslim(model)
@@ -100,6 +117,24 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{source} cannot be preprocessed with {optimizer}: {reason}") from error
     return bytes(inferred.SerializeToString(deterministic=True))
+
+
+def _with_newer_opset(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model in opset `LEAST_OPSET` or newer, because scales per channel need it, and in a newer IR version.
+
+    Before IR version 4, every initializer had to be an input as well.
+    """
+    if model.ir_version < LEAST_IR:
+        model.ir_version = LEAST_IR
+        stored = {t.name for t in model.graph.initializer}
+        kept = [v for v in model.graph.input if v.name not in stored]
+        del model.graph.input[:]
+        model.graph.input.extend(kept)
+    version = max((o.version for o in model.opset_import if o.domain in ("", "ai.onnx")), default=LEAST_OPSET)
+    if version >= LEAST_OPSET:
+        return model
+    converted: onnx.ModelProto = onnx.version_converter.convert_version(model, LEAST_OPSET)
+    return converted
 
 
 def _with_onnxslim(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,8 @@ import onnx.inliner
 from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
-from intloom.common.errors import FileFormatError, ModelError, UnsupportedError, UsageError
+from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
@@ -26,8 +28,7 @@ LARGEST_FILE = 2 << 30
 def load_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None = None) -> Model:
     """Read, check and convert an ONNX file, or a model in memory, which stays unchanged.
 
-    `dims` sets the sizes of dynamic dimensions by their names in the file. An unnamed dimension has the name
-    `input.axis`, for example `images.0`.
+    `dims` sets the sizes of open dimensions by their names; see `fix_dims`.
 
     Raises
     ------
@@ -82,14 +83,14 @@ def from_proto(
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
     _check_known_ops(proto)
-    _fix_dims(proto.graph, dims or {})
+    chosen = fix_dims(proto.graph, dims or {})
     _drop_unused_domains(proto)
     # Shapes first: files may leave out the outputs' shapes, which the checker then misses.
     proto = _guarded("infer shapes", lambda: infer_shapes(proto))
     if check:
         _guarded("check", lambda: _check(proto))
     check_order(proto.graph)
-    return _convert(proto, name, source)
+    return replace(_convert(proto, name, source), dims=chosen)
 
 
 def _check(proto: onnx.ModelProto) -> None:
@@ -140,35 +141,6 @@ def _drop_unused_domains(proto: onnx.ModelProto) -> None:
     imported = {o.domain for o in proto.opset_import}
     for domain in used - imported - {STANDARD, "ai.onnx"}:
         raise ModelError(f"the model has nodes of domain {domain!r} but no opset import for it: add the import")
-
-
-def _fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> None:
-    stored = {t.name for t in graph.initializer}
-    fixed = set()
-    for value in graph.input:
-        if value.name in stored or not value.type.HasField("tensor_type"):
-            continue
-        if not value.type.tensor_type.HasField("shape"):
-            raise UnsupportedError(f"input {value.name!r} must have a shape: export the model with fixed sizes")
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if dim.HasField("dim_value"):
-                continue
-            key = dim.dim_param or f"{value.name}.{axis}"
-            if key not in dims:
-                raise UnsupportedError(
-                    f"dimension {axis} of input {value.name!r} must be fixed, but it is dynamic: set a size for {key!r}"
-                )
-            dim.dim_value = dims[key]
-            fixed.add(key)
-        for axis, dim in enumerate(value.type.tensor_type.shape.dim):
-            if not 0 < dim.dim_value < 1 << 20:
-                raise ModelError(f"dimension {axis} of input {value.name!r} must be positive, not {dim.dim_value}")
-    if unknown := sorted(set(dims) - fixed):
-        raise UsageError(f"no dynamic dimension is named {unknown[0]!r}: {_listed(fixed)}; remove its size")
-
-
-def _listed(names: set[str]) -> str:
-    return f"dynamic are {', '.join(sorted(names))}" if names else "all sizes of the model are fixed"
 
 
 def _convert(proto: onnx.ModelProto, name: str, source: str) -> Model:

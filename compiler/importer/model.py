@@ -142,6 +142,8 @@ class Model:
     opsets: Mapping[str, int]
     source: str = ""
     """SHA-256 of the file's content, external data included."""
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Sizes chosen for dimensions that are open in the file."""
 
     @cached_property
     def producers(self) -> Mapping[str, OnnxNode]:

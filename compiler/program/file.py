@@ -28,7 +28,7 @@ from intloom.hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
 from intloom.hw.spec.params import HardwareParams, from_dict
 
 MAGIC = b"INTLOOM\0"
-FORMAT_VERSION = 3
+FORMAT_VERSION = 4
 ALIGNMENT = 64
 _HEADER = struct.Struct("<8sI4xQQQ")
 _DIGEST_BYTES = 32
@@ -38,6 +38,7 @@ def _manifest(program: Program) -> dict[str, Any]:
     return {
         "name": program.name,
         "source": program.source,
+        "dims": dict(program.dims),
         "region": program.region,
         "regions": program.regions,
         "isa_version": ISA_VERSION,
@@ -133,6 +134,7 @@ def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
         layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
         predicted_cycles=manifest["predicted_cycles"],
         source=manifest["source"],
+        dims={str(name): int(size) for name, size in manifest["dims"].items()},
         region=manifest["region"],
         regions=manifest["regions"],
     )

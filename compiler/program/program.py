@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from enum import StrEnum
 
 from intloom.hw.spec.isa import Instruction
@@ -89,6 +90,8 @@ class Program:
     predicted_cycles: int
     source: str = ""
     """SHA-256 of the source model."""
+    dims: Mapping[str, int] = field(default_factory=dict)
+    """Sizes chosen for dimensions that are open in the source model."""
     region: int = 0
     """Index of the model region that it runs; the host runs its own parts between regions."""
     regions: int = 1

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Config, Preset, terminal_of
+from intloom.cli.options import AsJson, Config, Dims, Preset, parse_dims, terminal_of
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
 from intloom.compiler.program.program import Program
@@ -44,6 +44,7 @@ def _run(
     preset: Preset = None,
     config: Config = None,
     match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None,
+    dim: Dims = None,
     keep_intermediates: Annotated[
         bool,
         typer.Option(
@@ -61,7 +62,9 @@ def _run(
         check_output(memory_map, model, output, model_beside(output))
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
-        compiled = compile_model(model, params, keep_intermediates=keep_intermediates, progress=tell)
+        compiled = compile_model(
+            model, params, dims=parse_dims(dim), keep_intermediates=keep_intermediates, progress=tell
+        )
         store(compiled.programs, model, output)
     if memory_map is not None:
         write_memory_page(compiled.programs, memory_map)

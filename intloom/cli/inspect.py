@@ -11,8 +11,7 @@ import typer
 from rich.text import Text
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, terminal_of
-from intloom.common.errors import UsageError
+from intloom.cli.options import AsJson, Dims, parse_dims, terminal_of
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
 from intloom.hw.spec.arith import RoundingMode
@@ -48,14 +47,12 @@ def _run(
     context: typer.Context,
     model: Annotated[Path, typer.Argument(metavar="MODEL.onnx", help="A quantized model.")],
     match: Annotated[RoundingMode, typer.Option(help="Rounding mode.")] = RoundingMode.ORT,
-    dim: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=N", help="Size of an open dimension. Repeatable.")
-    ] = None,
+    dim: Dims = None,
     dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the graph after this pass.")] = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    loaded = load_model(model, dims=parse_dims(dim or []))
+    loaded = load_model(model, dims=parse_dims(dim))
     if dump_after is not None:
         terminal.result(dump_pass(loaded, dump_after, match=match))
         return
@@ -64,17 +61,6 @@ def _run(
         terminal.json(_as_dict(folded))
     else:
         _show(terminal, folded)
-
-
-def parse_dims(words: list[str]) -> dict[str, int]:
-    """A mapping from `name=size` words."""
-    sizes = {}
-    for word in words:
-        name, _, number = word.rpartition("=")
-        if not name or not number.isdigit() or int(number) < 1:
-            raise UsageError(f"--dim must be NAME=N with N of at least 1, not {word!r}")
-        sizes[name] = int(number)
-    return sizes
 
 
 def _as_dict(folded: FoldedModel) -> dict[str, Any]:

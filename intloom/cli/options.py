@@ -29,6 +29,9 @@ Preset = Annotated[
     ),
 ]
 Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="TOML file with hardware parameters.")]
+Dims = Annotated[
+    list[str] | None, typer.Option("--dim", metavar="NAME=N", help="Size of an open dimension. Repeatable.")
+]
 
 
 def terminal_of(context: typer.Context) -> Terminal:
@@ -40,6 +43,17 @@ def check_least(option: str, number: int | None, least: int) -> None:
     """Raise an error if the value of an option is below its minimum."""
     if number is not None and number < least:
         raise UsageError(f"{option} must be at least {least}, not {number}")
+
+
+def parse_dims(words: list[str] | None) -> dict[str, int]:
+    """A mapping from the `NAME=N` words of --dim."""
+    sizes = {}
+    for word in words or ():
+        name, _, number = word.rpartition("=")
+        if not name or not number.isdigit() or int(number) < 1:
+            raise UsageError(f"--dim must be NAME=N with N of at least 1, not {word!r}")
+        sizes[name] = int(number)
+    return sizes
 
 
 def cache_at(folder: Path | None) -> ModelCache:

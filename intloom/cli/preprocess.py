@@ -9,7 +9,7 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, CacheFolder, cache_at, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, parse_dims, terminal_of
 from intloom.files import atomic_path, check_output
 from intloom.preprocess import Optimizer, preprocess
 
@@ -31,6 +31,7 @@ def _run(
     model: Annotated[Path, typer.Argument(metavar="FLOAT.onnx", help="A float model.")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Copy of the result.")] = None,
     optimizer: Annotated[Optimizer, typer.Option(help="Library that simplifies the graph.")] = Optimizer.ONNXSLIM,
+    dim: Dims = None,
     cache: CacheFolder = None,
     as_json: AsJson = False,
 ) -> None:
@@ -39,7 +40,7 @@ def _run(
         check_output(output, model)
     with terminal.progress() as tell:
         tell("preprocess", 0, 1)
-        done = preprocess(model, optimizer, cache_at(cache))
+        done = preprocess(model, optimizer, cache_at(cache), dims=parse_dims(dim))
     if output is not None:
         with atomic_path(output) as temporary:
             shutil.copyfile(done.path, temporary)

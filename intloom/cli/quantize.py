@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, CacheFolder, cache_at, terminal_of
+from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, parse_dims, terminal_of
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
     DEFAULT_PERCENTILE,
@@ -65,6 +65,7 @@ def _run(
     samples: Annotated[int, typer.Option(metavar="N", help="Maximum number of calibration images.")] = 8,
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")] = 0,
     exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")] = None,
+    dim: Dims = None,
     optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM,
     cache: CacheFolder = None,
     as_json: AsJson = False,
@@ -75,7 +76,10 @@ def _run(
         percentile=percentile, seed=seed, exclude=tuple(exclude or ()),
     )  # fmt: skip
     with terminal.progress() as tell:
-        done = quantize(model, output, calibration, options, optimizer=optimizer, cache=cache_at(cache), progress=tell)
+        done = quantize(
+            model, output, calibration, options,
+            dims=parse_dims(dim), optimizer=optimizer, cache=cache_at(cache), progress=tell,
+        )  # fmt: skip
     if as_json:
         terminal.json(_as_dict(done))
     else:

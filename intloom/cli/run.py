@@ -13,7 +13,7 @@ from rich.text import Text
 
 from intloom.arrays import Array
 from intloom.cli.console import Tell, Terminal, new_table
-from intloom.cli.options import AsJson, check_least, choice, grouped, terminal_of
+from intloom.cli.options import AsJson, Dims, check_least, choice, grouped, parse_dims, terminal_of
 from intloom.common.errors import ExitCode, UsageError
 from intloom.compiler.program.program import Program
 from intloom.files import check_folder
@@ -71,6 +71,7 @@ class RunOptions:
         Path | None, typer.Option("-o", "--output", metavar="RUNDIR", help="Folder for outputs and record.")
     ] = None
     model: Annotated[Path | None, typer.Option(metavar="MODEL.onnx", help="Model. Default: PROGRAM.loom.onnx.")] = None
+    dim: Dims = None
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the input and of memory stalls.")] = 0
 
     @property
@@ -162,7 +163,7 @@ def _run(
             check_folder(folder, what)
     with terminal.progress() as tell:
         tell("load", 0, 1)
-        bundle = load_bundle(program, run.model)
+        bundle = load_bundle(program, run.model, parse_dims(run.dim))
         if run.check:
             bundle.need_model("--check")
         host = open_host(bundle)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -46,20 +47,28 @@ class Bundle:
         return self.folded
 
 
-def load_bundle(program: Path, model: Path | None = None) -> Bundle:
+def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int] | None = None) -> Bundle:
     """The programs in a file with their model: `model`, or `PROGRAM.loom.onnx` in the same folder if it exists.
+
+    Open dimensions of the model have the sizes of the program, which `dims` must not contradict.
 
     Raises
     ------
     FileFormatError
         A file is missing or damaged, or the program was compiled from another model.
+    UsageError
+        The program was compiled for other sizes than `dims`.
     """
     loaded = load_regions(program)
+    _check_dims(program, loaded[0].dims, dims or {})
     beside = model_beside(program)
     chosen = model if model is not None else beside if beside.exists() else None
     if chosen is None:
         return bundle_without_model(loaded)
-    imported = load_model(chosen)
+    try:
+        imported = load_model(chosen, dims=loaded[0].dims)
+    except UsageError as error:
+        raise FileFormatError(f"{chosen} must be the model that {program} was compiled from: {error}") from None
     folded = fold_model(imported, match=loaded[0].params.match)
     if loaded[0].source and folded.source != loaded[0].source:
         raise FileFormatError(
@@ -74,3 +83,12 @@ def bundle_without_model(programs: tuple[Program, ...]) -> Bundle:
     whole = combined_program(programs)
     inputs, outputs = (float_args({n: q.shape for n, q in f(whole).items()}) for f in (plain_quant, output_quant))
     return Bundle(programs, inputs=inputs, outputs=outputs)
+
+
+def _check_dims(program: Path, known: Mapping[str, int], wanted: Mapping[str, int]) -> None:
+    for name, size in wanted.items():
+        if known.get(name) != size:
+            sizes = " ".join(f"{k}={n}" for k, n in known.items()) or "fixed sizes"
+            raise UsageError(
+                f"{program} was compiled for {sizes}, not {name}={size}: compile it with --dim {name}={size}"
+            )

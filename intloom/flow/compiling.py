@@ -86,7 +86,7 @@ def compile_model(
             keep_intermediates=keep_intermediates,
             progress=lambda done, every: tell("schedule", done, every),
         )
-        programs.append(replace(made, source=folded.source, region=index, regions=len(folded.regions)))
+        programs.append(replace(made, source=folded.source, dims=model.dims, region=index, regions=len(folded.regions)))
     seconds = time.perf_counter() - started
     return Compiled(tuple(programs), folded, input_args(model), output_args(model, source), seconds)
 

@@ -51,6 +51,8 @@ def measure_noise(
 ) -> tuple[TensorNoise, ...]:
     """The noise of every activation that the quantized model holds as integers, in the order of computation."""
     codes = _find_codes(reference, quantized)
+    if not codes:
+        return ()
     makers = {output: node.op_type for node in reference.graph.node for output in node.output}
     floats = _run(reference, list(codes), sample)
     integers = _run(quantized, [c.name for c in codes.values()], sample)

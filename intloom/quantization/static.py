@@ -6,7 +6,7 @@ import contextlib
 import logging
 import os
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -63,6 +63,7 @@ def quantize(
     calibration: str | Path | None = None,
     options: QuantizeOptions | None = None,
     *,
+    dims: Mapping[str, int] | None = None,
     optimizer: Optimizer = Optimizer.ONNXSLIM,
     cache: ModelCache | None = None,
     progress: Progress | None = None,
@@ -77,6 +78,8 @@ def quantize(
         A folder of images, or a .npy or .npz file; None selects synthetic images and logs a warning.
     options
         See `QuantizeOptions`.
+    dims
+        Sizes of open dimensions by name; see `fix_dims`.
     optimizer, cache
         Library and cache for preprocessing.
     progress
@@ -101,7 +104,7 @@ def quantize(
     if calibration is None:
         _log.warning("no calibration set: using %d synthetic images; real images give higher accuracy", options.samples)
     report("preprocess", 0, 1)
-    prepared = preprocess(source, optimizer, cache)
+    prepared = preprocess(source, optimizer, cache, dims=dims)
     model = load_onnx(prepared.path)
     samples = load_samples(
         image_input(model), None if calibration is None else Path(calibration), options.samples, options.seed
@@ -109,9 +112,13 @@ def quantize(
     excluded = _excluded(model.graph, options)
     with atomic_path(target) as temporary:
         _run_quantizer(prepared.path, temporary, samples, options, excluded, report)
+        made = onnx.load(temporary)
+        if not is_quantized(operators(made)):
+            kinds = ", ".join(sorted(set(operators(model))))
+            raise UnsupportedError(f"{source} has no operator that onnxruntime's quantizer supports, only {kinds}")
         report("quantize", 1, 1)
         report("noise", 0, 1)
-        noise = measure_noise(model, onnx.load(temporary), samples[0])
+        noise = measure_noise(model, made, samples[0])
     report("noise", 1, 1)
     elapsed = time.perf_counter() - started
     return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed)
