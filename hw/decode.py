@@ -57,6 +57,7 @@ def bad_fields(kind: Kind | str, instruction: data.View[data.StructLayout]) -> V
         if f.signed:
             raise EncodingError(f"{kind}.{f.name} must be unsigned to have limits in hardware, not signed")
         value = Value.cast(instruction[f.name])
+        # Limits that every bit pattern meets take no gates.
         if f.minimum > 0:
             bad = bad | ~_above(value, f.minimum - 1)
         if f.maximum < (1 << f.width) - 1:

@@ -115,6 +115,7 @@ def write_package(
             new = path.with_name(f".{file}.{os.getpid()}")
             try:
                 new.write_text(text, encoding="utf-8")
+                # A reader sees the previous file or the complete new one.
                 new.replace(path)
             finally:
                 new.unlink(missing_ok=True)

@@ -79,6 +79,7 @@ class AddressWalker(wiring.Component):
             self.o.payload.addr.eq(run.addr),
             self.o.payload.index.eq(run.index),
             self.o.payload.last.eq(words.last & run.last),
+            # Taking the next run with the last word of this one leaves no gap between runs.
             self.i.ready.eq(~self.o.valid | (self.o.ready & words.last)),
         ]
         with m.If(self.i.ready):

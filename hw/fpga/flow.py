@@ -35,8 +35,8 @@ _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
 _DEEP_RAM = Path(__file__).with_name("deep_ram.txt")
 
-# The static placer needs a quarter less wire for this design than the analytical one. `router1`, unlike the default
-# router, also routes `small` on its nearly full device.
+# The static placer needs a quarter less wire for this design than the analytical one. `router1`, unlike `router2`,
+# also routes `small` on its nearly full device.
 _NEXTPNR = (
     "--package", _PACKAGE, "--timing-allow-fail", "--freq", str(TARGET_MHZ), "--placer", "static",
     "--router", "router1", "--lpf", _PIN_FILE, "--lpf-allow-unconstrained",

@@ -50,6 +50,7 @@ class _Module:
             # Carry chains end late in a cycle; a chain that waits for another one as its `load` would double the path.
             if cell["type"] in _CHAINS:
                 self.late.update(cell["connections"]["Y"])
+            # Only `$mux`, which has one select bit; a `$pmux` does not fit the LUT of a chain position.
             if cell["type"] == "$mux":
                 for side in "AB":
                     wires = cell["connections"][side]

@@ -27,6 +27,7 @@ def change_modules(path: Path, change: Callable[[dict[str, Any]], int]) -> int:
     """Change every module of a JSON netlist, which is then written as a whole; the sum of what the changes give."""
     netlist = json.loads(path.read_text(encoding="utf-8"))
     count = sum(change(module) for module in netlist["modules"].values())
+    # Replaced as a whole: an interrupted run leaves the previous netlist, not half of one.
     new = path.with_name(f".{path.name}.{os.getpid()}")
     new.write_text(json.dumps(netlist), encoding="utf-8")
     new.replace(path)

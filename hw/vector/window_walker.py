@@ -128,6 +128,7 @@ class WindowWalker(wiring.Component):
 
     def _inside(self) -> Value:
         """Unsigned comparisons: a negative coordinate is larger than any limit."""
+        # One comparison per axis instead of two.
         line_ok = self._line_at.as_unsigned() < self.config.line_limit
         pixel_ok = self._pixel_at.as_unsigned() < self.config.pixel_limit
         return ~self.config.bounded | (line_ok & pixel_ok)

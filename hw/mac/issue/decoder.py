@@ -114,6 +114,8 @@ class InstructionDecoder(wiring.Component):
         width = Signal(conv.out_w.shape(), reset_less=True)
         pixels, words = Signal(PIXELS_BITS, reset_less=True), Signal(SCRATCH_BITS, reset_less=True)
         offered = self.valid & self.run
+        # In the cycle of `ready` control still offers the instruction that was just taken: it must not be checked
+        # again.
         waiting = offered & ~self.ready
         m.d.sync += [
             multiplied.eq(waiting),

@@ -230,6 +230,8 @@ class Sequencer(wiring.Component):
         m.d.comb += [first[name].eq(value) for name, value in first_pixel(offered).items()]
         with m.If(self.pixel_valid | self.started):
             m.d.sync += position.eq(Mux(self.active, Mux(jumps, start, next_position), first))
+            # Like `tile_end`, known one pixel ahead; the statements below correct it where the next pixel is not the
+            # neighbor.
             m.d.sync += line_end.eq(position.left == 1)
             with m.If(line_end):
                 m.d.sync += line_end.eq(plan.out_w == 1)

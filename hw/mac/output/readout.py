@@ -199,6 +199,7 @@ class AccumulatorReadout(wiring.Component):
             self.residual.valid.eq(self._item_valid & descriptor.residual),
             self.residual.addr.eq(item.address),
             self.item.eq(self._item_valid & (self.residual.ready | ~descriptor.residual)),
+            # One-hot: each group of columns has its own enable, without a decoder behind the register there.
             self.groups.eq(self.item << item.group),
             self.group.eq(item.group),
             self.address.eq(item.sums),

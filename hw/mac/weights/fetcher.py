@@ -157,6 +157,7 @@ class WeightFetcher(wiring.Component):
         ]
         strip_done, block_done = Signal(), Signal()
         m.d.sync += [strip_done.eq(strip_end), block_done.eq(block_end)]
+        # One cycle after the tile's end, from registers: the next tile's end is at least `cols` cycles away.
         with m.If(block_done):
             m.d.sync += [strips.eq(descriptor.strips), blocks.eq(blocks - 1)]
         with m.Elif(strip_done):
