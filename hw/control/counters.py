@@ -138,6 +138,8 @@ class Counters(wiring.Component):
         # An index is written 2 cycles after it was read. Only in the cycles after `launch` can a read and a write meet,
         # and the first scan ignores what it reads: NO_COLLISIONS holds.
         m.submodules.memory = memory = Memory(shape=shape, depth=self.SCAN_PERIOD, init=[], attrs=BLOCK_RAM)
+        # An attribute, because tests write counts that no simulation reaches.
+        self.upper = memory
         write, read = memory.write_port(), memory.read_port(domain="sync")
         old, in_first_scan = Signal(shape), Signal()
         high = Signal(COUNTER_BITS - SHORT_BITS)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
@@ -179,7 +179,7 @@ class Fetch(wiring.Component):
         m.d.comb += self.idle.eq(outstanding == 0)
         with m.FSM() as fsm:
             with m.State("IDLE"):
-                count = Mux(self.length[COUNT_BITS:].any(), Const(-1, COUNT_BITS), self.length[:COUNT_BITS])
+                count = Mux(self.length[COUNT_BITS:].any(), (1 << COUNT_BITS) - 1, self.length[:COUNT_BITS])
                 # Loaded in every idle cycle: `start` changes only the state and drives no wide clock enable.
                 m.d.sync += [next_word.eq(first), left.eq(count << beats_bits)]
                 with m.If(self.start):

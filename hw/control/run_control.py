@@ -85,8 +85,8 @@ class RunControl(wiring.Component):
         )
 
     @staticmethod
-    def model(steps: Iterable[Mapping[str, int]]) -> Iterator[dict[str, int]]:
-        """All outputs of every cycle, from the inputs of every cycle.
+    def model(steps: Iterable[Mapping[str, int]]) -> Iterator[tuple[str, dict[str, int]]]:
+        """State and all outputs of every cycle, from the inputs of every cycle.
 
         `bus_idle` is registered, and ignored until the engine has been halted for `HALT_LATENCY` cycles.
         """
@@ -100,7 +100,7 @@ class RunControl(wiring.Component):
             outputs["busy"] = not (phase == "idle" or (phase == "halted" and bus_idle))
             outputs["done_event"] = phase == "cleared" and completes and not step["reset"]
             outputs["error_event"] = phase == "run" and step["fault"] and not step["reset"]
-            yield {name: int(value) for name, value in outputs.items()}
+            yield phase, {name: int(value) for name, value in outputs.items()}
             running, halt, clear = phase == "run", halting, phase == "clear"
             was_bus_idle, halted_for = bus_idle, halted_for + 1 if halting else 0
             bus_idle = halted_for > HALT_LATENCY and bool(step["bus_idle"])

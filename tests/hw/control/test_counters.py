@@ -8,11 +8,12 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.control.counters import Counters
+from intloom.hw.control.counters import COUNTER_BITS, SHORT_BITS, Counters
 from intloom.hw.spec.isa import QUEUED_UNITS
-from intloom.hw.spec.regs import COUNTERS
+from intloom.hw.spec.regs import COUNTERS, Stall, stall_counter
 from tests.hw.streams import run
 
+assert COUNTER_BITS == 32, "a counter fills its register"
 CYCLES = [register.name for register in COUNTERS].index("CYCLES")
 
 
@@ -106,3 +107,51 @@ def test_a_value_is_exact_at_its_turn() -> None:
     _simulate(bench, body)
     assert len(readings) >= 38
     assert all(value == cycle - Counters.LATENCY for cycle, value in readings)
+
+
+async def _preload(ctx: Any, bench: Counters, high: int) -> list[int]:
+    """Set the upper bits of every counter while nothing counts; the values that the counters then have."""
+    low = [value % (1 << SHORT_BITS) for value in await _values(ctx, bench)]
+    for _ in range(Counters.LATENCY + 1):
+        for row, value in enumerate(low):
+            ctx.set(bench.upper.data[row], {"high": high, "top": value >> (SHORT_BITS - 1)})
+        await ctx.tick()
+    return [high << SHORT_BITS | value for value in low]
+
+
+def test_every_counter_carries_through_all_of_its_bits() -> None:
+    """From values below a power of two, and up to the wrap of the whole register."""
+    bench = Counters()
+    events: list[dict[str, int]] = [{"busy": 1}, {"waiting": 1}, {"empty": 1}]
+    events += [{"stall": 1 << s} for s in Stall if s not in (Stall.WAIT, Stall.NO_INSTRUCTION)]
+    carried: set[tuple[str, int]] = set()
+
+    async def count(ctx: Any, high: int) -> None:
+        before = await _preload(ctx, bench, high)
+        expected = dict(zip((r.name for r in COUNTERS), before, strict=True))
+        ctx.set(bench.running, 1)
+        for cycle in range(len(events) << SHORT_BITS):
+            event = {"busy": 0, "stall": 0, "waiting": 0, "empty": 0, "done": 1} | events[cycle % len(events)]
+            names = ["CYCLES", "READ_BEATS", "WRITE_BEATS"]
+            for unit in QUEUED_UNITS:
+                ctx.set(bench.units[unit], event)
+                names += Counters.model(unit, event)
+            for name in names:
+                expected[name] = (expected[name] + 1) % (1 << 32)
+            await ctx.tick()
+        _idle(ctx, bench)
+        found = dict(zip((r.name for r in COUNTERS), await _values(ctx, bench), strict=True))
+        assert found == expected, f"from {high:#x} upper bits on"
+        carried.update((name, (high + 1).bit_length()) for name in found if found[name] >> SHORT_BITS != high)
+
+    async def body(ctx: Any) -> None:
+        await _launch(ctx, bench)
+        for name in ("read_beat", "write_beat"):
+            ctx.set(getattr(bench, name), 1)
+        for bits in (0, 13, COUNTER_BITS - SHORT_BITS):
+            await count(ctx, (1 << bits) - 1)
+
+    _simulate(bench, body)
+    # No unit but MAC has these causes; the counters exist all the same and carry.
+    assert {stall_counter(unit, Stall.DRAIN) for unit in QUEUED_UNITS} <= {name for name, _ in carried}
+    assert {name for name, bits in carried if bits > COUNTER_BITS - SHORT_BITS} == {r.name for r in COUNTERS}

@@ -30,13 +30,17 @@ def _work(rng: random.Random) -> Instruction:
     return isa.make(kind, **{f.name: rng.randint(f.minimum, f.maximum) for f in isa.BY_KIND[kind].fields[1:]})
 
 
-def _words(program: list[bytes], params: HardwareParams, bad: int | None = None) -> list[dict[str, int]]:
-    """The program's words; all those of instruction `bad` but its first carry a bus error."""
+Bad = tuple[int, int]
+"""An instruction's number in its program, and the word of it that carries a bus error; counted from its end if < 0."""
+
+
+def _words(program: list[bytes], params: HardwareParams, bad: Bad | None = None) -> list[dict[str, int]]:
+    """The program's words."""
     size = params.word_bytes
     words = []
     for index, code in enumerate(program):
         for at in range(0, len(code), size):
-            error = int(index == bad and at != 0)
+            error = int(bad is not None and (index, at) == (bad[0], bad[1] * size % len(code)))
             words.append({"data": int.from_bytes(code[at : at + size], "little"), "error": error})
     return words
 
@@ -73,7 +77,7 @@ class Queues:
 
 
 def _run(
-    name: str, program: list[bytes], seed: int, bad: int | None = None, exhausted: bool = False
+    name: str, program: list[bytes], seed: int, bad: Bad | None = None, exhausted: bool = False
 ) -> tuple[dict[Unit, list[list[int]]], tuple[int, int, int] | None]:
     """What reached the queues, and the fault or None when the program ended."""
     rng = random.Random(seed)
@@ -161,7 +165,9 @@ def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Rando
     [
         ("opcode", Cause.BAD_OPCODE, Unit.CONTROL),
         ("past_end", Cause.BAD_FIELD, Unit.STORE),
-        ("bus", Cause.FETCH_ERROR, Unit.CONTROL),
+        ("first word", Cause.FETCH_ERROR, Unit.CONTROL),
+        ("middle word", Cause.FETCH_ERROR, Unit.CONTROL),
+        ("last word", Cause.FETCH_ERROR, Unit.CONTROL),
         ("end", Cause.NO_END, Unit.CONTROL),
         ("begin", Cause.WRONG_PROGRAM, Unit.CONTROL),
     ],
@@ -175,12 +181,36 @@ def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Uni
         program.append(bytes([0x7F]) + bytes(63))
     elif change == "past_end":
         program.append(isa.encode(isa.make(Kind.STORE))[:-1] + b"\x80")
-    elif change == "bus":
-        program.append(isa.encode(isa.make(Kind.STORE)))
-        bad = at
+    elif change.endswith("word"):
+        program += [isa.encode(isa.make(Kind.STORE)), isa.encode(isa.make(Kind.LOAD))]
+        middle = beats_per_instruction(preset(name)) // 2
+        bad = at, {"first": 0, "middle": middle, "last": -1}[change.split(maxsplit=1)[0]]
     elif change == "begin":
         at = 0
         program = program[1:]
     entries, outcome = _run(name, program, seed, bad, exhausted=change == "end")
     assert outcome == (cause, unit, at)
-    assert (entries, outcome) == Dispatch.model(program, preset(name), {bad})
+    assert (entries, outcome) == Dispatch.model(program, preset(name), {at} if bad else ())
+
+
+def test_an_index_has_every_bit(rng: random.Random) -> None:
+    """Entries and faults carry indices that only a long program reaches: dispatch starts at such an index."""
+    params = preset("nano")
+    first = (1 << isa.COUNT_BITS) - 6
+    dispatch = Dispatch(params)
+    queues = Queues(dispatch, params, rng)
+    program = [isa.encode(_work(rng)) for _ in range(3)]
+    illegal = bytes([0x7F]) + bytes(63)
+
+    async def watch(ctx: Any) -> None:
+        ctx.set(dispatch.index, first)
+        ctx.set(dispatch.running, 1)
+        await ctx.tick().until(dispatch.fault_valid)
+        fault = ctx.get(dispatch.fault)
+        assert (fault.cause, fault.unit, fault.index) == (Cause.BAD_OPCODE, Unit.CONTROL, first + len(program))
+
+    feed = source(dispatch.words, _words([*program, illegal], params), rng)
+    run(dispatch, watch, background=[feed, queues.serve])
+    found = [entry for entries in queues.entries.values() for entry in entries]
+    wanted = [Dispatch.entry(code, first + number, params.word_bytes) for number, code in enumerate(program)]
+    assert sorted(found) == sorted(wanted)

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from intloom.hw.control.faults import SOURCES, FaultLatch
+from intloom.hw.spec.isa import COUNT_BITS
 from tests.hw.streams import run
 
 
@@ -16,8 +17,8 @@ def test_the_first_fault_stays(rng: random.Random) -> None:
         seen: list[list[tuple[int, int, int] | None]] = []
 
         async def body(ctx: Any, latch: FaultLatch = latch, seen: Any = seen, chance: float = chance) -> None:
-            for cycle in range(12):
-                faults = [(1 + source, source % 5, 100 * cycle + source) for source in range(SOURCES)]
+            for _ in range(12):
+                faults = [(1 + source, source % 5, rng.getrandbits(COUNT_BITS)) for source in range(SOURCES)]
                 seen.append([fault if rng.random() < chance else None for fault in faults])
                 for source, (cause, unit, index) in enumerate(faults):
                     ctx.set(latch.sources[source].fault, {"cause": cause, "unit": unit, "index": index})

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from intloom.hw.control.fetch import Fetch, beats_per_instruction
+from intloom.hw.dma.runs import word_address_bits
+from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS
 from intloom.hw.spec.params import preset
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.streams import run
 
 BASE, PROGRAM = 0x777, 0x3F
+LIMIT = (1 << COUNT_BITS) - 1
+"""The longest program: its last instruction has the highest index but one."""
 
 
-async def _launch(ctx: Any, fetch: Fetch, length: int, program: int = PROGRAM) -> None:
-    ctx.set(fetch.base, BASE)
+async def _launch(ctx: Any, fetch: Fetch, length: int, program: int = PROGRAM, base: int = BASE) -> None:
+    ctx.set(fetch.base, base)
     ctx.set(fetch.program, program)
     ctx.set(fetch.length, length)
     ctx.set(fetch.start, 1)
@@ -133,37 +138,66 @@ def test_prefetch_stops_when_its_queue_is_full_and_on_halt() -> None:
     assert words <= fetch.prefetch_words
 
 
-def test_a_bus_error_marks_its_word_only() -> None:
+@pytest.mark.parametrize("length", [LIMIT, LIMIT + 1, LIMIT + 2, 1 << 21, 1 << 31, (1 << 32) - 1, 1 << 19])
+def test_a_long_program_is_fetched_beyond_its_first_instructions(length: int, rng: random.Random) -> None:
+    """Lengths with a high bit, from program and base addresses with high bits: the first bursts, and no end."""
     params = preset("base")
     fetch = Fetch(params)
-    bad = BASE + PROGRAM + 4 * beats_per_instruction(params) + 1
-    marks: list[int] = []
+    base = 1 << word_address_bits(params) - 1 | rng.getrandbits(20)
+    program = 1 << DRAM_BITS - 1 | rng.getrandbits(20)
+    bursts: list[tuple[int, int]] = []
 
-    async def memory(ctx: Any) -> None:
-        ctx.set(fetch.bursts.ready, 1)
-        while True:
-            *_, asked, word, beats = await ctx.tick().sample(
-                fetch.bursts.valid & fetch.bursts.ready,
-                fetch.bursts.payload.addr,
-                fetch.bursts.payload.beats_less_one,
-            )
-            if asked:
-                ctx.set(fetch.bursts.ready, 0)
-                for at in range(word, word + beats + 1):
-                    answer = {"id": 0, "data": at, "resp": 2 * (at == bad), "last": int(at == word + beats)}
-                    ctx.set(fetch.r.payload, answer)
+    async def take(ctx: Any) -> None:
+        await _launch(ctx, fetch, length, program, base)
+        ctx.set(fetch.words.ready, 1)
+        port = fetch.bursts
+        while len(bursts) < 6:
+            ctx.set(port.ready, 1)
+            *_, passes, burst = await ctx.tick().sample(port.valid & port.ready, port.payload)
+            ctx.set(port.ready, 0)
+            assert not ctx.get(fetch.exhausted)
+            if passes:
+                bursts.append((burst.addr, burst.beats_less_one + 1))
+                for beat in range(burst.beats_less_one + 1):
+                    ctx.set(fetch.r.payload.last, beat == burst.beats_less_one)
                     ctx.set(fetch.r.valid, 1)
                     await ctx.tick()
                 ctx.set(fetch.r.valid, 0)
-                ctx.set(fetch.bursts.ready, 1)
+
+    run(fetch, take)
+    assert bursts == list(islice(Fetch.model(base + program, length, params), 6))
+
+
+@pytest.mark.parametrize("at", [0, 1, 17, -2, -1])
+@pytest.mark.parametrize("response", [2, 3])
+def test_an_error_in_any_beat_marks_its_word(at: int, response: int) -> None:
+    """In the first, a middle and the last beat of a burst and of the program."""
+    params = preset("base")
+    fetch = Fetch(params)
+    words = 8 * beats_per_instruction(params)
+    marks: list[int] = []
+
+    async def memory(ctx: Any) -> None:
+        port, sent = fetch.bursts, 0
+        ctx.set(port.ready, 1)
+        while True:
+            *_, asked, beats = await ctx.tick().sample(port.valid & port.ready, port.payload.beats_less_one)
+            ctx.set(port.ready, not asked)
+            for beat in range(beats + 1 if asked else 0):
+                resp = response if sent == at % words else 0
+                ctx.set(fetch.r.payload, {"id": 0, "data": sent, "resp": resp, "last": int(beat == beats)})
+                ctx.set(fetch.r.valid, 1)
+                await ctx.tick()
+                sent += 1
+            ctx.set(fetch.r.valid, 0)
+            ctx.set(port.ready, 1)
 
     async def take(ctx: Any) -> None:
         await _launch(ctx, fetch, 8)
         ctx.set(fetch.words.ready, 1)
-        while len(marks) < 8 * beats_per_instruction(params):
+        while len(marks) < words:
             *_, valid, error = await ctx.tick().sample(fetch.words.valid, fetch.words.payload.error)
-            if valid:
-                marks.append(error)
+            marks.extend([error] * valid)
 
     run(fetch, take, background=[memory])
-    assert [i for i, mark in enumerate(marks) if mark] == [bad - BASE - PROGRAM]
+    assert [i for i, mark in enumerate(marks) if mark] == [at % words]

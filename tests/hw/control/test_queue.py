@@ -70,7 +70,11 @@ class Environment:
         self.params, self.rng = params, rng
         self.bench = Bench(params)
         self.program = _program(rng)
-        self.expected = {u: [(i, k) for k, i in enumerate(self.program) if i.unit is u] for u in QUEUED_UNITS}
+        self.first = rng.choice([0, (1 << isa.COUNT_BITS) - len(self.program)])
+        """Index of the first instruction: indices of many bits without a long program."""
+        self.expected = {
+            u: [(i, self.first + k) for k, i in enumerate(self.program) if i.unit is u] for u in QUEUED_UNITS
+        }
         self.finished, self.taken = [0] * UNITS, [0] * UNITS
         self.waited = 0
 
@@ -80,7 +84,7 @@ class Environment:
     async def fill(self, ctx: Any) -> None:
         """As dispatch does, but an entry's words in any order."""
         port = self.bench.queues.write
-        for index, instruction in enumerate(self.program):
+        for index, instruction in enumerate(self.program, self.first):
             await ctx.tick().until(port.not_full[instruction.unit])
             ctx.set(port.unit, instruction.unit)
             slots = list(enumerate(self._entry(instruction, index)))

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import random
+from itertools import product
 from typing import Any
 
 import pytest
 
-from intloom.hw.control.run_control import HALT_LATENCY, RunControl
+from intloom.hw.control.run_control import RunControl
 from tests.hw.streams import run
+
+HALT_CYCLES = 4
+"""Cycles that a halt takes to reach every unit. A number of its own: the RTL's constant is under test."""
 
 
 async def _pulse(ctx: Any, signal: Any) -> None:
@@ -104,7 +108,7 @@ def test_units_get_time_to_halt_before_the_bus_counts_as_idle() -> None:
         ctx.set(s.bus_idle, 1)
         await _launch(ctx, s)
         await _pulse(ctx, s.ended)
-        for _ in range(HALT_LATENCY):
+        for _ in range(HALT_CYCLES):
             assert not ctx.get(s.clear)
             await ctx.tick()
         ctx.set(s.bus_idle, 0)
@@ -125,7 +129,7 @@ def test_every_cycle_follows_the_model(often: float, rng: random.Random) -> None
 
     async def body(ctx: Any) -> None:
         bus_idle = 1
-        for _ in range(3000):
+        for _ in range(1500):
             bus_idle ^= rng.random() < 0.1
             chances = {"start": often, "fault": often / 2, "ended": often, "reset": often / 4}
             step = {name: int(rng.random() < chance) for name, chance in chances.items()}
@@ -136,6 +140,63 @@ def test_every_cycle_follows_the_model(often: float, rng: random.Random) -> None
             await ctx.tick()
 
     run(s, body)
-    for cycle, (found, wanted) in enumerate(zip(shown, RunControl.model(steps), strict=True)):
-        assert found == wanted, cycle
+    for cycle, (found, (state, wanted)) in enumerate(zip(shown, RunControl.model(steps), strict=True)):
+        assert found == wanted, (cycle, state)
     assert all(any(cycle[name] for cycle in shown) for name in OUTPUTS)
+
+
+NOTHING = {"start": 0, "fault": 0, "ended": 0, "reset": 0, "bus_idle": 1}
+START, FAULT, ENDED, RESET = ({**NOTHING, name: 1} for name in ("start", "fault", "ended", "reset"))
+RUNNING = [START, NOTHING]
+DRAINING = [*RUNNING, ENDED]
+CLEARING = [*DRAINING, *[NOTHING] * (HALT_CYCLES + 2)]
+PATHS = {
+    "idle": [],
+    "launch": [START],
+    "run": RUNNING,
+    "halted": [*RUNNING, FAULT],
+    "drain": DRAINING,
+    "clear": CLEARING,
+    "cleared": [*CLEARING, NOTHING],
+}
+"""Inputs that lead from IDLE to each state."""
+
+
+def test_every_event_in_every_state() -> None:
+    """All combinations of commands, fault, end and an idle bus in each state, and what follows."""
+    back = [RESET, *[NOTHING] * (HALT_CYCLES + 6)]
+    steps: list[dict[str, int]] = []
+    for path, events in product(PATHS.values(), product((0, 1), repeat=5)):
+        steps += [*path, dict(zip(NOTHING, events, strict=True)), *[NOTHING] * 3, *back]
+    s = RunControl()
+    shown: list[dict[str, int]] = []
+
+    async def body(ctx: Any) -> None:
+        for step in steps:
+            for name, value in step.items():
+                ctx.set(getattr(s, name), value)
+            shown.append({name: ctx.get(getattr(s, name)) for name in OUTPUTS})
+            await ctx.tick()
+
+    run(s, body)
+    covered = set()
+    for cycle, (step, found, (state, wanted)) in enumerate(zip(steps, shown, RunControl.model(steps), strict=True)):
+        assert found == wanted, (cycle, state, step)
+        covered.add((state, *step.values()))
+    assert covered == {(state, *events) for state in PATHS for events in product((0, 1), repeat=5)}
+
+
+def test_a_halt_lasts_until_every_unit_has_seen_it() -> None:
+    """With a bus that is always idle, `clear` comes a fixed time after the end: no sooner than units can answer."""
+
+    async def body(ctx: Any, s: RunControl) -> None:
+        ctx.set(s.bus_idle, 1)
+        await _launch(ctx, s)
+        await _pulse(ctx, s.ended)
+        cycles = 0
+        while not ctx.get(s.clear):
+            await ctx.tick()
+            cycles += 1
+        assert cycles == HALT_CYCLES + 3
+
+    _simulate(body)

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.control.waits import ROWS, UNITS, WaitChecker
+from intloom.hw.spec.isa import COUNT_BITS
 from tests.hw.streams import run
 
 NEEDED = WaitChecker.LATENCY + ROWS
@@ -116,5 +117,35 @@ def test_a_row_opens_after_the_latency(others: int, rng: random.Random) -> None:
             cycles += 1
         assert ctx.get(board.met) == 1 << number
         assert WaitChecker.LATENCY <= cycles <= WaitChecker.LATENCY + others
+
+    run(board, bench)
+
+
+@pytest.mark.parametrize("bit", range(COUNT_BITS))
+def test_every_bit_of_a_count_is_compared(bit: int) -> None:
+    """A unit that has finished one instruction less than a power of two meets the wait with its next one."""
+    board = WaitChecker()
+    unit = bit % UNITS
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(board.counts[unit], (1 << bit) - 1)
+        ctx.set(board.write_unit, unit)
+        for row, wait in enumerate((1 << bit, min((1 << bit) + 1, (1 << COUNT_BITS) - 1))):
+            ctx.set(board.write, 1)
+            ctx.set(board.write_row, row)
+            ctx.set(board.write_wait, wait)
+            await ctx.tick()
+        ctx.set(board.write, 0)
+        ctx.set(board.ready, 0b11)
+        for _ in range(NEEDED):
+            assert not ctx.get(board.met), "one instruction is missing"
+            await ctx.tick()
+        for met in (0b01, 0b11):
+            ctx.set(board.done, 1 << unit)
+            await ctx.tick()
+            ctx.set(board.done, 0)
+            await ctx.tick().repeat(NEEDED)
+            assert ctx.get(board.met) == met
+            assert ctx.get(board.counts[unit]) == (1 << bit) + (met >> 1)
 
     run(board, bench)

@@ -54,6 +54,24 @@ def test_it_sleeps_without_a_limit_or_a_program(limit: int, running: int) -> Non
     _simulate(body, dog)
 
 
+def test_every_bit_of_the_limit_counts() -> None:
+    """With a single bit set the watchdog waits longer than any lower bits would let it."""
+    dog = Watchdog()
+
+    async def body(ctx: Any) -> None:
+        ctx.set(dog.running, 1)
+        for bit in range(8, 32):
+            ctx.set(dog.limit, 1 << bit)
+            ctx.set(dog.progress, 1)
+            await ctx.tick().repeat(3)
+            ctx.set(dog.progress, 0)
+            for _ in range(40):
+                await ctx.tick()
+                assert not ctx.get(dog.port.valid), bit
+
+    _simulate(body, dog)
+
+
 def _state(rng: random.Random) -> tuple[list[tuple[int, bool]], int]:
     """Suspects, of which some exist, and the instruction that dispatch holds."""
     *indices, dispatch_index = rng.sample(range(1 << COUNT_BITS), CANDIDATES)
