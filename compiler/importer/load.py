@@ -16,6 +16,7 @@ from onnx import numpy_helper
 
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
 from intloom.compiler.importer.dims import fix_dims
+from intloom.compiler.importer.domains import to_standard_domain
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
@@ -82,6 +83,7 @@ def from_proto(
     _check_opset(proto, newest_opset)
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
+    to_standard_domain(proto)
     _check_known_ops(proto)
     chosen = fix_dims(proto.graph, dims or {})
     _drop_unused_domains(proto)

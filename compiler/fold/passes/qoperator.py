@@ -157,12 +157,15 @@ _REWRITES: Mapping[tuple[str, str], Callable[[_Rewriter, OnnxNode], None]] = {
 def rewrite_qoperators(model: Model) -> Model:
     """Apply the pass."""
     r = _Rewriter(model)
+    r.known |= _input_parameters(model)
     for node in model.nodes:
         rule = _REWRITES.get((node.domain, node.op))
         if rule is not None and not node.integer("channels_last", 0):
             rule(r, node)
         elif is_data_movement(node) and node.input(0) in r.known:
             _rewrite_data_movement(r, node)
+        elif node.op == "Concat" and not node.domain and (parameters := _common_parameters(r, node)) is not None:
+            _rewrite_stored_concat(r, node, parameters)
         else:
             r.nodes.append(node)
             if node.op == QUANTIZE and not node.domain:
@@ -170,6 +173,20 @@ def rewrite_qoperators(model: Model) -> Model:
     if len(r.nodes) == len(model.nodes):
         return model
     return infer(model.with_nodes(r.nodes, constants=r.constants, types=r.types))
+
+
+def _input_parameters(model: Model) -> dict[str, Parameters]:
+    """Scale and zero point of 8-bit inputs: those of the first DequantizeLinear after data movement of the input."""
+    found: dict[str, Parameters] = {}
+    for value in model.inputs:
+        reached = [value] if model.dtype(value) in ("int8", "uint8") else []
+        for name in reached:
+            for node in model.users(name):
+                if node.op == DEQUANTIZE and not node.domain:
+                    found.setdefault(value, _pair(node, 1))
+                elif is_data_movement(node) and node.input(0) == name:
+                    reached += [out for out in node.outputs if out]
+    return found
 
 
 def _rewrite_data_movement(r: _Rewriter, node: OnnxNode) -> None:
@@ -187,6 +204,30 @@ def _rewrite_data_movement(r: _Rewriter, node: OnnxNode) -> None:
     for made, stored in zip(floats, node.outputs, strict=True):
         if stored:
             r.quantized(node, made, stored, parameters)
+
+
+def _common_parameters(r: _Rewriter, node: OnnxNode) -> Parameters | None:
+    """Scale and zero point of all quantized operands; None if they are unknown or differ."""
+    known = [r.known.get(value) for value in node.inputs]
+    first = known[0]
+    if first is None or r.model.constant(first[0]) is None:
+        return None
+    kinds = {r.model.dtype(value) for value in node.inputs}
+    same = all(p is not None and all(_equal(r.model, a, b) for a, b in zip(first, p, strict=True)) for p in known)
+    return first if same and len(kinds) == 1 else None
+
+
+def _equal(model: Model, one: str, two: str) -> bool:
+    a, b = model.constant(one), model.constant(two)
+    return one == two or (a is not None and b is not None and np.array_equal(a, b))
+
+
+def _rewrite_stored_concat(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> None:
+    """Rewrite a Concat of quantized values to a Concat between DequantizeLinear and QuantizeLinear."""
+    values = tuple(r.dequantized(node, value, parameters) for value in node.inputs)
+    made = f"{node.outputs[0]}/float"
+    r.nodes.append(replace(node, inputs=values, outputs=(made,), origin=node.origins))
+    r.quantized(node, made, node.outputs[0], parameters)
 
 
 def _float_pad(r: _Rewriter, node: OnnxNode, parameters: Parameters) -> OnnxNode | None:
