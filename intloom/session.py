@@ -68,10 +68,14 @@ class Session:
         _check_onnxruntime_arguments(sess_options, providers, provider_options)
         made_for = {"preset": preset, "config": config, "dims": dims}
         self._program, compiled_now = _program_of(path_or_bytes, {k: v for k, v in made_for.items() if v is not None})
+        bundle = self._program.bundle
+        if len(bundle.programs) > 1:
+            # Its inputs are the model's, which the program alone does not hold.
+            bundle.need_model("a program of several regions")
         self._options = sess_options
         name = backend or ("golden" if compiled_now and rtl is None else "rtl")
-        self._backend = open_backend(name, self._program.bundle, rtl, keep_tensors=check)
-        self._host = open_host(self._program.bundle)
+        self._backend = open_backend(name, bundle, rtl, keep_tensors=check)
+        self._host = open_host(bundle)
         self._check = check
         files_are_kept = rtl is not None and rtl.folder is not None
         self._turn = threading.Lock() if files_are_kept else contextlib.nullcontext()

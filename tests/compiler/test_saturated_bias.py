@@ -29,7 +29,9 @@ def saturated(seed: int, *, reach: int = 3, kind: type = np.int8, stored: bool =
     x = m.image(8, 6, 6, zero=77)
     low, high = (0, 256) if kind is np.uint8 else (-reach, reach + 1)
     scales = np.full(8, WEIGHT_SCALE, np.float32)
-    values = m.constant(noise.integers(low, high, (8, 8, 3, 3)).astype(kind))
+    drawn = noise.integers(low, high, (8, 8, 3, 3)).astype(kind)
+    drawn[0, 0, 0, 0] = high - 1  # 255 fits two int8 planes only with its sign changed
+    values = m.constant(drawn)
     (weight,) = m.node("DequantizeLinear", [values, m.constant(scales), m.constant(np.zeros(8, kind))], axis=0)
     unit = (np.float32(x.scale) * scales).astype(np.float32)
     bias = m.constant(np.array(BIASES, np.int32) if stored else (np.array(BIASES) * unit).astype(np.float32))
