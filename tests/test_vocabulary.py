@@ -56,6 +56,5 @@ def test_every_row_has_words_and_a_replacement() -> None:
     assert all(row.words and row.instead for row in rows)
 
 
-@pytest.mark.parametrize("part", ["hw", "intloom", "include", "tools", "examples", "README.md", "Makefile"])
-def test_a_part_of_the_tree_uses_none_of_these_words(part: str) -> None:
-    assert [str(hit) for hit in search([ROOT / part])] == []
+def test_the_tree_uses_none_of_these_words() -> None:
+    assert [str(hit) for hit in search([ROOT])] == []
