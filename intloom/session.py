@@ -15,7 +15,8 @@ from intloom.api import PathLike, Program, Run, compile, load_program  # noqa: A
 from intloom.common.errors import MismatchError, UnsupportedError, UsageError
 from intloom.flow.model_interface import ModelMetadata, NodeArg, read_metadata, typed_feeds
 from intloom.flow.record import hardware_name
-from intloom.flow.running import execute, open_backend, open_host
+from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
+from intloom.sim.result import RunResult
 from intloom.sim.rtl.options import RtlOptions
 
 PROVIDERS = ("IntloomExecutionProvider", "CPUExecutionProvider")
@@ -77,6 +78,7 @@ class Session:
         self._backend = open_backend(name, bundle, rtl, keep_tensors=check)
         self._host = open_host(bundle)
         self._check = check
+        self._rtl = rtl or RtlOptions()
         files_are_kept = rtl is not None and rtl.folder is not None
         self._turn = threading.Lock() if files_are_kept else contextlib.nullcontext()
         self.last: Run | None = None
@@ -128,18 +130,18 @@ class Session:
         UsageError
             A name, rank, shape or type is invalid.
         MismatchError
-            `check` is set and a byte differs.
+            `check` is set and a byte differs. Its fields name the first difference. On the RTL, these are instruction
+            and cycle of the first wrong write, found by a second simulation.
         """
         names = self._wanted(output_names)
         feeds = typed_feeds(input_feed, self._program.bundle.inputs)
         with self._turn:
             done = execute(self._program.bundle, self._backend, feeds, host=self._host, check=self._check)
+            if can_locate(done):
+                done, _ = locate(self._program.bundle, done, self._rtl)
         self.last = Run(self._program.program, done)
         if done.mismatches:
-            worst = next(c for c in done.checks if c.mismatches)
-            raise MismatchError(
-                f"{worst.tensor} differs from {worst.against} in {worst.mismatches} bytes, {worst.first}"
-            )
+            raise _mismatch(done)
         return [done.model_outputs[n] for n in names]
 
     def _wanted(self, output_names: Sequence[str] | None) -> list[str]:
@@ -188,6 +190,14 @@ def _check_onnxruntime_arguments(options: object, providers: object, provider_op
     for name, given in (("providers", providers), ("provider_options", provider_options)):
         if given is not None and (isinstance(given, str) or not isinstance(given, Sequence)):
             raise UsageError(f"{name} must be a list, not {given!r}; write {name}=[{given!r}]")
+
+
+def _mismatch(done: RunResult) -> MismatchError:
+    """The error for a run that differs, with the first difference in its fields."""
+    worst = next(c for c in done.checks if c.mismatches)
+    text = f"{worst.tensor} differs from {worst.against} in {worst.mismatches} bytes, {worst.first}"
+    names = ("layer", "node", "tensor", "coordinate", "expected", "got", "instruction", "cycle")
+    return MismatchError(text, **{name: getattr(done.first_divergence, name) for name in names})
 
 
 def _refuse_binding(call: str) -> NoReturn:

@@ -1,4 +1,4 @@
-"""The result of comparing one tensor with a reference."""
+"""The result of comparing one tensor with a reference, and the first difference of a run."""
 
 from __future__ import annotations
 
@@ -22,8 +22,45 @@ class Check:
     """Differing bytes without an attribution."""
     first: str = ""
     """Position of the first difference, and the two values."""
+    coordinate: tuple[int, ...] = ()
+    """Index of the first difference in the tensor; empty if there is none."""
+    expected: int | None = None
+    got: int | None = None
     attributed: int = 0
     """Differing bytes attributed to onnxruntime's float kernels; see `intloom.flow.float_kernels`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, kw_only=True)
+class FirstDivergence:
+    """The first difference of a run: in program order where the write was located, else in order of the layers."""
+
+    against: str
+    """What the run differs from."""
+    layer: str
+    layer_index: int | None
+    """Position of the layer in the program; None for a tensor that no layer produces."""
+    node: str
+    """The ONNX nodes that the layer was made from, separated by commas."""
+    tensor: str
+    """Empty if the program does not store the value."""
+    coordinate: tuple[int, ...]
+    expected: int | None
+    """None if nothing should have been written."""
+    got: int | None
+    """None if nothing was written."""
+    region: int = 0
+    """The model's region; instruction and cycle count from the start of its program."""
+    instruction: int | None = None
+    text: str = ""
+    """The instruction in assembly."""
+    cycle: int | None = None
+    """None if the backend counts no cycles, or if the write never came."""
+    waves: str = ""
+    """File with the waves around the cycle, if they were recorded."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.sim.checks import GOLDEN, Check
+from intloom.sim.checks import GOLDEN, Check, FirstDivergence
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.status import Pulses, Snapshot, Status
 
@@ -75,6 +75,8 @@ class RunResult:
     """Comparisons with the golden model and with onnxruntime."""
     covered_by: Mapping[str, str] = field(default_factory=dict)
     """For each layer without a comparison of its own: the layer whose comparison covers it."""
+    first_divergence: FirstDivergence | None = None
+    """The first difference, if a check found one."""
     attribution: str = ""
     """Why onnxruntime alone differs, where it does; empty otherwise."""
 

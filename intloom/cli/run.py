@@ -22,7 +22,7 @@ from intloom.flow.host import HostSide
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import make_record, save_run
 from intloom.flow.regions import all_inputs
-from intloom.flow.running import execute, input_shapes, locate, open_backend, open_host
+from intloom.flow.running import can_locate, execute, input_shapes, locate, open_backend, open_host
 from intloom.flow.slicing import block_pieces, run_pieces, slices_record, tile_pieces
 from intloom.sim.backend import BACKENDS, BackendKind, backend_kind, open_rtl
 from intloom.sim.compare.divergence import Divergence
@@ -254,9 +254,9 @@ def _run_whole(
         watch = watcher(tell, run.kind.capabilities.progress_unit)
         done = execute(bundle, runner, feeds, host=host, check=run.check, progress=watch)
     divergence = None
-    if done.golden_differs and run.kind.capabilities.write_log:
+    if can_locate(done):
         terminal.say("results differ: searching for the first instruction with a wrong write")
-        divergence = locate(bundle, done, rtl, waves)
+        done, divergence = locate(bundle, done, rtl, waves)
     _finish(terminal, bundle.program, done, run.output, divergence, as_json)
     if done.mismatches:
         _explain(terminal, bundle, done)

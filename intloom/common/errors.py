@@ -33,9 +33,26 @@ class IntloomError(Exception):
 
 
 class MismatchError(IntloomError):
-    """Two results that must be equal differ."""
+    """Two results that must be equal differ. The fields describe the first difference, as far as it is known."""
 
     exit_code = ExitCode.MISMATCH
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        layer: str = "",
+        node: str = "",
+        tensor: str = "",
+        coordinate: tuple[int, ...] = (),
+        expected: int | None = None,
+        got: int | None = None,
+        instruction: int | None = None,
+        cycle: int | None = None,
+    ) -> None:
+        super().__init__(message)
+        self.layer, self.node, self.tensor, self.coordinate = layer, node, tensor, coordinate
+        self.expected, self.got, self.instruction, self.cycle = expected, got, instruction, cycle
 
 
 class UsageError(IntloomError):

@@ -25,11 +25,12 @@ def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], exp
     """Compare two arrays of the same shape element by element."""
     different = got != expected
     count = int(np.count_nonzero(different))
-    first = ""
-    if count:
-        at = tuple(int(i) for i in np.argwhere(different)[0])
-        first = f"at {list(at)}: expected {int(expected[at])}, got {int(got[at])}"
-    return Check(tensor, layer, against, got.size, count, first)
+    if not count:
+        return Check(tensor, layer, against, got.size, 0)
+    at = tuple(int(i) for i in np.argwhere(different)[0])
+    wanted, found = int(expected[at]), int(got[at])
+    first = f"at {list(at)}: expected {wanted}, got {found}"
+    return Check(tensor, layer, against, got.size, count, first, at, wanted, found)
 
 
 def check_golden(program: Program, folded: FoldedModel, result: RunResult) -> list[Check]:

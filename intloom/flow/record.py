@@ -65,6 +65,7 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "units": _units(result),
         "layers": _layers(program, result),
         "checks": [c.to_dict() for c in checks],
+        "first_divergence": None if result.first_divergence is None else result.first_divergence.to_dict(),
         "attribution": result.attribution,
     }
 

@@ -10,6 +10,7 @@ from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.flow.bundle import Bundle
 from intloom.flow.checking import check_golden, check_onnxruntime, covering_layers, mark_attributed
+from intloom.flow.first_divergence import first_difference, located
 from intloom.flow.float_kernels import attribute_differences
 from intloom.flow.host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
@@ -93,7 +94,8 @@ def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array]) -> R
             attribution = attribute_differences(folded, bundle.model, feeds, result.inputs)
         checks += mark_attributed(theirs) if attribution is not None and attribution.accepted else theirs
     text = "" if attribution is None else attribution.text
-    return replace(result, checks=tuple(checks), covered_by=covered_by, attribution=text)
+    first = first_difference(bundle.program, checks)
+    return replace(result, checks=tuple(checks), covered_by=covered_by, first_divergence=first, attribution=text)
 
 
 def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:
@@ -124,11 +126,21 @@ def _model_outputs(
     return {n: dequantize_array(result.outputs[n], q) for n, q in output_quant(bundle.program).items()}
 
 
-def locate(bundle: Bundle, result: RunResult, rtl: RtlOptions, waves_in: Path | None = None) -> Divergence | None:
-    """The first instruction of an RTL run with a wrong write; `waves_in` is a folder for the waves around it."""
+def can_locate(result: RunResult) -> bool:
+    """Whether a run differs from the golden model and its first wrong write can be located."""
+    return result.golden_differs and backend_kind(result.backend).capabilities.write_log
+
+
+def locate(
+    bundle: Bundle, result: RunResult, rtl: RtlOptions, waves_in: Path | None = None
+) -> tuple[RunResult, Divergence | None]:
+    """Find the first instruction of an RTL run with a wrong write; `waves_in` is a folder for the waves around it.
+
+    The result has it as its first divergence.
+    """
     verilog = rtl.verilog_text()
     for program, region in zip(bundle.programs, result.regions, strict=True):
         found = find_divergence(program, region.inputs, verilog=verilog, memory=rtl.memory, waves_in=waves_in)
         if found is not None:
-            return found
-    return None
+            return replace(result, first_divergence=located(bundle.program, program.region, found)), found
+    return result, None

@@ -75,6 +75,7 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
     template = environment.from_string((here / "page.html.j2").read_text("utf-8"))
     return template.render(
         run=record,
+        divergence=record.get("first_divergence"),
         tiles=_tiles(record),
         comparison=_comparison(record),
         totals=_totals(record["checks"]),

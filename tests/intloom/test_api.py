@@ -78,8 +78,15 @@ def test_a_wrong_byte_is_an_error_that_names_it(program, image, monkeypatch):
         return result
 
     monkeypatch.setattr(session._backend, "run", tampered)
-    with pytest.raises(MismatchError, match=r"\[0, 0, 0, 0\]: expected"):
+    with pytest.raises(MismatchError, match=r"\[0, 0, 0, 0\]: expected") as caught:
         session.run(None, {"images": image})
+    error, found = caught.value, session.last.record["first_divergence"]
+    assert (error.coordinate, error.cycle) == ((0, 0, 0, 0), None)
+    assert error.got == error.expected ^ 1
+    layer = program.program.layers[found["layer_index"]]
+    assert (error.layer, error.node) == (layer.name, ", ".join(layer.origin))
+    assert error.tensor in program.folded.graph.outputs
+    assert found["text"].split()[0] == str(program.program.instructions[error.instruction].kind.name)
 
 
 @pytest.mark.parametrize(

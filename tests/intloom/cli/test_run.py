@@ -114,6 +114,12 @@ def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tmp_path, cap
     assert record["mismatches"] > 0
     assert "/model.0/conv/Conv" in record["divergence"]
     assert "CONV" in record["divergence"]
+    first = record["first_divergence"]
+    assert first["layer"] == record["layers"][first["layer_index"]]["name"] == "/model.0/conv/Conv"
+    assert first["text"].startswith("CONV")
+    assert f"#{first['instruction']}:" in record["divergence"]
+    assert f"cycle {first['cycle']};" in record["divergence"]
+    assert first["expected"] != first["got"]
 
 
 @pytest.mark.slow

@@ -51,6 +51,37 @@ def test_names_of_the_models_cannot_break_the_page(run_folder, tmp_path):
     assert embedded(page)["name"] == record["name"]
 
 
+@pytest.mark.parametrize("cycle", [None, 1234])
+def test_the_first_divergence_is_at_the_top_with_links(run_folder, tmp_path, cycle):
+    record = json.loads((run_folder / "run.json").read_text())
+    assert record["first_divergence"] is None
+    assert 'id="first-divergence"' not in write_report(run_folder).read_text()
+    first = {
+        "against": "golden",
+        "layer": "odd",
+        "layer_index": 2,
+        "node": "/n",
+        "tensor": "t",
+        "coordinate": [0, 1, 2, 3],
+    }
+    first |= {
+        "expected": -5,
+        "got": None,
+        "region": 0,
+        "instruction": 17,
+        "text": "CONV x",
+        "cycle": cycle,
+        "waves": "",
+    }
+    (tmp_path / "run.json").write_text(json.dumps({**record, "first_divergence": first}))
+    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
+    page = write_report(tmp_path).read_text()
+    top = page[page.index('id="first-divergence"') : page.index('class="tiles"')]
+    for shown in ('href="#layer-2"', "[0, 1, 2, 3]", "<b>-5</b>", "no write", "#17", "CONV x"):
+        assert shown in top
+    assert ("1,234" in top) == ("--waves waves" in top) == (cycle is not None)
+
+
 def test_a_difference_is_shown(run_folder, tmp_path):
     record = json.loads((run_folder / "run.json").read_text())
     record["mismatches"] = 7

@@ -1,0 +1,60 @@
+"""The first difference of a run, from its comparisons or from the located write."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import disassemble
+from intloom.sim.checks import GOLDEN, Check, FirstDivergence
+from intloom.sim.compare.divergence import Divergence
+
+
+def first_difference(program: Program, checks: Sequence[Check]) -> FirstDivergence | None:
+    """The difference in the earliest layer, first against the golden model; `program` contains all regions."""
+    order = {layer.name: index for index, layer in enumerate(program.layers)}
+    wrong = [c for c in checks if c.mismatches]
+    if not wrong:
+        return None
+    first = min(wrong, key=lambda c: (c.against != GOLDEN, order.get(c.layer, len(order))))
+    index = order.get(first.layer)
+    instruction = _last_writer(program, first.tensor)
+    return FirstDivergence(
+        against=first.against,
+        layer=first.layer,
+        layer_index=index,
+        node="" if index is None else ", ".join(program.layers[index].origin),
+        tensor=first.tensor,
+        coordinate=first.coordinate,
+        expected=first.expected,
+        got=first.got,
+        instruction=instruction,
+        text="" if instruction is None else disassemble(program.instructions[instruction]),
+    )
+
+
+def _last_writer(program: Program, tensor: str) -> int | None:
+    """The instruction that completes a tensor; unknown for combined programs, whose instructions are renumbered."""
+    if program.regions > 1:
+        return None
+    return next((t.first_instruction for t in program.tensors if t.name == tensor), None)
+
+
+def located(program: Program, region: int, found: Divergence) -> FirstDivergence:
+    """A located write; `program` contains all regions."""
+    at = found.element
+    return FirstDivergence(
+        against=GOLDEN,
+        layer=found.layer,
+        layer_index=next((i for i, layer in enumerate(program.layers) if layer.name == found.layer), None),
+        node=", ".join(found.nodes),
+        tensor="" if at is None else at.tensor,
+        coordinate=() if at is None else (0, at.channel, at.y, at.x),
+        expected=found.expected,
+        got=found.got,
+        region=region,
+        instruction=found.instruction,
+        text=found.text,
+        cycle=found.cycle,
+        waves="" if found.waves is None else str(found.waves),
+    )
