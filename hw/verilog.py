@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+from functools import lru_cache, partial
+from typing import Any
 
 from amaranth.back import rtlil
+from amaranth.hdl import ClockDomain
+from amaranth.lib import wiring
 
 from intloom.common.errors import EnvironmentFault
+from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct, OneModule, ProductForm
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import KEPT_ATTRIBUTES
@@ -31,6 +36,24 @@ Without `proc`, a signal with a constant part would become an `always @*` withou
 initialization of each word is deleted: a build takes a third of the time.
 """
 
+_PRODUCT = """
+// {module}: an int8 product, {latency} cycles after its operands. The parameter lut_products says how many
+// products of the MAC array are such modules. The module has two forms with equal outputs in every cycle:
+// - with INTLOOM_LUT_PRODUCTS: a sum of partial products, which hw/fpga maps to carry chains instead of DSP blocks.
+//   SYNTHESIS, which Yosys and other synthesis tools define, defines it;
+// - without: one multiplication, which a simulator computes faster. Simulators take this form. To simulate the form for
+//   synthesis, define INTLOOM_LUT_PRODUCTS (Verilator, Icarus: -DINTLOOM_LUT_PRODUCTS).
+`ifdef SYNTHESIS
+`ifndef INTLOOM_LUT_PRODUCTS
+`define INTLOOM_LUT_PRODUCTS
+`endif
+`endif
+`ifdef INTLOOM_LUT_PRODUCTS
+{parts}`else
+{plain}`endif
+"""
+"""Text of the product module; both forms are generated from `LutProduct`."""
+
 _ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")
 _PMUX = re.compile(r"\\\$(procmux)\$(\d+) ")
@@ -39,7 +62,24 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
-    design: str = rtlil.convert(Npu(params), name=TOP_NAME, emit_src=False)
+    text = _translated(Npu(params), TOP_NAME, platform=OneModule())
+    return text + product_module() if params.lut_products else text
+
+
+@lru_cache(maxsize=1)
+def product_module() -> str:
+    """The module `PRODUCT_MODULE` in both forms, with the macro that chooses one."""
+    plain, parts = (
+        # The clock's domain has no reset, so the module has no reset port.
+        _translated(LutProduct(form), PRODUCT_MODULE, missing_domain=partial(ClockDomain, reset_less=True))
+        for form in (ProductForm.PLAIN, ProductForm.PARTS)
+    )
+    return _PRODUCT.format(module=PRODUCT_MODULE, latency=LutProduct.LATENCY, plain=plain, parts=parts)
+
+
+def _translated(component: wiring.Component, name: str, **options: Any) -> str:
+    """A component as Verilog."""
+    design: str = rtlil.convert(component, name=name, emit_src=False, **options)
     verilog = _without_attributes(_yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""])))
     # Icarus 11 parses a function whose name starts with a dollar sign as a system function. The default of a one-hot
     # multiplexer is never selected, so its x becomes 0.

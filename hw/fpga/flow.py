@@ -19,7 +19,7 @@ from intloom.hw.fpga.netlist import trim
 from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilization
 from intloom.hw.fpga.sites import rearrange
 from intloom.hw.generate import generate_verilog
-from intloom.hw.mac.array.mac_array import PARTS
+from intloom.hw.mac.array.product import PARTS
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec.params import HardwareParams
 

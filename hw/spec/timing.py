@@ -39,8 +39,10 @@ TABLE_LOOKUP = 2
 EPILOGUE = ACCUMULATOR_READ + REQUANTIZE + TABLE_LOOKUP
 """Readout item to result byte, without a residual."""
 
-ARRAY_FRONT = 4
-"""Routing register, multiplier input, product and multiplier output."""
+PRODUCT = 2
+"""Operands of an int8 product to the product: the multiplier's output register and one beside the adders."""
+ARRAY_FRONT = 2 + PRODUCT
+"""Pixel word to its products: routing register, multiplier input, product."""
 
 
 def array_latency(rows: int) -> int:

@@ -8,6 +8,7 @@ from intloom.hw.control.run_control import HALT_LATENCY
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.array.mac_array import MacArray
 from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
+from intloom.hw.mac.array.product import LutProduct
 from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
@@ -24,6 +25,7 @@ LATENCIES = {
     "HALT": HALT_LATENCY,
     "AFFINE": AffineLane.LATENCY,
     "PIXEL_FETCH": PixelFetcher.LATENCY,
+    "PRODUCT": LutProduct.LATENCY,
     "ACCUMULATOR_WRITE": Accumulators.WRITE_LATENCY,
     "ACCUMULATOR_READ": Accumulators.READOUT_LATENCY,
     "REQUANTIZE": RequantizerLane.LATENCY,

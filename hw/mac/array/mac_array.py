@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Cat, Module, Signal, Value, signed
+from amaranth.hdl import Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
+from intloom.hw.mac.array.product import LutProduct
 from intloom.hw.spec import timing
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.yosys_attributes import LUT_PRODUCT, REGISTER_COPY
+from intloom.hw.yosys_attributes import REGISTER_COPY
 
 _COLUMNS_A_COPY = 2
 """Columns served by one copy of the pixel and swap registers."""
-
-_PART_BITS = 2
-"""Weight bits in each partial product of a LUT product: the look-up tables of one carry chain form it."""
-
-PARTS = 8 // _PART_BITS
-"""Partial products of a LUT product."""
 
 
 def dot_bits(rows: int) -> int:
@@ -92,6 +87,7 @@ class MacArray(wiring.Component):
         multipliers are spread over the device and have their own input and output registers.
         """
         m = Module()
+        self._platform = platform
         routed = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
             m.d.sync += routed.eq(self.pixel)
@@ -121,35 +117,18 @@ class MacArray(wiring.Component):
             m.d.sync += active.eq(shadow)
         return active
 
-    def _products(self, m: Module, column: int, pixel: Signal, weights: Signal) -> list[Signal]:
+    def _products(self, m: Module, column: int, pixel: Signal, weights: Signal) -> list[Value]:
         products = []
         for row in range(self._rows):
+            name = f"product{column}_{row}"
+            factors = pixel.word_select(row, 8).as_signed(), weights.word_select(row, 8).as_signed()
             in_luts = column * self._rows + row < self._lut_products
-            product = Signal(signed(16), name=f"product{column}_{row}", reset_less=True)
-            factors = pixel.word_select(row, 8).as_signed(), weights.word_select(row, 8)
-            m.d.sync += product.eq((self._lut_product if in_luts else self._dsp_product)(m, product.name, *factors))
-            products.append(product)
+            products.append(
+                LutProduct.attach(m, name, *factors, self._platform) if in_luts else _dsp_product(m, name, *factors)
+            )
         return products
 
-    def _dsp_product(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
-        """A multiplier's product; its output register moves into the DSP block, the next one is beside the adders."""
-        multiplied = Signal(signed(16), name=f"{name}_made", reset_less=True)
-        m.d.sync += multiplied.eq(pixel * weight.as_signed())
-        return multiplied
-
-    def _lut_product(self, m: Module, name: str, pixel: Value, weight: Value) -> Value:
-        """A product that synthesis keeps out of DSP blocks: partial products of two weight bits each, then sums."""
-        parts = []
-        for low in range(0, len(weight), _PART_BITS):
-            part = Signal(signed(8 + _PART_BITS), name=f"{name}_{low}", reset_less=True, attrs={LUT_PRODUCT: 1})
-            digit = weight[low : low + _PART_BITS]
-            m.d.sync += part.eq(pixel * (digit.as_signed() if low + _PART_BITS == len(weight) else digit))
-            parts.append(part)
-        while len(parts) > 1:
-            parts = [_add_parts(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]
-        return parts[0]
-
-    def _tree(self, m: Module, column: int, terms: list[Signal]) -> Value:
+    def _tree(self, m: Module, column: int, terms: list[Value]) -> Value:
         """One adder level a stage; an odd term passes through a register."""
         for level in range(self.latency(self._rows) - timing.ARRAY_FRONT):
             pairs = [terms[i : i + 2] for i in range(0, len(terms), 2)]
@@ -160,8 +139,9 @@ class MacArray(wiring.Component):
         return terms[0]
 
 
-def _add_parts(low: Value, high: Value) -> Value:
-    """The sum of two partial products, the upper one `len(high) - 8` bits above the lower."""
-    offset = len(high) - 8
-    upper = (low[offset:].as_signed() + high)[: len(high)]
-    return Cat(low[:offset], upper).as_signed()
+def _dsp_product(m: Module, name: str, pixel: Value, weight: Value) -> Value:
+    """A multiplier's product; its output register moves into the DSP block, the next one is beside the adders."""
+    multiplied = Signal(signed(16), name=f"{name}_multiplied", reset_less=True)
+    product = Signal(signed(16), name=name, reset_less=True)
+    m.d.sync += [multiplied.eq(pixel * weight), product.eq(multiplied)]
+    return product

@@ -14,12 +14,13 @@ from intloom.hw.fpga.flow import Flow, synthesize
 from intloom.hw.fpga.netlist import change_modules
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import run_yosys
-from intloom.hw.spec.params import preset
+from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import GoldenBackend, RtlBackend
 from intloom.sim.regress.graphs import make_graph
 from intloom.sim.regress.suites import suite
 from intloom.sim.rtl.build import Build, BuildWatch, build
 from intloom.sim.rtl.fast import FastBench, fast_plan
+from intloom.sim.rtl.verilog import verilog_of
 
 PRIMITIVES = Path(__file__).with_name("primitives.v")
 PARAMS = preset("nano").replace(weight_kib=32)
@@ -53,12 +54,23 @@ def gates(tmp_path_factory: pytest.TempPathFactory) -> str:
 def test_the_netlist_runs_as_the_accelerator_does(gates: str) -> None:
     assert "DP16KD" in gates and "MULT18X18D" in gates and "CCU2C" in gates
     assert "PFUMX" not in gates, "a wide look-up table takes a register's way in"
+    _assert_same_runs(gates, PARAMS)
+
+
+@pytest.mark.slow
+def test_products_in_the_form_for_synthesis_run_as_in_the_simulated_one() -> None:
+    params = preset("nano").replace(lut_products=preset("nano").macs)
+    _assert_same_runs(f"`define INTLOOM_LUT_PRODUCTS\n{verilog_of(params)}", params)
+
+
+def _assert_same_runs(verilog: str, params: HardwareParams) -> None:
+    """Run a suite on this Verilog, and compare outputs and all counters with the accelerator as it is simulated."""
     for case in suite("smoke"):
         graph, inputs = make_graph(case.graph, case.seed, dict(case.arguments))
-        program = compile_graph(graph, PARAMS)
+        program = compile_graph(graph, params)
         expected = GoldenBackend(graph).run(program, inputs)
-        accelerator = RtlBackend().run(program, inputs)
-        netlist = RtlBackend(bench=Bench(), verilog=gates, limit=10 * accelerator.cycles).run(program, inputs)
+        accelerator = RtlBackend(bench=Bench()).run(program, inputs)
+        other = RtlBackend(bench=Bench(), verilog=verilog, limit=10 * accelerator.cycles).run(program, inputs)
         for name, values in expected.outputs.items():
-            assert np.array_equal(netlist.outputs[name], values), f"{case.name}: {name}"
-        assert netlist.counters == accelerator.counters, case.name
+            assert np.array_equal(other.outputs[name], values), f"{case.name}: {name}"
+        assert other.counters == accelerator.counters, case.name

@@ -1,0 +1,56 @@
+"""The forms of a product are equal in every cycle, and equal to a multiplication `LutProduct.LATENCY` cycles before."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from pathlib import Path
+
+import pytest
+from amaranth.asserts import AnySeq
+from amaranth.hdl import Assert, Elaboratable, Module, Signal, signed
+
+from intloom.hw.mac.array.product import LutProduct, ProductForm
+from tests.hw.formal.prover import prove
+
+pytestmark = pytest.mark.slow
+
+
+class FormsBench(Elaboratable):
+    """Both forms with free operands in every cycle; `early` and `weight_error` change the operands of one form."""
+
+    def __init__(self, *, early: bool = False, weight_error: int = 0) -> None:
+        self._early, self._weight_error = early, weight_error
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        pixels, weights = (
+            [Signal(signed(8), name=f"{name}{n}", reset_less=True) for n in range(4)] for name in ("pixel", "weight")
+        )
+        for operands in (pixels, weights):
+            m.d.comb += operands[0].eq(AnySeq(8))
+            m.d.sync += [later.eq(operand) for operand, later in pairwise(operands)]
+        m.submodules.plain, m.submodules.parts = plain, parts = (
+            LutProduct(ProductForm.PLAIN),
+            LutProduct(ProductForm.PARTS),
+        )
+        given = 0 if self._early else 1
+        m.d.comb += [
+            plain.pixel.eq(pixels[1]),
+            plain.weight.eq(weights[1]),
+            parts.pixel.eq(pixels[given]),
+            parts.weight.eq(weights[given] ^ self._weight_error),
+            Assert(plain.product == parts.product),
+            Assert(plain.product == pixels[3] * weights[3]),
+        ]
+        return m
+
+
+def test_all_forms_are_the_product_of_the_operands(tmp_path: Path) -> None:
+    assert LutProduct.LATENCY == 2
+    result = prove(FormsBench(), tmp_path, depth=5)
+    assert result.holds, result.log
+
+
+@pytest.mark.parametrize("fault", [{"early": True}, {"weight_error": 0x80}])
+def test_another_latency_or_operand_is_found(fault: dict[str, int], tmp_path: Path) -> None:
+    assert not prove(FormsBench(**fault), tmp_path, depth=5).holds
