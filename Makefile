@@ -56,8 +56,8 @@ generated: $(READY)  ## rewrite the files derived from hw/spec: C header, System
 docs: $(READY)  ## documentation site, in site/
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
-bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall time, in out/bench
-	$(BIN)/intloom bench
+bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall time; BASELINE=an earlier npu.v
+	$(BIN)/intloom bench $(if $(BASELINE),--baseline $(BASELINE))
 
 figures: $(READY)  ## run every network of README's table, checked, and rewrite the table; about ten minutes
 	$(BIN)/python -m tools.figures

@@ -36,7 +36,7 @@ from intloom.sim.rtl.job import MemorySettings
 _HELP = """Measure simulated cycles per second of the bare C++ loop, the fast bench with one and two threads and with
 its clock in HDL, cocotb's default flow and the detailed bench. Then run networks from the start bit to the checked
 result, and compare the predicted cycles of every layer with the measured ones. A prediction error above --within ends
-with exit code 1.
+with exit code 1. --baseline compares the bare loop with that of an earlier version, in alternate runs.
 
 Examples:
 
@@ -65,6 +65,10 @@ def _run(
     preset_name: Annotated[str, typer.Option("--preset", metavar="P", help="Hardware preset.")] = DEFAULT_PRESET,
     within: Annotated[float, typer.Option(metavar="PERCENT", help="Largest prediction error of a layer.")] = 3.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="npu.v of an earlier version of the same hardware, to compare with."),
+    ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file for the results.")] = (
         Path("out/bench/speed.json")
     ),
@@ -75,10 +79,11 @@ def _run(
     if not 0 <= within < math.inf:
         raise UsageError(f"--within must be a finite percentage of at least 0, not {within}")
     check_output(output)
+    earlier = None if baseline is None else _read(baseline)
     networks = [(word, _load(word)) for word in network or _NETWORKS]
     with _simulators(fresh):
         speeds = []
-        for speed in compare_benches(params):
+        for speed in compare_benches(params, earlier):
             speeds.append(speed)
             terminal.say(f"{speed.bench}: {speed.hertz:,.0f} cycles/s")
         timed = [_time(terminal, word, found, params) for word, found in networks]
@@ -89,6 +94,13 @@ def _run(
     else:
         _show(terminal, record)
     _require_forecast(record, within)
+
+
+def _read(file: Path) -> str:
+    try:
+        return file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise UsageError(f"--baseline must be a readable Verilog file: {file}: {error.strerror}") from None
 
 
 def _load(word: str) -> Network:

@@ -17,11 +17,14 @@ _BLOCKS = 4
 _REPEATS = 3
 
 
-def compare_benches(params: HardwareParams) -> Iterator[Speed]:
-    """The bare loop first, then the fast bench in all its forms, cocotb's default flow and the detailed bench."""
+def compare_benches(params: HardwareParams, baseline: str | None = None) -> Iterator[Speed]:
+    """The bare loop first, then the fast bench in all its forms, cocotb's default flow and the detailed bench.
+
+    With `baseline`, the Verilog of an earlier version, also the bare loop of that version.
+    """
     long, inputs = dense_program(params, blocks=_BLOCKS, **_LONG)
     short, _ = dense_program(params, blocks=_BLOCKS, **_SHORT)
-    yield measure_bare(long, inputs, 1, _REPEATS)
+    yield from measure_bare(long, inputs, _REPEATS, baseline)
     yield measure_bench("fast bench", FastBench(), long, inputs, _REPEATS)
     yield measure_bench("fast bench, clock in HDL", FastBench(hdl_clock=True), long, inputs, _REPEATS)
     # Two threads wait for each other in busy loops: on a machine with other work the long workload takes for ever.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from intloom.common.errors import SimulationError
@@ -37,20 +38,23 @@ def _job(program: Program) -> Job:
     return make_job(program, [], MemorySettings(), default_limit(program), _WATCHDOG)
 
 
-def measure_bare(program: Program, inputs: Arrays, threads: int, repeats: int) -> Speed:
-    """The bare C++ loop, the best of some runs."""
-    simulator = build_bare(verilog_of(program.params), threads)
-    runs = []
+def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: str | None = None) -> Iterator[Speed]:
+    """The bare C++ loop, the best of some runs; then that of the Verilog `baseline`, run alternately with the first."""
+    designs = {"bare loop": verilog_of(program.params)}
+    if baseline is not None:
+        designs["bare loop, baseline"] = baseline
+    simulators = {name: build_bare(verilog) for name, verilog in designs.items()}
+    speeds: dict[str, list[Speed]] = {name: [] for name in designs}
     with temporary_folder("intloom-bench-") as folder:
         files = RunFiles(folder)
-        for _ in range(repeats):
+        for name, simulator in [*simulators.items()] * repeats:
             initial_memory(program, inputs).tofile(files.memory)
             result = run_bare(simulator, _job(program), files)
             if not result.finished:
-                raise SimulationError(f"the bare loop did not finish {program.name!r} in {result.cycles} cycles")
-            runs.append(result)
-    best = min(runs, key=lambda r: r.seconds)
-    return Speed("bare loop", best.cycles, best.seconds, simulator.seconds)
+                raise SimulationError(f"the {name} did not finish {program.name!r} in {result.cycles} cycles")
+            speeds[name].append(Speed(name, result.cycles, result.seconds, simulator.seconds))
+    for runs in speeds.values():
+        yield min(runs, key=lambda s: s.seconds)
 
 
 def measure_bench(name: str, bench: Bench, program: Program, inputs: Arrays, repeats: int) -> Speed:

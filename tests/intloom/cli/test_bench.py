@@ -6,17 +6,30 @@ import pytest
 
 from intloom.cli import main
 from intloom.common.errors import ExitCode
+from intloom.hw.spec.params import preset
+from intloom.sim.rtl.verilog import verilog_of
 
 
 @pytest.mark.slow
 def test_benches_and_networks_are_measured(tmp_path, capsys):
     target = tmp_path / "speed.json"
-    words = ["bench", "--preset", "nano", "--network", "tiny@16", "--within", "10"]
+    baseline = tmp_path / "npu.v"
+    baseline.write_text(verilog_of(preset("nano")))
+    words = ["bench", "--preset", "nano", "--network", "tiny@16", "--within", "10", "--baseline", str(baseline)]
     assert main([*words, "-o", str(target), "--json", "-q"]) == ExitCode.OK
     record = json.loads(capsys.readouterr().out)
     assert record == json.loads(target.read_text())
+    cycles = {row["bench"]: row["cycles"] for row in record["benches"]}
+    assert cycles["bare loop, baseline"] == cycles["bare loop"]
     speeds = {row["bench"]: row["hertz"] for row in record["benches"]}
-    names = ("bare loop", "fast bench", "fast bench, clock in HDL", "fast bench, two threads", "cocotb default flow")
+    names = (
+        "bare loop",
+        "bare loop, baseline",
+        "fast bench",
+        "fast bench, clock in HDL",
+        "fast bench, two threads",
+        "cocotb default flow",
+    )
     assert list(speeds) == [*names, "detailed bench"]
     assert speeds["fast bench"] > 2 * speeds["cocotb default flow"], "far below what an idle machine gives"
     (network,) = record["networks"]
@@ -34,6 +47,11 @@ def test_a_forecast_that_is_too_far_off_is_an_error(tmp_path, capsys):
     assert main(words) == ExitCode.MISMATCH
     assert "must be within 0 %" in capsys.readouterr().err
     assert json.loads(target.read_text())["networks"][0]["forecast"]["worst"] is not None
+
+
+def test_a_missing_baseline_is_named(tmp_path, capsys):
+    assert main(["bench", "--baseline", str(tmp_path / "npu.v")]) == ExitCode.USAGE
+    assert f"--baseline must be a readable Verilog file: {tmp_path / 'npu.v'}" in capsys.readouterr().err
 
 
 def test_a_network_needs_a_size(capsys):
