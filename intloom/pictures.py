@@ -9,7 +9,7 @@ from pathlib import Path
 
 import numpy as np
 from numpy.typing import NDArray
-from PIL import Image, ImageDraw, UnidentifiedImageError
+from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.files import atomic_path
@@ -38,7 +38,7 @@ class Picture:
 
 
 def read_picture(path: Path, height: int, width: int) -> Picture:
-    """An image file, resized with constant aspect ratio and padded with gray.
+    """An image file, turned upright by its EXIF orientation, resized with constant aspect ratio and padded with gray.
 
     Raises
     ------
@@ -47,7 +47,8 @@ def read_picture(path: Path, height: int, width: int) -> Picture:
     """
     try:
         with Image.open(path) as opened:
-            original = opened.convert("RGB")
+            # Cameras store photos as the sensor reads them, with the orientation as an EXIF tag.
+            original = ImageOps.exif_transpose(opened).convert("RGB")
     except (OSError, UnidentifiedImageError, Image.DecompressionBombError) as error:
         raise FileFormatError(f"image {path} cannot be read: {error}") from None
     return letterbox(original, height, width)

@@ -73,8 +73,12 @@ def _as_dict(item: Item) -> dict[str, Any]:
     return {**vars(item), "path": str(item.path)}
 
 
-def _path(context: typer.Context, cache: CacheFolder = None) -> None:
-    terminal_of(context).result(str(_folder(cache)))
+def _path(context: typer.Context, cache: CacheFolder = None, as_json: AsJson = False) -> None:
+    terminal, folder = terminal_of(context), str(_folder(cache))
+    if as_json:
+        terminal.json({"path": folder})
+    else:
+        terminal.result(folder)
 
 
 def _clear(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None, as_json: AsJson = False) -> None:

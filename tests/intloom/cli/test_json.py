@@ -19,6 +19,7 @@ STEPS = [
     (["report", "run"], dict),
     (["verilog", "--preset", "nano", "-o", "rtl"], dict),
     (["cache", "list"], list),
+    (["cache", "path"], dict),
     (["cache", "clear"], dict),
     (["doctor"], dict),
     (["version"], dict),
