@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 from intloom.hw.spec.params import HardwareParams
@@ -15,10 +16,23 @@ def content(word: int, params: HardwareParams) -> int:
     return (word * 0x9E3779B97F4A7C15 + 0x1234567) % (1 << params.axi_data_bits)
 
 
+NO_ERRORS: Mapping[int, int] = MappingProxyType({})
+
+
 def read_memory(
-    bursts: Any, r: Any, params: HardwareParams, rng: random.Random, latency: int, rate: float, limit: int
+    bursts: Any,
+    r: Any,
+    params: HardwareParams,
+    rng: random.Random,
+    latency: int,
+    rate: float,
+    limit: int,
+    errors: Mapping[int, int] = NO_ERRORS,
 ) -> Callable[[Any], Any]:
-    """Serves bursts in order, each beat `latency` cycles after its burst at least, `limit` bursts outstanding."""
+    """Serves bursts in order, each beat `latency` cycles after its burst at least, `limit` bursts outstanding.
+
+    `errors` holds the responses of the words that do not answer OKAY.
+    """
 
     async def process(ctx: Any) -> None:
         queue: deque[tuple[int, int, bool]] = deque()
@@ -44,6 +58,6 @@ def read_memory(
             ctx.set(r.valid, int(offer))
             if offer:
                 _, at, last = queue[0]
-                ctx.set(r.payload, {"id": 0, "data": content(at, params), "resp": 0, "last": int(last)})
+                ctx.set(r.payload, {"id": 0, "data": content(at, params), "resp": errors.get(at, 0), "last": last})
 
     return process

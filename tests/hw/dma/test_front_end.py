@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, ResetInserter, Signal
 
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT
 from intloom.hw.dma.front_end import MoveFrontEnd
+from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import isa
-from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.dma.test_load import BASE, random_move
 from tests.hw.streams import Process, run, sink
@@ -122,3 +125,63 @@ def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Rando
     offer, take = _offer(front, moves, rng, taken), _take_bursts(front, rng, bursts)
     run(front, halt, background=[offer, take, _gate(front, rng, issued)])
     assert bursts
+
+
+WIDE = PARAMS.replace(axi_addr_bits=64)
+WIDE_BASE = 1 << word_address_bits(WIDE) - 1 | BASE
+SMALL = {"n0": 2, "n1": 2, "n2": 2, "dram_s1": 5, "dram_s2": 40, "local_s1": 3, "local_s2": 9}
+PREFIX = 20
+"""Words to compare: more than a move has whose long count lost its top bit."""
+
+
+@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
+def test_every_field_has_its_whole_width(kind: Kind) -> None:
+    """For each field of the instruction table a move in which only this field is large: its top bit and a bit below.
+
+    Only the first words are compared: without its top bit a count ends before them, and an address or step differs.
+    """
+    front = MoveFrontEnd(WIDE, kind)
+    m = Module()
+    reset = Signal()
+    m.submodules.front = ResetInserter(reset)(front)
+    known = {f.name for f in BY_KIND[kind].body}
+    index = (1 << isa.COUNT_BITS) - 2
+
+    async def check(ctx: Any, move: Instruction) -> None:
+        words: list[int] = []
+        addresses: list[int] = []
+        ctx.set(reset, 1)
+        await ctx.tick()
+        ctx.set(reset, 0)
+        ctx.set(front.instruction, int.from_bytes(isa.encode(move), "little"))
+        ctx.set(front.valid, 1)
+        expected = list(islice(MoveFrontEnd.model(move), PREFIX))
+        for _ in range(30 * PREFIX):
+            *_, taken, fires, burst, passes, address = await ctx.tick().sample(
+                front.ready, front.bursts.valid, front.bursts.payload, front.addresses.valid, front.addresses.payload
+            )
+            if taken:
+                ctx.set(front.valid, 0)
+            if fires:
+                words += range(burst.addr, burst.addr + burst.beats_less_one + 1)
+            if passes:
+                assert (address.index, address.target) == (index, move.values.get("target", 0))
+                addresses.append(address.addr)
+            if min(len(words), len(addresses)) >= len(expected):
+                break
+        wrap = 1 << word_address_bits(WIDE)
+        assert words[: len(expected)] == [(WIDE_BASE + dram) % wrap for dram, _ in expected]
+        assert addresses[: len(expected)] == [local % (1 << isa.SCRATCH_BITS) for _, local in expected]
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(front.base, WIDE_BASE)
+        ctx.set(front.index, index)
+        for signal in (front.issue_enable, front.bursts.ready, front.addresses.ready):
+            ctx.set(signal, 1)
+        for field in BY_KIND[kind].body:
+            value = 1 << field.width - 1 | SMALL.get(field.name, 1)
+            await check(
+                ctx, isa.make(kind, **{name: SMALL[name] for name in SMALL if name in known} | {field.name: value})
+            )
+
+    run(m, bench)

@@ -11,10 +11,16 @@ from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.load import LoadUnit
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.regs import Cause
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.streams import run
 
-BASE = 0x12345
+BASE = 0x2000_0000 | 0x12345
+"""With the top bit of the narrowest word address."""
+FIRST_INDEX = (1 << isa.COUNT_BITS) - 64
+"""Indices of which every bit counts."""
+HALT_CYCLES = 4
+"""Cycles from a halt to the one from which `idle` is final."""
 
 
 def random_move(rng: random.Random, kind: str, params: HardwareParams) -> isa.Instruction:
@@ -41,7 +47,7 @@ class LoadBench:
     async def offer(self, ctx: Any) -> None:
         port = self.unit.unit
         ctx.set(self.unit.base, BASE)
-        for index, move in enumerate(self.moves):
+        for index, move in enumerate(self.moves, FIRST_INDEX):
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
             ctx.set(port.index, index)
             ctx.set(port.valid, 1)
@@ -75,6 +81,50 @@ class LoadBench:
                 self.written.append((0, sa, sd))
             if to_weights:
                 self.written.append((1, wa, wd))
+
+
+class Stop:
+    """Offers moves until a fault, or a halt in cycle `halt_at`, and watches what the unit does from then on."""
+
+    def __init__(self, port: Any, issued: Any, completed: Any, halt_at: int | None = None) -> None:
+        self.port, self.issued, self.completed, self.halt_at = port, issued, completed, halt_at
+        self.fault: tuple[int, int] | None = None
+        self.outstanding = 0
+
+    async def count(self, ctx: Any) -> None:
+        """Bursts that the bus has taken and not completed; in halt, no burst leaves that was not offered before it."""
+        async for *_, issued, completed in ctx.tick().sample(self.issued, self.completed):
+            self.outstanding += issued - completed
+
+    async def offer(self, ctx: Any, moves: list[isa.Instruction], base: Any) -> None:
+        port, left, cycle = self.port, [int.from_bytes(isa.encode(m), "little") for m in moves], 0
+        ctx.set(base, BASE)
+        while not ctx.get(port.fault) and cycle != self.halt_at:
+            ctx.set(port.valid, bool(left))
+            if left:
+                ctx.set(port.instruction, left[0])
+                ctx.set(port.index, FIRST_INDEX + len(moves) - len(left))
+            *_, taken = await ctx.tick().sample(port.valid & port.ready)
+            left = left[1:] if taken else left
+            cycle += 1
+            assert cycle < 5000, "neither fault nor halt"
+        if ctx.get(port.fault):
+            self.fault = (ctx.get(port.cause), ctx.get(port.fault_index))
+        ctx.set(port.halt, 1)
+        await ctx.tick().repeat(HALT_CYCLES)
+        cycles = 0
+        while not ctx.get(port.idle):
+            assert cycles < 2000, "the unit must come to rest"
+            await ctx.tick()
+            cycles += 1
+        for _ in range(30):
+            assert ctx.get(port.idle), "idle is final"
+            # Without a fault, the words that have arrived may still finish their instruction.
+            assert not (self.fault and ctx.get(port.done))
+            assert not ctx.get(port.ready)
+            await ctx.tick()
+            assert not self.outstanding
+        assert self.fault in (None, (ctx.get(port.cause), ctx.get(port.fault_index))), "the first fault stays"
 
 
 def simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, rate: float, latency: int) -> LoadBench:
@@ -111,3 +161,42 @@ def test_short_loads_hide_each_others_latency(words: int, least: float, seed: in
     busy = count * words / (bench.cycles - latency)
     print(f"{words}-word loads: {busy:.3f} beats a cycle at latency {latency}")
     assert busy >= least
+
+
+def _stopped(rng: random.Random, errors: dict[int, int], moves: list[isa.Instruction], halt_at: int | None) -> Stop:
+    params = preset("nano").replace(axi_burst=4, axi_outstanding=rng.choice([1, 4]))
+    bench = LoadBench(params, moves, rng, 0.7)
+    unit = bench.unit
+    beat = unit.r.valid & unit.r.ready & unit.r.payload.last
+    stop = Stop(unit.unit, unit.bursts.valid & unit.bursts.ready, beat, halt_at)
+
+    async def offer(ctx: Any) -> None:
+        await stop.offer(ctx, moves, unit.base)
+
+    memory = read_memory(unit.bursts, unit.r, params, rng, rng.choice([1, 9]), 0.7, params.axi_outstanding, errors)
+    run(unit, offer, background=[bench.record, memory, stop.count])
+    words = [word for move in moves for word in MoveFrontEnd.model(move)]
+    expected = [(0, local, content(BASE + dram, params)) for dram, local in words]
+    bad = [n for n, (dram, _) in enumerate(words) if BASE + dram in errors]
+    assert bench.written[: bad[0] if bad else None] == expected[: bad[0] if bad else len(bench.written)]
+    ends = [k * len(words) // len(moves) for k in range(1, len(moves) + 1)]
+    assert bench.done_after == [end for end in ends if end <= (bad[0] if bad else len(bench.written))]
+    return stop
+
+
+MOVES = [isa.make("LOAD", dram=64 * k + 3, local=20 * k, n0=5, n1=2, dram_s1=9, local_s1=7) for k in range(4)]
+
+
+@pytest.mark.parametrize("number", [0, 2, 3], ids=["first", "middle", "last"])
+def test_an_error_in_any_beat_stops_its_instruction(number: int, rng: random.Random) -> None:
+    """In its first, a middle and its last beat: cause and index, and no `done` of it or of a later instruction."""
+    words = [dram for dram, _ in MoveFrontEnd.model(MOVES[number])]
+    for at, response in ((0, 2), (4, 3), (-1, 2 + number % 2)):
+        cause = {2: Cause.READ_SLVERR, 3: Cause.READ_DECERR}[response]
+        stop = _stopped(rng, {BASE + words[at]: response}, MOVES, None)
+        assert stop.fault == (cause, FIRST_INDEX + number), at
+
+
+def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> None:
+    for halt_at in (2, 5, *rng.sample(range(8, 70), 3)):
+        assert _stopped(rng, {}, MOVES, halt_at).fault is None, halt_at

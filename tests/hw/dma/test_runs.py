@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from intloom.hw.dma.runs import RunWalker, run_layout
+from intloom.hw.dma.runs import RunWalker, offset_bits, run_layout
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, run, sink, source
@@ -22,6 +22,23 @@ def test_runs_of_random_moves(offer: float, take: float, rng: random.Random) -> 
     walker = RunWalker(PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng, offer), sink(walker.o, taken, len(runs), rng, take))
+    assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
+
+
+def test_runs_are_contiguous_only_if_all_bits_agree(rng: random.Random) -> None:
+    """The end of a run differs from the start of the next one in a single bit: of the run's or of the plane's step."""
+    small = dict.fromkeys(("target", "local", "local_s1", "local_s2", "index", "dram_s1", "dram_s2"), 0)
+    base = small | {"dram": rng.getrandbits(16), "n0": 5, "n1": 1, "n2": 1}
+    moves = [base | {"n1": 3, "dram_s1": 5}, base | {"n2": 3, "dram_s2": 5}]
+    for bit in range(offset_bits(PARAMS)):
+        moves += [base | {"n1": 2, "dram_s1": 5 ^ 1 << bit}, base | {"n2": 2, "dram_s2": 5 ^ 1 << bit}]
+    for bit in range(run_layout(PARAMS).members["memory"].members["words"]):
+        moves += [base | {"n0": 5 ^ 1 << bit or 1, "n1": 2, "dram_s1": 5}]
+    runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
+    assert sum(item["memory"]["contiguous"] for item in runs) == 4
+    walker = RunWalker(PARAMS)
+    taken: list[int] = []
+    run(walker, source(walker.i, moves, rng), sink(walker.o, taken, len(runs), rng))
     assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
 
 

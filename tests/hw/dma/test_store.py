@@ -12,8 +12,9 @@ from intloom.hw.dma.store import StoreUnit
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.regs import Cause
 from tests.hw.dma.memory_model import content
-from tests.hw.dma.test_load import BASE, random_move
+from tests.hw.dma.test_load import BASE, FIRST_INDEX, Stop, random_move
 from tests.hw.streams import run
 
 
@@ -26,13 +27,15 @@ class StoreBench:
         self.bursts: list[tuple[int, int]] = []
         self.words: list[tuple[int, int]] = []
         self.answered = 0
+        self.errors: dict[int, int] = {}
+        """Responses other than OKAY, by the number of the burst."""
         self.done_after: list[int] = []
         self.cycles = 0
 
     async def offer(self, ctx: Any) -> None:
         port = self.unit.unit
         ctx.set(self.unit.base, BASE)
-        for index, move in enumerate(self.moves):
+        for index, move in enumerate(self.moves, FIRST_INDEX):
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
             ctx.set(port.index, index)
             ctx.set(port.valid, 1)
@@ -61,6 +64,7 @@ class StoreBench:
             ctx.set(unit.aw.ready, int(self.rng.random() < self.rate))
             ctx.set(unit.w.ready, int(self.rng.random() < self.rate))
             ctx.set(unit.b.valid, int(owed > 0 and self.rng.random() < self.rate))
+            ctx.set(unit.b.payload.resp, self.errors.get(self.answered, 0))
             *_, addressed, aw, sent, w, answered, done = await ctx.tick().sample(
                 unit.aw.valid & unit.aw.ready,
                 unit.aw.payload,
@@ -124,3 +128,42 @@ def test_a_beat_a_cycle(seed: int) -> None:
     busy = len(bench.words) / bench.cycles
     print(f"{busy:.3f} beats a cycle")
     assert busy >= 0.95
+
+
+MOVES = [isa.make("STORE", dram=64 * k + 3, local=20 * k, n0=6, n1=2, dram_s1=9, local_s1=7) for k in range(4)]
+BURSTS = 4
+"""Bursts of each of these moves: every run crosses one boundary of a block of 4 words."""
+
+
+def _stopped(rng: random.Random, errors: dict[int, int], halt_at: int | None) -> tuple[StoreBench, Stop]:
+    params = preset("nano").replace(axi_burst=4, axi_outstanding=rng.choice([1, 4]))
+    bench = StoreBench(params, MOVES, rng, 0.7)
+    bench.errors = errors
+    unit = bench.unit
+    stop = Stop(unit.unit, unit.aw.valid & unit.aw.ready, unit.b.valid & unit.b.ready, halt_at)
+
+    async def offer(ctx: Any) -> None:
+        await stop.offer(ctx, MOVES, unit.base)
+
+    run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count])
+    moved = [(BASE + dram, content(local, params)) for m in MOVES for dram, local in MoveFrontEnd.model(m)]
+    assert bench.words == moved[: len(bench.words)]
+    assert bench.answered == len(bench.bursts), "every issued burst is completed"
+    return bench, stop
+
+
+@pytest.mark.parametrize("number", [0, 2, 3], ids=["first", "middle", "last"])
+def test_an_error_response_stops_its_instruction(number: int, rng: random.Random) -> None:
+    """To its first, a middle and its last burst: cause and index, and no `done` of it or of a later instruction."""
+    for at, response in ((0, 2), (1, 3), (BURSTS - 1, 2 + number % 2)):
+        cause = {2: Cause.WRITE_SLVERR, 3: Cause.WRITE_DECERR}[response]
+        bench, stop = _stopped(rng, {BURSTS * number + at: response}, None)
+        assert stop.fault == (cause, FIRST_INDEX + number), at
+        assert bench.done_after == [BURSTS * (k + 1) for k in range(number)]
+
+
+def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> None:
+    for halt_at in (2, 5, *rng.sample(range(8, 70), 3)):
+        bench, stop = _stopped(rng, {}, halt_at)
+        assert stop.fault is None, halt_at
+        assert len(bench.done_after) == bench.answered // BURSTS

@@ -64,3 +64,23 @@ def test_windows_are_reduced(lanes: int, slide: bool, rng: random.Random) -> Non
 
         run(pool, bench)
         assert found == _pooled(words, lanes, slide, taps)
+
+
+@pytest.mark.parametrize(("byte", "count"), [(0x80, 1024), (0x7F, 1032)], ids=["lowest", "highest"])
+def test_a_sum_has_all_of_its_bits(byte: int, count: int) -> None:
+    """The longest windows of the lowest and of the highest byte whose sums fit 18 bits with their sign."""
+    pool = Pool(with_lanes(8))
+    word = bytes([byte] * 8)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(pool.part, to_int(list(word)))
+        ctx.set(pool.valid, 1)
+        for number in range(count):
+            ctx.set(pool.tap.first, number == 0)
+            ctx.set(pool.tap.last, number == count - 1)
+            await ctx.tick()
+        total = (byte - 256 if byte > 127 else byte) * count
+        assert abs(total) > 1 << 16
+        assert [ctx.get(lane) for lane in pool.total] == [total] * 8
+
+    run(pool, bench)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
+from amaranth.hdl import Shape
 
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.window_walker import FETCH_LAYOUT, WindowWalker
+from intloom.hw.vector.window_walker import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
 from tests.hw.streams import cycles_through, run, sink, source
 
 RATES = [1.0, 0.5]
@@ -49,6 +51,34 @@ def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
         run(walker, configure, give, take)
         words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
         assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected
+
+
+PREFIX = 12
+"""Words to compare: more than a window has whose long count lost its top bit."""
+
+
+def _pixel(line_at: int, pixel_at: int) -> dict[str, int]:
+    return {"addr": (1 << SCRATCH_BITS) - 2, "line_at": line_at, "pixel_at": pixel_at, "first": 1, "window_full": 1}
+
+
+@pytest.mark.parametrize("name", [name for name, shape in WINDOW_LAYOUT.members.items() if Shape.cast(shape).width > 1])
+def test_every_member_of_a_window_has_its_whole_width(name: str, rng: random.Random) -> None:
+    """Its top bit is set, and all others are small; the window begins before, at and behind the limits."""
+    small = {"lines": 2, "pixels": 2, "line": 5, "line_limit": 3, "pixel_limit": 3}
+    top = 1 << Shape.cast(WINDOW_LAYOUT.members[name]).width - 1
+    config = small | {"slide": 0, "bounded": 1, name: top + small[name]}
+    for at in (0, top + 1, -top):
+        walker = WindowWalker()
+        taken: list[int] = []
+        pixel = _pixel(at, at)
+        expected = list(islice(WindowWalker.model(config, pixel), PREFIX))
+
+        async def configure(ctx: Any, walker: WindowWalker = walker) -> None:
+            ctx.set(walker.config, config)
+
+        run(walker, configure, source(walker.i, [pixel], rng), sink(walker.o, taken, len(expected), rng))
+        words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
+        assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected, at
 
 
 def test_a_window_opens_after_the_latency() -> None:

@@ -61,5 +61,35 @@ def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams
     }
 
 
+def test_sums_use_all_bits_and_wrap() -> None:
+    """The extreme dot products of the largest array, over as many tiles as it takes to wrap 32 bits."""
+    params = NANO.replace(rows=32, cols=4, lanes=4, axi_data_bits=256, weight_kib=64)
+    limit, length = 1 << (dot_bits(params.rows) - 1), Accumulators.REVISIT
+    tiles = (1 << params.acc_bits) // limit // 2 + 3
+    values = [-limit, limit - 1, -limit // 2 - 1, 1]
+    accumulators = Accumulators(params)
+    pixels = [[values[(pixel + column) % 4] for column in range(params.cols)] for pixel in range(length)]
+    sums: list[list[int]] = []
+
+    async def bench(ctx: Any) -> None:
+        for cycle in range(tiles * length + Accumulators.ADDRESS_LEAD):
+            ctx.set(accumulators.valid, cycle < tiles * length)
+            ctx.set(accumulators.first, cycle < length)
+            ctx.set(accumulators.address, cycle % length)
+            for column, dot in enumerate(pixels[(cycle - Accumulators.ADDRESS_LEAD) % length]):
+                ctx.set(accumulators.dots[column], dot)
+            await ctx.tick()
+        await ctx.tick().repeat(Accumulators.WRITE_LATENCY)
+        ctx.set(accumulators.readout_groups, 1)
+        for pixel in range(length):
+            ctx.set(accumulators.readout_address, pixel)
+            await ctx.tick().repeat(Accumulators.READOUT_LATENCY)
+            sums.append([ctx.get(lane) for lane in accumulators.readout_sums])
+
+    run(accumulators, bench)
+    assert sums == [[Accumulators.model([dot] * tiles, params.acc_bits) for dot in pixel] for pixel in pixels]
+    assert limit * tiles > 1 << params.acc_bits - 1
+
+
 def test_model_wraps() -> None:
     assert Accumulators.model([(1 << 19) - 1, 5, -2], 20) == 2 - (1 << 19)

@@ -10,6 +10,7 @@ import pytest
 
 from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
 from intloom.hw.ports import READ_LATENCY
+from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
@@ -24,10 +25,10 @@ def _request(rng: random.Random, params: HardwareParams) -> dict[str, int]:
         "row_inside": rng.random() < 0.9,
         "ix": rng.randint(-2 * params.pixels_per_word, in_w + params.pixels_per_word),
         "in_w": in_w,
-        "address": rng.randrange(WORDS - 8),
+        "address": rng.choice((rng.randrange(WORDS), WORDS - in_w // params.pixels_per_word - rng.randrange(2))),
         "packed": packed,
         "zp_in": rng.randint(-128, 127),
-        "index": rng.getrandbits(16),
+        "index": rng.getrandbits(COUNT_BITS),
     }
 
 
@@ -71,3 +72,26 @@ def _answer(ctx: Any, port: Any, words: list[bytes], rng: random.Random) -> byte
     ctx.set(port.ready, 1)
     ctx.set(port.fault, valid and at >= WORDS)
     return words[at] if valid and at < WORDS else b""
+
+
+@pytest.mark.parametrize("packed", [0, 1])
+def test_the_widest_row_and_its_neighbors_are_read(packed: int) -> None:
+    """Columns with every bit of an input width: the reads are exactly the words that hold pixels of the row."""
+    params = preset("base")
+    fetcher = PixelFetcher(params)
+    pixels = params.pixels_per_word if packed else 1
+    widths = ((1 << COORDINATE_BITS) - 1, (1 << COORDINATE_BITS - 1) + 1, 1 << COORDINATE_BITS - 1, 5, 4)
+
+    async def bench(ctx: Any) -> None:
+        for signal in (fetcher.valid, fetcher.act0.ready, fetcher.act1.ready):
+            ctx.set(signal, 1)
+        for in_w in widths:
+            for ix in (in_w - pixels, in_w - 1, in_w, in_w + (1 << COORDINATE_BITS), -1, -pixels, 1 - pixels, 0, 1, 3):
+                fields = {"swap": 0, "row_inside": 1, "ix": ix, "in_w": in_w, "address": 7, "packed": packed}
+                ctx.set(fetcher.pixel, fields | {"zp_in": 0, "index": 0})
+                await ctx.tick().repeat(2)
+                inside = {7 + x // pixels for x in range(ix, ix + pixels) if 0 <= x < in_w}
+                ports = (fetcher.act0, fetcher.act1)
+                assert {ctx.get(port.addr) for port in ports if ctx.get(port.valid)} == inside, (in_w, ix)
+
+    run(fetcher, bench)

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from intloom.hw.mac.issue.tile_loops import Tap, TileLoops, last_tile_indices, taps
+from intloom.hw.spec.isa import BY_KIND, Kind
 from tests.hw.streams import run
 
 
@@ -31,6 +32,26 @@ def test_loops_nest(rng: random.Random) -> None:
 
     run(loops, bench)
     assert steps == 2 * sum((1 + b["two_planes"]) * b["kernel_h"] * b["kernel_w"] * b["in_blocks"] for b in bounds)
+
+
+def test_every_bound_has_its_whole_width() -> None:
+    """A bound one above its top bit: a loop that loses this bit ends after one pass."""
+    loops = TileLoops()
+
+    async def bench(ctx: Any) -> None:
+        for name in ("kernel_h", "kernel_w", "in_blocks"):
+            bounds = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 1}
+            bounds[name] = (1 << BY_KIND[Kind.CONV].field(name).width - 1) + 1
+            ctx.set(loops.last_indices, last_tile_indices(bounds))
+            expected = [*TileLoops.model(bounds)]
+            # The whole nest: the counters are back at the first tile for the next bound.
+            for outputs in expected:
+                assert {output: ctx.get(getattr(loops, output)) for output in outputs} == outputs, bounds
+                ctx.set(loops.step, 1)
+                await ctx.tick()
+                ctx.set(loops.step, 0)
+
+    run(loops, bench)
 
 
 def test_the_last_loop_is_the_fastest() -> None:

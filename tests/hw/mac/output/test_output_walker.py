@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, ResetInserter, Shape, Signal
 
-from intloom.hw.mac.output.output_walker import OutputWalker
+from intloom.hw.mac.output.output_walker import WALK, OutputWalker
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import preset
 from tests.hw.streams import run
@@ -61,3 +63,33 @@ def test_walk_visits_every_group_in_order(name: str, rng: random.Random) -> None
 
     run(walker, bench)
     assert ends == len(walks)
+
+
+def test_every_member_of_a_walk_has_its_whole_width() -> None:
+    """For each member a walk in which only this one is large, with its top bit: the first positions."""
+    walker = OutputWalker(_NANO)
+    m = Module()
+    reset = Signal()
+    m.submodules.walker = ResetInserter(reset)(walker)
+    small = {"out_h": 2, "out_w": 2, "blocks": 2, "base": 3, "plane": 100, "row": 10, "x": 1, "byte": 0}
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(walker.o.ready, 1)
+        for name in ("out_h", "out_w", "blocks", "base", "plane", "row", "x"):
+            walk = small | {name: small[name] | 1 << Shape.cast(WALK.members[name]).width - 1}
+            ctx.set(reset, 1)
+            await ctx.tick()
+            ctx.set(reset, 0)
+            ctx.set(walker.walk, walk)
+            ctx.set(walker.start, 1)
+            await ctx.tick()
+            ctx.set(walker.start, 0)
+            await ctx.tick().repeat(OutputWalker.LATENCY - 1)
+            for position in islice(OutputWalker.model(walk, _NANO), 24):
+                assert ctx.get(walker.o.valid), name
+                payload = ctx.get(walker.o.payload)
+                assert {member: payload[member] for member in position} == position, name
+                await ctx.tick()
+
+    assert set(small) == set(WALK.members)
+    run(m, bench)
