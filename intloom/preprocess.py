@@ -105,6 +105,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
         raise UnsupportedError(f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported")
     try:
         model = _with_newer_opset(model)
+        _name_nodes(model.graph)
         onnx.checker.check_model(model)
         if optimizer is Optimizer.ONNXSLIM:
             model = _with_onnxslim(model)
@@ -117,6 +118,20 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
         reason = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
         raise ModelError(f"{source} cannot be preprocessed with {optimizer}: {reason}") from error
     return bytes(inferred.SerializeToString(deterministic=True))
+
+
+def _name_nodes(graph: onnx.GraphProto) -> None:
+    """Give every node a name of its own: the quantizer leaves nodes out by name, and all nodes with an equal name."""
+    taken = {node.name for node in graph.node}
+    seen = {""}
+    for index, node in enumerate(graph.node):
+        if node.name in seen:
+            number = index
+            while (name := f"{node.op_type}_{number}") in taken:
+                number += len(graph.node)
+            node.name = name
+            taken.add(name)
+        seen.add(node.name)
 
 
 def _with_newer_opset(model: onnx.ModelProto) -> onnx.ModelProto:

@@ -76,6 +76,12 @@ def compile_model(
     if not folded.regions and not is_quantized(v.op for v in folded.assignments):
         name = source if isinstance(source, Path) else model.name
         raise UnsupportedError(f"{name} is not quantized; run intloom quantize {name} -o QUANTIZED.onnx first")
+    if not folded.regions and any(v.op == "DynamicQuantizeLinear" for v in folded.assignments):
+        name = source if isinstance(source, Path) else model.name
+        raise UnsupportedError(
+            f"{name} is quantized dynamically, its scales are known only when it runs; first run "
+            f"intloom quantize {name} --calibration IMAGES -o QUANTIZED.onnx"
+        )
     tell("fold", 1, 1)
     _ = folded.graph  # an error if no node can be accelerated
     programs = []

@@ -7,16 +7,18 @@ import logging
 import os
 import time
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import onnx
 
 from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ModelError, UnsupportedError, UsageError
+from intloom.common.temporary_files import temporary_folder
 from intloom.files import atomic_path, check_output
 from intloom.models import is_quantized, load_onnx, operators
 from intloom.preprocess import Optimizer, Preprocessed, preprocess
+from intloom.quantization.dynamic import float_model, is_dynamic
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,
     ActivationType,
@@ -92,19 +94,24 @@ def quantize(
     ModelError
         onnxruntime rejects the model.
     UnsupportedError
-        The model is already quantized.
+        The model is already quantized. Dynamically quantized models are accepted.
     """
     started = time.perf_counter()
     source, target = Path(source), Path(target)
     check_output(target, source)
-    if is_quantized(operators(load_onnx(source, external_data=False))):
+    kinds = set(operators(load_onnx(source, external_data=False)))
+    if is_quantized(kinds) and not is_dynamic(kinds):
         raise UnsupportedError(f"{source} is already quantized; compile it directly, or quantize its float original")
     options = options or QuantizeOptions()
     report = progress or (lambda _stage, _done, _all: None)
     if calibration is None:
         _log.warning("no calibration set: using %d synthetic images; real images give higher accuracy", options.samples)
     report("preprocess", 0, 1)
-    prepared = preprocess(source, optimizer, cache, dims=dims)
+    with temporary_folder() as folder:
+        original = source
+        if is_dynamic(kinds):
+            original, options = _undo_dynamic(source, folder, options)
+        prepared = preprocess(original, optimizer, cache, dims=dims)
     model = load_onnx(prepared.path)
     samples = load_samples(
         image_input(model), None if calibration is None else Path(calibration), options.samples, options.seed
@@ -114,14 +121,22 @@ def quantize(
         _run_quantizer(prepared.path, temporary, samples, options, excluded, report)
         made = onnx.load(temporary)
         if not is_quantized(operators(made)):
-            kinds = ", ".join(sorted(set(operators(model))))
-            raise UnsupportedError(f"{source} has no operator that onnxruntime's quantizer supports, only {kinds}")
+            listed = ", ".join(sorted(set(operators(model))))
+            raise UnsupportedError(f"{source} has no operator that onnxruntime's quantizer supports, only {listed}")
         report("quantize", 1, 1)
         report("noise", 0, 1)
         noise = measure_noise(model, made, samples[0])
     report("noise", 1, 1)
     elapsed = time.perf_counter() - started
     return Quantized(target, options, prepared, len(samples), calibration is None, excluded, noise, elapsed)
+
+
+def _undo_dynamic(source: Path, folder: Path, options: QuantizeOptions) -> tuple[Path, QuantizeOptions]:
+    """The float model of a dynamically quantized one, and options that quantize its weights to the same integers."""
+    floats, per_channel = float_model(load_onnx(source))
+    path = folder / source.name
+    onnx.save(floats, path)
+    return path, replace(options, weights=WeightScales.PER_CHANNEL if per_channel else WeightScales.PER_TENSOR)
 
 
 def _excluded(graph: onnx.GraphProto, options: QuantizeOptions) -> tuple[str, ...]:

@@ -11,6 +11,7 @@ from intloom import Session
 from intloom.cli import main
 from intloom.common.cache.models import ModelCache
 from intloom.common.errors import ExitCode, UnsupportedError
+from intloom.preprocess import Optimizer
 from intloom.quantization import QuantizeOptions, quantize
 
 SHAPE = (1, 3, 16, 16)
@@ -95,6 +96,15 @@ def test_old_opsets_are_quantized_per_channel(tmp_path, opset, ir):
     scales = [t.dims[0] for t in made.graph.initializer if t.name.endswith("_scale") and t.dims]
     assert 8 in scales
     assert main(["compile", str(done.path), "-o", str(tmp_path / "q.loom"), "-q"]) == 0
+
+
+def test_nodes_without_names_are_quantized_before_a_float_tail(tmp_path):
+    """The quantizer leaves out by name: the tail's empty name would leave out every node."""
+    done = quantized(classifier(13, 7), tmp_path, optimizer=Optimizer.NONE)
+    made = onnx.load(done.path)
+    assert all(done.excluded)
+    dequantized = {o for n in made.graph.node if n.op_type == "DequantizeLinear" for o in n.output}
+    assert all(n.input[0] in dequantized for n in made.graph.node if n.op_type == "Conv")
 
 
 def test_a_model_without_quantizable_operators_is_an_error(tmp_path):

@@ -1,0 +1,159 @@
+"""Conversion of a dynamically quantized model to the float model that it approximates.
+
+onnxruntime's dynamic quantization writes `DynamicQuantizeLinear -> ConvInteger -> Cast -> Mul(scales) -> [Add(bias)]`,
+with int8 weights. Their real values go into the float model. Static quantization then finds the same int8 weights
+again, because the largest weight of each scale is 127. Two kinds of weights get finer scales instead: those before a
+BatchNormalization, which preprocessing folds into them, and those with one scale in a model that also has weights with
+a scale per channel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import helper, numpy_helper
+
+from intloom.common.errors import UnsupportedError
+
+Array = NDArray[Any]
+_FLOAT_OPS = {"ConvInteger": "Conv", "MatMulInteger": "MatMul"}
+_DYNAMIC = "DynamicQuantizeLinear"
+
+
+def is_dynamic(operators: Iterable[str]) -> bool:
+    """Whether the operators are those of a dynamically quantized model, which computes scales when it runs."""
+    kinds = set(operators)
+    return _DYNAMIC in kinds and "QuantizeLinear" not in kinds
+
+
+@dataclass
+class _Graph:
+    """The model's nodes and constants during the conversion."""
+
+    nodes: list[onnx.NodeProto]
+    constants: dict[str, Array]
+    outputs: frozenset[str]
+
+    def reader(self, value: str) -> onnx.NodeProto | None:
+        """The only node that reads `value`, or None."""
+        found = [n for n in self.nodes if value in n.input]
+        return found[0] if len(found) == 1 and value not in self.outputs else None
+
+    def other(self, node: onnx.NodeProto, value: str) -> Array | None:
+        """The constant operand of a node that also reads `value`, or None."""
+        names = [name for name in node.input if name != value]
+        return self.constants.get(names[0]) if len(names) == 1 else None
+
+
+def float_model(model: onnx.ModelProto) -> tuple[onnx.ModelProto, bool]:
+    """The float model, and whether any weight has one scale for each channel.
+
+    Raises
+    ------
+    UnsupportedError
+        Weights are not constant, or the chain after an integer operator has another form.
+    """
+    stored = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    graph = _Graph(list(model.graph.node), stored, frozenset(o.name for o in model.graph.output))
+    renamed = _remove_dynamic(graph)
+    per_channel = False
+    for node in [n for n in graph.nodes if n.op_type in _FLOAT_OPS]:
+        per_channel |= _convert(graph, node)
+    made = onnx.ModelProto()
+    made.CopyFrom(model)
+    del made.graph.node[:], made.graph.initializer[:], made.graph.value_info[:]
+    for node in graph.nodes:
+        for position, name in enumerate(node.input):
+            node.input[position] = renamed.get(name, name)
+    read = {name for node in graph.nodes for name in node.input} | graph.outputs
+    made.graph.node.extend(graph.nodes)
+    made.graph.initializer.extend(numpy_helper.from_array(a, n) for n, a in graph.constants.items() if n in read)
+    return made, per_channel
+
+
+def _remove_dynamic(graph: _Graph) -> dict[str, str]:
+    """Remove the nodes that compute scales: values stay float, with scale 1 and zero point 0. Return the new names.
+
+    Products of constant scales and reshaped biases become constants.
+    """
+    renamed = {}
+    for node in [n for n in graph.nodes if n.op_type == _DYNAMIC]:
+        graph.nodes.remove(node)
+        values, scale, zero = (*node.output, "", "")[:3]
+        renamed[values] = node.input[0]
+        graph.constants |= {scale: np.float32(1), zero: np.uint8(0)}
+    for node in [n for n in graph.nodes if n.op_type == "Reshape" and all(v in graph.constants for v in n.input)]:
+        graph.nodes.remove(node)
+        array, shape = (graph.constants[name] for name in node.input)
+        graph.constants[node.output[0]] = array.reshape([int(size) for size in shape])
+    for node in _products(graph):
+        graph.nodes.remove(node)
+        graph.constants[node.output[0]] = np.multiply(*(graph.constants[name] for name in node.input))
+    return renamed
+
+
+def _products(graph: _Graph) -> Iterator[onnx.NodeProto]:
+    """Products of two constants: input scale times weight scale."""
+    for node in list(graph.nodes):
+        if node.op_type == "Mul" and all(name in graph.constants for name in node.input):
+            yield node
+
+
+def _convert(graph: _Graph, node: onnx.NodeProto) -> bool:
+    """Replace an integer operator and its chain by a float operator; return whether it has several weight scales."""
+    weights = graph.constants.get(node.input[1])
+    cast = graph.reader(node.output[0])
+    product = graph.reader(cast.output[0]) if cast is not None and cast.op_type == "Cast" else None
+    scale = None if cast is None or product is None else graph.other(product, cast.output[0])
+    if weights is None or cast is None or product is None or product.op_type != "Mul" or scale is None:
+        raise UnsupportedError(
+            f"node {node.name!r}: {node.op_type} must have constant weights, a Cast and a Mul by scales: "
+            "quantize the float original"
+        )
+    zero = graph.constants.get(node.input[3]) if len(node.input) > 3 else None
+    axis = 0 if node.op_type == "ConvInteger" else -1
+    values = (weights.astype(np.int32) - _along(zero, weights, axis)) * _along(scale, weights, axis)
+    name = f"{node.output[0]}/weights"
+    graph.constants[name] = values.astype(np.float32)
+    inputs, result = [node.input[0], name], product.output[0]
+    bias = _bias(graph, product, weights.shape[axis]) if node.op_type == "ConvInteger" else None
+    if bias is not None:
+        added, array = bias
+        graph.constants[f"{name}/bias"] = array.ravel()
+        inputs.append(f"{name}/bias")
+        result = added.output[0]
+        graph.nodes.remove(added)
+    made = helper.make_node(_FLOAT_OPS[node.op_type], inputs, [result], name=node.name)
+    made.attribute.extend(node.attribute)
+    graph.nodes[graph.nodes.index(node)] = made
+    graph.nodes.remove(cast)
+    graph.nodes.remove(product)
+    return scale.size > 1
+
+
+def _bias(graph: _Graph, product: onnx.NodeProto, channels: int) -> tuple[onnx.NodeProto, Array] | None:
+    """The Add of one constant per channel after the chain, and the constant."""
+    added = graph.reader(product.output[0])
+    if added is None or added.op_type != "Add":
+        return None
+    array = graph.other(added, product.output[0])
+    if array is None or array.ndim < 2 or array.size != channels or array.shape[1] != channels:
+        return None
+    return added, array
+
+
+def _along(values: Array | None, weights: Array, axis: int) -> Array:
+    """A zero point or scale, reshaped to broadcast along the channel axis of the weights."""
+    if values is None:
+        return np.zeros((), np.int32)
+    if values.size == 1:
+        return values.reshape(()).astype(np.int32) if values.dtype.kind in "iu" else values.reshape(())
+    form = [1] * weights.ndim
+    form[axis] = -1
+    shaped = values.reshape(form)
+    return shaped.astype(np.int32) if values.dtype.kind in "iu" else shaped

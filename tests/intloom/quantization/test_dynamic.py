@@ -1,0 +1,64 @@
+"""Dynamically quantized models: compile names the command, and quantize keeps their weights."""
+
+import logging
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
+
+from intloom.cli import main
+from intloom.common.cache.models import ModelCache
+from intloom.common.errors import ExitCode
+from intloom.preprocess import preprocess
+from intloom.quantization import QuantizeOptions, quantize
+from tests.intloom.quantization.test_old_models import classifier
+
+
+def dynamic(folder, **options):
+    onnx.save(classifier(13, 7), folder / "float.onnx")
+    logging.disable(logging.WARNING)
+    try:
+        operators = ["Conv", "MatMul", "Gemm"]
+        # As exported for inference: with the BatchNormalization folded.
+        prepared = preprocess(folder / "float.onnx", cache=ModelCache(folder / "cache")).path
+        quantize_dynamic(prepared, folder / "dyn.onnx", op_types_to_quantize=operators, **options)
+    finally:
+        logging.disable(logging.NOTSET)
+    return folder / "dyn.onnx"
+
+
+def integers(model, operators):
+    """Weights of the operators, as sorted bytes: layouts may differ."""
+    stored = {t.name: numpy_helper.to_array(t) for t in model.graph.initializer}
+    made = {o: n for n in model.graph.node for o in n.output}
+    found = []
+    for node in model.graph.node:
+        if node.op_type in operators:
+            name = node.input[1]
+            found.append(stored[name if name in stored else made[name].input[0]])
+    return [np.sort(w.ravel()) for w in found]
+
+
+@pytest.mark.parametrize("per_channel", [False, True])
+def test_weights_are_kept(tmp_path, per_channel):
+    source = dynamic(tmp_path, weight_type=QuantType.QInt8, per_channel=per_channel)
+    options = QuantizeOptions(samples=2)
+    done = quantize(source, tmp_path / "q.onnx", options=options, cache=ModelCache(tmp_path / "cache"))
+    made = onnx.load(done.path)
+    assert not {"ConvInteger", "DynamicQuantizeLinear", "MatMulInteger"} & {n.op_type for n in made.graph.node}
+    theirs = integers(onnx.load(source), ("ConvInteger", "MatMulInteger"))
+    ours = integers(made, ("Conv", "Gemm", "MatMul"))
+    assert len(ours) == len(theirs) == 3
+    # With per_channel, onnxruntime writes a scale per channel for MatMulInteger only: Convs get more scales here.
+    for got, wanted in zip(ours[2 * per_channel :], theirs[2 * per_channel :], strict=True):
+        np.testing.assert_array_equal(got, wanted)
+    assert main(["compile", str(done.path), "-o", str(tmp_path / "q.loom"), "-q"]) == 0
+
+
+def test_compile_names_the_command(tmp_path, capsys):
+    source = dynamic(tmp_path)
+    assert main(["compile", str(source), "-o", str(tmp_path / "d.loom"), "-q"]) == ExitCode.UNSUPPORTED
+    wanted = f"first run intloom quantize {source} --calibration IMAGES -o QUANTIZED.onnx"
+    assert wanted in capsys.readouterr().err
