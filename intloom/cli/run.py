@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -156,6 +156,7 @@ def _run(
     check_least("--seed", run.seed, 0)
     check_least("--limit", memory.limit, 1)
     check_least("--jobs", part.jobs, 1)
+    _check_memory(run, memory)
     _check_layers(run, part)
     _check_waves(run, simulator, part)
     for what, folder in (("run folder", run.output), ("folder for waves", simulator.waves)):
@@ -180,6 +181,13 @@ def _run(
         _run_layers(terminal, bundle, feeds, rtl, part.layers, part, as_json)
     else:
         _run_whole(terminal, bundle, feeds, rtl, host, run, simulator.waves, as_json)
+
+
+def _check_memory(run: RunOptions, memory: MemoryOptions) -> None:
+    """Reject options of the simulated memory for a backend that has none."""
+    given = [f"--{f.name}" for f in fields(memory) if getattr(memory, f.name) != f.default]
+    if given and not run.kind.capabilities.memory_timing:
+        raise UsageError(f"{given[0]} needs simulated memory, not --backend {run.backend}; use --backend rtl")
 
 
 def _check_layers(run: RunOptions, part: LayerOptions) -> None:

@@ -62,6 +62,8 @@ WRONG = [
     (["run", LOOM, "--backend", "rtl", "--stalls", "1000"], ExitCode.USAGE, "stall"),
     (["run", LOOM, "--backend", "rtl", "--verilog", "none.v"], ExitCode.BAD_FILE, "none.v"),
     (["run", LOOM, "--backend", "isa", "--layers", "model.0.*"], ExitCode.USAGE, "RTL only"),
+    (["run", LOOM, "--backend", "isa", "--latency", "5"], ExitCode.USAGE, "--latency needs"),
+    (["run", LOOM, "--backend", "golden", "--limit", "5"], ExitCode.USAGE, "--limit needs"),
     (["run", LOOM, "--tile", "1"], ExitCode.USAGE, "--layers"),
     (["run", LOOM, "--backend", "golden", "--seed", "-1"], ExitCode.USAGE, "seed"),
     (["cache", "clear", "--kind", "everything"], ExitCode.USAGE, "everything"),
