@@ -75,6 +75,7 @@ class SampledFunction:
 def apply(x1: Points, x2: Points, affine: Affine) -> Points:
     """Apply `intloom.hw.spec.arith.affine` to arrays."""
     total = x1 * affine.m1 + x2 * affine.m2 + affine.c
+    # Shift 0 drops no bits, so there is nothing to round.
     if affine.shift:
         half = 1 << (affine.shift - 1)
         rounded = (total + half) >> affine.shift
@@ -105,20 +106,26 @@ def closest_affine(
     goal = SampledFunction(x1, x2, wanted, clamps)
     shift = _FIRST_SHIFTS[0]
     found = [affine for affine in _proposals(goal, (ratios[0], ratios[1]), force=True) if affine is not None]
+    # No proposal at all is left if every ratio exceeds the factor bits; the plain rounded ratios then bound the
+    # error.
     found = found or [Affine(round(ratios[0] * 2.0**shift), round(ratios[1] * 2.0**shift), 0, shift)]
     affine = min(found, key=lambda k: int(np.count_nonzero(goal.missing(k))))
     return affine, goal.missing(affine)
 
 
 def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: bool = False) -> Iterator[Affine | None]:
+    # Cheap candidates first: `_zoomed` computes the sums of a whole grid of factors in each step.
     yield from _simple(goal, ratios, force=force)
     for shift in _FIRST_SHIFTS:
         base = [round(r * (1 << shift)) for r in ratios]
+        # The factor does not fit the instruction field at this shift. A smaller shift follows in the list.
         if max(abs(b) for b in base) >= 1 << _FACTOR_BITS:
             continue
+        # A ratio that rounds to zero, as that of an unused operand, has no neighbors.
         for steps in sorted(product(*(_NEIGHBORS if b else (0,) for b in base)), key=lambda s: sum(map(abs, s))):
             yield _with_constant(goal, base[0] + steps[0], base[1] + steps[1], shift, even=False, force=force)
         yield _with_constant(goal, base[0], base[1], shift, even=True, force=force)
+        # The grid search does not depend on the shift, so it runs once, before the less likely shifts.
         if shift == _FIRST_SHIFTS[0]:
             yield from _zoomed(goal, ratios, force=force)
 
@@ -139,12 +146,15 @@ def _with_constant(goal: SampledFunction, m1: int, m2: int, shift: int, *, even:
     """The operation with the middle of the constants that all points allow; with `force`, also if they allow none."""
     total = goal.x1 * m1 + goal.x2 * m2
     half = 1 << (shift - 1)
+    # With ties to even, an even result owns both of its ties and an odd result owns neither.
     odd = (goal.result & 1) if even else 0
     low = (goal.result << shift) - half + odd - total
     high = (goal.result << shift) + (half - odd if even else half - 1) - total
+    # A clamped result bounds the constant from one side only: any value beyond the limit gives the same byte.
     least, most = low[goal.result > goal.limits[0]], high[goal.result < goal.limits[1]]
     floor_c = int(least.max()) if least.size else int(most.min()) if most.size else 0
     ceiling_c = int(most.min()) if most.size else floor_c
+    # The middle is the farthest from both bounds.
     c = (floor_c + ceiling_c) // 2
     if (floor_c > ceiling_c and not force) or abs(c) >= 1 << _CONSTANT_BITS:
         return None
@@ -194,6 +204,7 @@ def _near_ties(goal: SampledFunction, ratios: tuple[float, float]) -> SampledFun
         offset = float(errors.max() + errors.min()) / 2
     value += offset
     tie = np.abs(value - np.floor(value) - 0.5) < _NEAR_TIE
+    # Ties beyond the clamp limits decide no result.
     keep = tie & (value > low - 1) & (value < high + 1)
     return SampledFunction(goal.x1[keep], goal.x2[keep], goal.result[keep], goal.clamps)
 
@@ -201,6 +212,7 @@ def _near_ties(goal: SampledFunction, ratios: tuple[float, float]) -> SampledFun
 def _bounds(near: SampledFunction, total: Reals) -> tuple[Reals, Reals]:
     """Minimum and maximum real constant that the points allow, along the last axis."""
     low, high = near.limits
+    # As in `_with_constant`, but with real constants: here the shift is not chosen yet.
     least = np.where(near.result > low, near.result - 0.5 - total, -np.inf).max(axis=-1)
     most = np.where(near.result < high, near.result + 0.5 - total, np.inf).min(axis=-1)
     return least, most
@@ -210,6 +222,7 @@ def _widest_interval(
     near: SampledFunction, middle: tuple[float, float], radius: float
 ) -> tuple[float, tuple[float, float]]:
     """The widest interval over a grid of factors around `middle`, and its factors."""
+    # A zero ratio stays zero, as above; searching it would only multiply the grid.
     one = middle[0] + radius * _GRID if middle[0] else np.zeros(1)
     two = middle[1] + radius * _GRID if middle[1] else np.zeros(1)
     total = near.x1 * one[:, None, None] + near.x2 * two[None, :, None]
@@ -224,9 +237,11 @@ def _tied_factors(near: SampledFunction, best: tuple[float, float], shift: int) 
     total = near.x1 * best[0] + near.x2 * best[1]
     least, most = _bounds(near, total)
     value = total + (least + most) / 2
+    # The widest interval is a single value here, so its bounds are met exactly up to float64 rounding.
     tied = np.flatnonzero(np.abs(value - np.floor(value) - 0.5) < 1e-8)
     if tied.size < 2:
         return None
+    # Two of the tied points determine the equation; `fit_affine` proves the result at all points.
     first, last = tied[0], tied[-1]
     steps = (int(near.x1[last] - near.x1[first]), int(near.x2[last] - near.x2[first]))
     rise = round(float(total[last] - total[first]))
@@ -236,9 +251,11 @@ def _tied_factors(near: SampledFunction, best: tuple[float, float], shift: int) 
 def _on_line(steps: tuple[int, int], target: int, near: tuple[float, float]) -> tuple[int, int] | None:
     """The integer solution of `steps[0]*m1 + steps[1]*m2 = target` nearest to `near`, if there is one."""
     common = gcd(*steps)
+    # A linear Diophantine equation has solutions only if the gcd divides its right side.
     if common == 0 or target % common:
         return None
     p, q, goal = steps[0] // common, steps[1] // common, target // common
+    # The line is parallel to the first axis: m1 follows, and m2 is free.
     if q == 0:
         return goal // p, round(near[1])
     # m1 is fixed modulo |q|; take the residue next to the wanted factor.
@@ -258,6 +275,7 @@ def fit_affine_with_table(
     affine = fit_affine(x1, x2, wanted, ratios, clamps)
     if affine is not None:
         return affine, clamps
+    # `~x` is -1 - x: it reverses the order of int8 values, so the clamp table is conjugated with it.
     flipped = None if clamps is None else ~clamps[~np.arange(256, dtype=np.uint8)]
     affine = fit_affine(x1, x2, ~wanted, [-r for r in ratios], flipped)
     if affine is None:

@@ -37,15 +37,19 @@ class Bracket:
 def fit_bracket(goal: SampledFunction, ratio: float) -> Bracket | None:
     """A bracket that returns the required result at every point; `goal.x2` must be zero everywhere."""
     shift = _SHIFT
+    # The factor must fit the instruction field, as in `affine_fit`.
     while abs(ratio) * (1 << shift) >= 1 << 30 and shift > 8:
         shift -= 1
     factor = round(ratio * (1 << shift))
     least, most = goal.limits
     inner = (goal.result > least) & (goal.result < most)
     errors = (goal.result[inner] << shift) - goal.x1[inner] * factor
+    # Every result is clamped, so nothing bounds the constant.
     if not errors.size:
         return None
     middle = (int(errors.max()) + int(errors.min())) // 2
+    # The smallest window first: a wide one moves regular results into the bracket, and then one lower result may
+    # require both directions.
     for window in _WINDOWS:
         reach = max(1, round(window * (1 << shift)))
         low, high = (Affine(factor, 0, middle + d, shift) for d in (-reach, reach))
@@ -58,8 +62,10 @@ def fit_bracket(goal: SampledFunction, ratio: float) -> Bracket | None:
 def _directions(goal: SampledFunction, low: Affine, high: Affine) -> NDArray[np.int8] | None:
     """For each lower result, 1 where the higher one is required; None if one lower result requires both."""
     below, above = (_clamped(apply(goal.x1, goal.x2, affine), goal) for affine in (low, high))
+    # The table is indexed by the unclamped lower result, as the emitted Table node reads it before the clamps.
     floor = apply(goal.x1, goal.x2, low)
     wants_up, wants_down = (above == goal.result) & (below != above), (below == goal.result) & (below != above)
+    # The bracket must contain the function: one of its two sides is the required result at every point.
     if np.any((below != goal.result) & (above != goal.result)):
         return None
     up, down = np.zeros(256, np.int8), np.zeros(256, np.int8)
@@ -80,6 +86,7 @@ def emit_bracket(
     """Emit `node` with both operations, and the nodes that select between them."""
     names = {k: f"{result.name}/{k}" for k in ("low", "high", "step", "up", "taken")}
     both = np.zeros(256, np.int8)
+    # `step` and `up` are 0 or 1, so their sum is 2 exactly where both hold: an And without a further instruction.
     both[2] = 1
     origin = node.origin
     bounds = {

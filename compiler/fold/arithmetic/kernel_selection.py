@@ -48,6 +48,8 @@ def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, 
     for leaf, coded in codes.items():
         source = model.producers[leaf]
         name = source.inputs[0]
+        # Fed with floats, the tensor keeps its QuantizeLinear, so that onnxruntime makes the same conversion here as
+        # in the whole model.
         if _is_stored_as_uint8(builder, name):
             real, maker = f"{name}/real", model.producers[name]
             makers.append(replace(maker, inputs=(real, *maker.inputs[1:])))
@@ -66,12 +68,15 @@ def isolate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, 
 def _is_stored_as_uint8(builder: GraphBuilder, value: str) -> bool:
     """Whether onnxruntime converts an int8 value to uint8: between Q and one DQ, whose fp32 result has one reader."""
     model, maker = builder.model, builder.model.producers.get(value)
+    # onnxruntime converts only pairs: a value from another operator keeps its int8 type.
     if maker is None or maker.op != QUANTIZE or model.dtype(value) != "int8":
         return False
     readers = model.users(value)
     if value in model.outputs or value in builder.extra_outputs or len(readers) != 1 or readers[0].op != DEQUANTIZE:
         return False
     real = readers[0].outputs[0]
+    # onnxruntime's conversion matches fp32 pairs only; a float16 pair keeps its type.
     if model.dtype(real) != "float":
         return False
+    # An operator that reads the value twice counts as two readers.
     return (real in model.outputs) + sum(n.inputs.count(real) for n in model.users(real)) == 1

@@ -39,9 +39,11 @@ def correct(
             "onnxruntime's float arithmetic rounds irregularly",
             "change one of the three scales slightly (by recalibration), or use scales that are powers of two",
         )
+    # The uncorrected result is an intermediate tensor of the same scale, so that the correction is a plain sum.
     rough = replace(node, output=f"{result.name}/rough", origin=unit.origins)
     builder.emit(rough, replace(result, name=rough.output))
     so_far = rough.output
+    # Each group adds one correction in sequence; a pair belongs to exactly one group.
     for number, codes in enumerate(groups):
         mark = _mark(builder, unit, node, result, codes, str(number or ""))
         last = Add(name=f"{node.name}/exact{number or ''}", inputs=(so_far, mark), output=result.name, affine=SUM)
@@ -64,6 +66,7 @@ def _mark(
         builder.emit(replace(table, origin=unit.origins), _plain(name, result))
         marks.append(name)
     seen = np.zeros(256, dtype=np.int8)
+    # Vector tables are indexed by `value & 0xFF`, so negative codes come after the positive ones.
     seen[_MARK], seen[-_MARK & 0xFF] = 1, -1
     mark = f"{result.name}/mark{number}"
     joined = Add(
@@ -85,13 +88,16 @@ def _plain(name: str, result: Tensor) -> Tensor:
 def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:
     """Divide the missing pairs into few groups that codes can mark; None if it needs too many."""
     pairs = np.argwhere(missing)
+    # A difference above one is no rounding of a tie: the constants are wrong, which marks must not hide.
     if not 0 < len(pairs) <= _MOST_PAIRS or np.abs(missing).max() > 1:
         return None
+    # Each group costs four nodes, so one group for all pairs is tried before the division into several.
     whole = _codes(missing)
     if whole is not None:
         return [whole]
     parts: list[NDArray[np.int64]] = []
     found: list[Codes] = []
+    # Greedy first fit: each pair joins the first group whose codes stay unambiguous.
     for a, b in pairs:
         for number in range(len(parts) + 1):
             if number == _MOST_GROUPS:
@@ -117,6 +123,7 @@ def _codes(missing: NDArray[np.int64]) -> Codes | None:
         code = left[a] or (sign * _MARK - right[b] if right[b] else sign * number)
         left[a] = code
         right[b] = right[b] or sign * _MARK - code
+    # The Add that joins the codes saturates, so the check uses saturated sums.
     total = np.clip(left[:, None] + right[None, :], -128, 127)
     marked = (total == _MARK).astype(np.int64) - (total == -_MARK)
     if not np.array_equal(marked, missing) or max(np.abs(left).max(), np.abs(right).max()) > 127:

@@ -30,6 +30,7 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
         stored_name = node.inputs[0] if node is not None and node.op == DEQUANTIZE else ""
         if stored_name not in builder.model.constants:
             found.append(leaf)
+        # A table has one index: it can absorb one scalar per operand, not a constant that varies over the tensor.
         elif builder.model.constants[stored_name].array.size != 1:
             raise UnsupportedPattern(
                 f"{leaf!r} is a constant with many values", "use a scalar, or compute it with a quantized operator"
@@ -71,6 +72,8 @@ def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
                 f"the bounds of {node.name!r} are not constant scalars", "give Clip constant scalar bounds"
             )
     name = f"{unit.output}/unclamped"
+    # Only `axis` goes to the DequantizeLinear: it has no attribute `saturate`, and another type is its
+    # `output_dtype`.
     attributes = {k: v for k, v in unit.quantize.attributes.items() if k == "axis"}
     source = replace(
         unit.quantize,
@@ -88,6 +91,7 @@ def clamp_table(builder: GraphBuilder, unit: QuantizationUnit) -> Int8s | None:
 
 def vector_model(model: Model, nodes: Iterable[OnnxNode], inputs: tuple[str, ...], output: str, length: int) -> Model:
     """Extract nodes as a model whose inputs are vectors of one length."""
+    # `cut` needs graph order, which the caller's order need not be.
     wanted = {n.name for n in nodes}
     part = cut(model, (n for n in model.nodes if n.name in wanted), inputs, (output,))
     types = {v: ValueType(model.dtype(v), (length,)) for v in inputs}
@@ -98,6 +102,7 @@ def requant_table(builder: GraphBuilder, leaf: str, unit: QuantizationUnit) -> I
     """Table from the scale of `leaf` to that of the unit's result, for data movement; None if it is the identity."""
     source = builder.model.producers[leaf]
     before, after = read_qparams(builder.model, source), read_qparams(builder.model, unit.quantize)
+    # No evaluation needed; the comparison below finds the identities that remain.
     if before.same(after) and not unit.clamps:
         return None
     tail = tuple(

@@ -52,6 +52,7 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
     params = read_qparams(model, node)
     if params.dtype not in ("int8", "uint8", "int4", "uint4", "int2", "uint2"):
         raise UnsupportedPattern(f"the weights {value!r} are stored as {params.dtype}", "quantize the weights to int8")
+    # One mantissa and shift per output channel is all that the array has.
     if params.block:
         raise UnsupportedPattern(
             f"the weights {value!r} have blocked scales", "quantize the weights per output channel"
@@ -61,6 +62,7 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
             f"the scales of weights {value!r} are along axis {params.axis}",
             f"quantize along axis {channel_axis}, per output channel",
         )
+    # The zero point is subtracted here, not in hardware: weights then need up to nine bits, see `split_planes`.
     _, zero = params.spread(array.shape)
     return Weights(array.astype(np.int32) - zero, params.scale)
 
@@ -93,8 +95,10 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
         raise UnsupportedPattern(
             f"the bias {value!r} has {values.size} values for {unit.size} channels", "correct the model"
         )
+    # The conversion of NaN to an integer below is undefined and raises no error.
     if np.isnan(values).any():
         raise UnsupportedPattern(f"the bias {value!r} has values that are no numbers", "correct the model")
+    # The standard's bias has the scale of the accumulator: input scale times weight scale, with zero point 0.
     steps = np.rint(values.astype(np.float64).ravel() / unit)
     return np.clip(steps, -_FAR, _FAR).astype(np.int64)
 
@@ -120,10 +124,13 @@ def array_constants(
         raise UnsupportedPattern(f"the bias of {name!r} has {bias.size} values for {out} channels", "correct the model")
     total = np.zeros(out, dtype=np.int64) if bias is None else np.broadcast_to(bias, (out,)).astype(np.int64)
     if zero_fed:
+        # sum((x - zx) * w) = sum(x * w) - zx * sum(w). The array pads with the zero point, so every output has all
+        # taps and the correction is constant.
         total = total - x.zero_int8 * values.reshape(out, -1).sum(axis=1, dtype=np.int64)
     # Largest factor of a weight: a byte, or the difference of a byte and its zero point.
     largest = 128 if zero_fed else 255
     reach = largest * np.abs(values).reshape(out, -1).sum(axis=1, dtype=np.int64)
+    # Only the products must then fit 32 bits: a bias near the ends of int32 wraps in the same way in onnxruntime.
     if not wraps:
         reach = reach + np.abs(total)
     if out and int(reach.max()) > INT32_MAX:
@@ -149,6 +156,7 @@ def split_planes(values: NDArray[np.int32], name: str) -> NDArray[np.int8]:
     """Represent weights as one int8 plane, or as the sum of two where they need a ninth bit."""
     if values.size == 0:
         raise ModelError(f"node {name!r}: its weights are empty: remove the node")
+    # The first plane takes as much as fits, so that weights within int8 never need the second one.
     first = np.clip(values, INT8_MIN, INT8_MAX)
     rest = values - first
     if not rest.any():

@@ -42,6 +42,8 @@ class QParams:
     @property
     def zero_int8(self) -> int:
         """Zero point of an 8-bit tensor after conversion to int8."""
+        # The integer graph is int8 throughout. uint8 tensors are shifted by 128, which leaves `value - zero_point`
+        # unchanged.
         return int(self.zero_point) - (128 if self.unsigned else 0)
 
     def same(self, other: QParams) -> bool:
@@ -60,6 +62,8 @@ class QParams:
             return self.scale, self.zero_point
         if self.block:
             size = shape[self.axis]
+            # The last block may be partial (opset 21: ceil(D / block_size) scales), so the repeated scales are cut to
+            # the size.
             return tuple(  # type: ignore[return-value]  # a generator of exactly two arrays
                 np.take(np.repeat(v, self.block, axis=self.axis), range(size), axis=self.axis)
                 for v in (self.scale, self.zero_point)
@@ -124,14 +128,19 @@ def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDA
     zero = model.constant(name)
     if zero is None:
         raise UnsupportedError(f"node {node.name!r}: its zero point must be a constant: quantize the model statically")
+    # Equal sizes are enough: a scalar scale may come with a zero point that is a vector of one value.
     if zero.size != scale.size:
         raise ModelError(f"node {node.name!r}: zero point must have the scale's shape {scale.shape}, not {zero.shape}")
     return np.asarray(zero).astype(np.int32).reshape(scale.shape)
 
 
 def _stored_type(model: Model, node: OnnxNode) -> str:
+    # The input has the stored type. Its zero point has the same type by the standard, and helps where shape inference
+    # has no type for the input.
     if node.op == DEQUANTIZE:
         return model.dtype(node.input(0)) or model.dtype(node.input(2))
+    # QuantizeLinear since opset 21: the zero point's type, else a non-zero `output_dtype`, else uint8. A conflict of
+    # both is an invalid model.
     wanted = NUMBERED_TYPES.get(node.integer("output_dtype", 0), "")
     if not node.input(2):
         return wanted or "uint8"
@@ -140,6 +149,7 @@ def _stored_type(model: Model, node: OnnxNode) -> str:
         raise ModelError(
             f"node {node.name!r}: output_dtype must equal the zero point's type {given}, not {wanted}: leave one out"
         )
+    # A zero point of unknown type without `output_dtype` leaves the type unknown; uint8 would be a guess.
     return given or wanted
 
 
@@ -149,6 +159,7 @@ def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: 
         raise UnsupportedError(
             f"node {node.name!r}: the shape of {node.input(0)!r} must be known: export the model with fixed sizes"
         )
+    # The default of QuantizeLinear and DequantizeLinear is axis 1; negative axes count from the end.
     axis = node.integer("axis", 1)
     if not -len(shape) <= axis < len(shape):
         raise ModelError(f"node {node.name!r}: axis must be from {-len(shape)} to {len(shape) - 1}, not {axis}")
@@ -158,6 +169,7 @@ def _with_axis(model: Model, node: OnnxNode, scale: NDArray[np.float32], dtype: 
             raise ModelError(f"node {node.name!r}: it must have {shape[axis]} scales, one per slice, not {scale.size}")
         return QScale(scale, dtype, axis)
     block = node.integer("block_size", 0)
+    # Blocked quantization (opset 21): the last block along the axis may be partial.
     wanted = tuple(-(-n // block) if i == axis and block > 0 else n for i, n in enumerate(shape))
     if block <= 0 or scale.shape != wanted:
         raise ModelError(f"node {node.name!r}: blocked scales must have shape {wanted}, not {scale.shape}")
@@ -168,6 +180,8 @@ def quantize(values: Array, params: QParams) -> NDArray[np.int32]:
     """`saturate(rint(x / scale) + zero_point)`, with an fp32 division and ties to even."""
     scale, zero = params.spread(values.shape)
     low, high = INTEGER_RANGES[params.dtype]
+    # The order is the standard's: divide, round, then add the zero point, then saturate. A product with the
+    # reciprocal differs next to ties. float64 keeps int32 values exact.
     rounded = np.rint(values.astype(np.float32) / scale).astype(np.float64) + zero
     return np.clip(rounded, low, high).astype(np.int32)
 
@@ -175,4 +189,5 @@ def quantize(values: Array, params: QParams) -> NDArray[np.int32]:
 def dequantize(values: Array, params: QParams) -> NDArray[np.float32]:
     """`(x - zero_point) * scale` in fp32."""
     scale, zero = params.spread(values.shape)
+    # The difference is exact before the only fp32 rounding; int8 or uint8 arithmetic would wrap.
     return ((values.astype(np.int64) - zero).astype(np.float32) * scale).astype(np.float32)

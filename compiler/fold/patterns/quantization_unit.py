@@ -38,6 +38,7 @@ class QuantizationUnit:
         found: list[OnnxNode] = []
         made = {out: n for n in self.operators for out in n.outputs}
         value = self.quantize.inputs[0]
+        # A custom domain may reuse the names Relu and Clip with another meaning.
         while value in made and made[value].op in CLAMPS and not made[value].domain:
             found.insert(0, made[value])
             value = made[value].inputs[0]
@@ -90,8 +91,10 @@ def _unit(model: Model, quantize: OnnxNode) -> QuantizationUnit:
         made = model.producers.get(value)
         if made is None or made.op in (DEQUANTIZE, QUANTIZE):
             leaves[value] = None
+        # Operators may share inputs; each is visited once.
         elif made.name not in inside:
             inside[made.name] = made
             pending += [v for v in made.inputs if v and v not in model.constants]
+    # Lowerings rely on graph order, which the walk from the end does not give.
     operators = tuple(n for n in model.nodes if n.name in inside)
     return QuantizationUnit(model, quantize, operators, tuple(reversed(leaves)))

@@ -58,6 +58,7 @@ def _pair(node: OnnxNode, name: str, default: int) -> Pair:
 
 
 def _pads(node: OnnxNode, sizes: Pair, geometry: Window) -> Pads:
+    # ONNX: `pads` cannot be used together with an `auto_pad` other than NOTSET, so it is read in that mode only.
     mode = node.text("auto_pad", "NOTSET")
     if mode == "VALID":
         return 0, 0, 0, 0
@@ -65,6 +66,7 @@ def _pads(node: OnnxNode, sizes: Pair, geometry: Window) -> Pads:
         return _same_pads(sizes, geometry, upper=mode == "SAME_UPPER")
     if mode != "NOTSET":
         raise ModelError(f"node {node.name!r}: auto_pad must be NOTSET, VALID, SAME_UPPER or SAME_LOWER, not {mode!r}")
+    # ONNX lists all begins, then all ends: top, left, bottom, right.
     pads = node.integers("pads", (0, 0, 0, 0))
     if len(pads) == 2:
         pads = (0, pads[0], 0, pads[1])
@@ -81,6 +83,7 @@ def _same_pads(sizes: Pair, geometry: Window, *, upper: bool) -> Pads:
     for size, kernel, stride, dilation in zip(
         sizes, geometry.kernel, geometry.strides, geometry.dilations, strict=True
     ):
+        # SAME pads to ceil(size / stride) outputs; a kernel smaller than its stride would need a negative padding.
         total = max(0, (-(-size // stride) - 1) * stride + dilation * (kernel - 1) + 1 - size)
         first.append(total // 2 if upper else total - total // 2)
         last.append(total - first[-1])
@@ -94,6 +97,7 @@ def _apply_ceil_mode(geometry: Window, sizes: Pair) -> Window:
         span = geometry.dilations[i] * (geometry.kernel[i] - 1) + 1
         free = sizes[i] + geometry.pads[i] + geometry.pads[i + 2] - span
         steps = -(-free // geometry.strides[i])
+        # MaxPool and AveragePool: a window that would start in the end padding is ignored.
         if steps * geometry.strides[i] >= sizes[i] + geometry.pads[i]:
             steps -= 1
         ends.append(geometry.pads[i + 2] + max(0, steps * geometry.strides[i] - free))
