@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, ResetInserter, Shape, Signal
 from amaranth.lib import data
 
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RasterWalker
+from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
 from tests.hw.streams import run, sink
 
 RATES = [1.0, 0.5]
@@ -57,3 +59,32 @@ def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
         expected += list(RasterWalker.model(config))
     run(walker, start, sink(walker.o, taken, len(expected), rng, rate))
     assert [_fields(PIXEL_LAYOUT, bits) for bits in taken] == expected
+
+
+def test_every_member_of_a_raster_has_its_whole_width() -> None:
+    """For each member a raster in which only this one is large, with its top bit: the first words."""
+    walker = RasterWalker()
+    m = Module()
+    reset = Signal()
+    m.submodules.walker = ResetInserter(reset)(walker)
+    small = dict.fromkeys(RASTER_LAYOUT.members, 2) | {"base": 3, "plane": 100, "line": 10, "step": 1}
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(walker.o.ready, 1)
+        for name, member in RASTER_LAYOUT.members.items():
+            shape = Shape.cast(member)
+            config = small | {name: small[name] | 1 << shape.width - 1 - shape.signed}
+            ctx.set(reset, 1)
+            await ctx.tick()
+            ctx.set(reset, 0)
+            ctx.set(walker.config, config)
+            ctx.set(walker.start, 1)
+            await ctx.tick()
+            ctx.set(walker.start, 0)
+            for word in islice(RasterWalker.model(config), 24):
+                assert ctx.get(walker.o.valid), name
+                payload = ctx.get(walker.o.payload)
+                assert {member: payload[member] for member in word} == word, name
+                await ctx.tick()
+
+    run(m, bench)
