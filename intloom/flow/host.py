@@ -115,7 +115,9 @@ class HostSide:
     def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:
         """The model's outputs and all outputs of the accelerator; `feeds` are the model's inputs."""
         known = self._known(outputs)
-        leaving = {q.source: known[q.source] for q in self._folded.output_quant.values()}
+        # An output may be an input of the model.
+        given = {name: feeds[name] for name in self._folded.inputs if name in feeds}
+        leaving = given | {q.source: known[q.source] for q in self._folded.output_quant.values()}
         if self._tail is None:
             return leaving
         return {**leaving, **_run(self._tail, {**feeds, **known})}
