@@ -35,6 +35,7 @@ class Cost:
 def move_bursts(i: Instruction, params: HardwareParams) -> int:
     """Bursts of a LOAD or STORE; runs that are contiguous in memory share bursts."""
     run, runs = i["n0"], i["n1"] * i["n2"]
+    # The local strides do not matter: bursts follow DRAM addresses only.
     if i["n1"] == 1 or i["dram_s1"] == run:
         run, runs = run * i["n1"], i["n2"]
         if i["dram_s2"] == run:

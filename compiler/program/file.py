@@ -60,10 +60,12 @@ def _padded(data: bytes) -> bytes:
 
 def to_bytes(program: Program) -> bytes:
     """The content of the program's file."""
+    # Sorted keys and fixed separators: equal programs give equal bytes. JSON has no NaN, so a NaN must fail here.
     manifest = json.dumps(_manifest(program), sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
     code = encode_all(program)
     header = _HEADER.pack(MAGIC, FORMAT_VERSION, len(manifest), len(code), len(program.image))
     body = _padded(manifest) + _padded(code) + program.image
+    # The header is part of the digest, since its lengths divide the body.
     digest = hashlib.sha256(header + body).digest()
     return _padded(header + digest) + body
 
@@ -78,6 +80,7 @@ def save_regions(programs: Sequence[Program], path: Path) -> None:
     if [(p.region, p.regions) for p in programs] != [(i, len(programs)) for i in range(len(programs))]:
         raise UsageError(f"the programs of all regions must be saved together, not {[p.region for p in programs]}")
     content = [to_bytes(p) for p in programs]
+    # The last program is not padded, so a file of one region is exactly `to_bytes`.
     write_bytes(Path(path), b"".join((*map(_padded, content[:-1]), content[-1])))
 
 
@@ -96,6 +99,7 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
     if len(data) < start or bytes(data[: len(MAGIC)]) != MAGIC:
         raise FileFormatError(f"{path} must be an Intloom program (.loom), but it has no program header")
     _, version, *lengths = _HEADER.unpack_from(data)
+    # Before the checksum: another version may place it elsewhere, and its user needs to know the version.
     if version != FORMAT_VERSION:
         raise FileFormatError(f"{path} must have format version {FORMAT_VERSION}, not {version}: compile it again")
     offsets = [start + -start % ALIGNMENT]
@@ -108,6 +112,7 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
         )
     digest = hashlib.sha256(data[: _HEADER.size])
     digest.update(data[offsets[0] : end])
+    # The padding after the header is outside the digest, so it must be zero.
     if digest.digest() != bytes(data[_HEADER.size : start]) or any(data[start : offsets[0]]):
         raise FileFormatError(f"{path} was altered: its checksum does not match; copy or compile it again")
     manifest, code, image = (bytes(data[o : o + n]) for o, n in zip(offsets, lengths, strict=True))
@@ -162,6 +167,7 @@ def from_bytes(data: bytes, path: Path, expect: HardwareParams | None = None) ->
             manifest = json.loads(manifest_bytes)
             _check_hardware(manifest, expect, path)
             programs.append(_program(manifest, code, image))
+        # The checksum is no signature: a file made on purpose can hold any manifest.
         except (ValueError, KeyError, TypeError, AttributeError, EncodingError, ParameterError) as error:
             raise FileFormatError(f"{path} has a correct checksum but a broken manifest or program: {error}") from None
         end = start + size
@@ -201,6 +207,7 @@ def load_regions(path: Path, expect: HardwareParams | None = None) -> tuple[Prog
     path = Path(path)
     mapped = _read(path)
     try:
+        # A copy: `mmap.close` raises BufferError while a view of the mapping exists.
         return from_bytes(bytes(mapped), path, expect)
     finally:
         if isinstance(mapped, mmap.mmap):

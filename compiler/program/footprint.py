@@ -65,9 +65,11 @@ def _conv_columns(i: Instruction, params: HardwareParams) -> tuple[int, int]:
 def _conv_input(i: Instruction, params: HardwareParams) -> list[Access]:
     y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["dilation_h"], i["in_h"])
     x0, x1 = _conv_columns(i, params)
+    # All windows lie in the padding, so no word is read.
     if y0 >= y1 or x0 >= x1:
         return []
     step, plane, blocks, groups = i["in_block_step"], i["in_plane"], i["in_blocks"], i["out_blocks"]
+    # The input ranges of consecutive output blocks then overlap, so their union is one dimension.
     if step == plane:
         planes: tuple[tuple[int, int], ...] = ((groups + blocks - 1, plane),)
     else:
@@ -78,6 +80,7 @@ def _conv_input(i: Instruction, params: HardwareParams) -> list[Access]:
     if ring == 0:
         base = (i["in_base"] + offset + x0) % ADDRESS_SPACE
         return [Access(Memory.SCRATCH, False, base, (*planes, (y1 - y0, i["in_row"]), run))]
+    # In a ring buffer a row may wrap, so each row is an access of its own.
     rows = [(offset + k * i["in_row"]) % ring for k in range(y1 - y0)]
     return [Access(Memory.SCRATCH, False, (i["in_base"] + r + x0) % ADDRESS_SPACE, (*planes, run)) for r in rows]
 
@@ -95,6 +98,7 @@ def _conv(i: Instruction, params: HardwareParams) -> list[Access]:
 
 
 def _output(i: Instruction, blocks: int) -> Access:
+    # Not necessarily contiguous: a phase of a transposed convolution writes every `out_x`-th pixel.
     dims = ((blocks, i["out_plane"]), (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
     return Access(Memory.SCRATCH, True, i["out_base"], dims)
 

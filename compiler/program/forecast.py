@@ -68,6 +68,7 @@ class _Simulation:
         """Run until every instruction has finished."""
         self._wake(self.fetched)
         while True:
+            # `|` and not `or`: both must run in each round, since a started instruction frees a queue slot.
             while self._dispatch() | self._start():
                 pass
             ahead = self.port.next_change()
@@ -106,6 +107,7 @@ class _Simulation:
                 return False
             queue.append(self.next)
         self.next += 1
+        # An instruction may be wider than a bus word; its fetch then takes several beats.
         self.fetched = self.now + self.fetch_step
         self._wake(self.fetched)
         return True
@@ -155,6 +157,7 @@ class _Simulation:
         state.started.append(start)
         state.passed = max(start, state.passed) + cost.work + max(0, cost.late - (start - asked))
         state.free = start if unit is Unit.MAC else start + cost.occupancy
+        # Instructions of a unit complete in order, at most one per cycle.
         done = max(state.passed + cost.tail, asked + cost.constants, state.done[-1] + 1 if state.done else 0)
         state.done.append(done)
         self._wake(state.free)

@@ -75,6 +75,7 @@ class AccessTracker:
                 if run > head:
                     yield Access(access.memory, access.write, 0, ((run - head, 1),))
             return
+        # `_view` below has no bounds check of its own.
         if access.last >= size:
             raise ProgramError(
                 f"{'write' if access.write else 'read'} of {access.memory.name.lower()} word {access.last} is outside "
@@ -85,6 +86,7 @@ class AccessTracker:
     @staticmethod
     def _view(array: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
         shape = tuple(n for n, _ in access.dims)
+        # A strided view without copy: the strides are the access's own, and a step of 0 repeats a word.
         return np.ndarray(shape, np.int32, array, access.base * 4, tuple(s * 4 for _, s in access.dims))
 
     def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:
@@ -96,6 +98,7 @@ class AccessTracker:
         return (need[0], need[1], need[2], need[3])
 
     def _add_conflicts(self, unit: Unit, access: Access, need: list[int]) -> None:
+        # The unit's own WAR and WAW hazards are ordered by its pipeline; its RAW hazards are not.
         ordered = access.write and unit in _IN_ORDER_WRITERS
         for writer in _WRITERS[access.memory]:
             if not (ordered and writer is unit):
@@ -117,6 +120,7 @@ class AccessTracker:
         """Record that the words are initialized before the program starts."""
         for piece in self._pieces(access):
             view = self._view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
+            # Not 0, so the word counts as written, and below every instruction number, so it needs no wait.
             view[view == 0] = -1
 
     def uninitialized(self, access: Access) -> int | None:
@@ -166,6 +170,7 @@ class Order:
         waits = list(conflicts)
         for other in QUEUED_UNITS:
             rest: Sequence[int] = [0 if u is other else waits[u] for u in QUEUED_UNITS]
+            # Redundant waits are dropped one at a time, each against the waits that are left.
             if waits[other] and self.known(unit, (rest[0], rest[1], rest[2], rest[3]))[other] >= waits[other]:
                 waits[other] = 0
         return (waits[0], waits[1], waits[2], waits[3])

@@ -44,6 +44,7 @@ def layer_cycles(
         cycles[layer] += done - at
         at = done
     at = vector.charge(cycles, at, last)
+    # BEGIN and END belong to no layer (-1).
     final = next((p.layer for p in reversed(provenance) if 0 <= p.layer < layers), None)
     if final is not None:
         cycles[final] += last - at

@@ -47,10 +47,12 @@ def _shared(program: Program) -> Iterator[Extent]:
             start, stop, first, _ = live.get(origin.note, (dram.base, dram.last + 1, index, index))
             live[origin.note] = [min(start, dram.base), max(stop, dram.last + 1), first, index + 1]
         elif instruction.kind is Kind.LOAD:
+            # Tensors that share memory overlap in addresses; the load belongs to the one that was stored last.
             found = [n for n, (start, stop, *_) in live.items() if start <= dram.base < stop]
             if found:
                 live[max(found, key=lambda n: live[n][2])][3] = index + 1
     for name, (start, stop, first, last) in live.items():
+        # Stores to pinned tensors are listed by `_dram` already.
         if not any(low < stop and start < high for low, high in pinned):
             yield Extent(Memory.DRAM, start, stop, first, last, name)
 

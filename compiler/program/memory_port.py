@@ -114,9 +114,11 @@ class MemoryPort:
         tail = 0 if load else latency
         beats = words / move_bursts(instruction, self._params)
         addresses = hardware.RUN * instruction["n1"] * instruction["n2"]
+        # Little's law: at most `axi_outstanding` bursts are in flight during one round trip.
         rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + hardware.LOAD))
         scratch = not load or instruction["target"] == Target.SCRATCH
         move = _Move(unit, time + lead, words, rate, tail, beats, scratch)
+        # `_queued_bursts` excludes the first move, whose remaining bursts change with every advance.
         if self._streams[unit]:
             self._queued_bursts[unit] += move.bursts
         self._streams[unit].append(move)
@@ -174,6 +176,7 @@ class MemoryPort:
         if not self._active(unit):
             return 0.0
         own, bandwidth = self._own_rate(unit), self.timing.bandwidth
+        # Each direction has its own beat in every cycle, so they do not compete.
         if bandwidth <= 0 or bandwidth >= 2:
             return own
         other = Unit.STORE if unit is Unit.LOAD else Unit.LOAD

@@ -65,6 +65,7 @@ class SoundnessChecker:
             conflicts = self._tracker.conflicts(instruction.unit, accesses)
         except ProgramError as error:
             raise self._error(index, str(error)) from None
+        # Reads are checked before this instruction is recorded, so it cannot initialize its own operands.
         self._check_reads(index, accesses)
         self._check_stores(index, accesses)
         self._check_table(index, instruction)
@@ -103,6 +104,7 @@ class SoundnessChecker:
 
     def _check_table(self, index: int, instruction: Instruction) -> None:
         unit, use = instruction.unit, instruction.values.get("table", TableUse.NONE)
+        # The checker follows program order, which is the execution order inside each unit.
         if instruction.kind is Kind.VTABLE or (unit is Unit.MAC and use == TableUse.LOAD):
             self._tables.add(unit)
         elif use != TableUse.NONE and unit not in self._tables:
@@ -121,6 +123,7 @@ def _touches(access: Access, start: int, stop: int) -> bool:
     starts = [access.base]
     for count, step in access.dims[:-1]:
         starts = [s + k * step for s in starts for k in range(count)]
+    # The innermost dimension is a run, so its range is compared as a whole.
     run = (access.dims[-1][0] - 1) * access.dims[-1][1] + 1
     return any(s < stop and s + run > start for s in starts)
 

@@ -18,6 +18,7 @@ class RotatingAllocator:
         """The start of a free range, or None."""
         start = self._search(words, self._next, self.size)
         if start is None:
+            # The wrapped search ends behind `_next`, so that a free range that spans `_next` is found too.
             start = self._search(words, 0, min(self.size, self._next + words))
         if start is None:
             return None
@@ -30,6 +31,7 @@ class RotatingAllocator:
         for start, end in self._live:
             if end <= at:
                 continue
+            # `_live` is sorted, so the first gap that is wide enough is the nearest one.
             if start - at >= words:
                 break
             at = end
@@ -74,6 +76,7 @@ class RingAllocator:
     def free(self, start: int) -> None:
         """Give back the range that starts at `start`."""
         self._dead.add(start)
+        # Ranges may be freed in any order, but a ring has one gap only: space returns from the oldest end.
         while self._queue and self._queue[0][0] in self._dead:
             oldest, words = self._queue.popleft()
             self._dead.discard(oldest)
@@ -92,6 +95,7 @@ def first_fit(ranges: list[tuple[int, int, int]]) -> tuple[list[int], int]:
 
     Larger items are placed first, each at the lowest address that is free over its life.
     """
+    # The index as the last key keeps the addresses, and so the program's bytes, the same in every run.
     order = sorted(range(len(ranges)), key=lambda k: (-ranges[k][2], ranges[k][0], k))
     starts = [0] * len(ranges)
     placed: list[int] = []

@@ -79,6 +79,7 @@ def compile_graph(
     stage_list = build_stages(graph, params, image, keep_intermediates=keep_intermediates)
     plan = _Plan(graph, params, image, stage_list, keep_intermediates)
     order = _cut(plan)
+    # `_cut` adds weights and tables to the image, so the image's size is known only here.
     tensors_at = image.words
     tensor_words = _allocate_tensors(plan, tensors_at, order.first_writes)
     emitter = Emitter(params, tensors_at + tensor_words)
@@ -92,8 +93,10 @@ def compile_graph(
 
 def _cut(plan: _Plan) -> Interleaved:
     space = Space(plan.params.scratch_words, plan.params.weight_words)
+    # Checked first, and for all stages: `choose_tiling` could not tell which of the two memories is too small.
     require_weight_memory(plan.stages, space)
     tilings = [(stage, choose_tiling(stage, space)) for stage in plan.stages]
+    # All stages are cut before the error, so that its advice holds for the whole graph.
     if misfits := [stage for stage, tiling in tilings if tiling is None]:
         raise too_large(misfits)
     return interleave([t for s, tiling in tilings if tiling is not None for t in make_tasks(s, tiling, plan.image)])
@@ -107,6 +110,7 @@ def _allocate_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int
     live = live_ranges(plan.stages, first_writes)
     buffers = plan.buffers
     end = len(plan.stages)
+    # A pinned buffer overlaps every live range, so it shares memory with none.
     ranges = [(0, end + 1, b.words) if b.pinned else (*live[b], b.words) for b in buffers]
     starts, words = first_fit(ranges)
     for buffer, start in zip(buffers, starts, strict=True):

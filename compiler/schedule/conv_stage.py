@@ -92,6 +92,7 @@ class ConvStage(Stage):
         total = -(-self.conv_blocks * self.params.cols // self.params.rows)
         chunks = []
         for index, first in enumerate(range(0, total, size)):
+            # `input_runs` needs the output blocks only; the input range follows from the runs of all passes.
             blank = Chunk(index, first, min(size, total - first), 0, 0)
             runs = [r for _, w in self.passes for r in self._runs(self._conv_range(blank), w)]
             low = min(r.start for r in runs)
@@ -178,6 +179,8 @@ class ConvStage(Stage):
         y0, x0 = rect.y0 // g.step[0], rect.x0 // g.step[1]
         out_h = -(-(rect.height - g.offset[0]) // g.step[0])
         out_w = -(-(rect.width - g.offset[1]) // g.step[1])
+        # The last tile of a transposed convolution may be smaller than the stride, so some phases have no pixel in
+        # it.
         if out_h < 1 or out_w < 1:
             return
         first_block = context.chunk.out_first * self.params.rows // self.params.cols
@@ -202,6 +205,7 @@ class ConvStage(Stage):
         buffer = self.operands[0].buffer
         return {
             "in_base": source.word(run.start - context.chunk.in_first, None, 0),
+            # Negative where a window starts in the padding; the hardware adds addresses modulo the address space.
             "in_row_off": (first[0] - source.y0) * source.row % ADDRESS_SPACE,
             "in_plane": source.plane,
             "in_row": source.row,
@@ -227,6 +231,7 @@ class ConvStage(Stage):
         return {
             "out_blocks": part.run.count,
             "two_planes": int(len(node.weights) == 2),
+            # A chunk may wrap in the ring of the weight memory.
             "weights": (context.weights + at) % self.params.weight_words,
             "zp_in": node.zp_in,
             "zp_out": node.zp_out,
@@ -238,6 +243,8 @@ class ConvStage(Stage):
         table = self.node.table
         if table is None:
             return TableUse.NONE
+        # Tasks are emitted in the order in which the MAC unit executes them, so the last LOAD is the table in the
+        # array.
         if context.held.array == table:
             return TableUse.KEEP
         context.held.array = table

@@ -67,12 +67,15 @@ def input_runs(
     ranges = [_input_range(b, params, out_channels, per_group, group) for b in blocks]
     total = -(-per_group * group // params.rows)
     most = max(hi - lo for lo, hi in ranges)
+    # All blocks of a run read `most` input blocks. A block near the end starts earlier, so that its reads stay inside
+    # the tensor; the additional lanes have zero weights.
     starts = [min(lo, total - most) for lo, _ in ranges]
     runs: list[InputRun] = []
     at = 0
     while at < len(starts):
         step = starts[at + 1] - starts[at] if at + 1 < len(starts) else 0
         end = at + 1
+        # A CONV steps by a fixed, non-negative number of blocks, so a change of step ends the run.
         while end < len(starts) and starts[end] - starts[end - 1] == step and step >= 0:
             end += 1
         runs.append(InputRun(blocks[at], end - at, starts[at], step if end - at > 1 else 0, most))
@@ -85,6 +88,7 @@ def block_tiles(
 ) -> Weights:
     """Weight tiles [tile, column, lane] of output block `block` over `in_blocks` input blocks from `start`."""
     planes, channels, per_group, kernel_h, kernel_w = weights.shape
+    # Lanes outside an output channel's own group keep zero weights, so one block may hold several groups.
     tiles = np.zeros((planes, kernel_h, kernel_w, params.cols, in_blocks * params.rows), np.int8)
     each = channels // group
     stop = min((block + 1) * params.cols, channels)
@@ -114,6 +118,7 @@ def packed_kernel(weights: Weights, params: HardwareParams) -> Weights:
     planes, channels, inputs, kernel_h, kernel_w = weights.shape
     group = params.pixels_per_word
     groups = -(-kernel_w // group)
+    # Columns beyond the kernel have zero weights: the array reads whole words of pixels.
     wide = np.zeros((planes, channels, PIXEL_CHANNELS, kernel_h, groups * group), np.int8)
     wide[:, :, :inputs, :, :kernel_w] = weights
     split = wide.reshape(planes, channels, PIXEL_CHANNELS, kernel_h, groups, group)
@@ -122,6 +127,7 @@ def packed_kernel(weights: Weights, params: HardwareParams) -> Weights:
 
 def _phase_taps(phase: int, pad: int, size: int, stride: int, dilation: int) -> tuple[list[int], int, int]:
     """Kernel taps of one output phase along one axis, ordered by input offset, the first offset, and their spacing."""
+    # In the order of input offsets, the taps of one phase are an ordinary kernel whose dilation is their spacing.
     taps = sorted(
         ((phase + pad - k * dilation) // stride, k) for k in range(size) if (phase + pad - k * dilation) % stride == 0
     )
@@ -140,6 +146,7 @@ def transposed_passes(
         rows, y, dy = _phase_taps(py, pads[0], kernel[0], stride[0], dilation[0])
         for px in range(stride[1]):
             columns, x, dx = _phase_taps(px, pads[1], kernel[1], stride[1], dilation[1])
+            # A phase without taps still has outputs, which are the bias alone.
             blank = not rows or not columns
             part = np.zeros_like(weights[..., :1, :1]) if blank else weights[..., rows, :][..., columns]
             geometry = Geometry(

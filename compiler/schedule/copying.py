@@ -57,11 +57,14 @@ def segments(start: int, stop: int, to: int, rows: int) -> list[Segment]:
     channel = start
     while channel < stop:
         target = to + channel - start
+        # A piece ends where the source word or the target word ends.
         width = min(rows - channel % rows, rows - target % rows, stop - channel)
         pieces.append(Segment(channel // rows, target // rows, 1, target % rows, width))
         channel += width
     merged: list[Segment] = []
     for piece in pieces:
+        # Channels that move to other bytes of a word alternate between two byte ranges, so a piece may continue the
+        # last segment or the one before it.
         for i in range(len(merged) - 1, max(len(merged) - 3, -1), -1):
             m = merged[i]
             follows = (m.source + m.count, m.target + m.count) == (piece.source, piece.target)

@@ -46,8 +46,10 @@ def interleave(tasks: Sequence[Task]) -> Interleaved:
         if ready is not None and ready + LAG < number:
             position, moved = ready + LAG, True
         for region in task.writes:
+            # The new position counts, so that a vector task that reads the result of a moved one can move as well.
             writers[region.buffer].append((region, position))
             stage = stage_at[position]
             first_writes[region.buffer] = min(first_writes.get(region.buffer, stage), stage)
+        # At equal positions the task that stays comes first, and moved tasks keep their order.
         keys.append((position, moved, number))
     return Interleaved([tasks[number] for _, _, number in sorted(keys)], first_writes)

@@ -17,6 +17,7 @@ def live_ranges(stages: Iterable[Stage], first_writes: Mapping[Buffer, int]) -> 
     for stage in stages:
         written = [c.target.buffer for c in stage.copies] + ([stage.out.buffer] if stage.keep_result else [])
         for buffer in [*written, *(v.buffer for v in stage.operands)]:
+            # Reads extend the range too: a load of the last reader must not meet the next tensor in these words.
             start, stop = found.get(buffer, (first_writes.get(buffer, stage.index), 0))
             found[buffer] = (min(start, stage.index), max(stop, stage.index + 1))
     return found

@@ -66,6 +66,7 @@ class ScratchMemory(LocalMemory):
 
     def acquire(self, task: Task) -> bool:
         """See `LocalMemory.acquire`."""
+        # Loads are emitted only after everything fits: an emitted LOAD could not be taken back.
         got: list[tuple[BufferRequest, int]] = []
         for request in self.missing(task):
             start = self._allocator.allocate(request.words)
@@ -102,8 +103,11 @@ class WeightMemory(LocalMemory):
         """See `LocalMemory.acquire`."""
         for request in self.missing(task):
             pieces = self._pieces.setdefault(request.key, [])
+            # Pieces of an earlier attempt are already in the instruction stream, so this attempt continues after
+            # them.
             loaded = sum(words for _, words in pieces)
             words = min(request.words - loaded, self._ring.free_words)
+            # Each piece costs an instruction. The last piece of a chunk may be small.
             if words < min(request.words - loaded, LEAST_PIECE):
                 return False
             start = self._ring.allocate(words)

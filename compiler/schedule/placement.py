@@ -27,12 +27,14 @@ class Placement:
         self._inside: dict[str, tuple[str, int]] = {}
         self._views: dict[str, View] = {}
         self.buffers: list[Buffer] = []
+        # From the last concatenation on: a tensor that is a part of two is stored in the later one.
         for node in reversed(graph.nodes):
             if isinstance(node, Concat) and self.is_regular(node):
                 self._allocate_parts(node)
 
     def is_regular(self, node: Concat) -> bool:
         """Whether every part starts at a word's first byte."""
+        # The last part may end inside a word, since no part starts there.
         return all(self._channels(t) % self._params.rows == 0 for t in node.inputs[:-1])
 
     def is_view(self, node: Slice) -> bool:
@@ -80,6 +82,7 @@ class Placement:
 
     def _may_move(self, tensor: str) -> bool:
         producer = self._producers.get(tensor)
+        # The host writes graph inputs before the run, in buffers of their own.
         if producer is None or tensor in self._inside:
             return False
         return not (isinstance(producer, Slice) and self.is_view(producer))
@@ -93,6 +96,7 @@ class Placement:
         if isinstance(producer, Slice) and self.is_view(producer):
             return self.view(node_input(producer)).part(producer.start, producer.stop)
         shape = self._graph.tensors[tensor]
+        # Only inputs can be packed: every unit writes results in blocks of channels.
         layout = Layout.PIXELS4 if producer is None and self._packable(tensor) else Layout.BLOCKED
         buffer = Buffer(tensor, channels, shape.height, shape.width, layout, self._params)
         self.buffers.append(buffer)
@@ -109,6 +113,7 @@ class Placement:
             and not isinstance(n, ConvTranspose)
             and n.group == 1
             and n.dilations[1] == 1
+            # The field of the kernel's width counts words of `group` pixels in a packed convolution.
             and n.weights.shape[4] <= LARGEST_KERNEL * group
             for n in users
         )

@@ -86,6 +86,7 @@ class StageList:
     ) -> None:
         """Note that a copied tensor can also be had from its source's stage."""
         source = self._sources.get(node_input(node))
+        # With `keep`, every copy reads its stored source: tables and enlargements are not composed.
         if source is not None and not self.keep:
             self._sources[node.output] = source.through(start, table, factors)
 
@@ -121,8 +122,10 @@ class StageList:
         for name in pinned:
             buffer = self.placement.view(name).buffer
             buffer.stored = buffer.pinned = True
+            # The host reads whole tensors, so all their blocks are needed.
             buffer.needed.update(range(buffer.blocks))
         kept: list[Stage] = []
+        # Backwards, since a stage is dead only if no later stage that is kept reads what it makes.
         for stage in reversed(self.stages):
             out = stage.out
             stage.copies = [c for c in stage.copies if c.target.buffer.stored]

@@ -46,11 +46,13 @@ class TaskEmitter:
             store.expect(tasks)
         heads = dict.fromkeys(self._stores, 0)
         for index, task in enumerate(tasks):
+            # Before the forced load, so that the task gets its memory without an eviction where possible.
             self._prefetch(tasks, index, heads)
             for store, head in heads.items():
                 if head <= index:
                     self._force(task, store)
                     heads[store] = index + 1
+            # Again, because an eviction may have made space.
             self._prefetch(tasks, index, heads)
             self._work(task)
             if progress is not None:
@@ -71,6 +73,7 @@ class TaskEmitter:
     @staticmethod
     def _may_load(tasks: Sequence[Task], index: int, ahead: int, store: LocalMemory) -> bool:
         """Whether no task that is still to be emitted stores what the one at `ahead` loads."""
+        # Weights are constants, which no task stores.
         if store.memory is Memory.WEIGHT or not tasks[ahead].reads:
             return True
         pending = [w for t in tasks[index:ahead] for w in t.writes]
@@ -101,6 +104,7 @@ class TaskEmitter:
         context, regions = self._context(task)
         stage.compute(context)
         stage.emit_copies(context)
+        # Stores come last: the emitter's waits make them follow the instructions that write these words.
         for region, tile in regions:
             fields = region.move(tile.base, tile.plane, tile.row)
             where = self._emitter.emit(Kind.STORE, self._provenance(task, region.buffer.name), **fields)

@@ -116,6 +116,7 @@ def mac_cycles(stage: Stage, pixels: int, out_blocks: int) -> int:
     blocks = max(1, out_blocks * p.rows // p.cols)
     planes, _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
     in_blocks = -(-per_group // p.rows)
+    # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
     return blocks * planes * kernel_h * kernel_w * in_blocks * max(pixels, strips * p.cols)
 
 
@@ -131,6 +132,7 @@ def _cost(stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int
     height, width = stage.extent
     bands = -(-height // tile[0]) * -(-width // tile[1])
     pixels = tile[0] * tile[1]
+    # With groups, each chunk reads blocks of its own, so more chunks do not repeat the input.
     shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
     moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
     moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
@@ -171,6 +173,7 @@ def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
     """Chunk sizes whose weights fit, best with room for the next chunk beside them."""
     sizes = list(stage.chunk_sizes())
     fitting = [s for s in sizes if stage.weight_words(s) <= space.weight // 2]
+    # The first size is the whole stage: no second chunk needs space beside it.
     if sizes[0] not in fitting and stage.weight_words(sizes[0]) <= space.weight * 3 // 4:
         fitting.insert(0, sizes[0])
     if not fitting:
@@ -236,6 +239,8 @@ def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
 def choose_tiling(stage: Stage, space: Space) -> Tiling | None:
     """The cheapest cut that fits, or None if even the smallest does not."""
     sizes = _fitting_sizes(stage, space)
+    # Full width first: narrower tiles read the columns at their edges more than once, so they are used only where
+    # nothing else fits.
     for width in _cuts(stage.extent[1], stage.row_step[1]):
         for tiling in sorted(_candidates(stage, space, sizes, width), key=lambda t: t.cost):
             if _fits(stage, tiling, space):

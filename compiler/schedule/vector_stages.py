@@ -22,6 +22,7 @@ class VectorStage(Stage, ABC):
     def chunk_sizes(self) -> Sequence[int]:
         """Any number of blocks; only all of them when a copy moves channels to other bytes of a word."""
         rows, blocks = self.params.rows, self.out.blocks
+        # After a shift, one target word has bytes of two source blocks, which must then be in one chunk.
         if any((c.start - c.target.channel) % rows for c in self.copies):
             return [blocks]
         return sorted({-(-blocks // n) for n in range(1, blocks + 1)}, reverse=True)
@@ -102,6 +103,7 @@ class ElementwiseStage(VectorStage):
             Kind.VCOPY,
             "spread",
             **_operand_fields("a", tile, Rect(0, 1, 0, 1)),
+            # Column step 0 reads the only pixel again for every column.
             a_x=0,
             out_h=1,
             out_w=width,
@@ -111,6 +113,7 @@ class ElementwiseStage(VectorStage):
             blocks=context.chunk.out_blocks,
             byte_count=self.params.rows,
         )
+        # Row step 0: one spread row serves all rows of the tile.
         return Tile(context.temporary, width, 0, rect.y0, rect.x0)
 
     def compute(self, context: TileContext) -> None:
@@ -185,6 +188,7 @@ class PoolStage(VectorStage):
         (kernel_h, kernel_w), (stride_h, stride_w) = self.node.kernel, self.node.strides
         source, first = context.operands[0], (window.y0, window.x0)
         if self.separable:
+            # The first pass makes only rows that exist; the second one handles the padding above and below.
             rows = self.operand_rect(0, rect)
             row = self.result_row(rect)
             middle = Tile(context.temporary, rows.height * row, row, rows.y0, 0)
