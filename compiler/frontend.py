@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.fold.graph_builder import GraphBuilder
@@ -18,6 +19,7 @@ from intloom.compiler.fold.passes import (
     merge_tables,
     propagate_qdq,
     qoperator,
+    unsigned_activations,
 )
 from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
@@ -32,6 +34,7 @@ from intloom.compiler.partition.assignment import Assignment, assign_nodes
 from intloom.compiler.partition.host import boundary_value, final_part, input_source, part_before
 from intloom.compiler.partition.regions import return_small_regions, split, tensor_levels, without_unread_inputs
 from intloom.compiler.partition.warn import find_warnings
+from intloom.compiler.reference_form import reference_form
 from intloom.hw.spec.arith import RoundingMode
 
 _log = logging.getLogger(__name__)
@@ -39,6 +42,7 @@ _log = logging.getLogger(__name__)
 MODEL_PASSES: tuple[Pass[Model], ...] = (
     constants.PASS,
     custom_shapes.PASS,
+    unsigned_activations.PASS,
     qoperator.PASS,
     integer_chains.PASS,
     propagate_qdq.PASS,
@@ -84,6 +88,20 @@ class FoldedModel:
     output_quant: Mapping[str, TensorQuantization]
     source: str = ""
     """SHA-256 hash of the model."""
+    shifted: frozenset[str] = frozenset()
+    """Values that are int8 in the file and uint8 in the host parts, larger by 128."""
+    model: Model | None = None
+    """The imported model."""
+
+    @cached_property
+    def reference(self) -> Model | None:
+        """The form of the model that onnxruntime computes in integers; None where this is the file itself."""
+        return None if self.model is None else reference_form(self.model, self.accelerated)
+
+    @property
+    def accelerated(self) -> frozenset[str]:
+        """Names of the file's nodes that run on the accelerator."""
+        return frozenset(a.name for a in self.assignments if a.target in (Target.ARRAY, Target.VECTOR, Target.TABLE))
 
     def __repr__(self) -> str:
         return f"<FoldedModel {self.whole.name!r}, {len(self.whole.nodes)} integer operations>"
@@ -120,12 +138,8 @@ def fold_model(
     *,
     match: RoundingMode = RoundingMode.ORT,
     dump_after: str | None = None,
-    extra_outputs: Collection[str] = (),
 ) -> FoldedModel:
     """Fold a model into an integer graph; log the state after pass `dump_after` (level info).
-
-    Results equal those of onnxruntime where `extra_outputs` are outputs too. Extra outputs may change the kernels that
-    onnxruntime selects.
 
     Raises
     ------
@@ -137,7 +151,7 @@ def fold_model(
     if dump_after is not None:
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     prepared = run_passes(model, MODEL_PASSES, check_model)
-    builder = lower_units(prepared, match, extra_outputs)
+    builder = lower_units(prepared, match)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
     verify(graph)
@@ -153,10 +167,12 @@ def fold_model(
         final_host_part=_serialized(final_part(builder, leaving)),
         inputs={v: model.shape(v) or () for v in model.inputs},
         assignments=assign_nodes(model, builder),
-        warnings=find_warnings(builder),
+        warnings=find_warnings(builder, model),
         input_quant={name: _quant(builder, name, name) for name in graph.inputs},
         output_quant={tensor: _quant(builder, stored, tensor) for stored, tensor in leaving.items()},
         source=model.source,
+        shifted=prepared.shifted,
+        model=model,
     )
 
 
@@ -194,14 +210,15 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantizatio
     leaves_as_float = stored not in builder.inputs and source != stored
     pattern = model.producers[source] if leaves_as_float else maker or readers[0]
     params = read_qparams(model, pattern)
+    signed = stored in model.shifted
     return TensorQuantization(
         name=tensor,
         stored=stored,
         source=source,
         shape=builder.views[stored][1],
         scale=float(params.scale),
-        zero_point=int(params.zero_point),
-        unsigned=params.unsigned,
+        zero_point=params.zero_int8 if signed else int(params.zero_point),
+        unsigned=params.unsigned and not signed,
     )
 
 

@@ -37,6 +37,13 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
         return _session(model, _options(_PLAIN_LAYOUT, optimized, threads))
 
 
+def plain_session(model: bytes) -> onnxruntime.InferenceSession:
+    """Open a session on the CPU with onnxruntime's defaults, as users open it, but without log output."""
+    options = onnxruntime.SessionOptions()
+    options.log_severity_level = _SILENT
+    return _session(model, options)
+
+
 def _unshared(data: bytes) -> bytes:
     """Copy the model with a separate int8 initializer for every node that reads one."""
     model = onnx.ModelProto.FromString(data)

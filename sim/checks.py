@@ -19,15 +19,45 @@ class Check:
     against: str
     bytes: int
     mismatches: int
-    """Differing bytes without an attribution."""
     first: str = ""
     """Position of the first difference, and the two values."""
     coordinate: tuple[int, ...] = ()
     """Index of the first difference in the tensor; empty if there is none."""
     expected: int | None = None
     got: int | None = None
-    attributed: int = 0
-    """Differing bytes attributed to onnxruntime's float kernels; see `intloom.flow.float_kernels`."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return asdict(self)
+
+
+@dataclass(frozen=True)
+class OutputDistance:
+    """One output of the model, compared with the user's file in plain onnxruntime."""
+
+    output: str
+    values: int
+    differing: int
+    largest_steps: int | None
+    """Largest difference in quantization steps; None where the host computes the output."""
+    largest: float
+    """Largest difference in real units."""
+
+
+@dataclass(frozen=True)
+class OriginalComparison:
+    """Distance of a run from the user's file in plain onnxruntime. It is information and not the exact comparison."""
+
+    outputs: tuple[OutputDistance, ...] = ()
+    float_layers: tuple[str, ...] = ()
+    """Nodes of the accelerator that onnxruntime computes in float."""
+    error: str = ""
+    """Why onnxruntime does not load the file; empty if it does."""
+
+    @property
+    def matches(self) -> bool:
+        """Whether onnxruntime loads the file and no value differs."""
+        return not self.error and not any(o.differing for o in self.outputs)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""

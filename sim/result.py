@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.sim.checks import GOLDEN, Check, FirstDivergence
+from intloom.sim.checks import GOLDEN, Check, FirstDivergence, OriginalComparison
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.status import Pulses, Snapshot, Status
 
@@ -73,16 +73,16 @@ class RunResult:
     """The model's outputs after the host's part; without the model the accelerator's own, dequantized."""
     checks: tuple[Check, ...] = ()
     """Comparisons with the golden model and with onnxruntime."""
+    original: OriginalComparison | None = None
+    """Distance from the user's file in plain onnxruntime; None without a comparison."""
     covered_by: Mapping[str, str] = field(default_factory=dict)
     """For each layer without a comparison of its own: the layer whose comparison covers it."""
     first_divergence: FirstDivergence | None = None
     """The first difference, if a check found one."""
-    attribution: str = ""
-    """Why onnxruntime alone differs, where it does; empty otherwise."""
 
     @property
     def mismatches(self) -> int:
-        """Differing bytes of all checks without an attribution."""
+        """Differing bytes of all checks."""
         return sum(c.mismatches for c in self.checks)
 
     @property

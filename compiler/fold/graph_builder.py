@@ -70,8 +70,6 @@ class GraphBuilder:
 
     model: Model
     match: RoundingMode
-    extra_outputs: frozenset[str] = frozenset()
-    """Values that are outputs of the onnxruntime session besides the model's outputs."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 
 from intloom.common.errors import UnsupportedError
@@ -31,9 +32,9 @@ _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], Operato
 _ADVICE = "run it on the host, or replace it with supported operators"
 
 
-def lower_units(model: Model, match: RoundingMode, extra_outputs: Collection[str] = ()) -> GraphBuilder:
+def lower_units(model: Model, match: RoundingMode) -> GraphBuilder:
     """Lower every supported unit; record reason and remedy for the others."""
-    builder = GraphBuilder(model, match, frozenset(extra_outputs))
+    builder = GraphBuilder(model, match)
     units = {u.quantize.name: u for u in find_quantization_units(model)}
     for source in _input_values(model, units):
         _add_input(builder, source)
@@ -159,5 +160,7 @@ def graph_of(builder: GraphBuilder, file: Model) -> tuple[IntGraph, dict[str, st
             own = stored in file.producers or tensor not in builder.views
             leaving[stored if own else tensor] = tensor
     outputs = tuple(dict.fromkeys(leaving.values()))
-    graph = IntGraph(builder.model.name, dict(builder.tensors), tuple(builder.nodes), tuple(builder.inputs), outputs)
+    shifted = builder.model.shifted
+    tensors = {name: replace(t, unsigned=t.unsigned and name not in shifted) for name, t in builder.tensors.items()}
+    graph = IntGraph(builder.model.name, tensors, tuple(builder.nodes), tuple(builder.inputs), outputs)
     return graph, leaving

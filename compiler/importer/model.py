@@ -144,6 +144,8 @@ class Model:
     """SHA-256 of the file's content, external data included."""
     dims: Mapping[str, int] = field(default_factory=dict)
     """Sizes chosen for dimensions that are open in the file."""
+    shifted: frozenset[str] = frozenset()
+    """Values that are int8 in the file and uint8, larger by 128, in this model."""
 
     @cached_property
     def producers(self) -> Mapping[str, OnnxNode]:

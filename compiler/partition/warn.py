@@ -16,12 +16,13 @@ _ROUND_MANTISSA_BITS = 4
 _MOST_NAMES = 4
 
 
-def find_warnings(builder: GraphBuilder) -> tuple[str, ...]:
-    """All warnings on a model, in the order of the checks below."""
-    checks = (_mixed_concats, _one_sided_outputs, _missing_zero_points, _tie_prone, _mode_dependent, _float_kernels)
+def find_warnings(builder: GraphBuilder, file: Model) -> tuple[str, ...]:
+    """All warnings on a model, in the order of the checks below; `file` is the imported model."""
+    checks = (_mixed_concats, _one_sided_outputs, _tie_prone, _mode_dependent, _float_kernels)
     return (
         *(text for name, text in builder.warnings.items() if builder.on_accelerator(name)),
         *(text for check in checks for text in check(builder)),
+        *_missing_zero_points(file),
     )
 
 
@@ -69,9 +70,9 @@ def _one_sided_outputs(builder: GraphBuilder) -> Iterator[str]:
             )
 
 
-def _missing_zero_points(builder: GraphBuilder) -> Iterator[str]:
+def _missing_zero_points(file: Model) -> Iterator[str]:
     """Warn about QuantizeLinear nodes without zero point and type."""
-    every = [n for n in builder.model.nodes if n.op == QUANTIZE and not n.domain]
+    every = [n for n in file.nodes if n.op == QUANTIZE and not n.domain]
     bare = [n.name for n in every if not n.input(2) and not n.integer("output_dtype", 0)]
     if bare:
         yield f"{_names(bare)}: without a zero point input the type is uint8 and the zero point 0: add the input"
@@ -104,12 +105,12 @@ def _mode_dependent(builder: GraphBuilder) -> Iterator[str]:
 
 
 def _float_kernels(builder: GraphBuilder) -> Iterator[str]:
-    """Warn about int8 convolutions in QDQ form, which onnxruntime on x86 computes in float."""
+    """Warn about multiplications that onnxruntime on x86 computes in float if it runs the file itself."""
     found = [n.name for n in builder.model.nodes if _runs_in_float(builder, n)]
     if found:
         yield (
             f"{_names(found)}: onnxruntime on x86 computes these in float (int8 activations, or no integer kernel), "
-            "so single results may differ by one: quantize to uint8 for a bit-exact comparison"
+            "so single results of the file itself may differ by one step: --check compares with its integer form"
         )
 
 
@@ -122,4 +123,5 @@ def _runs_in_float(builder: GraphBuilder, node: OnnxNode) -> bool:
     # onnxruntime selects no integer kernel for a convolution after a Resize that has no QDQ pair.
     before = set(builder.model.producers[node.input(0)].origin)
     resized = any(n.op in ("Resize", "Upsample") and n.name in before for n in builder.model.nodes)
-    return not params.unsigned or node.op == "ConvTranspose" or resized
+    signed = builder.model.producers[node.input(0)].inputs[0] in builder.model.shifted
+    return signed or node.op == "ConvTranspose" or resized

@@ -87,8 +87,6 @@ def _say(terminal: Terminal, result: CaseResult) -> None:
         if terminal.verbosity > 0:
             cost = f"{result.cycles:,} cycles, {result.seconds:.1f} s"
             terminal.say(f"{result.name}: {cost}", label="pass", color="green")
-        if result.remark:
-            terminal.say(f"{result.name}: {result.remark}", label="attributed", color="yellow")
         return
     terminal.say(f"{result.name} (seed {result.seed}): {result.message}", label=str(result.outcome), color="red")
     terminal.say(f"  run it alone: {result.reproduce}")

@@ -32,8 +32,9 @@ from intloom.sim.rtl.options import BENCHES, RtlOptions, bench_kind
 
 _HELP = """Run a program on the golden model, the instruction simulator or the RTL.
 
---check compares the results byte for byte with the golden model and with onnxruntime. The exit code is 0 if all bytes
-are equal, and 1 otherwise.
+--check compares every layer byte for byte with the golden model, and with onnxruntime on a form of the model that it
+computes in integers. The exit code is 0 if all bytes are equal, and 1 otherwise. It also prints how far the results are
+from those of the unchanged file in onnxruntime. With --match-original, such a difference gives exit code 1 too.
 
 Examples:
 
@@ -67,6 +68,9 @@ class RunOptions:
         ),
     ] = None
     check: Annotated[bool, typer.Option("--check", help="Compare with the golden model and onnxruntime.")] = False
+    match_original: Annotated[
+        bool, typer.Option("--match-original", help="With --check: a difference from the file itself is an error too.")
+    ] = False
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="RUNDIR", help="Folder for outputs and record.")
     ] = None
@@ -159,6 +163,8 @@ def _run(
     _check_memory(run, memory)
     _check_layers(run, part)
     _check_waves(run, simulator, part)
+    if run.match_original and not run.check:
+        raise UsageError("--match-original needs --check; add it")
     for what, folder in (("run folder", run.output), ("folder for waves", simulator.waves)):
         if folder is not None:
             check_folder(folder, what)
@@ -266,8 +272,7 @@ def _run_whole(
         terminal.say("results differ: searching for the first instruction with a wrong write")
         done, divergence = locate(bundle, done, rtl, waves)
     _finish(terminal, bundle.program, done, run.output, divergence, as_json)
-    if done.mismatches:
-        _explain(terminal, bundle, done)
+    if done.mismatches or (run.match_original and done.original is not None and not done.original.matches):
         raise typer.Exit(int(ExitCode.MISMATCH))
 
 
@@ -303,15 +308,6 @@ def _finish(
             terminal.say(f"outputs and record are in {output}; intloom report {output} makes a page of them")
 
 
-def _explain(terminal: Terminal, bundle: Bundle, done: RunResult) -> None:
-    """Print details if only onnxruntime differs and its float kernels do not account for it."""
-    if not done.attribution or bundle.folded is None:
-        return
-    terminal.say(f"golden model and accelerator agree; {done.attribution}")
-    for warning in bundle.folded.warnings:
-        terminal.say(warning, label="warning", color="yellow")
-
-
 def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
     """Print a summary of a run."""
     if terminal.verbosity > 0 and record["cycles"]:
@@ -330,13 +326,26 @@ def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
         terminal.say(f"{record['backend']}: {record['wall_s']:.2f} s")
     against = {c["against"]: 0 for c in record["checks"]}
     for check in record["checks"]:
-        against[check["against"]] += check["bytes"] - check["attributed"]
+        against[check["against"]] += check["bytes"]
         if check["mismatches"]:
             what = f"{check['tensor']} against {check['against']}"
             terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", color="red")
-    if record["attributed"]:
-        why = f"{record['attributed']:,} bytes differ: {record['attribution']}"
-        terminal.say(why, label="attributed", color="yellow")
     if record["checks"] and not record["mismatches"]:
         equal = ", ".join(f"{n:,} bytes against {name}" for name, n in against.items())
         terminal.say(equal, label="equal", color="green")
+    if record["original"] is not None:
+        _show_original(terminal, record["original"])
+
+
+def _show_original(terminal: Terminal, original: Mapping[str, Any]) -> None:
+    """Print the distance from the user's file in plain onnxruntime."""
+    if original["error"]:
+        terminal.say(original["error"], label="original file", color="yellow")
+    if floats := original["float_layers"]:
+        terminal.say(f"onnxruntime computes {len(floats)} layers of it in float", label="original file")
+    for output in original["outputs"]:
+        share = 100 * output["differing"] / max(1, output["values"])
+        steps = "" if output["largest_steps"] is None else f"{output['largest_steps']} steps, "
+        text = f"{output['output']}: {share:.3g} % of {output['values']:,} values differ"
+        largest = f", by at most {steps}{output['largest']:.3g} in real units" if output["differing"] else ""
+        terminal.say(f"{text}{largest}", label="original file")

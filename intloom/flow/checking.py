@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import onnx
 from numpy.typing import NDArray
 
 from intloom.arrays import Array
 from intloom.compiler.frontend import FoldedModel
+from intloom.compiler.importer import to_bytes
 from intloom.compiler.ir import IntGraph
-from intloom.compiler.program.program import Program
-from intloom.flow.host import Int8, run_with_outputs, stored_array
-from intloom.hw.spec.arith import RoundingMode
-from intloom.models import ModelSource, model_proto
+from intloom.flow.host import Int8, as_internal, as_unsigned, run_with_outputs
 from intloom.sim.checks import GOLDEN, ONNXRUNTIME, Check
-from intloom.sim.golden import run_graph
 from intloom.sim.result import RunResult
 
 
@@ -33,40 +30,49 @@ def compare_tensor(tensor: str, layer: str, against: str, got: NDArray[Any], exp
     return Check(tensor, layer, against, got.size, count, first, at, wanted, found)
 
 
-def check_golden(program: Program, folded: FoldedModel, result: RunResult) -> list[Check]:
-    """Compare every recorded tensor and all outputs of a run with the golden model."""
-    expected = run_graph(folded.graph, result.inputs, match=program.params.match, keep=bool(result.tensors))
+def check_golden(expected: Mapping[str, Int8], folded: FoldedModel, result: RunResult) -> list[Check]:
+    """Compare every recorded tensor and all outputs of a run with the golden model's tensors."""
     makers = _makers(folded.graph)
     seen = {**result.tensors, **result.outputs}
     return [compare_tensor(n, makers.get(n, ""), GOLDEN, seen[n], expected[n]) for n in seen if n in expected]
 
 
 def check_onnxruntime(
-    folded: FoldedModel,
-    model: ModelSource,
-    feeds: Mapping[str, Array],
-    outputs: Mapping[str, Int8],
-    match: RoundingMode,
+    folded: FoldedModel, file: onnx.ModelProto, feeds: Mapping[str, Array], tensors: Mapping[str, Int8]
 ) -> list[Check]:
-    """Compare the outputs of a run with onnxruntime, which runs the whole model with its default optimization.
+    """Compare tensors of the integer graph with those of onnxruntime, which runs the whole model in integers.
 
-    Rounding mode `exact` differs from fp32 arithmetic by design, so nothing is compared.
+    onnxruntime runs the `file` itself where it computes this in integers, else its integer form
+    (see `intloom.compiler.reference_form`).
     """
-    if match is not RoundingMode.ORT:
-        return []
-    names = {name: quant.stored for name, quant in folded.output_quant.items()}
-    reference = run_with_outputs(model_proto(model), list(names.values()), feeds)
-    makers = _makers(folded.graph)
-    checks = []
-    for name, stored in names.items():
-        got = stored_array(outputs[name], folded.output_quant[name])
-        checks.append(compare_tensor(name, makers.get(name, ""), ONNXRUNTIME, got, reference[stored]))
-    return checks
+    reference, makers = reference_tensors(folded, file, feeds, tensors), _makers(folded.graph)
+    return [compare_tensor(n, makers.get(n, ""), ONNXRUNTIME, tensors[n], reference[n]) for n in reference]
 
 
-def mark_attributed(checks: Sequence[Check]) -> list[Check]:
-    """The checks, with every difference from onnxruntime attributed to float kernels."""
-    return [replace(c, mismatches=0, attributed=c.mismatches) if c.against == ONNXRUNTIME else c for c in checks]
+def reference_model(folded: FoldedModel, file: onnx.ModelProto) -> tuple[onnx.ModelProto, frozenset[str]]:
+    """The model of the exact comparison, and the names of its uint8 values that are int8 in the file."""
+    form = folded.reference
+    if form is None:
+        return file, frozenset()
+    return onnx.ModelProto.FromString(to_bytes(form)), form.shifted
+
+
+def reference_tensors(
+    folded: FoldedModel,
+    file: onnx.ModelProto,
+    feeds: Mapping[str, Array],
+    tensors: Iterable[str],
+    *,
+    optimized: bool = True,
+) -> dict[str, Int8]:
+    """Those of `tensors` that exist in the reference model, computed by onnxruntime, as the accelerator's int8."""
+    proto, shifted = reference_model(folded, file)
+    made = {o for n in proto.graph.node for o in n.output}
+    border = {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
+    names = {t: border.get(t, t) for t in tensors if border.get(t, t) in made}
+    given = {n: as_unsigned(array, n in shifted) for n, array in feeds.items()}
+    values = run_with_outputs(proto, list(dict.fromkeys(names.values())), given, optimized=optimized)
+    return {t: as_internal(values[name], folded.graph.tensors[t].shape) for t, name in names.items()}
 
 
 def covering_layers(graph: IntGraph, checks: Sequence[Check]) -> dict[str, str]:

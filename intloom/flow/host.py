@@ -31,15 +31,17 @@ def _onnxruntime(error_class: type[IntloomError], what: str) -> Iterator[None]:
         raise error_class(f"onnxruntime {what}: {' '.join(str(error).split())}") from error
 
 
-def open_session(model: bytes) -> ort.InferenceSession:
-    """An onnxruntime session on the CPU with its default optimization and no log output."""
+def open_session(model: bytes, *, optimized: bool = True) -> ort.InferenceSession:
+    """An onnxruntime session on the CPU with its default optimization, or none, and no log output."""
     with _onnxruntime(ModelError, "cannot load the model"):
-        return reference.open_session(model)
+        return reference.open_session(model, optimized=optimized)
 
 
-def run_with_outputs(model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
-    """Values of a model, computed by onnxruntime with its default optimization."""
-    return run_session(open_session(with_outputs(model, names).SerializeToString()), names, feeds)
+def run_with_outputs(
+    model: onnx.ModelProto, names: list[str], feeds: Mapping[str, Array], *, optimized: bool = True
+) -> dict[str, NDArray[Any]]:
+    """Values of a model, computed by onnxruntime with its default optimization or with none."""
+    return run_session(open_session(with_outputs(model, names).SerializeToString(), optimized=optimized), names, feeds)
 
 
 def run_session(session: ort.InferenceSession, names: list[str], feeds: Mapping[str, Array]) -> dict[str, NDArray[Any]]:
@@ -84,6 +86,22 @@ def stored_array(codes: Int8, quant: TensorQuantization) -> Array:
     return (shaped.astype(np.int16) + 128).astype(np.uint8) if quant.unsigned else shaped
 
 
+def as_unsigned(values: Array, shifted: bool) -> Array:
+    """An int8 value of the file as the uint8 value, larger by 128, that represents it in the rewritten model."""
+    return (values.astype(np.int16) + 128).astype(np.uint8) if shifted and values.dtype == np.int8 else values
+
+
+def as_signed(values: Array, shifted: bool) -> Array:
+    """The inverse of `as_unsigned`."""
+    return (values.astype(np.int16) - 128).astype(np.int8) if shifted and values.dtype == np.uint8 else values
+
+
+def as_internal(values: Array, shape: tuple[int, ...]) -> Int8:
+    """8-bit values of a model as the accelerator's int8 in `shape`."""
+    offset = 128 if values.dtype == np.uint8 else 0
+    return (values.astype(np.int16) - offset).astype(np.int8).reshape(shape)
+
+
 class HostSide:
     """The host parts of a model: before the first region, between regions, and after the last."""
 
@@ -91,6 +109,17 @@ class HostSide:
         self._folded = folded
         self._parts = [None if p is None else open_session(p) for p in folded.host_parts]
         self._tail = None if folded.final_host_part is None else open_session(folded.final_host_part)
+
+    def _run(self, session: ort.InferenceSession, values: Mapping[str, Array]) -> dict[str, Array]:
+        """Outputs of a host part. Int8 values of the file are uint8 inside it."""
+        shifted = self._folded.shifted
+        feeds = {
+            i.name: as_unsigned(values[i.name], i.name in shifted) for i in session.get_inputs() if i.name in values
+        }
+        names = [o.name for o in session.get_outputs()]
+        with _onnxruntime(UsageError, "rejected the inputs"):
+            made = dict(zip(names, session.run(names, feeds), strict=True))
+        return {name: as_signed(array, name in shifted) for name, array in made.items()}
 
     def input_shapes(self) -> dict[str, tuple[int, ...]]:
         """Names and shapes of the model's inputs."""
@@ -101,7 +130,7 @@ class HostSide:
         folded, part = self._folded, self._parts[region]
         values = {**feeds, **self._known(made or {})}
         if part is not None:
-            values.update(_run(part, values))
+            values.update(self._run(part, values))
         result = {}
         for name in folded.regions[region].inputs:
             quant = folded.input_quant.get(name)
@@ -120,7 +149,7 @@ class HostSide:
         leaving = given | {q.source: known[q.source] for q in self._folded.output_quant.values()}
         if self._tail is None:
             return leaving
-        return {**leaving, **_run(self._tail, {**feeds, **known})}
+        return {**leaving, **self._run(self._tail, {**feeds, **known})}
 
     def _known(self, made: Mapping[str, Int8]) -> dict[str, Array]:
         """Results of the accelerator by their names in the model."""
@@ -131,13 +160,6 @@ class HostSide:
                 if quant.source != quant.stored:
                     values[quant.source] = dequantize_array(made[name], quant)
         return values
-
-
-def _run(session: ort.InferenceSession, values: Mapping[str, Array]) -> dict[str, Array]:
-    feeds = {i.name: values[i.name] for i in session.get_inputs() if i.name in values}
-    names = [o.name for o in session.get_outputs()]
-    with _onnxruntime(UsageError, "rejected the inputs"):
-        return dict(zip(names, session.run(names, feeds), strict=True))
 
 
 def plain_quant(program: Program) -> dict[str, TensorQuantization]:

@@ -54,7 +54,6 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "macs": macs,
         "mac_use": macs / (result.cycles * program.params.macs) if result.cycles else 0.0,
         "mismatches": sum(c.mismatches for c in checks),
-        "attributed": sum(c.attributed for c in checks),
         "compared_bytes": sum(c.bytes for c in checks),
         "sim_hz": result.sim_hz,
         "wall_s": result.wall_s,
@@ -66,7 +65,7 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "layers": _layers(program, result),
         "checks": [c.to_dict() for c in checks],
         "first_divergence": None if result.first_divergence is None else result.first_divergence.to_dict(),
-        "attribution": result.attribution,
+        "original": None if result.original is None else result.original.to_dict(),
     }
 
 

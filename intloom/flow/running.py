@@ -9,15 +9,18 @@ from pathlib import Path
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.flow.bundle import Bundle
-from intloom.flow.checking import check_golden, check_onnxruntime, covering_layers, mark_attributed
+from intloom.flow.checking import check_golden, check_onnxruntime, covering_layers
 from intloom.flow.first_divergence import first_difference, located
-from intloom.flow.float_kernels import attribute_differences
 from intloom.flow.host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
+from intloom.flow.original import compare_original
 from intloom.flow.regions import Runner, run_regions
+from intloom.hw.spec.arith import RoundingMode
+from intloom.models import model_proto
 from intloom.sim.backend import Backend, BackendRequest, backend_kind
 from intloom.sim.checks import Check
 from intloom.sim.compare.divergence import Divergence, find_divergence
+from intloom.sim.golden import run_graph
 from intloom.sim.merge_results import merge_results
 from intloom.sim.result import ProgressCallback, RunResult
 from intloom.sim.rtl.options import RtlOptions
@@ -82,20 +85,20 @@ def execute(
 def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array]) -> RunResult:
     """The result with its comparisons."""
     folded = bundle.need_model("--check")
-    checks: list[Check] = []
+    match, checks = bundle.program.params.match, list[Check]()
+    golden = run_graph(folded.graph, result.inputs, match=match, keep=True)
     if not backend_kind(result.backend).capabilities.is_reference:
-        checks += check_golden(bundle.program, folded, result)
+        checks += check_golden(golden, folded, result)
     covered_by = covering_layers(folded.graph, checks) if checks else {}
-    wrong = any(c.mismatches for c in checks)
-    attribution = None
-    if bundle.model is not None:
-        theirs = check_onnxruntime(folded, bundle.model, feeds, result.outputs, bundle.program.params.match)
-        if not wrong and any(c.mismatches for c in theirs):
-            attribution = attribute_differences(folded, bundle.model, feeds, result.inputs)
-        checks += mark_attributed(theirs) if attribution is not None and attribution.accepted else theirs
-    text = "" if attribution is None else attribution.text
+    # Rounding mode `exact` differs from fp32 arithmetic by design.
+    if bundle.model is not None and match is RoundingMode.ORT:
+        tensors = {**result.inputs, **golden, **result.tensors, **result.outputs}
+        checks += check_onnxruntime(folded, model_proto(bundle.model), feeds, tensors)
+    original = None
+    if bundle.model is not None and match is RoundingMode.ORT:
+        original = compare_original(folded, model_proto(bundle.model), feeds, result.model_outputs)
     first = first_difference(bundle.program, checks)
-    return replace(result, checks=tuple(checks), covered_by=covered_by, first_divergence=first, attribution=text)
+    return replace(result, checks=tuple(checks), covered_by=covered_by, first_divergence=first, original=original)
 
 
 def _as_inputs(feeds: Mapping[str, Array], shapes: Mapping[str, tuple[int, ...]]) -> dict[str, Array]:

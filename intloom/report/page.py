@@ -141,14 +141,13 @@ def _totals(checks: list[dict[str, Any]]) -> list[dict[str, Any]]:
     lines = []
     for against in dict.fromkeys(c["against"] for c in checks):
         chosen = [c for c in checks if c["against"] == against]
-        differ, attributed = (sum(c[k] for c in chosen) for k in ("mismatches", "attributed"))
+        differ = sum(c["mismatches"] for c in chosen)
         lines.append(
             {
                 "against": against,
                 "tensors": len(chosen),
                 "bytes": f"{sum(c['bytes'] for c in chosen):,}",
                 "differ": f"{differ:,} differ" if differ else "",
-                "attributed": f"{attributed:,}" if attributed else "",
             }
         )
     return lines

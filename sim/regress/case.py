@@ -24,7 +24,7 @@ class Outcome(StrEnum):
     FAIL = "fail"
     """Results differ, or a fault was not reported as it must be."""
     ERROR = "error"
-    """The case could not be completed."""
+    """The case could not be run to its end."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,7 +56,7 @@ class Case:
 
 @dataclass(frozen=True, kw_only=True)
 class CaseResult:
-    """Result of a case."""
+    """What came of a case."""
 
     suite: str
     name: str
@@ -70,8 +70,6 @@ class CaseResult:
     reproduce: str = ""
     version: str = ""
     """The project's sources that gave this result; see `intloom.sim.regress.version`."""
-    remark: str = ""
-    """Note on a case that passed."""
 
 
 @dataclass(frozen=True)
@@ -81,13 +79,11 @@ class ReferenceComparison:
     compared_bytes: int
     problems: tuple[str, ...] = ()
     """Differences; none in a case that passes."""
-    remark: str = ""
-    """Why the reference alone differs, where it does."""
 
 
 @dataclass(frozen=True, eq=False)
 class Network:
-    """A network with inputs and a reference."""
+    """A network with inputs, and what it must give."""
 
     graph: IntGraph
     inputs: Arrays

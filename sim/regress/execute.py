@@ -28,7 +28,6 @@ class _Finding:
 
     message: str = ""
     """Why it failed; empty: it passed."""
-    remark: str = ""
     cycles: int = 0
     compared_bytes: int = 0
 
@@ -59,7 +58,6 @@ def execute(case: Case, tools: Tools) -> CaseResult:
         compared_bytes=found.compared_bytes,
         seed=case.seed,
         reproduce=case.reproduce,
-        remark=found.remark,
         version=project_version(),
     )
 
@@ -89,7 +87,6 @@ def _equal_case(case: Case, hardware: HardwareParams, network: Network, program:
         messages.append(str(find_divergence(program, inputs, memory=memory)))
     return _Finding(
         message="\n".join(messages),
-        remark=reference.remark,
         cycles=rtl.cycles,
         compared_bytes=reference.compared_bytes + against_isa.compared_bytes + against_rtl.compared_bytes,
     )

@@ -33,8 +33,6 @@ def junit(summary: Summary) -> bytes:
                 first_line = r.message.splitlines()[0] if r.message else ""
                 detail = ET.SubElement(case, kind, message=_printable(first_line))
                 detail.text = _printable(f"{r.message}\nreproduce: {r.reproduce}")
-            elif r.remark:
-                ET.SubElement(case, "system-out").text = _printable(r.remark)
     ET.indent(root)
     return ET.tostring(root, encoding="utf-8", xml_declaration=True)
 

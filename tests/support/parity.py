@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,8 +12,8 @@ from numpy.typing import NDArray
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.reference import open_session
-from intloom.flow.float_kernels import LayerComparator, LayerComparison
-from intloom.flow.host import HostSide, with_outputs
+from intloom.flow.checking import reference_model, reference_tensors
+from intloom.flow.host import HostSide, as_signed, as_unsigned
 from intloom.flow.regions import all_inputs, run_regions
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
@@ -76,72 +75,40 @@ def run_folded(
     return host.after(made, feeds)
 
 
-def folded(
-    model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, extra_outputs: Collection[str] = ()
-) -> FoldedModel:
+def folded(model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT) -> FoldedModel:
     """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
-    return fold_model(from_proto(copy, name="model"), match=match, extra_outputs=extra_outputs)
+    return fold_model(from_proto(copy, name="model"), match=match)
 
 
-def compare(model: onnx.ModelProto, seed: int, match: RoundingMode = RoundingMode.ORT) -> Parity:
-    """Fold a model, run it on random inputs and compare every integer tensor that both sides have.
-
-    Showing a tensor may change onnxruntime's choice of kernels: what is compared is the model that shows them all.
-    """
-    plain = folded(model, match)
-    made = {o for n in model.graph.node for o in n.output}
-    names = [n for n in plain.graph.tensors if n in made]
-    shown = with_outputs(model, names)
-    model_under_test, feeds = folded(model, match, names), random_feeds(model, seed)
-    ours = run_graph(model_under_test.graph, graph_inputs(model_under_test, feeds, match), match=match, keep=True)
-    theirs = run_onnxruntime(shown.SerializeToString(), feeds, names, optimized=match is RoundingMode.ORT)
+def compare(
+    model: onnx.ModelProto, seed: int, match: RoundingMode = RoundingMode.ORT, plain: FoldedModel | None = None
+) -> Parity:
+    """Fold a model, run it on random inputs and compare every integer tensor that both sides have."""
+    plain, feeds = plain or folded(model, match), random_feeds(model, seed)
+    inputs = graph_inputs(plain, feeds, match)
+    ours = {**inputs, **run_graph(plain.graph, inputs, match=match, keep=True)}
+    theirs = reference_tensors(plain, model, feeds, ours, optimized=match is RoundingMode.ORT)
     different, largest = {}, 0
-    for name in names:
-        offset = 128 if theirs[name].dtype == np.uint8 else 0
-        gap = np.abs((theirs[name].astype(np.int32) - offset).reshape(ours[name].shape) - ours[name])
+    for name, expected in theirs.items():
+        gap = np.abs(expected.astype(np.int32) - ours[name])
         if gap.any():
             different[name], largest = int(np.count_nonzero(gap)), max(largest, int(gap.max()))
-    return Parity(plain, len(names), sum(ours[n].size for n in names), different, largest)
-
-
-def behind_float_kernels(model: onnx.ModelProto) -> set[str]:
-    """Values that depend on a ConvTranspose, which onnxruntime has no integer kernel for and computes in float."""
-    behind: set[str] = set()
-    for node in model.graph.node:
-        if node.op_type == "ConvTranspose" or behind & set(node.input):
-            behind.update(node.output)
-    return behind
+    return Parity(plain, len(theirs), sum(ours[n].size for n in theirs), different, largest)
 
 
 def assert_equal(model: onnx.ModelProto, seed: int) -> Parity:
-    """Every integer tensor equals onnxruntime's, and every output of the untouched model equals ours.
-
-    What depends on a layer that onnxruntime computes in float is compared layer by layer instead.
-    """
+    """Every integer tensor and every output equals onnxruntime's in the model's integer form."""
     found = compare(model, seed)
     assert found.tensors > 0
-    behind = behind_float_kernels(model)
-    wrong = {name: count for name, count in found.different.items() if name not in behind}
-    assert not wrong, f"{wrong} of {found.elements} bytes differ, by up to {found.largest}"
-    if behind:
-        assert assert_layers_close(model, seed)
+    assert not found.different, f"{found.different} of {found.elements} bytes differ, by up to {found.largest}"
     feeds = random_feeds(model, seed)
-    names = [o.name for o in model.graph.output if o.name not in behind]
-    expected = run_onnxruntime(model.SerializeToString(), feeds, names)
+    names = [o.name for o in model.graph.output]
+    reference, shifted = reference_model(found.folded, model)
+    given = {n: as_unsigned(array, n in shifted) for n, array in feeds.items()}
+    expected = run_onnxruntime(reference.SerializeToString(), given, names)
     ours = run_folded(found.folded, feeds)
     for name in names:
-        np.testing.assert_array_equal(ours[name], expected[name], err_msg=f"output {name}")
+        theirs = as_signed(expected[name], name in shifted)
+        np.testing.assert_array_equal(ours[name], theirs, err_msg=f"output {name}")
     return found
-
-
-def assert_layers_close(model: onnx.ModelProto, seed: int, images: int = 1) -> tuple[LayerComparison, ...]:
-    """On onnxruntime's own inputs, each layer gives its bytes; where onnxruntime computes in float, one value of ten
-    thousand may differ, and each that does is a tie; gives the layers' comparisons.
-    """
-    plain = folded(model)
-    several = [random_feeds(model, seed + n) for n in range(images)]
-    found = LayerComparator(plain, model).attribute([(feeds, graph_inputs(plain, feeds)) for feeds in several])
-    wrong = [f"{v.layer}: {v.counts}, ties: {v.ties}" for v in found.layers if not v.accepted]
-    assert not wrong, wrong
-    return found.layers

@@ -8,7 +8,6 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.kernel_selection import isolate
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
@@ -41,9 +40,14 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
 def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str, Int8s], match: RoundingMode) -> Int8s:
     """Results of onnxruntime for the unit's operators, elementwise over these values of its leaves."""
     length = len(next(iter(values.values())))
-    isolated = isolate(builder, unit, values)
-    part = vector_model(isolated.model, isolated.model.nodes, tuple(isolated.feeds), isolated.output, length)
-    return isolated.bytes_of(evaluate(part, isolated.feeds, match)[0]).ravel()  # scalar constants may have more axes
+    model = builder.model
+    makers = {leaf: model.producers[leaf] for leaf in values}
+    codes = {leaf: to_stored(data, builder.operand(leaf).tensor.unsigned) for leaf, data in values.items()}
+    feeds = {makers[leaf].inputs[0]: data for leaf, data in codes.items()}
+    # onnxruntime computes a QOperator node in integers whatever its types are.
+    nodes = (unit.qoperator,) if unit.qoperator else (*(model.producers[v] for v in unit.leaves), *unit.nodes)
+    part = vector_model(model.with_nodes(nodes), nodes, tuple(feeds), unit.output, length)
+    return to_int8(evaluate(part, feeds, match)[0]).ravel()  # scalar constants may have more axes
 
 
 def evaluate_unit(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:

@@ -31,7 +31,7 @@ def lower_conv_transpose(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise UnsupportedPattern(f"{group} groups do not cover {x.tensor.channels} channels", "correct the model")
     if group > 1 and weights.scale.ndim:
         raise UnsupportedPattern("it has groups and a scale per channel", "quantize its weights per tensor")
-    values = _output_first(weights.values, group)
+    values = output_first(weights.values, group)
     geometry = _geometry(main, (values.shape[2], values.shape[3]))
     finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group, extra=_extra(main))
 
@@ -63,7 +63,7 @@ def _pair(node: OnnxNode, name: str, default: int) -> Pair:
     return values[0], values[1]
 
 
-def _output_first(weights: NDArray[np.int32], group: int) -> NDArray[np.int32]:
+def output_first(weights: NDArray[np.int32], group: int) -> NDArray[np.int32]:
     """Transpose weights from ONNX's [in, out/group, …] to [out, in/group, …]."""
     inputs, each, rows, columns = weights.shape
     grouped = weights.reshape(group, inputs // group, each, rows, columns).swapaxes(1, 2)

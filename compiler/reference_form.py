@@ -1,0 +1,134 @@
+"""The form of a model that onnxruntime computes in integers: the reference of the exact comparison.
+
+It has the real values of the file, and every value keeps its name. Of the nodes that run on the accelerator,
+
+- int8 activations are uint8 (pass `unsigned_activations`),
+- a ConvTranspose is zero insertion and a Conv, because onnxruntime has no integer kernel for it,
+- a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
+- data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Set
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
+from intloom.compiler.fold.lowering.conv_transpose import output_first
+from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
+from intloom.compiler.fold.passes.pass_manager import run_passes
+from intloom.compiler.fold.patterns.data_movement import is_data_movement
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, read_qparams
+from intloom.compiler.importer import Array, Constant, Model, OnnxNode
+from intloom.compiler.importer.check import check_model
+
+_FIRST_PAD_OF_BYTES = 11
+"""Opset from which Pad takes integers."""
+
+
+def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
+    """The integer form of a model, or None if it is the model itself; `accelerated` are names of nodes."""
+    plain = run_passes(model, (constants.PASS, custom_shapes.PASS), check_model)
+    form = run_passes(model, (constants.PASS, custom_shapes.PASS, unsigned_activations.PASS), check_model)
+    form = _without_chains(form, accelerated)
+    if _lacks_pairs(form, accelerated):
+        form = propagate_qdq.propagate_qdq(form)
+    form = _Rewriter(form, accelerated).rewrite()
+    check_model(form)
+    return None if form.nodes == plain.nodes else form
+
+
+def _without_chains(model: Model, accelerated: Set[str]) -> Model:
+    """Rewrite the ConvInteger and MatMulInteger chains, unless the host computes one of them."""
+    rewritten = integer_chains.fold_integer_chains(model)
+    kept = {node.name for node in rewritten.nodes if not node.origin}
+    return rewritten if {node.name for node in model.nodes} - kept <= accelerated else model
+
+
+def _lacks_pairs(model: Model, accelerated: Set[str]) -> bool:
+    """Whether an operator of the accelerator reads moved values without a QDQ pair after the data movement."""
+    readers = [n for n in model.nodes if n.name in accelerated and n.op != QUANTIZE and not is_data_movement(n)]
+    return any(v in model.producers and is_data_movement(model.producers[v]) for n in readers for v in n.inputs)
+
+
+@dataclass
+class _Rewriter:
+    """The rewritten nodes and constants."""
+
+    model: Model
+    accelerated: Set[str]
+    nodes: list[OnnxNode] = field(default_factory=list)
+    constants: dict[str, Constant] = field(default_factory=dict)
+
+    def rewrite(self) -> Model:
+        for node in self.model.nodes:
+            if node.op in ("Conv", "ConvTranspose", "Gemm") and self.accelerated & set(node.origins):
+                self._multiplication(node)
+            else:
+                self.nodes.append(node)
+        return self.model.with_nodes(self.nodes, constants=self.constants) if self.constants else self.model
+
+    def _multiplication(self, node: OnnxNode) -> None:
+        if node.input(2) in self.model.constants:
+            node = replace(node, inputs=(*node.inputs[:2], self._quantized_bias(node)))
+        if node.op == "ConvTranspose" and self.model.opset >= _FIRST_PAD_OF_BYTES:
+            self._transposed(node)
+        else:
+            self.nodes.append(node)
+
+    def _constant(self, name: str, array: Array) -> str:
+        self.constants[name] = Constant(array, str(array.dtype) if array.dtype != np.float32 else "float")
+        return name
+
+    def _add(self, op: str, inputs: tuple[str, ...], name: str, **attributes: int) -> str:
+        self.nodes.append(OnnxNode(f"{name}/{op}", op, inputs, (name,), attributes))
+        return name
+
+    def _quantized_bias(self, node: OnnxNode) -> str:
+        """Quantize a float bias with the product of input and weight scale, as the front end does."""
+        x, axis = read_qparams(self.model, self.model.producers[node.input(0)]), int(node.op == "ConvTranspose")
+        if node.op == "Gemm":
+            axis = 1 - node.integer("transB", 0)
+        scale = read_weights(self.model, node.input(1), axis).scale
+        bias = read_bias(self.model, node.input(2), x, scale)
+        name = f"{node.name}/whole_bias"
+        stored = self._constant(f"{name}/stored", np.asarray(bias).astype(np.int32))
+        steps = self._constant(f"{name}/scale", (x.scale * scale).astype(np.float32))
+        return self._add(DEQUANTIZE, (stored, steps), name, axis=0)
+
+    def _transposed(self, node: OnnxNode) -> None:
+        """Replace a ConvTranspose by a Conv of its input with zeros between and around the pixels."""
+        model, name = self.model, node.name
+        source, weights = model.producers[node.input(0)], model.producers[node.input(1)]
+        batch, channels, height, width = model.shape(source.inputs[0]) or (0, 0, 0, 0)
+        array = model.constants[weights.inputs[0]]
+        (rows, columns), zero = node.integers("strides", (1, 1)), source.input(2)
+        zero = self._constant(f"{name}/fill", model.constants[zero].array.reshape(()))
+        between = self._reshape(source.inputs[0], f"{name}/pixels", (batch, channels, height, 1, width, 1))
+        spread = self._pad(between, f"{name}/spread", [0] * 9 + [rows - 1, 0, columns - 1], zero)
+        joined = self._reshape(spread, f"{name}/joined", (batch, channels, height * rows, width * columns))
+        padded = self._pad(joined, f"{name}/padded", _borders(node, array.array.shape[2:]), zero)
+        x = self._add(DEQUANTIZE, (padded, source.input(1), zero), f"{name}/input")
+        turned = output_first(array.array, node.integer("group", 1))[:, :, ::-1, ::-1]
+        stored = self._constant(f"{name}/weights", np.ascontiguousarray(turned))
+        w = self._add(DEQUANTIZE, (stored, *weights.inputs[1:]), f"{name}/filters", axis=0)
+        kept = {k: v for k, v in node.attributes.items() if k in ("dilations", "group", "kernel_shape")}
+        self.nodes.append(replace(node, op="Conv", inputs=(x, w, *node.inputs[2:]), attributes=kept))
+
+    def _reshape(self, value: str, name: str, shape: tuple[int, ...]) -> str:
+        return self._add("Reshape", (value, self._constant(f"{name}/shape", np.array(shape, np.int64))), name)
+
+    def _pad(self, value: str, name: str, pads: list[int], fill: str) -> str:
+        return self._add("Pad", (value, self._constant(f"{name}/pads", np.array(pads, np.int64)), fill), name)
+
+
+def _borders(node: OnnxNode, kernel: tuple[int, ...]) -> list[int]:
+    """Pads around the spread pixels, negative where rows or columns of the result are removed."""
+    strides, dilations = node.integers("strides", (1, 1)), node.integers("dilations", (1, 1))
+    pads, extra = node.integers("pads", (0, 0, 0, 0)), node.integers("output_padding", (0, 0))
+    reach = [d * (k - 1) for d, k in zip(dilations, kernel, strict=True)]
+    first = [reach[a] - pads[a] for a in (0, 1)]
+    last = [reach[a] - pads[2 + a] + extra[a] - (strides[a] - 1) for a in (0, 1)]
+    return [0, 0, *first, 0, 0, *last]
