@@ -9,7 +9,7 @@ from intloom.common.errors import DiskError
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import resource_summary
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.render_c import render_c
+from intloom.hw.spec.render_c import c_headers
 from intloom.hw.spec.render_manual import render_registers
 from intloom.hw.verilog import generate_verilog
 
@@ -42,7 +42,7 @@ filesets:
     file_type: vlt
   software:
     files:
-      - intloom.h: {{is_include_file: true}}
+{headers}
     file_type: cSource
 
 targets:
@@ -71,7 +71,8 @@ def render_waivers() -> str:
 def render_core(params: HardwareParams) -> str:
     """Render the FuseSoC core description; its version contains the parameter fingerprint."""
     version = f"0-r{params.fingerprint()}"
-    return _CORE.format(top=TOP_NAME, version=version, rows=params.rows, cols=params.cols)
+    headers = "\n".join(f"      - {n}: {{is_include_file: true}}" for n in c_headers(params, "custom"))
+    return _CORE.format(top=TOP_NAME, version=version, rows=params.rows, cols=params.cols, headers=headers)
 
 
 def package_files(params: HardwareParams, name: str, *, resources: bool = False) -> dict[str, str]:
@@ -81,7 +82,7 @@ def package_files(params: HardwareParams, name: str, *, resources: bool = False)
         f"{TOP_NAME}.v": verilog,
         f"{TOP_NAME}.vlt": render_waivers(),
         f"{TOP_NAME}.core": render_core(params),
-        "intloom.h": render_c(params, name),
+        **c_headers(params, name),
         "registers.md": render_registers(),
         "parameters.toml": params.to_toml(),
     }

@@ -18,7 +18,7 @@ import pytest
 from packaging.requirements import Requirement
 
 ROOT = Path(__file__).parents[1]
-FOLDERS = ("hw", "compiler", "sim", "intloom")
+FOLDERS = ("hw", "compiler", "sim", "runtime", "intloom")
 """Where the sources are in the repository; all of them are imported below `intloom`."""
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 

@@ -12,8 +12,8 @@ from tools.arrows import LINKED, PACKAGE, ROOT
 MEDIAN_LINES = 10
 ELABORATE_LINES = 60
 FILE_LINES = 400
-FOLDERS = (*LINKED, PACKAGE, "tools", "tests", "examples")
-SUFFIXES = (".py", ".js", ".css", ".j2", ".cpp", ".h", ".v")
+FOLDERS = (*LINKED, PACKAGE, "runtime", "tools", "tests", "examples")
+SUFFIXES = (".py", ".js", ".css", ".j2", ".c", ".cpp", ".h", ".v")
 
 
 @dataclass(frozen=True)

@@ -6,18 +6,18 @@ import sys
 from pathlib import Path
 
 from intloom.hw.spec.params import preset
-from intloom.hw.spec.render_c import render_c
+from intloom.hw.spec.render_c import c_headers
 from intloom.hw.spec.render_manual import render_isa, render_parameters, render_registers
 from intloom.hw.spec.render_rdl import render_rdl
 
 HEADER_PRESET = "base"
-"""The preset in the repository's C header."""
+"""The preset in the repository's C headers."""
 
 
 def derived_files() -> dict[str, str]:
     """Path, relative to the repository's root, and text of every generated file."""
     return {
-        "include/intloom.h": render_c(preset(HEADER_PRESET), HEADER_PRESET),
+        **{f"include/{n}": text for n, text in c_headers(preset(HEADER_PRESET), HEADER_PRESET).items()},
         "include/intloom.rdl": render_rdl(),
         "docs/isa.md": render_isa(),
         "docs/registers.md": render_registers(),

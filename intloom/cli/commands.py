@@ -16,6 +16,7 @@ COMMANDS: Mapping[str, str] = {
     "quantize": "Quantize a float model to 8 bits.",
     "inspect": "Show where every node of a model runs, and why.",
     "compile": "Compile a quantized model into a program for the accelerator.",
+    "export": "Write a program as device image or C sources, for systems without Python.",
     "disasm": "Print a program's instructions.",
     "asm": "Assemble text into instructions or into a program.",
     "run": "Run a program on the golden model, the instruction simulator or the RTL.",

@@ -17,6 +17,7 @@
 #include <verilated_fst_c.h>
 #endif
 #include "environment.h"
+#include "host_software.h"
 
 extern "C" void vlog_startup_routines_bootstrap(void);
 
@@ -111,6 +112,24 @@ void run(VerilatedContext& context, Vtop& top, Waves& waves) {
     }
 }
 
+// Instead of Python, a library of host software drives the accelerator.
+void run_host_software(VerilatedContext& context, Vtop& top, Waves& waves, const std::string& library) {
+#if HDL_CLOCK
+    top.eval();  // starts the clock
+#endif
+    bench::HostSoftware host(top, *bench::environment, [&, time = uint64_t(0)]() mutable {
+        cycle(context, top, waves, time);
+        time += 2;
+    });
+    host.run(library);
+}
+
+// The value of plusarg `name`; empty without it.
+std::string plusarg(VerilatedContext& context, const char* name) {
+    const std::string found = context.commandArgsPlusMatch(name);
+    return found.empty() ? found : found.substr(found.find('=') + 1);
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -120,18 +139,23 @@ int main(int argc, char** argv) {
     context->commandArgs(argc, argv);
     context->fatalOnVpiError(false);  // cocotb probes for system tasks that Verilator lacks
     try {
-        std::string job = context->commandArgsPlusMatch("job=");
-        if (job.empty()) throw std::runtime_error("call it with +job=FILE");
-        bench::Environment environment(job.substr(job.find('=') + 1));
+        const std::string job = plusarg(*context, "job=");
+        const std::string library = plusarg(*context, "host=");
+        if (job.empty()) throw std::runtime_error("call it with +job=FILE [+host=LIBRARY]");
+        bench::Environment environment(job);
         bench::environment = &environment;
 #if VM_TRACE
         context->traceEverOn(true);
 #endif
         const auto top = std::make_unique<Vtop>(context.get(), "");
-        vlog_startup_routines_bootstrap();
         Waves waves(*top, environment.job);
-        run(*context, *top, waves);
-        VerilatedVpi::callCbs(cbEndOfSimulation);
+        if (library.empty()) {
+            vlog_startup_routines_bootstrap();
+            run(*context, *top, waves);
+            VerilatedVpi::callCbs(cbEndOfSimulation);
+        } else {
+            run_host_software(*context, *top, waves, library);
+        }
         environment.publish(context->time() / 2);
         top->final();
     } catch (const std::exception& error) {

@@ -1,4 +1,4 @@
-"""The C header compiles without warnings and encodes, decodes and refuses exactly as Python does."""
+"""The C headers compile without warnings and encode, decode and reject exactly as Python does."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, INSTRUCTIONS, Field, Instruction, InstructionSpec, encode, make
-from intloom.hw.spec.params import PRESETS
+from intloom.hw.spec.params import PRESETS, HardwareParams
 from intloom.hw.spec.regs import REGISTERS, capability_values
-from intloom.hw.spec.render_c import render_c
+from intloom.hw.spec.render_c import c_headers
 
 STRICT = ("-Wall", "-Wextra", "-Werror", "-pedantic")
 
@@ -45,11 +45,16 @@ def c_case(number: int, spec: InstructionSpec) -> str:
 """
 
 
+def write_headers(folder: Path, params: HardwareParams, name: str) -> None:
+    for file, text in c_headers(params, name).items():
+        (folder / file).write_text(text, encoding="utf-8")
+
+
 @pytest.fixture(scope="module")
 def codec(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A program around the header's encoders and decoders."""
     folder = tmp_path_factory.mktemp("header")
-    (folder / "intloom.h").write_text(render_c(PRESETS["base"], "base"), encoding="utf-8")
+    write_headers(folder, PRESETS["base"], "base")
     cases = "".join(c_case(n, s) for n, s in enumerate(INSTRUCTIONS))
     (folder / "main.c").write_text(MAIN_HEAD + cases + "  default: return 3;\n  }\n  return 0;\n}\n", encoding="utf-8")
     # The test's own assignments from 64-bit numbers may narrow; the header itself is compiled strictly below.
@@ -104,7 +109,7 @@ def test_c_refuses_what_python_refuses_and_numbers_the_field(codec: Path):
 @pytest.mark.parametrize(("compiler", "standard", "suffix"), [("gcc", "c99", "c"), ("g++", "c++11", "cpp")])
 def test_the_header_compiles_strictly_for_every_preset(tmp_path: Path, compiler: str, standard: str, suffix: str):
     for name, params in PRESETS.items():
-        (tmp_path / "intloom.h").write_text(render_c(params, name), encoding="utf-8")
+        write_headers(tmp_path, params, name)
         source = tmp_path / f"main.{suffix}"
         source.write_text('#include "intloom.h"\n#include "intloom.h"\nint main(void) { return 0; }\n')
         subprocess.run([compiler, f"-std={standard}", *STRICT, "-fsyntax-only", source], check=True)
@@ -112,7 +117,7 @@ def test_the_header_compiles_strictly_for_every_preset(tmp_path: Path, compiler:
 
 def test_constants_in_the_header_are_the_tables(tmp_path: Path):
     params = PRESETS["small"]
-    (tmp_path / "intloom.h").write_text(render_c(params, "small"), encoding="utf-8")
+    write_headers(tmp_path, params, "small")
     expected = {f"INTLOOM_REG_{r.name}": r.offset for r in REGISTERS}
     expected |= {f"INTLOOM_OPCODE_{s.kind}": s.opcode for s in INSTRUCTIONS}
     names = (f"INTLOOM_PARAM_{n.upper()}" for n in params.to_dict())

@@ -14,6 +14,7 @@ STEPS = [
     (["quantize", "f.onnx", "-o", "q.onnx", "--samples", "1"], dict),
     (["inspect", "q.onnx"], dict),
     (["compile", "q.onnx", "--preset", "nano", "-o", "n.loom"], dict),
+    (["export", "n.loom", "--bin", "n.bin"], dict),
     (["disasm", "n.loom"], list),
     (["run", "n.loom", "--backend", "isa", "--check", "-o", "run"], dict),
     (["report", "run"], dict),

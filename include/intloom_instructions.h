@@ -1,0 +1,283 @@
+/* Written by `make generated` from hw/spec: do not edit.
+ *
+ * Opcodes and fields of all instructions; every field has its meaning and its range.
+ */
+#ifndef INTLOOM_INSTRUCTIONS_H
+#define INTLOOM_INSTRUCTIONS_H
+
+#include <stdint.h>
+
+enum intloom_opcode {
+    INTLOOM_OPCODE_BEGIN = 1,
+    INTLOOM_OPCODE_END = 2,
+    INTLOOM_OPCODE_LOAD = 16,
+    INTLOOM_OPCODE_STORE = 32,
+    INTLOOM_OPCODE_CONV = 48,
+    INTLOOM_OPCODE_VTABLE = 64,
+    INTLOOM_OPCODE_VCOPY = 65,
+    INTLOOM_OPCODE_VADD = 66,
+    INTLOOM_OPCODE_VMUL = 67,
+    INTLOOM_OPCODE_VMAX = 68,
+    INTLOOM_OPCODE_VAVG = 69,
+};
+
+enum intloom_target {
+    INTLOOM_TARGET_SCRATCH = 0,
+    INTLOOM_TARGET_WEIGHT = 1,
+};
+
+enum intloom_table_use {
+    INTLOOM_TABLE_NONE = 0,
+    INTLOOM_TABLE_KEEP = 1,
+    INTLOOM_TABLE_LOAD = 2,
+};
+
+/* First instruction of every program. Another version or fingerprint stops the accelerator with cause WRONG_PROGRAM. */
+struct intloom_begin {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t version; /* Instruction set version. 0 to 65535 */
+    uint32_t fingerprint; /* Fingerprint of the hardware parameters that the program was compiled for. 0 to 4294967295 */
+};
+
+/* Last instruction. The program is done when its waits are satisfied and all queues and units are empty. */
+struct intloom_end {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+};
+
+/* Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. */
+struct intloom_load {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t target; /* 0: scratchpad, 1: weight memory. 0 to 1 */
+    uint32_t dram; /* First word in memory, counted from the memory base register. 0 to 4294967295 [words] */
+    uint32_t local; /* First word in the scratchpad or weight memory. 0 to 1048575 [words] */
+    uint32_t n0; /* Words in a contiguous run. 1 to 1048575 [words] */
+    uint32_t n1; /* Runs in a plane. 1 to 65535 */
+    uint32_t n2; /* Planes. 1 to 65535 */
+    uint32_t dram_s1; /* Step in memory from run to run. 0 to 4294967295 [words] */
+    uint32_t dram_s2; /* Step in memory from plane to plane. 0 to 4294967295 [words] */
+    uint32_t local_s1; /* Step in local memory from run to run. 0 to 1048575 [words] */
+    uint32_t local_s2; /* Step in local memory from plane to plane. 0 to 1048575 [words] */
+};
+
+/* Copy n2 planes of n1 runs of n0 words to memory. */
+struct intloom_store {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t dram; /* First word in memory, counted from the memory base register. 0 to 4294967295 [words] */
+    uint32_t local; /* First word in the scratchpad or weight memory. 0 to 1048575 [words] */
+    uint32_t n0; /* Words in a contiguous run. 1 to 1048575 [words] */
+    uint32_t n1; /* Runs in a plane. 1 to 65535 */
+    uint32_t n2; /* Planes. 1 to 65535 */
+    uint32_t dram_s1; /* Step in memory from run to run. 0 to 4294967295 [words] */
+    uint32_t dram_s2; /* Step in memory from plane to plane. 0 to 4294967295 [words] */
+    uint32_t local_s1; /* Step in local memory from run to run. 0 to 1048575 [words] */
+    uint32_t local_s2; /* Step in local memory from plane to plane. 0 to 1048575 [words] */
+};
+
+/* Convolve one tile: loop over output blocks, strips of pixels, weight planes, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. */
+struct intloom_conv {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t in_base; /* First word of the input buffer. 0 to 1048575 [words] */
+    uint32_t in_row_off; /* Offset in a plane of input row iy0, modulo in_ring when that is not 0. 0 to 1048575 [words] */
+    uint32_t in_ring; /* Words after which row offsets wrap to 0; 0: they never wrap. 0 to 1048575 [words] */
+    uint32_t in_plane; /* Step from one input channel block to the next. 0 to 1048575 [words] */
+    uint32_t in_row; /* Step from one input row to the next. 0 to 65535 [words] */
+    uint32_t in_block_step; /* Added to in_base after every output block: 0 for a full, in_plane for a depthwise convolution. 0 to 1048575 [words] */
+    uint32_t in_h; /* Rows of the whole input. 1 to 16383 [pixels] */
+    uint32_t in_w; /* Pixels in an input row. 1 to 16383 [pixels] */
+    int32_t iy0; /* Input row under the kernel's first row at output row 0. -16384 to 16383 [pixels] */
+    int32_t ix0; /* Input column under the kernel's first column at output column 0. -16384 to 16383 [pixels] */
+    uint32_t packed; /* Input words hold rows/4 pixels of 4 channels, and kernel_w counts groups of rows/4 pixels. 0 to 1 */
+    uint32_t kernel_h; /* Kernel rows. 1 to 15 */
+    uint32_t kernel_w; /* Kernel columns. 1 to 15 */
+    uint32_t stride_h; /* Input rows from one output row to the next. 1 to 4 */
+    uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 4 */
+    uint32_t dilation_h; /* Input rows from one kernel row to the next. 1 to 15 */
+    uint32_t dilation_w; /* Input pixels from one kernel column to the next. 1 to 15 */
+    uint32_t in_blocks; /* Input channel blocks that contribute to each output block. 1 to 4095 */
+    uint32_t out_blocks; /* Output channel blocks, of cols channels each. 1 to 4095 */
+    uint32_t two_planes; /* Weights are the sum of two int8 planes. 0 to 1 */
+    uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 1048575 [words] */
+    int32_t zp_in; /* Zero point of the input, the value of padding. -128 to 127 */
+    int32_t zp_out; /* Zero point that the requantizer adds. -128 to 127 */
+    uint32_t table; /* 0: no table, 1: use the loaded table, 2: load a table first. 0 to 2 */
+    uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t out_lane; /* Byte of the first output word for the first channel; a multiple of lanes. 0 to 31 */
+    uint32_t residual; /* Add a residual operand to every result byte. 0 to 1 */
+    uint32_t res_base; /* First word of the residual operand, which has the output's shape; its channels start at byte 0. 0 to 1048575 [words] */
+    uint32_t res_plane; /* Step of the residual from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t res_row; /* Step of the residual from one row to the next. 0 to 65535 [words] */
+    uint32_t res_shift; /* Right shift of the residual addition. 0 to 47 [bits] */
+    uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
+};
+
+/* Load the vector unit's 256-byte table from the scratchpad. */
+struct intloom_vtable {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of the table. 0 to 1048575 [words] */
+};
+
+/* Copy words, with nearest-neighbor upsampling, byte rotation and byte selection: output pixel (y, x) takes input pixel (y/up_h, x/up_w), so a_x and a_row give strided reads. */
+struct intloom_vcopy {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
+    uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
+    uint32_t a_x; /* Step of A from one input pixel to the next. 0 to 255 [words] */
+    uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t blocks; /* Channel blocks. 1 to 4095 */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+    uint32_t up_h; /* Vertical upsampling factor. 1 to 15 */
+    uint32_t up_w; /* Horizontal upsampling factor. 1 to 15 */
+    uint32_t rotate; /* Result byte (i + rotate) mod word takes input byte i. 0 to 31 */
+    uint32_t first_byte; /* First byte that is written. 0 to 31 */
+    uint32_t byte_count; /* Bytes that are written. 1 to 32 */
+};
+
+/* Quantized sum: clamp((a*m1 + b*m2 + c) * 2^-shift) for every byte. */
+struct intloom_vadd {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
+    uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
+    uint32_t b_base; /* First word of operand B. 0 to 1048575 [words] */
+    uint32_t b_plane; /* Step of B from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t b_row; /* Step of B from one row to the next. 0 to 65535 [words] */
+    uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t blocks; /* Channel blocks. 1 to 4095 */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+    int32_t m1; /* Factor of the first operand. -2147483648 to 2147483647 */
+    int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
+    int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
+    uint32_t shift; /* Right shift. 0 to 47 [bits] */
+    uint32_t even; /* Round ties to even; else up. 0 to 1 */
+};
+
+/* Quantized product: clamp(((a-zp_a)*(b-zp_b)*m1 + c) * 2^-shift) for every byte; m2 must equal m1. */
+struct intloom_vmul {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
+    uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
+    uint32_t b_base; /* First word of operand B. 0 to 1048575 [words] */
+    uint32_t b_plane; /* Step of B from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t b_row; /* Step of B from one row to the next. 0 to 65535 [words] */
+    uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t blocks; /* Channel blocks. 1 to 4095 */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+    int32_t m1; /* Factor of the first operand. -2147483648 to 2147483647 */
+    int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
+    int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
+    uint32_t shift; /* Right shift. 0 to 47 [bits] */
+    uint32_t even; /* Round ties to even; else up. 0 to 1 */
+    int32_t zp_a; /* Zero point of A. -128 to 127 */
+    int32_t zp_b; /* Zero point of B. -128 to 127 */
+};
+
+/* Largest byte of each window; input outside in_h x in_w is ignored. a_base is the word of input row 0, column 0, modulo 2^20. */
+struct intloom_vmax {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
+    uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
+    uint32_t in_h; /* Rows of the input. 1 to 16383 [pixels] */
+    uint32_t in_w; /* Pixels in an input row. 1 to 16383 [pixels] */
+    int32_t iy0; /* Input row under the window's top row at output row 0. -16384 to 16383 [pixels] */
+    int32_t ix0; /* Input column under the window's left column at output column 0. -16384 to 16383 [pixels] */
+    uint32_t kernel_h; /* Window height. 1 to 255 */
+    uint32_t kernel_w; /* Window width. 1 to 255 */
+    uint32_t stride_h; /* Input rows from one output row to the next. 1 to 15 */
+    uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 15 */
+    uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t blocks; /* Channel blocks. 1 to 4095 */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+};
+
+/* Scaled sum of each window: clamp((sum*m1 + c) * 2^-shift); input outside in_h x in_w counts as zp_in; m2 must equal m1; the sum must fit 18 bits with its sign. */
+struct intloom_vavg {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
+    uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
+    uint32_t in_h; /* Rows of the input. 1 to 16383 [pixels] */
+    uint32_t in_w; /* Pixels in an input row. 1 to 16383 [pixels] */
+    int32_t iy0; /* Input row under the window's top row at output row 0. -16384 to 16383 [pixels] */
+    int32_t ix0; /* Input column under the window's left column at output column 0. -16384 to 16383 [pixels] */
+    uint32_t kernel_h; /* Window height. 1 to 255 */
+    uint32_t kernel_w; /* Window width. 1 to 255 */
+    uint32_t stride_h; /* Input rows from one output row to the next. 1 to 15 */
+    uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 15 */
+    uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t blocks; /* Channel blocks. 1 to 4095 */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+    int32_t m1; /* Factor of the first operand. -2147483648 to 2147483647 */
+    int32_t m2; /* Factor of the second operand. -2147483648 to 2147483647 */
+    int64_t c; /* Constant added before the shift. -140737488355328 to 140737488355327 */
+    uint32_t shift; /* Right shift. 0 to 47 [bits] */
+    uint32_t even; /* Round ties to even; else up. 0 to 1 */
+    int32_t zp_in; /* Value of input outside the tensor. -128 to 127 */
+};
+
+#endif

@@ -1,0 +1,94 @@
+"""`intloom export`: program to device image and C sources."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from intloom.cli.options import AsJson, terminal_of
+from intloom.common.errors import UsageError
+from intloom.compiler.program.device_image import device_image, plan_image
+from intloom.compiler.program.file import load_regions
+from intloom.files import check_folder, check_output
+from intloom.flow.export import export_c, export_image, measure_runtime
+
+_COMPILER = "cc"
+_HELP = """Write a program for systems without Python.
+
+--bin writes the device image: one file with instructions, constants and tensor tables. --c writes the same image as C
+source, with the C runtime and an example. The output states the sizes of code and data.
+
+Examples:
+
+[bold]intloom export yolov8n.loom --c firmware[/bold]
+
+[bold]intloom export yolov8n.loom --bin yolov8n.bin --cc riscv64-unknown-elf-gcc[/bold]
+"""
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("export", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    program: Annotated[Path, typer.Argument(metavar="PROGRAM.loom", help="A program.")],
+    c_folder: Annotated[
+        Path | None, typer.Option("--c", metavar="DIR", help="Output folder for C sources, headers and an example.")
+    ] = None,
+    binary: Annotated[
+        Path | None, typer.Option("--bin", metavar="FILE", help="Output file for the device image.")
+    ] = None,
+    compiler: Annotated[
+        str | None,
+        typer.Option("--cc", metavar="COMPILER", help=f"C compiler to measure the code size. Default: {_COMPILER}."),
+    ] = None,
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    if c_folder is None and binary is None:
+        raise UsageError("name an output: --c DIR for C sources, --bin FILE for the device image")
+    if c_folder is not None:
+        check_folder(c_folder, "--c")
+    if binary is not None:
+        check_output(binary, program)
+    programs = load_regions(program)
+    files = export_c(programs, c_folder) if c_folder is not None else []
+    if binary is not None:
+        export_image(programs, binary)
+        files.append(binary)
+    plan = plan_image(programs)
+    sizes: dict[str, Any] = {
+        "image_bytes": len(device_image(programs)),
+        "window_bytes": plan.window_bytes,
+        "regions": len(programs),
+        "tensors": len(plan.tensors),
+        **_code_size(compiler),
+    }
+    if as_json:
+        terminal.json({"files": [str(f) for f in files], **sizes})
+        return
+    for file in files:
+        terminal.result(str(file))
+    terminal.say(_summary(sizes))
+
+
+def _code_size(compiler: str | None) -> dict[str, Any]:
+    """Sizes of the compiled runtime; nothing where only the default compiler is missing."""
+    if compiler is None and shutil.which(_COMPILER) is None:
+        return {}
+    size = measure_runtime(compiler or _COMPILER)
+    return {"compiler": size.compiler, "code_bytes": size.code, "static_bytes": size.data}
+
+
+def _summary(sizes: Mapping[str, Any]) -> str:
+    text = f"image {sizes['image_bytes']:,} bytes, shared memory {sizes['window_bytes']:,} bytes, "
+    if "compiler" not in sizes:
+        return f"{text}code size not measured: C compiler {_COMPILER} is missing"
+    code, data = sizes["code_bytes"], sizes["static_bytes"]
+    return f"{text}runtime {code:,} bytes of code and {data:,} bytes of data with {sizes['compiler']} -Os"

@@ -1,0 +1,303 @@
+/* Registers: probe, start, wait, interrupt, reset, status, counters. */
+#include <stddef.h>
+
+#include "intloom_runtime.h"
+
+static int read_register(struct intloom_device *device, uint32_t offset, uint32_t *value)
+{
+    return device->transport.read32(device->transport.context, offset, value) ? INTLOOM_E_BUS : INTLOOM_OK;
+}
+
+static int write_register(struct intloom_device *device, uint32_t offset, uint32_t value)
+{
+    return device->transport.write32(device->transport.context, offset, value) ? INTLOOM_E_BUS : INTLOOM_OK;
+}
+
+/* A bus without a device behind it often reads as all ones or all zeros. */
+static int check_magic(struct intloom_device *device)
+{
+    uint32_t magic = 0;
+    int result = read_register(device, INTLOOM_REG_MAGIC, &magic);
+
+    if (result)
+        return result;
+    if (magic == 0u || magic == 0xffffffffu)
+        return INTLOOM_E_BUS;
+    return magic == INTLOOM_MAGIC ? INTLOOM_OK : INTLOOM_E_NOT_INTLOOM;
+}
+
+static int check_versions(struct intloom_device *device)
+{
+    uint32_t version = 0;
+    int result = read_register(device, INTLOOM_REG_VERSION, &version);
+
+    if (result)
+        return result;
+    if ((version & 0xffffu) != INTLOOM_REGISTER_VERSION)
+        return INTLOOM_E_REGISTER_VERSION;
+    device->isa_version = version >> 16;
+    return device->isa_version == INTLOOM_ISA_VERSION ? INTLOOM_OK : INTLOOM_E_ISA_VERSION;
+}
+
+/* Both values differ in every bit, so that a stuck data line is found. */
+static int check_writes(struct intloom_device *device)
+{
+    static const uint32_t patterns[2] = {0x5aa5c33cu, 0xa55a3cc3u};
+    uint32_t value = 0;
+
+    for (unsigned i = 0; i < 2u; i++) {
+        int result = write_register(device, INTLOOM_REG_WATCHDOG, patterns[i]);
+        if (!result)
+            result = read_register(device, INTLOOM_REG_WATCHDOG, &value);
+        if (result)
+            return result;
+        if (value != patterns[i])
+            return INTLOOM_E_BUS;
+    }
+    return write_register(device, INTLOOM_REG_WATCHDOG, device->watchdog);
+}
+
+static int read_parameters(struct intloom_device *device)
+{
+    int result = read_register(device, INTLOOM_REG_FINGERPRINT, &device->fingerprint);
+
+    if (!result)
+        result = read_register(device, INTLOOM_REG_CAP_ROWS, &device->word_bytes);
+    if (!result)
+        result = read_register(device, INTLOOM_REG_CAP_AXI_ADDR_BITS, &device->address_bits);
+    if (!result && (device->word_bytes < 4u || device->word_bytes > INTLOOM_WINDOW_ALIGNMENT))
+        result = INTLOOM_E_BUS;
+    return result;
+}
+
+static int check_window(const struct intloom_device *device)
+{
+    const struct intloom_window *window = &device->window;
+    uint64_t last = window->bus_address + window->bytes - 1u;
+
+    if (window->bus_address % INTLOOM_WINDOW_ALIGNMENT || (uintptr_t)window->memory % INTLOOM_WINDOW_ALIGNMENT)
+        return INTLOOM_E_ALIGNMENT;
+    if (last < window->bus_address || (device->address_bits < 64u && last >> device->address_bits))
+        return INTLOOM_E_WINDOW_ADDRESS;
+    return INTLOOM_OK;
+}
+
+int intloom_probe(struct intloom_device *device, const struct intloom_transport *transport,
+                  const struct intloom_window *window)
+{
+    int result;
+
+    if (!device || !transport || !window || !transport->read32 || !transport->write32 || !window->memory ||
+        !window->bytes)
+        return INTLOOM_E_ARGUMENT;
+    device->transport = *transport;
+    device->window = *window;
+    device->image = NULL;
+    device->isa_version = device->fingerprint = device->word_bytes = device->address_bits = 0;
+    device->wait_limit = INTLOOM_WAIT_LIMIT;
+    device->watchdog = INTLOOM_WATCHDOG;
+    device->use_interrupt = 0;
+    device->interrupt_flags = 0;
+    result = check_magic(device);
+    if (!result)
+        result = check_versions(device);
+    if (!result)
+        result = read_parameters(device);
+    if (!result)
+        result = check_writes(device);
+    return result ? result : check_window(device);
+}
+
+static int read_status_register(struct intloom_device *device, uint32_t *status)
+{
+    int result = read_register(device, INTLOOM_REG_STATUS, status);
+
+    /* Bits that no register has: the bus no longer answers. */
+    if (!result && *status == 0xffffffffu)
+        result = INTLOOM_E_BUS;
+    return result;
+}
+
+int intloom_read_status(struct intloom_device *device, struct intloom_status *status)
+{
+    uint32_t value = 0;
+    int result;
+
+    if (!device || !status)
+        return INTLOOM_E_ARGUMENT;
+    result = read_status_register(device, &value);
+    if (!result)
+        result = read_register(device, INTLOOM_REG_ERROR_INDEX, &status->instruction);
+    if (result)
+        return result;
+    status->busy = (value & INTLOOM_REG_STATUS_BUSY_MASK) != 0;
+    status->done = (value & INTLOOM_REG_STATUS_DONE_MASK) != 0;
+    status->error = (value & INTLOOM_REG_STATUS_ERROR_MASK) != 0;
+    status->cause = (enum intloom_cause)((value & INTLOOM_REG_STATUS_CAUSE_MASK) >> INTLOOM_REG_STATUS_CAUSE_LSB);
+    status->unit = (enum intloom_unit)((value & INTLOOM_REG_STATUS_UNIT_MASK) >> INTLOOM_REG_STATUS_UNIT_LSB);
+    return INTLOOM_OK;
+}
+
+int intloom_read_counters(struct intloom_device *device, uint32_t counters[INTLOOM_COUNTERS])
+{
+    int result = device && counters ? INTLOOM_OK : INTLOOM_E_ARGUMENT;
+
+    for (uint32_t i = 0; !result && i < INTLOOM_COUNTERS; i++)
+        result = read_register(device, INTLOOM_FIRST_COUNTER + 4u * i, &counters[i]);
+    return result;
+}
+
+static int check_idle(struct intloom_device *device)
+{
+    uint32_t status = 0;
+    int result = read_status_register(device, &status);
+
+    if (result)
+        return result;
+    if (status & INTLOOM_REG_STATUS_ERROR_MASK)
+        return INTLOOM_E_HALTED;
+    return status & INTLOOM_REG_STATUS_BUSY_MASK ? INTLOOM_E_BUSY : INTLOOM_OK;
+}
+
+static int write_setup(struct intloom_device *device, const struct intloom_region *region)
+{
+    const uint64_t base = device->window.bus_address + region->window_at;
+    const uint32_t flags = INTLOOM_REG_IRQ_STATUS_DONE_MASK | INTLOOM_REG_IRQ_STATUS_ERROR_MASK;
+    const struct {
+        uint32_t offset, value;
+    } writes[] = {
+        {INTLOOM_REG_PROGRAM, region->code_to / device->word_bytes},
+        {INTLOOM_REG_LENGTH, region->instructions},
+        {INTLOOM_REG_BASE_LOW, (uint32_t)base},
+        {INTLOOM_REG_BASE_HIGH, (uint32_t)(base >> 32)},
+        {INTLOOM_REG_WATCHDOG, device->watchdog},
+        {INTLOOM_REG_IRQ_STATUS, flags},
+        {INTLOOM_REG_IRQ_ENABLE, device->use_interrupt ? flags : 0u},
+    };
+    int result = INTLOOM_OK;
+
+    for (unsigned i = 0; !result && i < sizeof writes / sizeof writes[0]; i++)
+        result = write_register(device, writes[i].offset, writes[i].value);
+    return result;
+}
+
+int intloom_start(struct intloom_device *device, uint32_t index)
+{
+    struct intloom_region region;
+    int result;
+
+    if (!device)
+        return INTLOOM_E_ARGUMENT;
+    if (!device->image)
+        return INTLOOM_E_NOT_LOADED;
+    result = intloom_get_region(device->image, index, &region);
+    if (!result)
+        result = check_idle(device);
+    if (!result)
+        result = write_setup(device, &region);
+    if (result)
+        return result;
+    device->interrupt_flags = 0;
+    return write_register(device, INTLOOM_REG_CONTROL, INTLOOM_REG_CONTROL_START_MASK);
+}
+
+int intloom_poll(struct intloom_device *device)
+{
+    uint32_t status = 0;
+    int result = device ? read_status_register(device, &status) : INTLOOM_E_ARGUMENT;
+
+    if (result)
+        return result;
+    if (status & INTLOOM_REG_STATUS_ERROR_MASK)
+        return INTLOOM_E_STOPPED;
+    return status & INTLOOM_REG_STATUS_DONE_MASK ? INTLOOM_OK : INTLOOM_PENDING;
+}
+
+/* One step of a wait: nonzero if the wait must end. */
+static int idle(struct intloom_device *device)
+{
+    return device->transport.idle ? device->transport.idle(device->transport.context) : 0;
+}
+
+int intloom_wait(struct intloom_device *device)
+{
+    if (!device)
+        return INTLOOM_E_ARGUMENT;
+    for (uint32_t i = 0; i < device->wait_limit; i++) {
+        if (!device->use_interrupt || device->interrupt_flags) {
+            int result = intloom_poll(device);
+            if (result != INTLOOM_PENDING)
+                return result;
+        }
+        if (idle(device))
+            return INTLOOM_E_TIMEOUT;
+    }
+    return INTLOOM_E_TIMEOUT;
+}
+
+int intloom_interrupt(struct intloom_device *device)
+{
+    uint32_t flags = 0;
+    int result = device ? read_register(device, INTLOOM_REG_IRQ_STATUS, &flags) : INTLOOM_E_ARGUMENT;
+
+    if (!result)
+        result = write_register(device, INTLOOM_REG_IRQ_STATUS, flags);
+    if (!result)
+        device->interrupt_flags |= flags;
+    return result;
+}
+
+int intloom_reset(struct intloom_device *device)
+{
+    uint32_t status = 0;
+    int result = device ? write_register(device, INTLOOM_REG_CONTROL, INTLOOM_REG_CONTROL_RESET_MASK)
+                        : INTLOOM_E_ARGUMENT;
+
+    for (uint32_t i = 0; !result; i++) {
+        result = read_status_register(device, &status);
+        if (result || !(status & INTLOOM_REG_STATUS_BUSY_MASK))
+            break;
+        if (i >= device->wait_limit || idle(device))
+            result = INTLOOM_E_TIMEOUT;
+    }
+    return result;
+}
+
+int intloom_run(struct intloom_device *device, intloom_host_part host_part, void *context)
+{
+    int result = INTLOOM_OK;
+
+    if (!device)
+        return INTLOOM_E_ARGUMENT;
+    if (!device->image)
+        return INTLOOM_E_NOT_LOADED;
+    for (uint32_t i = 0; !result && i < device->image->regions; i++) {
+        result = intloom_pass_tensors(device, i);
+        if (!result && host_part && host_part(context, device, i))
+            result = INTLOOM_E_HOST;
+        if (!result)
+            result = intloom_start(device, i);
+        if (!result)
+            result = intloom_wait(device);
+    }
+    return result;
+}
+
+const char *intloom_result_name(int result)
+{
+    static const char *const names[INTLOOM_RESULTS] = {
+        "OK",          "PENDING",        "ARGUMENT",     "BUS",           "NOT_INTLOOM",   "REGISTER_VERSION",
+        "ISA_VERSION", "IMAGE_MAGIC",    "IMAGE_VERSION", "IMAGE_TRUNCATED", "IMAGE_CRC",  "IMAGE_RECORD",
+        "FINGERPRINT", "ALIGNMENT",      "WINDOW_BYTES", "WINDOW_ADDRESS", "BUSY",         "HALTED",
+        "TIMEOUT",     "STOPPED",        "NO_TENSOR",    "NOT_LOADED",    "HOST",
+    };
+
+    return result >= 0 && result < INTLOOM_RESULTS ? names[result] : "unknown";
+}
+
+const char *intloom_cause_name(enum intloom_cause cause)
+{
+    static const char *const names[INTLOOM_CAUSES] = INTLOOM_CAUSE_NAMES;
+
+    return (unsigned)cause < INTLOOM_CAUSES ? names[cause] : "unknown";
+}

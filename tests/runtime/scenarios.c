@@ -1,0 +1,216 @@
+/* Uses and misuses of the runtime on a fake device: `scenarios IMAGE` prints the result of each. */
+#include "fake_device.h"
+
+#define BUS_ADDRESS 0x40000000u
+
+static const uint8_t *bytes;
+static uint32_t length;
+static struct intloom_image image;
+static struct fake_device fake;
+static struct intloom_device device;
+static struct intloom_window window;
+
+static void show(const char *name, int result)
+{
+    printf("%s %s\n", name, intloom_result_name(result));
+}
+
+static int probe(void)
+{
+    struct intloom_transport transport = fake_transport(&fake);
+
+    return intloom_probe(&device, &transport, &window);
+}
+
+static void fresh(void)
+{
+    fake_init(&fake, &image);
+    window.bus_address = BUS_ADDRESS;
+    if (probe() || intloom_load_image(&device, &image))
+        exit(110);
+    device.wait_limit = 1000;
+}
+
+static void set(uint32_t offset, uint32_t value)
+{
+    fake.registers[offset / 4u] = value;
+}
+
+static void show_probe(const char *name, uint32_t offset, uint32_t value)
+{
+    fake_init(&fake, &image);
+    set(offset, value);
+    show(name, probe());
+}
+
+static void hardware(void)
+{
+    show_probe("probe", INTLOOM_REG_MAGIC, INTLOOM_MAGIC);
+    show_probe("bus_of_ones", INTLOOM_REG_MAGIC, 0xffffffffu);
+    show_probe("bus_of_zeros", INTLOOM_REG_MAGIC, 0);
+    show_probe("other_device", INTLOOM_REG_MAGIC, 0x12345678u);
+    show_probe("register_version", INTLOOM_REG_VERSION, 99u | INTLOOM_ISA_VERSION << 16);
+    show_probe("isa_version", INTLOOM_REG_VERSION, INTLOOM_REGISTER_VERSION | 99u << 16);
+    fake_init(&fake, &image);
+    fake.dead = 1;
+    show("bus_error", probe());
+    fake_init(&fake, &image);
+    fake.stuck = 1;
+    show("stuck_writes", probe());
+    fake_init(&fake, &image);
+    window.memory += 16;
+    show("unaligned_memory", probe());
+    window.memory -= 16;
+    window.bus_address += 16;
+    show("unaligned_bus_address", probe());
+    window.bus_address = UINT64_C(1) << 32;
+    show("address_too_high", probe());
+    window.bus_address = BUS_ADDRESS;
+    show("no_device", intloom_probe(NULL, NULL, NULL));
+}
+
+/* An image with one byte changed. */
+static int altered(uint32_t at)
+{
+    struct intloom_image other;
+    uint8_t *copy = malloc(length);
+    int result;
+
+    if (!copy)
+        exit(111);
+    memcpy(copy, bytes, length);
+    copy[at] ^= 1;
+    result = intloom_open_image(&other, copy, length);
+    free(copy);
+    return result;
+}
+
+/* Every shorter image is rejected as truncated; the copies have no byte more than they may have. */
+static int truncated(void)
+{
+    struct intloom_image other;
+
+    for (uint32_t n = 0; n < length; n += n < 2000u ? 1u : 997u) {
+        uint8_t *copy = malloc(n + !n);
+        int result;
+
+        if (!copy)
+            exit(112);
+        memcpy(copy, bytes, n);
+        result = intloom_open_image(&other, copy, n);
+        free(copy);
+        if (result != INTLOOM_E_IMAGE_TRUNCATED)
+            return result;
+    }
+    return INTLOOM_E_IMAGE_TRUNCATED;
+}
+
+static void images(void)
+{
+    show("no_image", intloom_open_image(&image, NULL, 0));
+    show("image_magic", altered(INTLOOM_IMAGE_HEADER_MAGIC));
+    show("image_version", altered(INTLOOM_IMAGE_HEADER_VERSION));
+    show("image_truncated", truncated());
+    show("image_crc", altered(length - 1u));
+    show("image_crc_of_header", altered(INTLOOM_IMAGE_HEADER_FINGERPRINT));
+    fresh();
+    device.fingerprint ^= 1u;
+    show("other_hardware", intloom_load_image(&device, &image));
+    fresh();
+    device.isa_version++;
+    show("other_instructions", intloom_load_image(&device, &image));
+    fresh();
+    device.window.bytes = image.window_bytes - 1u;
+    show("small_window", intloom_load_image(&device, &image));
+}
+
+static void ends(void)
+{
+    struct intloom_status status;
+
+    fresh();
+    device.image = NULL;
+    show("start_without_image", intloom_start(&device, 0));
+    fresh();
+    show("start_no_region", intloom_start(&device, image.regions));
+    fresh();
+    show("start", intloom_start(&device, 0));
+    show("wait", intloom_wait(&device));
+    fake.ending = FAKE_ERROR;
+    show("start_again", intloom_start(&device, 0));
+    show("wait_error", intloom_wait(&device));
+    show("status", intloom_read_status(&device, &status));
+    printf("cause %s\n", intloom_cause_name(status.cause));
+    show("start_after_error", intloom_start(&device, 0));
+    show("reset", intloom_reset(&device));
+    fake.ending = FAKE_DONE;
+    show("start_after_reset", intloom_start(&device, 0));
+    fresh();
+    set(INTLOOM_REG_STATUS, 0xffffffffu);
+    show("bus_lost", intloom_poll(&device));
+}
+
+static void waits(void)
+{
+    fresh();
+    fake.ending = FAKE_HANG;
+    show("start_hanging", intloom_start(&device, 0));
+    show("poll", intloom_poll(&device));
+    show("start_while_busy", intloom_start(&device, 0));
+    show("wait_limit", intloom_wait(&device));
+    printf("idle_calls %u\n", (unsigned)fake.idle_calls);
+    fake.idle_calls = 0;
+    fake.idle_limit = 7;
+    show("idle_ends", intloom_wait(&device));
+    show("reset_hangs", intloom_reset(&device));
+    device.use_interrupt = 1;
+    show("no_interrupt", intloom_wait(&device));
+    fresh();
+    device.use_interrupt = 1;
+    fake.interrupts = &device;
+    show("start_interrupt", intloom_start(&device, 0));
+    show("wait_interrupt", intloom_wait(&device));
+    printf("enabled %u\n", (unsigned)fake.registers[INTLOOM_REG_IRQ_ENABLE / 4u]);
+}
+
+static int host_part(void *context, struct intloom_device *used, uint32_t region)
+{
+    (void)used;
+    return (int)region == *(const int *)context;
+}
+
+static void runs(void)
+{
+    struct intloom_tensor tensor;
+    uint8_t one = 0;
+    int failing = -1;
+
+    fresh();
+    show("run", intloom_run(&device, host_part, &failing));
+    printf("starts %u\n", (unsigned)fake.starts);
+    failing = (int)image.regions - 1;
+    show("host_part_fails", intloom_run(&device, host_part, &failing));
+    show("no_tensor", intloom_find_tensor(&image, "absent", INTLOOM_ROLE_INPUT, &tensor));
+    show("get_tensor", intloom_get_tensor(&image, 0, &tensor));
+    show("wrong_count", intloom_write_bytes(&device, &tensor, INTLOOM_NCHW, &one, 1));
+    printf("flushed %u\n", fake.flushed > 0u);
+    printf("unknown %s %s\n", intloom_result_name(INTLOOM_RESULTS), intloom_result_name(-1));
+}
+
+int main(int argc, char **argv)
+{
+    if (argc != 2)
+        return 1;
+    bytes = read_file(argv[1], &length);
+    if (intloom_open_image(&image, bytes, length))
+        return 2;
+    window.bytes = image.window_bytes + 64u;
+    window.memory = new_window(window.bytes + 64u - window.bytes % 64u);
+    window.bus_address = BUS_ADDRESS;
+    hardware();
+    images();
+    ends();
+    waits();
+    runs();
+    return 0;
+}
