@@ -45,7 +45,7 @@ def part_before(builder: GraphBuilder, region: IntGraph, leaving: Mapping[str, s
 
 def final_part(builder: GraphBuilder, leaving: Mapping[str, str]) -> Model | None:
     """Host part after the last region: from the results of the graph, as boundary values, to the model's outputs."""
-    borders = {boundary_value(builder.model, stored) for stored in leaving}
+    borders = {boundary_value(builder.model, stored) for stored in leaving} | set(builder.model.inputs)
     return _part(builder, leaving, [v for v in builder.model.outputs if v not in borders], ())
 
 
@@ -59,7 +59,7 @@ def _part(
     """
     model = _with_qoperators(builder.model)
     nodes = before(model, outputs, leaving)
-    if not nodes:
+    if not nodes and not any(v in model.constants for v in outputs):
         return None
     made = {out for n in nodes for out in n.outputs}
     read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
