@@ -12,6 +12,7 @@ PURPOSES = {
     "support": "builders and assertions that several test folders share",
     "hw/formal": "proofs with SymbiYosys about components of several folders",
     "hw/npu": "whole accelerator on the detailed bench",
+    "intloom/yolo_scripts": "scripts as users of onnxruntime write them, run by a test of the session",
     "hw/generate": "the Verilog text and its checks by other tools",
 }
 """Folders of tests without a source folder of the same name."""
