@@ -74,6 +74,7 @@ def _is_chosen(program: Program, index: int, layers: set[str], tile: int) -> boo
 def _slice(program: Program, index: int, simulator: IsaSimulator) -> TileSlice:
     params, instruction, machine = program.params, program.instructions[index], simulator.machine
     scratch, weights = machine.scratch.copy(), machine.weights.copy()
+    # The instructions that it waited for are not in this program.
     plain = instruction.with_fields(**{f"wait_{u.name.lower()}": 0 for u in QUEUED_UNITS})
     code = [plain]
     if plain.kind is Kind.CONV and plain["table"] == TableUse.KEEP:
@@ -103,6 +104,7 @@ def _with_own_table(
         raise UsageError(f"{disassemble(conv)} fills the weight memory, so its table does not fit beside its weights")
     at = (conv["weights"] - params.table_words) % params.weight_words
     words = (at + np.arange(params.table_words)) % params.weight_words
+    # The weight memory is a ring, so the words before the weights may wrap.
     weights[words] = machine.mac_table.reshape(params.table_words, -1)
     return conv.with_fields(table=TableUse.LOAD, weights=at)
 

@@ -99,7 +99,7 @@ def _sections(data: memoryview, path: Path) -> tuple[tuple[bytes, bytes, bytes],
     if len(data) < start or bytes(data[: len(MAGIC)]) != MAGIC:
         raise FileFormatError(f"{path} must be an Intloom program (.loom), but it has no program header")
     _, version, *lengths = _HEADER.unpack_from(data)
-    # Before the checksum: another version may place it elsewhere, and its user needs to know the version.
+    # Before the checksum: another version may store it elsewhere, and its user needs to know the version.
     if version != FORMAT_VERSION:
         raise FileFormatError(f"{path} must have format version {FORMAT_VERSION}, not {version}: compile it again")
     offsets = [start + -start % ALIGNMENT]

@@ -114,7 +114,7 @@ class MemoryPort:
         tail = 0 if load else latency
         beats = words / move_bursts(instruction, self._params)
         addresses = hardware.RUN * instruction["n1"] * instruction["n2"]
-        # Little's law: at most `axi_outstanding` bursts are in flight during one round trip.
+        # By Little's formula, at most `axi_outstanding` bursts are in flight during one round trip.
         rate = min(1.0, words / addresses, beats * self._params.axi_outstanding / (latency + hardware.LOAD))
         scratch = not load or instruction["target"] == Target.SCRATCH
         move = _Move(unit, time + lead, words, rate, tail, beats, scratch)

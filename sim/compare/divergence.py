@@ -90,6 +90,8 @@ def find_divergence(
     if found is None or waves_in is None or found.cycle is None:
         return found
     at = found.cycle + seen.origin
+    # A second run, which records only the cycles around the wrong write. Stalls are seeded, so both runs are equal
+    # cycle by cycle.
     tracer = RtlBackend(bench=FastBench(waves=True, plusargs=plusargs), verilog=verilog, memory=memory, folder=waves_in)
     tracer.observe(program, inputs, waves=(max(1, at - _WAVE_MARGIN), at + _WAVE_MARGIN))
     return dataclasses.replace(found, waves=RunFiles(waves_in).waves)
@@ -100,6 +102,7 @@ def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> Dive
     if seen.writes is None:
         return None
     by_writer = {w: seen.writes[seen.writes["writer"] == w] for w in Writer}
+    # Each write port writes in program order, so a count per port assigns every write to its instruction.
     position: dict[Writer, int] = defaultdict(int)
     for expected in expected_writes(program, inputs):
         count = write_count(program.instructions[expected.index], program.params)
@@ -109,12 +112,14 @@ def first_wrong_write(program: Program, inputs: Arrays, seen: RunResult) -> Dive
         wrong = _first_wrong(expected, written)
         if wrong is not None:
             return _describe(program, expected, written[wrong], seen.origin)
+        # Missing writes come after all writes that the port made, so they are reported second.
         if len(written) < count:
             return _describe_missing(program, expected, written)
     return None
 
 
 def _wanted(expected: ExpectedWrite, written: NDArray[np.void]) -> NDArray[np.uint8]:
+    # Addresses of local memories wrap at their size.
     return expected.content[written["word"] % len(expected.content)]
 
 
@@ -133,6 +138,7 @@ def _first_wrong(expected: ExpectedWrite, written: NDArray[np.void]) -> int | No
 def _describe(program: Program, expected: ExpectedWrite, record: np.void, first_cycle: int) -> Divergence:
     word = int(record["word"]) % len(expected.content)
     one = np.array([record], dtype=record.dtype)
+    # Only masked bytes were written; the others may differ because of later instructions.
     content, mask = expected.content[word], _masks(one, expected.content.shape[1])[0]
     wrong_bytes = np.flatnonzero((content != record["data"]) & mask)
     byte = int(wrong_bytes[0]) if len(wrong_bytes) else int(np.flatnonzero(mask)[0])

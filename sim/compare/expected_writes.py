@@ -95,5 +95,6 @@ def expected_writes(program: Program, inputs: Arrays) -> Iterator[ExpectedWrite]
         target = next(a for a in footprint(instruction, program.params) if a.write)
         machine = simulator.machine
         stores = {Memory.DRAM: machine.dram, Memory.SCRATCH: machine.scratch, Memory.WEIGHT: machine.weights}
+        # A view and not a copy, so a caller must compare before the next step.
         words = addresses(target) % memory_words(program, target.memory)
         yield ExpectedWrite(index, writer, target.memory, words, stores[target.memory].view(np.uint8))

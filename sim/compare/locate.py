@@ -59,6 +59,7 @@ def element_in_scratchpad(program: Program, word: int, byte: int, index: int) ->
             if len(hits):
                 return element_in_dram(program, int(addresses(target)[hits[0]]), byte, later)
         written = [a for a in accesses if a.write and a.memory is Memory.SCRATCH]
+        # The word is overwritten before any store reads it, so it belongs to no stored tensor.
         if any((addresses(a) == word).any() for a in written):
             return None
     return None

@@ -30,11 +30,13 @@ def conv_sums(node: Conv, x: Image) -> Iterator[tuple[slice, slice, NDArray[np.i
     """The sums of products, in pieces: which channels, which rows, and the sums (channels, rows, columns)."""
     top, left, bottom, right = node.pads
     padded = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=node.zp_in) if any(node.pads) else x
+    # The planes are summands of the same weight, so their sum gives the same products.
     weights = node.weights.sum(axis=0, dtype=np.int32)
     out_channels, per_group, kernel_h, kernel_w = weights.shape
     rows = (padded.shape[1] - node.dilations[0] * (kernel_h - 1) - 1) // node.strides[0] + 1
     columns = (padded.shape[2] - node.dilations[1] * (kernel_w - 1) - 1) // node.strides[1] + 1
     each = out_channels // node.group
+    # A matrix product per channel would have a single row, so shifted products are used.
     if per_group == 1 and each == 1:
         yield slice(None), slice(None), _depthwise(node, padded, weights, rows, columns)
         return
@@ -74,6 +76,7 @@ def _strips(rows: int, values_a_row: int) -> Iterator[tuple[int, int]]:
 
 def _product(weights: NDArray[np.int32], columns: Image) -> NDArray[np.int32]:
     """`weights @ columns` in integers: in float32 where no partial sum can leave its 24 bits, else in float64."""
+    # Float types, because NumPy multiplies integer matrices without BLAS.
     reach = int(np.abs(weights).sum(axis=1, dtype=np.int64).max()) * _LARGEST_INPUT
     # Any partial sum, in whatever order the library adds, is at most `reach`; float64 holds all int32 sums.
     kind = np.float32 if reach <= 1 << _FLOAT32_BITS else np.float64

@@ -29,6 +29,7 @@ def scattered_sums(node: ConvTranspose, x: Image, wanted: Pair) -> NDArray[np.in
     out_channels, _, kernel_h, kernel_w = weights.shape
     (stride_h, stride_w), (dilation_h, dilation_w) = node.strides, node.dilations
     top, left, _, _ = node.pads
+    # Large enough for every tap of every pixel; `pads` then crops the result, and `output_padding` may extend it.
     spread = (
         max(wanted[0] + top, (x.shape[1] - 1) * stride_h + dilation_h * (kernel_h - 1) + 1),
         max(wanted[1] + left, (x.shape[2] - 1) * stride_w + dilation_w * (kernel_w - 1) + 1),
@@ -48,5 +49,6 @@ def _tap_products(node: ConvTranspose, weights: NDArray[np.int64], x: Image) -> 
     each, per_group = weights.shape[0] // node.group, weights.shape[1]
     # float64 holds every sum of byte products that an int32 accumulator holds.
     groups = weights.reshape(node.group, each, per_group).astype(np.float64)
+    # The zero point is subtracted here: outputs have different numbers of taps, so no bias can contain it.
     pixels = x.reshape(node.group, per_group, -1).astype(np.float64) - node.zp_in
     return (groups @ pixels).astype(np.int64).reshape(weights.shape[0], *x.shape[1:])

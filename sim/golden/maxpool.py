@@ -17,6 +17,7 @@ def maxpool(node: MaxPool, operands: Sequence[Image], context: Context) -> Image
     """Largest value of each window, rows first, then columns; padding never wins."""
     (kernel_h, kernel_w), (stride_h, stride_w) = node.kernel, node.strides
     top, left, bottom, right = node.pads
+    # A maximum is separable, so both passes together give the window's maximum exactly.
     rows = _largest(operands[0], (kernel_h, 1), (stride_h, 1), (top, 0, bottom, 0))
     return _largest(rows, (1, kernel_w), (1, stride_w), (0, left, 0, right))
 

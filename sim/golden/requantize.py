@@ -26,6 +26,8 @@ def requantize(
     match: RoundingMode,
 ) -> NDArray[np.int8]:
     """Requantize `sums` of shape (channels, pixels), each row with its own scale."""
+    # fp32 rounds the sum to 24 bits and the product once more, as onnxruntime's kernels do; float64 is exact below
+    # 2**53.
     kind = np.float32 if match is RoundingMode.ORT else np.float64
     factor = np.ldexp(mantissa.astype(np.float64), -shift.astype(np.int64)).astype(kind)
     if match is RoundingMode.EXACT and not _fits(sums, mantissa):
@@ -51,5 +53,6 @@ def _one_by_one(
     out = np.empty(sums.shape, dtype=np.int8)
     for row, values in enumerate(sums):
         scale = Scale(int(mantissa[row]), int(shift[row]))
+        # Python's integers have no limit of bits.
         out[row] = [requantize_one(int(v), scale, zero_point, RoundingMode.EXACT) for v in values]
     return out

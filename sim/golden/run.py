@@ -27,6 +27,7 @@ def run_graph(
     values = _checked(graph, inputs)
     context = Context(match, graph.tensors)
     left = Counter(name for n in graph.nodes for name in n.inputs)
+    # An output counts as a reader that never finishes, so it is not released.
     left.update(graph.outputs)
     for node in graph.nodes:
         result = operation(node)(node, [values[name] for name in node.inputs], context)

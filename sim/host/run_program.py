@@ -113,9 +113,11 @@ async def run_program(
     limit
         Cycles after which the run is given up.
     """
+    # Read first: the report names the hardware even if the run never ends.
     fingerprint = await registers.read("FINGERPRINT")
     await load_program(registers, memory, setup)
     first_cycle, started = interrupt.cycle, time.perf_counter()
+    # Before the start command, so that no cycle of the run is outside the limit.
     interrupt.arm(limit)
     await start_program(registers)
     ended = await interrupt.wait()

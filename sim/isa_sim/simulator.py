@@ -72,6 +72,7 @@ class IsaSimulator:
         index = self.position
         instruction = self.program.instructions[index]
         machine = self.machine
+        # Before the execution, so that the machine still shows the state in which the rule was broken.
         if self._checker is not None:
             self._checker.step(index)
         semantics(instruction.kind)(machine, instruction)
@@ -102,6 +103,7 @@ class IsaSimulator:
         """Run to the next breakpoint; gives the number of the instruction there, or None at the program's end."""
         first = True
         while not self.finished:
+            # The first instruction is not tested, or `resume` would never leave a breakpoint.
             if not first and self._stops_at(self.position):
                 return self.position
             self.step()

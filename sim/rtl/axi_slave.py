@@ -68,12 +68,14 @@ class MappedMemory:
 
     def _raise_error(self, address: int, length: int, direction: Direction) -> None:
         response = self.response_to(address, length, direction)
+        # cocotbext-axi answers every exception with SLVERR, so the response is kept for `correct`.
         if response != AxiResp.OKAY:
             self._errors[direction] = max(self._errors[direction], response)
             raise PermissionError(f"{direction.name} at {address:#x}")
 
     def take_error(self, direction: Direction) -> AxiResp:
         """The worst response since the last call, for the item that the slave sends next."""
+        # AXI numbers DECERR above SLVERR, so the maximum is the worst.
         worst, self._errors[direction] = self._errors[direction], AxiResp.OKAY
         return worst
 
@@ -210,6 +212,7 @@ class WriteChannels:
 
     async def _receive_data(self) -> Any:
         item = await self._data_channel.recv()
+        # Write beats take their bandwidth here; read beats take theirs in `ResponseDelay`.
         await self._pace.take()
         self._report(self._bursts[0], int(item.wstrb), int(item.wdata))
         self._bursts[0] += self._word_bytes
@@ -262,6 +265,7 @@ class AxiSlaveModel:
     def _stall(self, channels: tuple[Any, ...]) -> None:
         permille = self._settings["stall_permille"]
         for number, channel in enumerate(channels if permille else ()):
+            # Each channel has its own random sequence, so that their stalls are independent.
             channel.set_pause_generator(stalls(self._settings["seed"] * 8 + number, permille))
 
     def _delayed(self, channel: Any, direction: Direction, pace: BandwidthLimiter | None) -> ResponseDelay:

@@ -148,7 +148,9 @@ class RtlBackend:
         job = make_job(program, ends, self._memory, self.limit(program), self._watchdog)
         job = dataclasses.replace(job, log_writes=log_writes, waves=waves)
         with self._files() as files:
+            # The simulator maps this file, so the memory after the run needs no transfer back.
             image.tofile(files.memory)
+            # After the build, so that `wall_s` is the run alone.
             start = time.monotonic()
             watch = None if progress is None else _reporter(program, ends, progress)
             report = self._simulate(program, simulator, job, files, watch)
@@ -169,6 +171,7 @@ class RtlBackend:
         try:
             return self._bench.run(simulator, job, files, watch)
         except SimulationError as error:
+            # The status file is mapped by the simulator, so it survives a crash.
             status = read_status(files.status)
             state = describe_state(program, status.started, status.done)
             raise SimulationError(f"{error}\nnot before cycle {status.cycle}, with these units:\n{state}") from None

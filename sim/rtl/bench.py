@@ -31,6 +31,7 @@ class Bench(Protocol):
 def prepare(job: Job, files: RunFiles) -> None:
     """Write the job and the settings, and clear the status; the memory file must exist already."""
     files.status.write_bytes(bytes(STATUS_BYTES))
+    # A kept folder may hold an earlier run; its result must not pass for this one's.
     for stale in (files.result, files.trace, files.snapshots):
         stale.unlink(missing_ok=True)
     write_job(job, files)

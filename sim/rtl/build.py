@@ -46,6 +46,8 @@ class BuildPlan:
     def key(self, tools: Toolchain) -> str:
         """Hash of everything that can change the binary."""
         parts = [self.name, self.top, dict(self.generated), self.cpp, self.verilator_flags, self.cxx_flags]
+        # The processor's features are part of the key, since a cache folder may be shared by machines and FASTEST
+        # uses -march=native.
         parts += [self.link_flags, self.optimize, sources_hash(), tools.versions, _machine()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
@@ -106,6 +108,7 @@ def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: B
     env = tools.verilator.environment()
     # Without these ccache refuses files that use the precompiled header, and misses in every new build folder.
     env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
+    # Steps in all are not known before Verilator has written its makefile.
     tell = watch or (lambda _done, _all: None)
     tell(0, 1)
     run_logged(_verilate_command(work, plan, tools), work, env, log)
@@ -133,6 +136,7 @@ def _verilate_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str
         "--top-module",
         plan.top,
         "-O3",
+        # Amaranth initializes every register, so unknown values need no random replacement.
         "--x-assign",
         "fast",
         "--x-initial",

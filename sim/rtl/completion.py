@@ -32,6 +32,7 @@ def require_completed(program: Program, report: HostReport, status: Status, limi
     reason = _reason(program, report, status, limit)
     if reason is not None:
         done = [report.counters[f"{u.name}_DONE"] for u in QUEUED_UNITS]
+        # A bench without a trace port leaves the started counts at 0.
         started = [max(s, d) for s, d in zip(status.started, done, strict=True)]
         raise SimulationError(f"{reason}\n{describe_state(program, started, done)}")
 

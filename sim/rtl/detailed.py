@@ -37,6 +37,7 @@ def detailed_plan(verilog: str, waves: bool = False, everything_public: bool = F
     """
     ports = "\n".join(f'public_flat_rw -module "{TOP}" -var "{name}"' for name in parse_ports(verilog))
     generated = {"npu.v": verilog}
+    # Verilator cannot optimize a public signal away, so only the ports are public.
     if not everything_public:
         generated["visible.vlt"] = f"`verilator_config\n{ports}\n"
     # The runner of cocotb leaves the compiler at the makefile's default level.
@@ -98,6 +99,8 @@ class IcarusBench:
 
         def make(work: Path, log: Path) -> Path:
             (work / "npu.v").write_text(verilog, encoding="utf-8")
+            # The generated Verilog has no `timescale`, and Icarus then assumes 1 s; it accepts +timescale in a
+            # command file only.
             (work / "flags").write_text("+timescale+1ns/1ps\n", encoding="utf-8")
             command = [str(compiler), "-g2012", "-s", TOP, "-f", "flags", "-o", "out.vvp", "npu.v"]
             run_logged(command, work, {"PATH": str(compiler.parent)}, log)

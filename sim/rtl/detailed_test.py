@@ -67,6 +67,7 @@ class LayerSnapshots:
     def __init__(self, registers: Registers, boundaries: list[list[int]]) -> None:
         self._registers = registers
         self._boundaries = boundaries
+        # A queue, because more layers may end while the counters of one are read over the bus.
         self._ended: Queue[int] = Queue()
         self.rows = array.array("Q")
         """Cycle and all counters of every layer's end."""
@@ -151,6 +152,7 @@ class Testbench:
                 return "violation"
             if self.cycle >= self._last_cycle:
                 return "timeout"
+            # `broken` is no trigger, so the timer bounds how late a violation is noticed.
             await First(RisingEdge(self.dut.irq), Timer(min(512, self._last_cycle - self.cycle) * _CYCLE_NS, "ns"))
         return "violation" if self.broken else "interrupt"
 
@@ -187,6 +189,7 @@ async def run_settings(dut: Any) -> None:
     bench = Testbench(dut, settings)
     await bench.reset()
     report = await run_program(bench.registers, None, bench, RunSetup(**settings["setup"]), settings["limit"])
+    # After a hang or an error, outstanding transfers are no violation of their own.
     if report.ended == "interrupt" and report.status["done"]:
         bench.finish()
         await bench.snapshots.finish(dut.clk)

@@ -40,9 +40,11 @@ class ShellRegisters:
         dut.request_write.value = write
         dut.request_address.value = regs.register(name).offset
         dut.request_data.value = data
+        # A toggle, not a pulse: no second entry into Python is needed to take it back.
         self._toggle ^= 1
         dut.request.value = self._toggle
         self._answers = (self._answers + 1) & 0xFF
+        # The count is compared, since `wake` also changes for other reasons.
         while int(dut.answers.value) != self._answers:
             await ValueChange(dut.wake)
         if int(dut.answer_code.value) != _OKAY:
@@ -97,6 +99,7 @@ class FastInterrupt:
     async def wait(self) -> Ending:
         """Sleep until one of the three outputs is high."""
         while True:
+            # Violation first: what an accelerator reports after a protocol violation is not reliable.
             if int(self._dut.violation.value):
                 return "violation"
             if int(self._dut.interrupted.value):

@@ -194,6 +194,7 @@ def _lines(job: Job, files: RunFiles) -> str:
         "write_log": files.writes if job.log_writes else "",
         "read_latency": job.memory.read_latency,
         "write_latency": job.memory.write_latency,
+        # Thousandths: csrc/job.h reads every number as an integer.
         "bandwidth_milli": round(job.memory.bandwidth * 1000),
         "stall_permille": job.memory.stall_permille,
         "seed": job.memory.seed,

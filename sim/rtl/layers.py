@@ -47,6 +47,7 @@ def boundaries(program: Program) -> list[Boundary]:
             continue
         before = last.get(source.layer)
         computes = instruction.unit in _COMPUTING
+        # A move counts only while the layer has no computing instruction.
         if before is None or computes or program.instructions[before].unit not in _COMPUTING:
             last[source.layer] = index
     ends = sorted(last.items(), key=lambda item: item[1])
@@ -65,6 +66,7 @@ def layer_results(program: Program, ends: list[Boundary], result: RunResult) -> 
     spent: dict[int, dict[str, int]] = {}
     before: Mapping[str, int] = dict.fromkeys(counters, 0)
     for number, end in enumerate(ends):
+        # Snapshots are missing from the layer on at which a run stopped; these layers count nothing.
         is_last, is_known = number == len(ends) - 1, number < len(result.snapshots)
         now = counters if is_last else result.snapshots[number].counters if is_known else before
         spent[end.layer] = {n: now[n] - before[n] for n in counters}

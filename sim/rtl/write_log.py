@@ -38,6 +38,7 @@ _UNITS = {
 
 def pack_write(cycle: int, writer: Writer, word: int, mask: int, data: bytes) -> bytes:
     """One record, for benches in Python."""
+    # The spare word keeps the data aligned to 8 bytes, as in csrc/write_log.h.
     return struct.pack("<QIIII", cycle, writer, word, mask, 0) + data
 
 

@@ -28,6 +28,7 @@ constexpr uint64_t kPublishMask = (1 << 14) - 1;
 
 void settle(Vtop& top) {
     while (true) {
+        // Verilator defers inertial writes of cocotb until this call, so it comes before the value callbacks.
         VerilatedVpi::doInertialPuts();
         bool again = VerilatedVpi::callValueCbs();
         if (VerilatedVpi::evalNeeded()) {
@@ -42,6 +43,7 @@ void settle(Vtop& top) {
 // All callback phases of one time step: value changes, writes, read-only, next time step.
 void run_callbacks(Vtop& top) {
     settle(top);
+    // A callback of this phase may register the next one of the same phase.
     while (VerilatedVpi::hasCbs(cbReadWriteSynch)) {
         VerilatedVpi::callCbs(cbReadWriteSynch);
         settle(top);

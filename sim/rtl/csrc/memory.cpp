@@ -32,7 +32,9 @@ Memory::Memory(const Job& job, unsigned word_bytes, WriteLog& log)
       depth_(static_cast<unsigned>(job.number("outstanding"))),
       log_(log),
       store_(job.text("memory_file"), job.number("memory_bytes")),
+      // Odd, because xorshift never leaves the state 0.
       random_(job.number("seed") * 2 + 1) {
+    // The shell resets these inputs of the accelerator to the same values (_RESETS in shell.py).
     slave_.arready = slave_.awready = true;
 }
 
@@ -57,6 +59,7 @@ void Memory::step(const AxiMaster& master, uint64_t cycle) {
     if (!slave_.rvalid && !give_way) offer_read_beat(cycle);
     if (!slave_.bvalid) offer_response(cycle);
     slave_.arready = reads_.size() < depth_ && !stall();
+    // A write burst is outstanding until its response is sent.
     slave_.awready = writes_.size() + responses_.size() < depth_ && !stall();
     slave_.wready = !writes_.empty() && (bandwidth_ == 0 || credit_ >= 1.0) && !stall();
     if (!slave_.wready) return;
@@ -76,6 +79,7 @@ void Memory::accept(const AxiMaster& master, uint64_t cycle) {
 }
 
 void Memory::check_burst(const char* channel, uint64_t address, unsigned beats, unsigned size, unsigned burst) {
+    // The first violation is kept: later ones may follow from it.
     if (!violation_.empty()) return;
     std::ostringstream text;
     text << channel << " of " << beats << " beats at 0x" << std::hex << address << std::dec;
@@ -97,6 +101,7 @@ void Memory::take_write_beat(const AxiMaster& master, uint64_t cycle) {
     Burst& burst = writes_.front();
     ++write_beats_;
     const uint8_t response = response_at(burst.address, kWriteDirection);
+    // A burst has one response: the worst of its beats. DECERR is the larger code.
     burst.response = std::max(burst.response, response);
     if (response == OKAY) {
         const auto index = static_cast<uint32_t>((burst.address - base_) / word_bytes_);
@@ -128,6 +133,7 @@ void Memory::offer_read_beat(uint64_t cycle) {
     if (slave_.rresp == OKAY)
         std::memcpy(slave_.rdata, store_.data() + (burst.address - base_), word_bytes_);
     else
+        // Data of an error response is not memory content.
         std::memset(slave_.rdata, 0, word_bytes_);
     burst.address += word_bytes_;
     if (--burst.beats == 0) reads_.pop_front();

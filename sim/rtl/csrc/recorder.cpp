@@ -48,6 +48,7 @@ void Recorder::pulses(uint64_t cycle, unsigned started, unsigned done) {
         status_->done[unit] += done >> unit & 1;
     }
     status_->cycle = cycle;
+    // Several layers may end at one pulse.
     while (status_->layers < boundaries_.size() &&
            status_->done[boundaries_[status_->layers].unit] >= boundaries_[status_->layers].count) {
         ++status_->layers;
@@ -58,6 +59,7 @@ void Recorder::pulses(uint64_t cycle, unsigned started, unsigned done) {
 void Recorder::snapshot(uint64_t cycle) {
     std::fwrite(&cycle, sizeof cycle, 1, snapshots_);
     for (const uint32_t address : counters_)
+        // The reads are queued on the register port, so the counters are those of a few cycles later.
         registers_.read(address, [this](uint32_t data, uint8_t) {
             const uint64_t value = data;
             std::fwrite(&value, sizeof value, 1, snapshots_);

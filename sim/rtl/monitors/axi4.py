@@ -52,6 +52,7 @@ class Axi4Monitor:
     def clock(self) -> None:
         """Check this edge; raises `ProtocolViolation`."""
         taken = {name: channel.clock() for name, channel in self._channels.items()}
+        # Addresses before data: the first data beat may be transferred in the cycle of its address.
         for name, pending in (("aw", self._writes), ("ar", self._reads)):
             if (request := taken[name]) is not None:
                 self._check_burst(name, request)
@@ -83,6 +84,7 @@ class Axi4Monitor:
             self._broken(f"{text} must move {self._bytes} bytes a beat, not {1 << request['size']}")
         if address % self._bytes:
             self._broken(f"{text} must be aligned to {self._bytes} bytes")
+        # AXI4: a burst must not cross a 4 KiB boundary.
         if address // _PAGE != (address + beats * self._bytes - 1) // _PAGE:
             self._broken(f"{text} crosses a 4 KiB boundary")
         if beats > self._max_burst:

@@ -34,6 +34,7 @@ class AxiLiteMonitor:
         for channel in self._channels.values():
             channel.clock()
         count = {name: channel.transfers for name, channel in self._channels.items()}
+        # AXI4-Lite has no bursts or IDs, so counts of transfers are enough.
         if count["b"] > min(count["aw"], count["w"]):
             raise ProtocolViolation(f"{self._name}: rule 3: B without a write")
         if count["r"] > count["ar"]:

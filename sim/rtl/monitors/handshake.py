@@ -41,6 +41,8 @@ class HandshakeMonitor:
             if self._held is not None:
                 raise ProtocolViolation(f"{self._name}: rule 1: valid must stay high until the transfer, but it fell")
             return None
+        # The payload is sampled only while `valid` is high: AXI does not define it otherwise, and `sample` refuses
+        # undefined bits.
         payload = {name: sample(signal) for name, signal in self._payload.items()}
         if self._held is not None and payload != self._held:
             changed = next(n for n in payload if payload[n] != self._held[n])
