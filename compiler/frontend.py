@@ -154,7 +154,9 @@ def fold_model(
     builder = lower_units(prepared, match)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
+    # Before any pass, so that an error is not attributed to a pass that did not cause it.
     verify(graph)
+    # Passes may remove the last reader of a host-computed input.
     graph = without_unread_inputs(run_passes(graph, GRAPH_PASSES, verify), builder.host_computed)
     regions = split(graph, tensor_levels(builder))
     parts = [part_before(builder, r, leaving, first=r is regions[0]) for r in regions]

@@ -61,6 +61,7 @@ class GoldenBackend:
         from intloom.sim.golden import run_graph
 
         start = time.monotonic()
+        # The mode of rounding belongs to the hardware, which has one requantizer.
         outputs = run_graph(self._graphs[program.region], inputs, match=program.params.match)
         macs = sum(layer.macs for layer in program.layers)
         return RunResult(backend=self.name, outputs=outputs, wall_s=time.monotonic() - start, macs=macs)

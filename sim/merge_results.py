@@ -22,6 +22,7 @@ def merge_results(results: Sequence[RunResult]) -> RunResult:
         return replace(results[0], regions=tuple(results))
     cycles = sum(r.cycles for r in results)
     counters = sum((Counter(dict(r.counters)) for r in results), Counter[str]())
+    # Rates are not additive, but times are.
     simulated = sum(r.cycles / r.sim_hz for r in results if r.sim_hz)
     return replace(
         results[0],
@@ -30,6 +31,7 @@ def merge_results(results: Sequence[RunResult]) -> RunResult:
         build_s=sum(r.build_s for r in results),
         cycles=cycles,
         macs=sum(r.macs for r in results),
+        # A mean weighted by cycles; the plain mean would count short regions too much.
         mac_use=sum(r.mac_use * r.cycles for r in results) / cycles if cycles else 0.0,
         sim_hz=cycles / simulated if simulated else 0.0,
         dram_bytes=sum(r.dram_bytes for r in results),

@@ -40,6 +40,7 @@ def run_key(program: Program, inputs: Arrays, backend: RtlBackend) -> str:
     """Hash of everything that a run's result depends on."""
     digest = hashlib.sha256(backend.verilog(program).encode())
     digest.update(to_bytes(program))
+    # Sorted, so that the order in which a caller lists inputs does not matter.
     for name in sorted(inputs):
         digest.update(name.encode() + b"\0" + np.ascontiguousarray(inputs[name]).tobytes())
     digest.update(backend.settings_text().encode())
@@ -58,6 +59,7 @@ def run_cached(program: Program, inputs: Arrays, backend: RtlBackend) -> CachedR
     arrays: dict[str, Any] = {f"t:{name}": array for name, array in result.outputs.items()}
     arrays[_FIGURES] = np.frombuffer(json.dumps(figures).encode(), np.uint8)
     np.savez_compressed(content, **arrays)
+    # Written in one step: a process that runs the same case at once must not read half a file.
     write_bytes(path, content.getvalue())
     return CachedRun(result.outputs, figures, False)
 

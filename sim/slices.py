@@ -39,6 +39,7 @@ def extract(graph: IntGraph, nodes: Iterable[Node], name: str) -> IntGraph:
     made = {n.output for n in chosen}
     # A dictionary and not a set: the order of the inputs must be the same in every run.
     read = dict.fromkeys(t for n in chosen for t in n.inputs)
+    # A tensor that the slice reads itself may also be read outside, so it is an output as well.
     outside = {t for n in graph.nodes if n not in kept for t in n.inputs} | set(graph.outputs)
     outputs = tuple(n.output for n in chosen if n.output in outside)
     used = made | set(read)

@@ -34,6 +34,7 @@ def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, ND
         if instruction.kind is not Kind.STORE:
             continue
         count = move_words(instruction)
+        # The store unit writes in program order, so its records follow the STORE instructions.
         _apply(memory, stores[position : position + count])
         position += count
         for tensor in completed[index]:

@@ -22,6 +22,7 @@ class ConstantImage:
     def add(self, data: bytes) -> int:
         """Store whole words of data (the last one padded with zeros); gives the first word's number in the image."""
         data += bytes(-len(data) % self._word)
+        # Tables that several layers share are stored once.
         if data not in self._offsets:
             self._offsets[data] = self.words
             self._chunks.append(data)

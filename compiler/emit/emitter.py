@@ -33,6 +33,7 @@ class Emitter:
 
     def end(self) -> None:
         """The last instruction of a program."""
+        # END waits for every unit, so the interrupt comes after the last store.
         counts = {f"wait_{u.name.lower()}": self._order.count(u) for u in QUEUED_UNITS}
         self._append(make(Kind.END, **counts), Provenance(layer=-1, tile=-1))
 
@@ -45,6 +46,7 @@ class Emitter:
         self._order.append(unit, waits)
         self._tracker.record(unit, self._order.count(unit), accesses)
         named = {f"wait_{u.name.lower()}": n for u, n in zip(QUEUED_UNITS, waits, strict=True)}
+        # `make` checks every field; an instruction without waits needs no second check.
         self._append(make(kind, **fields, **named) if waits != NOTHING else bare, provenance)
         return len(self.instructions) - 1
 

@@ -32,10 +32,12 @@ def fix_dims(graph: onnx.GraphProto, dims: Mapping[str, int]) -> dict[str, int]:
     inputs = [v for v in graph.input if v.name not in stored and v.type.HasField("tensor_type")]
     opened = [(v, axis, key) for v in inputs for axis, key in _open_axes(v)]
     names = {key for _, _, key in opened}
+    # A misspelled name would otherwise leave its dimension at the default without a message.
     if unknown := sorted(set(dims) - names):
         raise UsageError(f"no open dimension is named {unknown[0]!r}: {_listed(names)}; remove its size")
     chosen = {key: dims[key] for key in names if key in dims}
     missing = [(v, axis, key) for v, axis, key in opened if key not in chosen]
+    # An open first dimension of a vector is its length and not a batch.
     if missing and all(axis == 0 and len(v.type.tensor_type.shape.dim) > 1 for v, axis, _ in missing):
         key = missing[0][2]
         _log.warning("the batch size %r is open: it becomes 1 (--dim %s=N sets another size)", key, key)

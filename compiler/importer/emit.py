@@ -24,6 +24,7 @@ def cut(model: Model, nodes: Iterable[OnnxNode], inputs: Iterable[str], outputs:
     kept = tuple(nodes)
     inputs, outputs = tuple(inputs), tuple(outputs)
     read = {name for n in kept for name in n.inputs} | set(outputs)
+    # A subgraph may read any constant of the outer graph by name, so all of them are kept.
     has_subgraph = any(isinstance(a, Opaque) for n in kept for a in n.attributes.values())
     constants = {
         name: c for name, c in model.constants.items() if (name in read or has_subgraph) and name not in inputs
@@ -73,6 +74,7 @@ def _code(dtype: str) -> int:
 
 
 def _tensor(name: str, constant: Constant) -> onnx.TensorProto:
+    # NumPy has no such types, so the element type must be given; `make_tensor` packs the values.
     if constant.dtype in _SMALL_INTEGERS:
         return helper.make_tensor(name, _code(constant.dtype), constant.array.shape, constant.array.ravel())
     return numpy_helper.from_array(np.asarray(constant.array), name)
@@ -89,6 +91,7 @@ def _attribute(name: str, value: Attribute) -> onnx.AttributeProto:
         return onnx.AttributeProto.FromString(value.data)
     if isinstance(value, Constant):
         return helper.make_attribute(name, _tensor(name, value))
+    # `make_attribute` cannot infer the type of an empty list.
     if isinstance(value, tuple) and not value:
         return helper.make_attribute(name, value, attr_type=onnx.AttributeProto.INTS)
     return helper.make_attribute(name, value)

@@ -45,6 +45,7 @@ def load_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None
         proto.CopyFrom(source)
     else:
         proto, name = _read(Path(source)), Path(source).stem
+    # The hash is taken after external data is loaded, so it covers the weights and not the file's path.
     content = hashlib.sha256(proto.SerializeToString(deterministic=True)).hexdigest()
     return from_proto(proto, name=name, source=content, dims=dims)
 
@@ -81,16 +82,19 @@ def from_proto(
     """Convert a ModelProto in memory; see `load_model`."""
     check_order(proto.graph)
     _check_opset(proto, newest_opset)
+    # Before the checks of operators: a function's node is no standard operator.
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
     to_standard_domain(proto)
     _check_known_ops(proto)
+    # Sizes before shape inference, which would otherwise leave every later shape open.
     chosen = fix_dims(proto.graph, dims or {})
     _drop_unused_domains(proto)
     # Shapes first: files may leave out the outputs' shapes, which the checker then misses.
     proto = _guarded("infer shapes", lambda: infer_shapes(proto))
     if check:
         _guarded("check", lambda: _check(proto))
+    # Inlined functions bring new names, so the order is checked again.
     check_order(proto.graph)
     return replace(_convert(proto, name, source), dims=chosen)
 
@@ -137,6 +141,7 @@ def _check_known_ops(proto: onnx.ModelProto) -> None:
 def _drop_unused_domains(proto: onnx.ModelProto) -> None:
     """Remove imported domains without nodes; exporters often import domains that the model does not use."""
     used = {n.domain for n in proto.graph.node} | {STANDARD, "ai.onnx"}
+    # Backwards, because deletion shifts the later entries.
     for index in range(len(proto.opset_import) - 1, -1, -1):
         if proto.opset_import[index].domain not in used:
             del proto.opset_import[index]
@@ -154,6 +159,7 @@ def _convert(proto: onnx.ModelProto, name: str, source: str) -> Model:
     return Model(
         name=name,
         nodes=nodes,
+        # An initializer with the name of an input is its default value, so the input is a constant here.
         inputs=tuple(v.name for v in graph.input if v.name not in constants),
         outputs=tuple(v.name for v in graph.output),
         constants=constants,
@@ -169,6 +175,7 @@ def _convert_nodes(graph: onnx.GraphProto) -> tuple[OnnxNode, ...]:
     for proto in graph.node:
         base = proto.name or f"{proto.op_type}({next((o for o in proto.output if o), '')})"
         name, copy = base, 1
+        # ONNX does not require unique node names; assignments and messages do.
         while name in taken:
             copy += 1
             name = f"{base}#{copy}"
@@ -190,6 +197,7 @@ def _convert_nodes(graph: onnx.GraphProto) -> tuple[OnnxNode, ...]:
 def _type(value: onnx.ValueInfoProto) -> ValueType:
     tensor = value.type.tensor_type
     dtype = onnx.TensorProto.DataType.Name(tensor.elem_type).lower() if tensor.elem_type else ""
+    # A shape with one open dimension counts as unknown: every lowering needs all sizes.
     if not tensor.HasField("shape") or not all(d.HasField("dim_value") for d in tensor.shape.dim):
         return ValueType(dtype, None)
     return ValueType(dtype, tuple(d.dim_value for d in tensor.shape.dim))

@@ -21,6 +21,7 @@ def check_order(graph: onnx.GraphProto) -> None:
     made = _given(graph)
     for node in graph.node:
         _check_node(node, made)
+        # After the node's own check, so that a node cannot read its own output.
         made.update(node.output)
     _check_outputs(graph, made)
 

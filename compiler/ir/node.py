@@ -50,6 +50,7 @@ class Node(ABC):
 
     def check_affine(self, affine: Affine) -> None:
         """Check that affine coefficients fit the fields of an instruction."""
+        # The instruction fields of m1 and m2 have 32 bits, that of c has 48, all signed.
         for value, bits in ((affine.m1, 32), (affine.m2, 32), (affine.c, 48)):
             self.require(abs(value) < 1 << (bits - 1), f"an affine coefficient must fit {bits} bits", value)
         self.require(0 <= affine.shift <= 47, "the affine shift must be from 0 to 47", affine.shift)

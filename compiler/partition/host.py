@@ -66,6 +66,7 @@ def _part(
     by_stored = {stored: boundary_value(builder.model, stored) for stored in leaving}
     again = [_requantize(builder.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
     renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
+    # A dictionary keeps the order of the inputs and removes duplicates.
     fed = dict.fromkeys((*inputs, *(by_stored.get(v, v) for v in read)))
     return cut(model, (*again, *(_renamed(n, renamed) for n in nodes)), fed, outputs)
 
@@ -75,6 +76,7 @@ def _with_qoperators(model: Model) -> Model:
     qoperators = {n.outputs[0]: n.qoperator for n in model.nodes if n.qoperator is not None}
     nodes: list[OnnxNode] = []
     for node in model.nodes:
+        # The QuantizeLinear after the float form takes the QOperator node's position, where all its operands exist.
         qoperator = qoperators.get(node.inputs[0]) if node.op == QUANTIZE else None
         if qoperator is not None and qoperator.outputs == node.outputs:
             nodes.append(qoperator)

@@ -54,6 +54,8 @@ def return_small_regions(builder: GraphBuilder) -> None:
                 _REMEDY,
             )
         levels = tensor_levels(builder)
+        # One level at a time, lowest first: its return changes the levels of everything after it. Level 0 needs no
+        # host part before it, so it always stays.
         thin = next((k for k in sorted(set(levels.values()) - {0}) if _is_small(builder, levels, k)), None)
         if thin is None:
             return
@@ -70,6 +72,7 @@ def _is_small(builder: GraphBuilder, levels: Mapping[str, int], level: int) -> b
     made = {n.output for n in nodes}
     read = {v for n in nodes for v in n.inputs} - made
     inner = {v for n in nodes for v in n.inputs} & made
+    # Only tensors that cross the region's border are moved between host and accelerator.
     crossing = sum(prod(builder.tensors[v].shape) for v in read | (made - inner))
     return sum(n.macs(builder.tensors) for n in nodes) < MACS_PER_BYTE * crossing
 

@@ -137,6 +137,7 @@ async def run_program(
 def run_blocking(steps: Coroutine[Any, Any, T]) -> T:
     """Run a coroutine of the driver on a transport whose calls block; it must never suspend."""
     try:
+        # A coroutine that never suspends ends at the first `send`.
         steps.send(None)
     except StopIteration as end:
         result: T = end.value

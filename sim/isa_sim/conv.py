@@ -57,6 +57,7 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     bias = np.ascontiguousarray(parameters[:, 0]).view("<i4").reshape(-1)
     scale = np.ascontiguousarray(parameters[:, 1]).view("<u4").reshape(-1)
     tiles = blocks[:, head:].view(np.int8).reshape(i["out_blocks"], 1 + i["two_planes"], -1, p.cols, p.rows)
+    # Both planes are multiplied by the same input, so the sum of two int8 planes replaces a second product.
     summed = tiles.sum(axis=1, dtype=np.int16)
     matrix = summed.transpose(0, 1, 3, 2).reshape(i["out_blocks"], -1, p.cols)
     mantissa = (scale & SCALE_MANTISSA_MASK).astype(np.uint32)
@@ -67,6 +68,7 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
 def _row_addresses(i: Instruction, count: int) -> NDArray[np.int64]:
     """Offsets of input rows iy0, iy0 + 1, … in a plane."""
     offsets = i["in_row_off"] + np.arange(count, dtype=np.int64) * i["in_row"]
+    # Without a ring only the address itself wraps.
     return offsets % (i["in_ring"] or ADDRESS_SPACE)
 
 
@@ -120,6 +122,7 @@ def _product(values: Words, matrix: NDArray[np.int16]) -> NDArray[np.int32]:
     """`values @ matrix`, exactly: in float32 where no partial sum can leave its 24 bits, else in float64."""
     reach = int(np.abs(matrix).sum(axis=0, dtype=np.int64).max()) * _LARGEST_INPUT
     kind = np.float32 if reach <= _FLOAT32_REACH else np.float64
+    # Through int64: a sum beyond 32 bits then wraps like the accumulator, while a direct conversion is undefined.
     sums: NDArray[np.int32] = (values.astype(kind) @ matrix.astype(kind)).astype(np.int64).astype(np.int32)
     return sums
 
@@ -169,6 +172,7 @@ def _write(machine: Machine, i: Instruction, values: Words) -> None:
     rows, lane, channels = machine.params.rows, i["out_lane"], values.shape[1]
     blocks = -(-(lane + channels) // rows)
     words = output_grid(i, blocks).reshape(blocks, -1)
+    # Read first: an output block may fill only a part of a word's lanes.
     old = machine.scratch[words].transpose(1, 0, 2).reshape(len(values), -1)
     old[:, lane : lane + channels] = values
     machine.scratch[words] = old.reshape(len(values), blocks, rows).transpose(1, 0, 2)

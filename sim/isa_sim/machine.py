@@ -45,6 +45,7 @@ def grid(base: int, *dims: tuple[int, int]) -> NDArray[np.int64]:
     addresses = np.asarray(base, np.int64)
     for count, step in dims:
         addresses = addresses[..., None] + np.arange(count, dtype=np.int64) * step
+    # Addresses are computed modulo the address space, as in the hardware.
     return addresses % ADDRESS_SPACE
 
 
@@ -66,6 +67,7 @@ def affine_fields(i: Instruction) -> Affine:
 
 def through(table: NDArray[np.int8], values: Words) -> Words:
     """Every byte through a table."""
+    # Tables are indexed by the byte, so negative values take the upper half.
     return table[values.view(np.uint8)]
 
 

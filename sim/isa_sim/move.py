@@ -8,6 +8,7 @@ from intloom.sim.isa_sim.registry import executes
 
 
 def _copy(words: Words, local: Words, target: int, *, wraps: bool) -> None:
+    # Only the weight memory is a ring; a scratchpad access beyond the end is an error that the checker reports.
     if wraps:
         target %= len(local)
     head = min(len(words), len(local) - target)

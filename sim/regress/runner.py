@@ -79,6 +79,7 @@ def run_cases(
     done = {c.key: known[c.key] for c in cases if c.key in known}
     resumed = len(done)
     waiting = [c for c in cases if c.key not in done]
+    # Both give results as they complete, so that a stopped run keeps what it has.
     results = _on_dask(waiting, tools, dask) if dask is not None else _here(waiting, tools, jobs)
     for result in results:
         store.add(result)
@@ -113,6 +114,7 @@ def _side_by_side(cases: Sequence[Case], tools: Tools, jobs: int) -> Iterator[Ca
             for future in as_completed(futures):
                 yield future.result()
         except BaseException:
+            # Without the cancellation the pool would finish all waiting cases first.
             pool.shutdown(wait=False, cancel_futures=True)
             raise
 

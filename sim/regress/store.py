@@ -41,6 +41,7 @@ class Store:
             if result is not None:
                 found[result.key] = result
         version = project_version()
+        # The last line of a key wins: a case that failed after it had passed runs again.
         return {key: r for key, r in found.items() if r.outcome is Outcome.PASS and r.version == version}
 
     def add(self, result: CaseResult) -> None:
@@ -50,6 +51,7 @@ class Store:
             with self._path.open("a", encoding="utf-8") as file:
                 file.write(line)
                 file.flush()
+                # A case may take minutes, so its result must survive a crash of the machine.
                 os.fsync(file.fileno())
         except OSError as error:
             raise DiskError(f"cannot write {self._path}: {error.strerror}") from None
@@ -57,6 +59,7 @@ class Store:
     def forget(self, keys: Container[str]) -> None:
         """Delete the results of these cases."""
         kept = [r for r in self.passed().values() if r.key not in keys]
+        # The file is written again, since lines can only be appended.
         self._path.unlink(missing_ok=True)
         for result in kept:
             self.add(result)

@@ -32,4 +32,5 @@ def execute_or_end(case: Case, tools: Tools) -> CaseResult:
     try:
         return execute(case, tools)
     except SystemExit as end:
+        # By now the context managers of `execute` have removed their files.
         os._exit(int(end.code or 0))

@@ -36,6 +36,7 @@ def events(program: Program, result: RunResult) -> list[Event]:
         if unit is Unit.CONTROL:
             continue
         span = _span(result.pulses, unit, counts[unit], result.origin)
+        # Counted even without a span, since pulses are matched by position.
         counts[unit] += 1
         if span is None:
             continue

@@ -23,9 +23,11 @@ def to_chrome(timeline: Iterable[Event], name: str) -> dict[str, Any]:
     threads = [*(u.name for u in QUEUED_UNITS), "layers"]
     for number, thread in enumerate(threads):
         records.append({"ph": "M", "pid": 0, "tid": number, "name": "thread_name", "args": {"name": thread}})
+        # The index keeps the order of the units in the viewer.
         records.append(
             {"ph": "M", "pid": 0, "tid": number, "name": "thread_sort_index", "args": {"sort_index": number}}
         )
+    # An iterator would be exhausted after the first use.
     timeline = list(timeline)
     records += [_slice(e) for e in timeline]
     records += _layer_slices(timeline)
