@@ -101,6 +101,7 @@ def _write(w: _Writer, graph: IntGraph, node: Node) -> None:
             )
             w.table(node.table, _affine(w, total, node.affine), node.output)
         case Mul():
+            # int64 arithmetic: the products of the affine operation exceed 32 bits.
             zeros = (node.zero_a, node.zero_b)
             a, b = (
                 w.op("Sub", (w.op("Cast", (v,), to=7), w.integer(z))) for v, z in zip(node.inputs, zeros, strict=True)

@@ -98,6 +98,7 @@ def _rich(value: Any) -> Any:
     if not isinstance(value, dict):
         return value
     if set(value) == {"dtype", "shape", "data"}:
+        # Without `validate`, Python skips invalid characters and a damaged file would give other weights.
         data = base64.b64decode(value["data"], validate=True)
         return np.frombuffer(data, dtype=np.dtype(value["dtype"])).reshape(value["shape"])
     if set(value) == {"bytes"}:
@@ -111,6 +112,7 @@ def _node(fields: dict[str, Any]) -> Node:
     fields = dict(fields)
     kind = fields.pop("kind")
     known = operators()
+    # Only registered classes are created, so a file cannot name any other class.
     if kind not in known:
         raise FileFormatError(f"node kind must be one of {', '.join(known)}, not {kind!r}")
     return known[kind](**{name: _rich(value) for name, value in fields.items()})

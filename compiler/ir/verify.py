@@ -27,6 +27,7 @@ def verify(graph: IntGraph) -> None:
         for value in node.inputs:
             require(value in made, node.name, "it must read tensors made before it", value)
         require(node.output not in made, node.name, "a tensor must be made once", node.output)
+        # After the reads, so that a cycle is an error too.
         made.add(node.output)
         require(node.output in graph.tensors, node.name, "its result must be described", node.output)
         _check_node(node, graph)
@@ -46,6 +47,7 @@ def _check_tensor(name: str, tensor: Tensor) -> None:
 
 def _check_node(node: Node, graph: IntGraph) -> None:
     known = operators()
+    # The exact class, not a base: a subclass that is not registered has no golden model and no schedule.
     node.require(type(node) in known.values(), f"its kind must be one of {list(known)}", type(node).__name__)
     operands = [graph.tensors[v] for v in node.inputs]
     count = node.OPERANDS

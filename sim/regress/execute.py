@@ -78,11 +78,13 @@ def _equal_case(case: Case, hardware: HardwareParams, network: Network, program:
     golden = GoldenBackend(network.graph).run(program, inputs)
     reference = network.compare(golden.outputs)
     isa = IsaBackend(check=hardware.macs < _CHECKED_MACS).run(program, inputs)
+    # Another seed than the graph's, so that stalls and data are independent.
     memory = MemorySettings(stall_permille=case.stall_permille, seed=case.seed + 1)
     rtl = RtlBackend(memory=memory).run(program, inputs)
     against_isa = compare(golden.outputs, isa.outputs, got_name="isa")
     against_rtl = compare(golden.outputs, rtl.outputs)
     messages = [*reference.problems, *(str(m) for c in (against_isa, against_rtl) for m in c.mismatches)]
+    # Only where the instruction simulator is right can it be the reference for each write.
     if not against_rtl.equal and against_isa.equal:
         messages.append(str(find_divergence(program, inputs, memory=memory)))
     return _Finding(

@@ -60,6 +60,7 @@ def _on_first(kind: Kind, response: Response, direction: Direction) -> Callable[
 
 def _other_fingerprint(program: Program) -> Program:
     index, begin = _first(program, Kind.BEGIN)
+    # One changed bit is the smallest difference that the hardware must find.
     return _with(program, index, begin.with_fields(fingerprint=begin["fingerprint"] ^ 1))
 
 

@@ -22,6 +22,7 @@ def _unit_line(program: Program, unit: Unit, started: int, done: Sequence[int]) 
     own = [i for i, instruction in enumerate(program.instructions) if instruction.unit is unit]
     finished = done[unit]
     parts = [f"{unit.name}: {finished} of {len(own)} instructions finished, {started} started"]
+    # After a fault the counters may exceed the program, so the index is checked.
     if 0 < finished <= len(own):
         parts.append(f"last finished {describe_instruction(program, own[finished - 1])}")
     if finished < len(own):

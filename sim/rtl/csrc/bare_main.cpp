@@ -26,9 +26,11 @@ class Loop {
         bench::AxiMaster master;
         uint8_t wdata[bench::kMaxWordBytes];
         ports::read_master(top_, master, wdata);
+        // The ports are read before the edge, as a register on the other side would sample them.
         const bench::LiteSlave lite = ports::read_lite(top_);
         top_.clk = 1;
         top_.eval();
+        // Edges without a valid may be left out while the memory is idle (see memory.h).
         if (master.arvalid || master.awvalid || master.wvalid || !environment_.memory.idle()) {
             environment_.memory.step(master, now_);
             ports::write_slave(top_, environment_.memory.slave());

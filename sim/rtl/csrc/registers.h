@@ -39,6 +39,7 @@ class Registers {
             started_ = true;
             return;
         }
+        // AXI4-Lite accepts address and data in either order, so each valid falls on its own.
         if (slave.awready) master_.awvalid = false;
         if (slave.wready) master_.wvalid = false;
         if (slave.arready) master_.arvalid = false;
@@ -58,6 +59,7 @@ class Registers {
         queue_.pop_front();
         started_ = false;
         master_ = {};
+        // Called last: the callback may queue the next access.
         done(data, response);
     }
 
