@@ -72,34 +72,34 @@
 #define INTLOOM_REG_LOAD_STALL_WAIT 0x114u /* ro: Cycles in which the LOAD unit stalled: WAIT. */
 #define INTLOOM_REG_LOAD_STALL_MEMORY 0x118u /* ro: Cycles in which the LOAD unit stalled: MEMORY. */
 #define INTLOOM_REG_LOAD_STALL_WEIGHTS 0x11cu /* ro: Cycles in which the LOAD unit stalled: WEIGHTS. */
-#define INTLOOM_REG_LOAD_STALL_DRAIN 0x120u /* ro: Cycles in which the LOAD unit stalled: DRAIN. */
+#define INTLOOM_REG_LOAD_STALL_ACCUMULATORS 0x120u /* ro: Cycles in which the LOAD unit stalled: ACCUMULATORS. */
 #define INTLOOM_REG_LOAD_DONE 0x124u /* ro: Instructions that the LOAD unit has finished; waits refer to it. */
 #define INTLOOM_REG_MAC_BUSY 0x128u /* ro: Cycles in which the MAC unit processed a word. */
 #define INTLOOM_REG_MAC_STALL_NO_INSTRUCTION 0x12cu /* ro: Cycles in which the MAC unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_MAC_STALL_WAIT 0x130u /* ro: Cycles in which the MAC unit stalled: WAIT. */
 #define INTLOOM_REG_MAC_STALL_MEMORY 0x134u /* ro: Cycles in which the MAC unit stalled: MEMORY. */
 #define INTLOOM_REG_MAC_STALL_WEIGHTS 0x138u /* ro: Cycles in which the MAC unit stalled: WEIGHTS. */
-#define INTLOOM_REG_MAC_STALL_DRAIN 0x13cu /* ro: Cycles in which the MAC unit stalled: DRAIN. */
+#define INTLOOM_REG_MAC_STALL_ACCUMULATORS 0x13cu /* ro: Cycles in which the MAC unit stalled: ACCUMULATORS. */
 #define INTLOOM_REG_MAC_DONE 0x140u /* ro: Instructions that the MAC unit has finished; waits refer to it. */
 #define INTLOOM_REG_VEC_BUSY 0x144u /* ro: Cycles in which the VEC unit processed a word. */
 #define INTLOOM_REG_VEC_STALL_NO_INSTRUCTION 0x148u /* ro: Cycles in which the VEC unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_VEC_STALL_WAIT 0x14cu /* ro: Cycles in which the VEC unit stalled: WAIT. */
 #define INTLOOM_REG_VEC_STALL_MEMORY 0x150u /* ro: Cycles in which the VEC unit stalled: MEMORY. */
 #define INTLOOM_REG_VEC_STALL_WEIGHTS 0x154u /* ro: Cycles in which the VEC unit stalled: WEIGHTS. */
-#define INTLOOM_REG_VEC_STALL_DRAIN 0x158u /* ro: Cycles in which the VEC unit stalled: DRAIN. */
+#define INTLOOM_REG_VEC_STALL_ACCUMULATORS 0x158u /* ro: Cycles in which the VEC unit stalled: ACCUMULATORS. */
 #define INTLOOM_REG_VEC_DONE 0x15cu /* ro: Instructions that the VEC unit has finished; waits refer to it. */
 #define INTLOOM_REG_STORE_BUSY 0x160u /* ro: Cycles in which the STORE unit processed a word. */
 #define INTLOOM_REG_STORE_STALL_NO_INSTRUCTION 0x164u /* ro: Cycles in which the STORE unit stalled: NO_INSTRUCTION. */
 #define INTLOOM_REG_STORE_STALL_WAIT 0x168u /* ro: Cycles in which the STORE unit stalled: WAIT. */
 #define INTLOOM_REG_STORE_STALL_MEMORY 0x16cu /* ro: Cycles in which the STORE unit stalled: MEMORY. */
 #define INTLOOM_REG_STORE_STALL_WEIGHTS 0x170u /* ro: Cycles in which the STORE unit stalled: WEIGHTS. */
-#define INTLOOM_REG_STORE_STALL_DRAIN 0x174u /* ro: Cycles in which the STORE unit stalled: DRAIN. */
+#define INTLOOM_REG_STORE_STALL_ACCUMULATORS 0x174u /* ro: Cycles in which the STORE unit stalled: ACCUMULATORS. */
 #define INTLOOM_REG_STORE_DONE 0x178u /* ro: Instructions that the STORE unit has finished; waits refer to it. */
 
 /* The counters are consecutive registers. */
 #define INTLOOM_COUNTERS 31u
 #define INTLOOM_FIRST_COUNTER INTLOOM_REG_CYCLES
-#define INTLOOM_COUNTER_NAMES {"CYCLES", "READ_BEATS", "WRITE_BEATS", "LOAD_BUSY", "LOAD_STALL_NO_INSTRUCTION", "LOAD_STALL_WAIT", "LOAD_STALL_MEMORY", "LOAD_STALL_WEIGHTS", "LOAD_STALL_DRAIN", "LOAD_DONE", "MAC_BUSY", "MAC_STALL_NO_INSTRUCTION", "MAC_STALL_WAIT", "MAC_STALL_MEMORY", "MAC_STALL_WEIGHTS", "MAC_STALL_DRAIN", "MAC_DONE", "VEC_BUSY", "VEC_STALL_NO_INSTRUCTION", "VEC_STALL_WAIT", "VEC_STALL_MEMORY", "VEC_STALL_WEIGHTS", "VEC_STALL_DRAIN", "VEC_DONE", "STORE_BUSY", "STORE_STALL_NO_INSTRUCTION", "STORE_STALL_WAIT", "STORE_STALL_MEMORY", "STORE_STALL_WEIGHTS", "STORE_STALL_DRAIN", "STORE_DONE"}
+#define INTLOOM_COUNTER_NAMES {"CYCLES", "READ_BEATS", "WRITE_BEATS", "LOAD_BUSY", "LOAD_STALL_NO_INSTRUCTION", "LOAD_STALL_WAIT", "LOAD_STALL_MEMORY", "LOAD_STALL_WEIGHTS", "LOAD_STALL_ACCUMULATORS", "LOAD_DONE", "MAC_BUSY", "MAC_STALL_NO_INSTRUCTION", "MAC_STALL_WAIT", "MAC_STALL_MEMORY", "MAC_STALL_WEIGHTS", "MAC_STALL_ACCUMULATORS", "MAC_DONE", "VEC_BUSY", "VEC_STALL_NO_INSTRUCTION", "VEC_STALL_WAIT", "VEC_STALL_MEMORY", "VEC_STALL_WEIGHTS", "VEC_STALL_ACCUMULATORS", "VEC_DONE", "STORE_BUSY", "STORE_STALL_NO_INSTRUCTION", "STORE_STALL_WAIT", "STORE_STALL_MEMORY", "STORE_STALL_WEIGHTS", "STORE_STALL_ACCUMULATORS", "STORE_DONE"}
 
 enum intloom_unit {
     INTLOOM_UNIT_LOAD = 0,
@@ -129,7 +129,7 @@ enum intloom_stall {
     INTLOOM_STALL_WAIT = 1,
     INTLOOM_STALL_MEMORY = 2,
     INTLOOM_STALL_WEIGHTS = 3,
-    INTLOOM_STALL_DRAIN = 4,
+    INTLOOM_STALL_ACCUMULATORS = 4,
 };
 
 #define INTLOOM_CAUSES 12u

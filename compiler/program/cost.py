@@ -28,7 +28,7 @@ class Cost:
     """Stall cycles if its constants are requested at its start and not earlier; may be negative."""
     constants: int = 0
     """Cycles from the request for its constants to its end, if every sum needs them; else 0."""
-    drain: float = 0.0
+    readout: float = 0.0
     """Fraction of `work` in which results are written."""
 
 
@@ -55,8 +55,8 @@ def conv_busy(i: Instruction, params: HardwareParams) -> int:
     strips = _strips(i["out_h"] * i["out_w"], params)
     tile = sum(n * max(length, params.cols) for n, length in strips)
     # A strip ends only after the previous one is read out of the other accumulator bank.
-    drain = params.cols // params.lanes
-    least = max(sum(n * length * drain for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
+    readout = params.cols // params.lanes
+    least = max(sum(n * length * readout for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
     return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(strips[-1][1], params))
 
 
@@ -119,7 +119,7 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             tail = timing.MAC_END + timing.RESIDUAL * i["residual"] + last * (each - 1)
             late = _late_constants(i, params)
             constants = _first_constants(i, params) + pixels * each + timing.MAC_END if i["out_blocks"] == 1 else 0
-            return Cost(busy, tail, busy, late, constants, drain=i["out_blocks"] * pixels * each / busy)
+            return Cost(busy, tail, busy, late, constants, readout=i["out_blocks"] * pixels * each / busy)
         case AccessPattern.TABLE:
             return Cost(TABLE_BYTES, timing.VECTOR_TABLE_LOAD, TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
         case AccessPattern.WINDOW:

@@ -140,7 +140,7 @@ class _Simulation:
         cost = instruction_cost(instruction, self.params)
         start = self._compute(unit, state, cost)
         if unit is Unit.MAC:
-            self.port.drain(start, start + cost.work, cost.drain)
+            self.port.write_results(start, start + cost.work, cost.readout)
         elif instruction.spec.pattern is not AccessPattern.TABLE:
             self.port.compute(start, start + cost.work, writes=instruction.spec.pattern is not AccessPattern.WINDOW)
 

@@ -89,7 +89,7 @@ class MemoryPort:
         self._contention: dict[Unit, deque[_Contention]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
 
-    def drain(self, start: int, stop: int, share: float) -> None:
+    def write_results(self, start: int, stop: int, share: float) -> None:
         """The MAC unit executes from `start` to `stop` and writes results for the fraction `share` of that time.
 
         A result word that is written in several cycles occupies its bank in each of them. A load accesses

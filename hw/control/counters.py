@@ -26,6 +26,10 @@ UNIT_EVENTS_LAYOUT = data.StructLayout({"busy": 1, "stall": len(Stall), "waiting
 """Events of a unit and its queue in one cycle; see `UnitPort` and `InstructionQueues`."""
 
 
+_UPPER_LAYOUT = data.StructLayout({"high": COUNTER_BITS - SHORT_BITS, "top": 1})
+"""An entry of the memory: upper bits, and the top bit of the short counter at its last visit."""
+
+
 class Counters(wiring.Component):
     """Counts events while a program runs.
 
@@ -81,6 +85,8 @@ class Counters(wiring.Component):
                 "value": Out(COUNTER_BITS),
             }
         )
+        # An attribute, because tests write counts that no simulation reaches.
+        self.upper = Memory(shape=_UPPER_LAYOUT, depth=self.SCAN_PERIOD, init=[], attrs=BLOCK_RAM)
 
     @staticmethod
     def model(unit: Unit, event: Mapping[str, int]) -> list[str]:
@@ -134,12 +140,10 @@ class Counters(wiring.Component):
 
     def _extend(self, m: Module, at: Signal, first_scan: Signal, low: Signal) -> None:
         """Store upper bits and the short counter's top bit: if it fell since the last visit, the counter wrapped."""
-        shape = data.StructLayout({"high": COUNTER_BITS - SHORT_BITS, "top": 1})
+        shape = _UPPER_LAYOUT
         # An index is written 2 cycles after it was read. Only in the cycles after `launch` can a read and a write meet,
         # and the first scan ignores what it reads: NO_COLLISIONS holds.
-        m.submodules.memory = memory = Memory(shape=shape, depth=self.SCAN_PERIOD, init=[], attrs=BLOCK_RAM)
-        # An attribute, because tests write counts that no simulation reaches.
-        self.upper = memory
+        m.submodules.memory = memory = self.upper
         write, read = memory.write_port(), memory.read_port(domain="sync")
         old, in_first_scan = Signal(shape), Signal()
         high = Signal(COUNTER_BITS - SHORT_BITS)

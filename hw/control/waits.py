@@ -69,7 +69,8 @@ class WaitChecker(wiring.Component):
                 "met": Out(ROWS),
             }
         )
-        # An attribute, because the proof of tests/hw/formal reads it.
+        # Attributes, because the proof of tests/hw/formal reads them.
+        self.waits = [Memory(shape=COUNT_BITS, depth=1 << ceil_log2(ROWS), init=[]) for _ in range(UNITS)]
         self.counts = Signal(data.ArrayLayout(COUNT_BITS, UNITS))
 
     @staticmethod
@@ -105,7 +106,7 @@ class WaitChecker(wiring.Component):
 
     def _compare(self, m: Module, unit: int, row: Signal, reached: Value) -> None:
         """Whether a unit has finished as many instructions as the row waits for."""
-        m.submodules[f"waits{unit}"] = waits = Memory(shape=COUNT_BITS, depth=1 << ceil_log2(ROWS), init=[])
+        m.submodules[f"waits{unit}"] = waits = self.waits[unit]
         write, read = waits.write_port(), waits.read_port(domain="comb")
         m.d.comb += [
             write.en.eq(self.write & (self.write_unit == unit)),

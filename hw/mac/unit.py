@@ -261,7 +261,7 @@ class MacUnit(wiring.Component):
             # In a halt instructions never finish: only requests that wait for their grant count.
             unit.idle.eq(Mux(run, (in_flight == 0) & ~taken, ~pending)),
             unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
-            unit.stall[Stall.DRAIN].eq(sequencer.waits_bank),
+            unit.stall[Stall.ACCUMULATORS].eq(sequencer.waits_bank),
         ]
         # The residual request leaves the item register through the address check: the fault is registered here.
         fault_index = _delayed(m, "residual_fault_index", self._readout.fault_index, 1)

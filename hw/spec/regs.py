@@ -74,7 +74,7 @@ class Stall(IntEnum):
     """No grant by the scratchpad or the AXI bus, or no read data yet."""
     WEIGHTS = 3
     """MAC only: the next weight tile was not loaded."""
-    DRAIN = 4
+    ACCUMULATORS = 4
     """MAC only: both accumulator banks were in use."""
 
 

@@ -6,7 +6,7 @@ const short = (n) => n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e
 const percent = (x) => (100 * x).toFixed(1) + " %";
 const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
-const labels = { work: "busy", partial: "array partly filled", no_instruction: "no instruction", wait: "wait for another unit", memory: "wait for memory", weights: "wait for weights", drain: "wait for drain", other: "start and end" };
+const labels = { work: "busy", partial: "array partly filled", no_instruction: "no instruction", wait: "wait for another unit", memory: "wait for memory", weights: "wait for weights", accumulators: "wait for accumulators", other: "start and end" };
 const peak = run.params.rows * run.params.cols;
 let chosen = -1;
 

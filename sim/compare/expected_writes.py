@@ -61,7 +61,7 @@ def write_count(instruction: Instruction, params: HardwareParams) -> int:
         case Kind.LOAD | Kind.STORE:
             return move_words(i)
         case Kind.CONV:
-            # A pixel's block of columns drains `lanes` bytes at a time.
+            # A pixel's block of columns is written `lanes` bytes at a time.
             return i["out_h"] * i["out_w"] * i["out_blocks"] * (params.cols // params.lanes)
         case Kind.BEGIN | Kind.END | Kind.VTABLE:
             return 0

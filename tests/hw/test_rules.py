@@ -88,10 +88,12 @@ INSPECTED = {
     ("CreditFifo", "tail"): "tests/hw/formal/test_credit_fifo.py",
     ("CreditFifo", "level"): "tests/hw/formal/test_credit_fifo.py",
     ("CreditFifo", "credits"): "tests/hw/formal/test_credit_fifo.py",
+    ("Counters", "upper"): "tests/hw/control/test_counters.py",
     ("SkidBuffer", "spare"): "tests/hw/formal/test_skid_buffer.py",
+    ("WaitChecker", "waits"): "tests/hw/formal/test_waits.py",
     ("WaitChecker", "counts"): "tests/hw/formal/test_waits.py",
 }
-"""State that `__init__` creates, because a proof inspects it: component and attribute, and the file of the proof."""
+"""State that `__init__` creates, because a proof or bench inspects it: component, attribute, and the file that does."""
 
 
 def _attributes(method: ast.FunctionDef) -> list[tuple[str, set[str]]]:

@@ -113,14 +113,14 @@ class Sequencer(wiring.Component):
                         "address": (tile["base"] + at["row"]) % (1 << SCRATCH_BITS),
                         **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
                     }
-                    drainable = tile_end if AccumulatorColumn.single_ported(params) else tile_start
+                    readable = tile_end if AccumulatorColumn.single_ported(params) else tile_start
                     yield (
                         pixel,
                         {
                             "weights_taken": tile_start,
                             "first_tile": tile["first"],
                             "address": bank * params.strip + number,
-                            "strip_ready": tile["last"] and drainable,
+                            "strip_ready": tile["last"] and readable,
                             "strip_length": len(strip),
                         },
                     )

@@ -153,5 +153,5 @@ def test_every_counter_carries_through_all_of_its_bits() -> None:
 
     _simulate(bench, body)
     # No unit but MAC has these causes; the counters exist all the same and carry.
-    assert {stall_counter(unit, Stall.DRAIN) for unit in QUEUED_UNITS} <= {name for name, _ in carried}
+    assert {stall_counter(unit, Stall.ACCUMULATORS) for unit in QUEUED_UNITS} <= {name for name, _ in carried}
     assert {name for name, bits in carried if bits > COUNTER_BITS - SHORT_BITS} == {r.name for r in COUNTERS}

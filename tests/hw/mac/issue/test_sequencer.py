@@ -64,7 +64,7 @@ class Consumer:
             assert self._weights, "a tile tile_start without its weights"
             self._weights = False
             self._used += beside["first_tile"]
-            assert self._used <= BANKS, "a strip tile_start in a bank that the drain still reads"
+            assert self._used <= BANKS, "a strip tile_start in a bank that the readout still reads"
         self._finished_strips += beside["strip_ready"]
 
     def _look(self, ctx: Any) -> Pixel:
@@ -80,7 +80,7 @@ class Consumer:
 @pytest.mark.parametrize("rate", [1.0, 0.4])
 def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
     sequencer = Sequencer(params)
-    # Strips of one tile each come faster than the drain gives their banks back.
+    # Strips of one tile each come faster than the readout releases their banks.
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
