@@ -82,4 +82,4 @@ def test_decoding_takes_the_best_class_and_sorts_by_score(detect):
 
 def test_a_missing_program_is_one_line(detect, tmp_path, capsys):
     assert detect.main([str(tmp_path / "none.loom")]) == 3
-    assert capsys.readouterr().err.startswith("detect: cannot read program")
+    assert capsys.readouterr().err.startswith("detect: cannot read model or program")
