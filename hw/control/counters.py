@@ -140,12 +140,11 @@ class Counters(wiring.Component):
 
     def _extend(self, m: Module, at: Signal, first_scan: Signal, low: Signal) -> None:
         """Store upper bits and the short counter's top bit: if it fell since the last visit, the counter wrapped."""
-        shape = _UPPER_LAYOUT
         # An index is written 2 cycles after it was read. Only in the cycles after `launch` can a read and a write meet,
         # and the first scan ignores what it reads: NO_COLLISIONS holds.
         m.submodules.memory = memory = self.upper
         write, read = memory.write_port(), memory.read_port(domain="sync")
-        old, in_first_scan = Signal(shape), Signal()
+        old, in_first_scan = Signal(_UPPER_LAYOUT), Signal()
         high = Signal(COUNTER_BITS - SHORT_BITS)
         m.d.comb += [
             read.addr.eq(at),
