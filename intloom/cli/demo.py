@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intloom.cli.options import AsJson, terminal_of
-from intloom.cli.run import show_record, watcher
+from intloom.cli.run_output import show_record, watcher
 from intloom.common.errors import ExitCode
 from intloom.demo import DemoOptions, run_demo
 

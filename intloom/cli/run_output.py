@@ -1,0 +1,65 @@
+"""What `intloom run` prints: progress, and the summary of the record."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from intloom.cli.console import Tell, Terminal, new_table
+from intloom.sim.result import Progress, ProgressCallback
+
+
+def watcher(tell: Tell, steps: str = "cycles") -> ProgressCallback:
+    """Progress callback that shows layers, and cycles or other `steps` with rate and remaining time."""
+    # The first report comes after Verilog generation and the build of the simulator.
+    tell("prepare", 0, 1)
+
+    def watch(progress: Progress) -> None:
+        tell("prepare", 1, 1)
+        tell("layers", progress.layers_done, progress.layers)
+        tell(steps, progress.cycle, progress.cycle + round(progress.seconds_left * progress.sim_hz))
+
+    return watch
+
+
+def show_record(terminal: Terminal, record: Mapping[str, Any]) -> None:
+    """Print a summary of a run."""
+    if terminal.verbosity > 0 and record["cycles"]:
+        table = new_table("layer", "kind", ">cycles", ">utilization", ">predicted")
+        for layer in record["layers"]:
+            use = f"{100 * layer['mac_use']:.1f} %" if layer["macs"] else ""
+            table.add_row(layer["name"], layer["op"], f"{layer['cycles']:,}", use, f"{layer['predicted_cycles']:,}")
+        terminal.err.print(table)
+    if record["cycles"]:
+        terminal.say(
+            f"{record['cycles']:,} cycles, array utilization {100 * record['mac_use']:.1f} %, "
+            f"{record['dram_bytes'] / 1e6:.2f} MB of memory traffic; simulated in {record['wall_s']:.1f} s "
+            f"at {record['sim_hz'] / 1e3:,.0f} kHz (build {record['build_s']:.0f} s)"
+        )
+    else:
+        terminal.say(f"{record['backend']}: {record['wall_s']:.2f} s")
+    against = {c["against"]: 0 for c in record["checks"]}
+    for check in record["checks"]:
+        against[check["against"]] += check["bytes"]
+        if check["mismatches"]:
+            what = f"{check['tensor']} against {check['against']}"
+            terminal.say(f"{what}: {check['mismatches']:,} bytes, {check['first']}", label="differs", color="red")
+    if record["checks"] and not record["mismatches"]:
+        equal = ", ".join(f"{n:,} bytes against {name}" for name, n in against.items())
+        terminal.say(equal, label="equal", color="green")
+    if record["original"] is not None:
+        _show_original(terminal, record["original"])
+
+
+def _show_original(terminal: Terminal, original: Mapping[str, Any]) -> None:
+    """Print the distance from the user's file in plain onnxruntime."""
+    if original["error"]:
+        terminal.say(original["error"], label="original file", color="yellow")
+    if floats := original["float_layers"]:
+        terminal.say(f"onnxruntime computes {len(floats)} layers of it in float", label="original file")
+    for output in original["outputs"]:
+        share = 100 * output["differing"] / max(1, output["values"])
+        steps = "" if output["largest_steps"] is None else f"{output['largest_steps']} steps, "
+        text = f"{output['output']}: {share:.3g} % of {output['values']:,} values differ"
+        largest = f", by at most {steps}{output['largest']:.3g} in real units" if output["differing"] else ""
+        terminal.say(f"{text}{largest}", label="original file")
