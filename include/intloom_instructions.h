@@ -1,11 +1,16 @@
 /* Written by `make generated` from hw/spec: do not edit.
  *
  * Opcodes and fields of all instructions; every field has its meaning and its range.
+ *
+ * `INTLOOM_<NAME>_FIELDS(FIELD)` expands `FIELD(member, lsb, width, is_signed, minimum, maximum, initial)` for every field
+ * after the opcode; `INTLOOM_<NAME>_WIDTH` is the number of bits up to the last field.
  */
 #ifndef INTLOOM_INSTRUCTIONS_H
 #define INTLOOM_INSTRUCTIONS_H
 
 #include <stdint.h>
+
+#define INTLOOM_INSTRUCTION_BYTES 64u
 
 enum intloom_opcode {
     INTLOOM_OPCODE_BEGIN = 1,
@@ -42,6 +47,15 @@ struct intloom_begin {
     uint32_t fingerprint; /* Fingerprint of the hardware parameters that the program was compiled for. 0 to 4294967295 */
 };
 
+#define INTLOOM_BEGIN_WIDTH 136u
+#define INTLOOM_BEGIN_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(version, 88u, 16u, 0u, 0, 65535, 0) \
+    FIELD(fingerprint, 104u, 32u, 0u, 0, 4294967295, 0)
+
 /* Last instruction. The program is done when its waits are satisfied and all queues and units are empty. */
 struct intloom_end {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
@@ -49,6 +63,13 @@ struct intloom_end {
     uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
 };
+
+#define INTLOOM_END_WIDTH 88u
+#define INTLOOM_END_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0)
 
 /* Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. */
 struct intloom_load {
@@ -68,6 +89,23 @@ struct intloom_load {
     uint32_t local_s2; /* Step in local memory from plane to plane. 0 to 1048575 [words] */
 };
 
+#define INTLOOM_LOAD_WIDTH 297u
+#define INTLOOM_LOAD_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(target, 88u, 1u, 0u, 0, 1, 0) \
+    FIELD(dram, 89u, 32u, 0u, 0, 4294967295, 0) \
+    FIELD(local, 121u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(n0, 141u, 20u, 0u, 1, 1048575, 1) \
+    FIELD(n1, 161u, 16u, 0u, 1, 65535, 1) \
+    FIELD(n2, 177u, 16u, 0u, 1, 65535, 1) \
+    FIELD(dram_s1, 193u, 32u, 0u, 0, 4294967295, 0) \
+    FIELD(dram_s2, 225u, 32u, 0u, 0, 4294967295, 0) \
+    FIELD(local_s1, 257u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(local_s2, 277u, 20u, 0u, 0, 1048575, 0)
+
 /* Copy n2 planes of n1 runs of n0 words to memory. */
 struct intloom_store {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
@@ -84,6 +122,22 @@ struct intloom_store {
     uint32_t local_s1; /* Step in local memory from run to run. 0 to 1048575 [words] */
     uint32_t local_s2; /* Step in local memory from plane to plane. 0 to 1048575 [words] */
 };
+
+#define INTLOOM_STORE_WIDTH 296u
+#define INTLOOM_STORE_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(dram, 88u, 32u, 0u, 0, 4294967295, 0) \
+    FIELD(local, 120u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(n0, 140u, 20u, 0u, 1, 1048575, 1) \
+    FIELD(n1, 160u, 16u, 0u, 1, 65535, 1) \
+    FIELD(n2, 176u, 16u, 0u, 1, 65535, 1) \
+    FIELD(dram_s1, 192u, 32u, 0u, 0, 4294967295, 0) \
+    FIELD(dram_s2, 224u, 32u, 0u, 0, 4294967295, 0) \
+    FIELD(local_s1, 256u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(local_s2, 276u, 20u, 0u, 0, 1048575, 0)
 
 /* Convolve one tile: loop over output blocks, strips of pixels, weight planes, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. */
 struct intloom_conv {
@@ -130,6 +184,50 @@ struct intloom_conv {
     uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
 };
 
+#define INTLOOM_CONV_WIDTH 505u
+#define INTLOOM_CONV_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(in_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(in_row_off, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(in_ring, 128u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(in_plane, 148u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(in_row, 168u, 16u, 0u, 0, 65535, 0) \
+    FIELD(in_block_step, 184u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(in_h, 204u, 14u, 0u, 1, 16383, 1) \
+    FIELD(in_w, 218u, 14u, 0u, 1, 16383, 1) \
+    FIELD(iy0, 232u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(ix0, 247u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(packed, 262u, 1u, 0u, 0, 1, 0) \
+    FIELD(kernel_h, 263u, 4u, 0u, 1, 15, 1) \
+    FIELD(kernel_w, 267u, 4u, 0u, 1, 15, 1) \
+    FIELD(stride_h, 271u, 3u, 0u, 1, 4, 1) \
+    FIELD(stride_w, 274u, 3u, 0u, 1, 4, 1) \
+    FIELD(dilation_h, 277u, 4u, 0u, 1, 15, 1) \
+    FIELD(dilation_w, 281u, 4u, 0u, 1, 15, 1) \
+    FIELD(in_blocks, 285u, 12u, 0u, 1, 4095, 1) \
+    FIELD(out_blocks, 297u, 12u, 0u, 1, 4095, 1) \
+    FIELD(two_planes, 309u, 1u, 0u, 0, 1, 0) \
+    FIELD(weights, 310u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(zp_in, 330u, 8u, 1u, -128, 127, 0) \
+    FIELD(zp_out, 338u, 8u, 1u, -128, 127, 0) \
+    FIELD(table, 346u, 2u, 0u, 0, 2, 0) \
+    FIELD(out_h, 348u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 362u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 376u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 396u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 416u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 432u, 4u, 0u, 1, 15, 1) \
+    FIELD(out_lane, 436u, 5u, 0u, 0, 31, 0) \
+    FIELD(residual, 441u, 1u, 0u, 0, 1, 0) \
+    FIELD(res_base, 442u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(res_plane, 462u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(res_row, 482u, 16u, 0u, 0, 65535, 0) \
+    FIELD(res_shift, 498u, 6u, 0u, 0, 47, 0) \
+    FIELD(res_even, 504u, 1u, 0u, 0, 1, 0)
+
 /* Load the vector unit's 256-byte table from the scratchpad. */
 struct intloom_vtable {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
@@ -138,6 +236,14 @@ struct intloom_vtable {
     uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
     uint32_t a_base; /* First word of the table. 0 to 1048575 [words] */
 };
+
+#define INTLOOM_VTABLE_WIDTH 108u
+#define INTLOOM_VTABLE_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0)
 
 /* Copy words, with nearest-neighbor upsampling, byte rotation and byte selection: output pixel (y, x) takes input pixel (y/up_h, x/up_w), so a_x and a_row give strided reads. */
 struct intloom_vcopy {
@@ -163,6 +269,30 @@ struct intloom_vcopy {
     uint32_t first_byte; /* First byte that is written. 0 to 31 */
     uint32_t byte_count; /* Bytes that are written. 1 to 32 */
 };
+
+#define INTLOOM_VCOPY_WIDTH 277u
+#define INTLOOM_VCOPY_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_plane, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 128u, 16u, 0u, 0, 65535, 0) \
+    FIELD(a_x, 144u, 8u, 0u, 0, 255, 0) \
+    FIELD(out_h, 152u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 166u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 180u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 200u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 220u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 236u, 4u, 0u, 1, 15, 1) \
+    FIELD(blocks, 240u, 12u, 0u, 1, 4095, 1) \
+    FIELD(table, 252u, 1u, 0u, 0, 1, 0) \
+    FIELD(up_h, 253u, 4u, 0u, 1, 15, 1) \
+    FIELD(up_w, 257u, 4u, 0u, 1, 15, 1) \
+    FIELD(rotate, 261u, 5u, 0u, 0, 31, 0) \
+    FIELD(first_byte, 266u, 5u, 0u, 0, 31, 0) \
+    FIELD(byte_count, 271u, 6u, 0u, 1, 32, 1)
 
 /* Quantized sum: clamp((a*m1 + b*m2 + c) * 2^-shift) for every byte. */
 struct intloom_vadd {
@@ -190,6 +320,32 @@ struct intloom_vadd {
     uint32_t shift; /* Right shift. 0 to 47 [bits] */
     uint32_t even; /* Round ties to even; else up. 0 to 1 */
 };
+
+#define INTLOOM_VADD_WIDTH 420u
+#define INTLOOM_VADD_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_plane, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 128u, 16u, 0u, 0, 65535, 0) \
+    FIELD(b_base, 144u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(b_plane, 164u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(b_row, 184u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_h, 200u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 214u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 228u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 248u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 268u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 284u, 4u, 0u, 1, 15, 1) \
+    FIELD(blocks, 288u, 12u, 0u, 1, 4095, 1) \
+    FIELD(table, 300u, 1u, 0u, 0, 1, 0) \
+    FIELD(m1, 301u, 32u, 1u, -2147483648, 2147483647, 0) \
+    FIELD(m2, 333u, 32u, 1u, -2147483648, 2147483647, 0) \
+    FIELD(c, 365u, 48u, 1u, -140737488355328, 140737488355327, 0) \
+    FIELD(shift, 413u, 6u, 0u, 0, 47, 0) \
+    FIELD(even, 419u, 1u, 0u, 0, 1, 0)
 
 /* Quantized product: clamp(((a-zp_a)*(b-zp_b)*m1 + c) * 2^-shift) for every byte; m2 must equal m1. */
 struct intloom_vmul {
@@ -220,6 +376,34 @@ struct intloom_vmul {
     int32_t zp_b; /* Zero point of B. -128 to 127 */
 };
 
+#define INTLOOM_VMUL_WIDTH 436u
+#define INTLOOM_VMUL_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_plane, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 128u, 16u, 0u, 0, 65535, 0) \
+    FIELD(b_base, 144u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(b_plane, 164u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(b_row, 184u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_h, 200u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 214u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 228u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 248u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 268u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 284u, 4u, 0u, 1, 15, 1) \
+    FIELD(blocks, 288u, 12u, 0u, 1, 4095, 1) \
+    FIELD(table, 300u, 1u, 0u, 0, 1, 0) \
+    FIELD(m1, 301u, 32u, 1u, -2147483648, 2147483647, 0) \
+    FIELD(m2, 333u, 32u, 1u, -2147483648, 2147483647, 0) \
+    FIELD(c, 365u, 48u, 1u, -140737488355328, 140737488355327, 0) \
+    FIELD(shift, 413u, 6u, 0u, 0, 47, 0) \
+    FIELD(even, 419u, 1u, 0u, 0, 1, 0) \
+    FIELD(zp_a, 420u, 8u, 1u, -128, 127, 0) \
+    FIELD(zp_b, 428u, 8u, 1u, -128, 127, 0)
+
 /* Largest byte of each window; input outside in_h x in_w is ignored. a_base is the word of input row 0, column 0, modulo 2^20. */
 struct intloom_vmax {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
@@ -246,6 +430,32 @@ struct intloom_vmax {
     uint32_t blocks; /* Channel blocks. 1 to 4095 */
     uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
 };
+
+#define INTLOOM_VMAX_WIDTH 327u
+#define INTLOOM_VMAX_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_plane, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 128u, 16u, 0u, 0, 65535, 0) \
+    FIELD(in_h, 144u, 14u, 0u, 1, 16383, 1) \
+    FIELD(in_w, 158u, 14u, 0u, 1, 16383, 1) \
+    FIELD(iy0, 172u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(ix0, 187u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(kernel_h, 202u, 8u, 0u, 1, 255, 1) \
+    FIELD(kernel_w, 210u, 8u, 0u, 1, 255, 1) \
+    FIELD(stride_h, 218u, 4u, 0u, 1, 15, 1) \
+    FIELD(stride_w, 222u, 4u, 0u, 1, 15, 1) \
+    FIELD(out_h, 226u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 240u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 254u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 274u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 294u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 310u, 4u, 0u, 1, 15, 1) \
+    FIELD(blocks, 314u, 12u, 0u, 1, 4095, 1) \
+    FIELD(table, 326u, 1u, 0u, 0, 1, 0)
 
 /* Scaled sum of each window: clamp((sum*m1 + c) * 2^-shift); input outside in_h x in_w counts as zp_in; m2 must equal m1; the sum must fit 18 bits with its sign. */
 struct intloom_vavg {
@@ -279,5 +489,50 @@ struct intloom_vavg {
     uint32_t even; /* Round ties to even; else up. 0 to 1 */
     int32_t zp_in; /* Value of input outside the tensor. -128 to 127 */
 };
+
+#define INTLOOM_VAVG_WIDTH 454u
+#define INTLOOM_VAVG_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_plane, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 128u, 16u, 0u, 0, 65535, 0) \
+    FIELD(in_h, 144u, 14u, 0u, 1, 16383, 1) \
+    FIELD(in_w, 158u, 14u, 0u, 1, 16383, 1) \
+    FIELD(iy0, 172u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(ix0, 187u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(kernel_h, 202u, 8u, 0u, 1, 255, 1) \
+    FIELD(kernel_w, 210u, 8u, 0u, 1, 255, 1) \
+    FIELD(stride_h, 218u, 4u, 0u, 1, 15, 1) \
+    FIELD(stride_w, 222u, 4u, 0u, 1, 15, 1) \
+    FIELD(out_h, 226u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 240u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 254u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 274u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 294u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 310u, 4u, 0u, 1, 15, 1) \
+    FIELD(blocks, 314u, 12u, 0u, 1, 4095, 1) \
+    FIELD(table, 326u, 1u, 0u, 0, 1, 0) \
+    FIELD(m1, 327u, 32u, 1u, -2147483648, 2147483647, 0) \
+    FIELD(m2, 359u, 32u, 1u, -2147483648, 2147483647, 0) \
+    FIELD(c, 391u, 48u, 1u, -140737488355328, 140737488355327, 0) \
+    FIELD(shift, 439u, 6u, 0u, 0, 47, 0) \
+    FIELD(even, 445u, 1u, 0u, 0, 1, 0) \
+    FIELD(zp_in, 446u, 8u, 1u, -128, 127, 0)
+
+#define INTLOOM_INSTRUCTIONS(INSTRUCTION) \
+    INSTRUCTION(begin, BEGIN) \
+    INSTRUCTION(end, END) \
+    INSTRUCTION(load, LOAD) \
+    INSTRUCTION(store, STORE) \
+    INSTRUCTION(conv, CONV) \
+    INSTRUCTION(vtable, VTABLE) \
+    INSTRUCTION(vcopy, VCOPY) \
+    INSTRUCTION(vadd, VADD) \
+    INSTRUCTION(vmul, VMUL) \
+    INSTRUCTION(vmax, VMAX) \
+    INSTRUCTION(vavg, VAVG)
 
 #endif

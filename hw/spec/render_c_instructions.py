@@ -1,4 +1,4 @@
-"""C headers of the instructions: a struct of every instruction's fields, and its encoder and decoder."""
+"""C headers of the instructions: structs and field lists, and the encoder and decoder that expand the lists."""
 
 from __future__ import annotations
 
@@ -6,14 +6,23 @@ from intloom.hw.spec.c_text import enum, header, int_enum
 from intloom.hw.spec.fields import INSTRUCTION_BYTES, Field, TableUse, Target
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
 
+_ABOUT_INSTRUCTIONS = """
+Opcodes and fields of all instructions; every field has its meaning and its range.
+
+`INTLOOM_<NAME>_FIELDS(FIELD)` expands `FIELD(member, lsb, width, is_signed, minimum, maximum, initial)` for every field
+after the opcode; `INTLOOM_<NAME>_WIDTH` is the number of bits up to the last field.
+"""
+
 _ABOUT_CODEC = """
-Positions, defaults, encoders and decoders of all instructions; intloom_instructions.h has the fields.
+Encoders, decoders and default values of all instructions, from the field lists of intloom_instructions.h.
 
 `intloom_<name>_encode` and `intloom_<name>_decode` return 0, or the number, counted from 1, of the first field that is
 out of range (-1: another opcode, or bits set above the last field). On an error they write nothing.
 C99 or later; also C++11 or later.
 """
 
+# Preprocessor lists instead of generated functions: the codec does not depend on the instructions, and the compiler
+# still sees constant positions and ranges.
 _CODEC = """\
 static inline void intloom_put(uint8_t *bytes, unsigned lsb, unsigned width, uint64_t value)
 {
@@ -24,21 +33,68 @@ static inline void intloom_put(uint8_t *bytes, unsigned lsb, unsigned width, uin
     }
 }
 
-static inline uint64_t intloom_get(const uint8_t *bytes, unsigned lsb, unsigned width)
+static inline int64_t intloom_get(const uint8_t *bytes, unsigned lsb, unsigned width, unsigned is_signed)
 {
     uint64_t value = 0;
+    uint64_t sign = is_signed ? (uint64_t)1 << (width - 1u) : 0;
     for (unsigned i = 0; i < width; i++) {
         unsigned bit = lsb + i;
         value |= (uint64_t)(bytes[bit >> 3] >> (bit & 7u) & 1u) << i;
     }
-    return value;
+    return (int64_t)(value ^ sign) - (int64_t)sign;
 }
 
-static inline int64_t intloom_get_signed(const uint8_t *bytes, unsigned lsb, unsigned width)
-{
-    uint64_t sign = (uint64_t)1 << (width - 1u);
-    return (int64_t)(intloom_get(bytes, lsb, width) ^ sign) - (int64_t)sign;
-}
+/* The expansions of FIELD. */
+#define INTLOOM_INITIAL_(member, lsb, width, is_signed, minimum, maximum, initial) fields->member = initial;
+#define INTLOOM_CHECK_(member, lsb, width, is_signed, minimum, maximum, initial) \\
+    number++; \\
+    if ((int64_t)fields->member < INT64_C(minimum) || (int64_t)fields->member > INT64_C(maximum)) \\
+        return number;
+#define INTLOOM_PUT_(member, lsb, width, is_signed, minimum, maximum, initial) \\
+    intloom_put(bytes, lsb, width, (uint64_t)fields->member);
+#define INTLOOM_GET_(member, lsb, width, is_signed, minimum, maximum, initial) \\
+    fields->member = intloom_get(bytes, lsb, width, is_signed);
+
+#define INTLOOM_CODEC_(name, NAME) \\
+    static inline void intloom_##name##_defaults(struct intloom_##name *fields) \\
+    { \\
+        INTLOOM_##NAME##_FIELDS(INTLOOM_INITIAL_) \\
+    } \\
+    static inline int intloom_##name##_check(const struct intloom_##name *fields) \\
+    { \\
+        int number = 0; \\
+        INTLOOM_##NAME##_FIELDS(INTLOOM_CHECK_) \\
+        return 0; \\
+    } \\
+    static inline int intloom_##name##_encode(const struct intloom_##name *fields, \\
+                                              uint8_t bytes[INTLOOM_INSTRUCTION_BYTES]) \\
+    { \\
+        int illegal = intloom_##name##_check(fields); \\
+        if (illegal) \\
+            return illegal; \\
+        memset(bytes, 0, INTLOOM_INSTRUCTION_BYTES); \\
+        bytes[0] = INTLOOM_OPCODE_##NAME; \\
+        INTLOOM_##NAME##_FIELDS(INTLOOM_PUT_) \\
+        return 0; \\
+    } \\
+    static inline int intloom_##name##_decode(struct intloom_##name *out, \\
+                                              const uint8_t bytes[INTLOOM_INSTRUCTION_BYTES]) \\
+    { \\
+        struct intloom_##name decoded, *fields = &decoded; \\
+        int illegal; \\
+        if (bytes[0] != INTLOOM_OPCODE_##NAME) \\
+            return -1; \\
+        for (unsigned bit = INTLOOM_##NAME##_WIDTH; bit < 8u * INTLOOM_INSTRUCTION_BYTES; bit++) \\
+            if (intloom_get(bytes, bit, 1u, 0u)) \\
+                return -1; \\
+        INTLOOM_##NAME##_FIELDS(INTLOOM_GET_) \\
+        illegal = intloom_##name##_check(fields); \\
+        if (!illegal) \\
+            *out = decoded; \\
+        return illegal; \\
+    }
+
+INTLOOM_INSTRUCTIONS(INTLOOM_CODEC_)
 """
 
 
@@ -47,118 +103,45 @@ def _c_type(field: Field) -> str:
     return f"int{bits}_t" if field.signed else f"uint{bits}_t"
 
 
-def _literal(field: Field, value: int) -> str:
-    if not field.signed:
-        return f"{value}u"
-    # The most negative value of a type has no literal of its own in C.
-    wide = "LL" if field.width > 32 else ""
-    return f"({value + 1}{wide} - 1)" if value < 0 else f"{value}{wide}"
-
-
-def _illegal(field: Field) -> str:
-    """The C condition for a struct member out of range; empty if its type excludes such a value."""
-    bits = 64 if field.width > 32 else 32
-    lowest = -(1 << (bits - 1)) if field.signed else 0
-    highest = (1 << (bits - field.signed)) - 1
-    tests = []
-    if field.minimum > lowest:
-        tests.append(f"fields->{field.name} < {_literal(field, field.minimum)}")
-    if field.maximum < highest:
-        tests.append(f"fields->{field.name} > {_literal(field, field.maximum)}")
-    return " || ".join(tests)
-
-
-def _struct(spec: InstructionSpec, name: str) -> str:
-    lines = [f"/* {spec.doc} */", f"struct {name} {{"]
+def _struct(spec: InstructionSpec) -> str:
+    lines = [f"/* {spec.doc} */", f"struct intloom_{spec.kind.lower()} {{"]
     for f in spec.fields[1:]:
         unit = f" [{f.unit}]" if f.unit else ""
         lines.append(f"    {_c_type(f)} {f.name}; /* {f.doc} {f.minimum} to {f.maximum}{unit} */")
     return "\n".join([*lines, "};\n"])
 
 
-def _positions(spec: InstructionSpec) -> str:
-    upper = f"INTLOOM_{spec.kind}"
-    lines = []
-    for f in spec.fields:
-        lines.append(f"#define {upper}_{f.name.upper()}_LSB {spec.offsets[f.name]}u")
-        lines.append(f"#define {upper}_{f.name.upper()}_WIDTH {f.width}u")
-    return "\n".join(lines) + "\n"
-
-
-def _position(spec: InstructionSpec, field: Field) -> str:
-    upper = f"INTLOOM_{spec.kind}_{field.name.upper()}"
-    return f"{upper}_LSB, {upper}_WIDTH"
-
-
-def _defaults(spec: InstructionSpec, name: str) -> str:
+def _field_list(spec: InstructionSpec) -> str:
     lines = [
-        f"static inline void {name}_defaults(struct {name} *fields)",
-        "{",
-        "    memset(fields, 0, sizeof *fields);",
+        f"#define INTLOOM_{spec.kind}_WIDTH {sum(f.width for f in spec.fields)}u",
+        f"#define INTLOOM_{spec.kind}_FIELDS(FIELD)",
     ]
-    lines += [f"    fields->{f.name} = {_literal(f, f.default)};" for f in spec.fields[1:] if f.default]
-    return "\n".join([*lines, "}\n"])
-
-
-def _checks(spec: InstructionSpec) -> list[str]:
-    lines = []
-    for number, f in enumerate(spec.fields[1:], 1):
-        if condition := _illegal(f):
-            lines += [f"    if ({condition})", f"        return {number};"]
-    return lines
-
-
-def _encoder(spec: InstructionSpec, name: str) -> str:
-    lines = [
-        f"static inline int {name}_encode(const struct {name} *fields, uint8_t bytes[INTLOOM_INSTRUCTION_BYTES])",
-        "{",
-    ]
-    lines += _checks(spec)
-    lines += ["    memset(bytes, 0, INTLOOM_INSTRUCTION_BYTES);"]
-    lines += [f"    intloom_put(bytes, {_position(spec, spec.fields[0])}, INTLOOM_OPCODE_{spec.kind});"]
-    lines += [f"    intloom_put(bytes, {_position(spec, f)}, (uint64_t)fields->{f.name});" for f in spec.fields[1:]]
-    return "\n".join([*lines, "    return 0;", "}\n"])
-
-
-def _decoder(spec: InstructionSpec, name: str) -> str:
-    used = sum(f.width for f in spec.fields)
-    lines = [
-        f"static inline int {name}_decode(struct {name} *out, const uint8_t bytes[INTLOOM_INSTRUCTION_BYTES])",
-        "{",
-    ]
-    lines += [f"    struct {name} decoded, *fields = &decoded;"]
-    lines += [f"    if (bytes[0] != INTLOOM_OPCODE_{spec.kind})", "        return -1;"]
-    lines += [f"    for (unsigned bit = {used}u; bit < 8u * INTLOOM_INSTRUCTION_BYTES; bit++)"]
-    lines += ["        if (intloom_get(bytes, bit, 1u))", "            return -1;"]
     for f in spec.fields[1:]:
-        getter = "intloom_get_signed" if f.signed else "intloom_get"
-        lines.append(f"    fields->{f.name} = ({_c_type(f)}){getter}(bytes, {_position(spec, f)});")
-    return "\n".join([*lines, *_checks(spec), "    *out = decoded;", "    return 0;", "}\n"])
+        position = f"{spec.offsets[f.name]}u, {f.width}u, {int(f.signed)}u"
+        lines.append(f"    FIELD({f.name}, {position}, {f.minimum}, {f.maximum}, {f.default})")
+    return lines[0] + "\n" + " \\\n".join(lines[1:]) + "\n"
 
 
-def _name(spec: InstructionSpec) -> str:
-    return f"intloom_{spec.kind.lower()}"
-
-
-def _codec(spec: InstructionSpec) -> str:
-    name = _name(spec)
-    return "\n".join([_positions(spec), _defaults(spec, name), _encoder(spec, name), _decoder(spec, name)])
+def _instruction_list() -> str:
+    lines = ["#define INTLOOM_INSTRUCTIONS(INSTRUCTION)"]
+    lines += [f"    INSTRUCTION({s.kind.lower()}, {s.kind})" for s in INSTRUCTIONS]
+    return " \\\n".join(lines) + "\n"
 
 
 def render_instructions(file: str) -> str:
-    """Opcodes, and a struct of every instruction's fields."""
+    """Opcodes, a struct of every instruction's fields, and the lists of fields and of instructions."""
     body = [
+        f"#define INTLOOM_INSTRUCTION_BYTES {INSTRUCTION_BYTES}u\n",
         enum("opcode", "OPCODE", ((s.kind, s.opcode) for s in INSTRUCTIONS)),
         int_enum("target", Target),
         enum("table_use", "TABLE", ((t.name, int(t)) for t in TableUse)),
-        *(_struct(s, _name(s)) for s in INSTRUCTIONS),
+        *(text for s in INSTRUCTIONS for text in (_struct(s), _field_list(s))),
+        _instruction_list(),
     ]
-    about = "Opcodes and fields of all instructions; every field has its meaning and its range."
-    return header(file, about, body, ["<stdint.h>"])
+    return header(file, _ABOUT_INSTRUCTIONS, body, ["<stdint.h>"])
 
 
 def render_codec(file: str, instructions: str) -> str:
-    """Encoders and decoders; `instructions` is the header with the structs."""
+    """Encoders and decoders; `instructions` is the header with the structs and lists."""
     includes = ["<stdint.h>", "<string.h>", f'"{instructions}"']
-    body = [f"#define INTLOOM_INSTRUCTION_BYTES {INSTRUCTION_BYTES}u\n", _CODEC, *map(_codec, INSTRUCTIONS)]
-    return header(file, _ABOUT_CODEC, body, includes)
+    return header(file, _ABOUT_CODEC, [_CODEC], includes)
