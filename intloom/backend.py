@@ -19,7 +19,7 @@ from intloom.common.errors import ModelError, UnsupportedError, UsageError
 from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate
 from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode, ValueType, cut, from_proto
 from intloom.hw.spec.arith import RoundingMode
-from intloom.onnx_nodes import Evaluation, evaluator
+from intloom.onnx_nodes import EVALUATIONS, Evaluation
 
 Array = NDArray[Any]
 
@@ -55,7 +55,7 @@ class IntloomRep(BackendRep):
 
 
 def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tuple[Constant, ...]:
-    rule = evaluator(node.op) if node.domain == STANDARD else None
+    rule = EVALUATIONS.get(node.op) if node.domain == STANDARD else None
     if rule is not None:
         with contextlib.suppress(UnsupportedError):  # evaluated by the host instead, as in a compiled model
             return rule(Evaluation(model, node, tuple(values[n] if n else None for n in node.inputs)))

@@ -13,7 +13,7 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
 from intloom.compiler.fold.lowering.custom import lower_custom
 from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
-from intloom.compiler.fold.lowering.registry import OperatorLowering, registered_lowerings
+from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
@@ -73,7 +73,7 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             lower_family(builder, unit)
             return
     main = unit.main
-    rule = registered_lowerings().get(main.op) if main is not None and main.domain == STANDARD else None
+    rule = LOWERINGS.get(main.op) if main is not None and main.domain == STANDARD else None
     if main is None or rule is None:
         raise UnsupportedPattern(_unsupported_reason(main.op if main else "this"), _ADVICE)
     inner = [n for n in unit.operators if n is not main and n not in unit.clamps]

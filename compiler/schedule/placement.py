@@ -12,9 +12,10 @@ from intloom.compiler.ir import Concat, Conv, ConvTranspose, IntGraph, Node, Sli
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.geometry import Buffer, View
+from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
-LARGEST_KERNEL = 15
+_LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_h").maximum
 
 
 class Placement:
@@ -114,7 +115,7 @@ class Placement:
             and n.group == 1
             and n.dilations[1] == 1
             # The field of the kernel's width counts words of `group` pixels in a packed convolution.
-            and n.weights.shape[4] <= LARGEST_KERNEL * group
+            and n.weights.shape[4] <= _LARGEST_KERNEL * group
             for n in users
         )
 

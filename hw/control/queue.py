@@ -168,13 +168,14 @@ class InstructionQueues(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Read entries in two stages: `requested` accompanies the memory, `arriving` its output register."""
         m = Module()
-        unit, slot = Signal(UNIT_SELECT_BITS), Signal(self._slots.bits)
-        requested, arriving = Signal(self._arriving_layout), Signal(self._arriving_layout)
+        self._unit, self._slot = Signal(UNIT_SELECT_BITS, name="unit"), Signal(self._slots.bits, name="slot")
+        self._requested = requested = Signal(self._arriving_layout, name="requested")
+        self._arriving = arriving = Signal(self._arriving_layout, name="arriving")
         m.d.sync += arriving.eq(requested)
-        loaded, freed = Signal(UNITS), Signal(UNITS)
-        word = self._access(m, unit, slot, freed)
-        present = self._count(m, freed)
-        self._read_entries(m, present & ~loaded, unit, slot, freed, requested, arriving)
+        loaded, self._freed = Signal(UNITS), Signal(UNITS, name="freed")
+        word = self._access(m)
+        present = self._count(m)
+        self._read_entries(m, present & ~loaded)
         m.d.sync += [
             # Registered: on the way to the memories of waits, `Engine` selects between these waits and those of END.
             self.wait.eq(arriving.valid & (arriving.slot < UNITS)),
@@ -183,7 +184,7 @@ class InstructionQueues(wiring.Component):
             self.wait_value.eq(data.View(WAIT_WORD_LAYOUT, word[: WAIT_WORD_LAYOUT.size]).wait),
         ]
         for u in QUEUED_UNITS:
-            self._offer(m, u, arriving, word, loaded[u])
+            self._offer(m, u, word, loaded[u])
             in_flight = [stage.valid & (stage.unit == u) for stage in (requested, arriving)]
             m.d.comb += [
                 self.empty[u].eq(~present[u] & ~loaded[u] & ~Cat(in_flight).any()),
@@ -191,7 +192,7 @@ class InstructionQueues(wiring.Component):
             ]
         return m
 
-    def _access(self, m: Module, unit: Signal, slot: Signal, freed: Signal) -> Value:
+    def _access(self, m: Module) -> Value:
         """The memory, with a ring of entries per unit; returns the word that was read."""
         depth = self._params.queue_depth
         shape, words = unsigned(self._params.axi_data_bits), UNITS * depth << self._slots.bits
@@ -206,47 +207,39 @@ class InstructionQueues(wiring.Component):
             write.data.eq(self.write.word),
             # `arriving` tells which words count, so the port needs no enable.
             read.en.eq(1),
-            read.addr.eq(Cat(slot, head[unit], unit)),
+            read.addr.eq(Cat(self._slot, head[self._unit], self._unit)),
         ]
         for u in QUEUED_UNITS:
             with m.If(self.write.commit & (self.write.unit == u)):
                 m.d.sync += tail[u].eq(tail[u] + 1)
-            with m.If(freed[u]):
+            with m.If(self._freed[u]):
                 m.d.sync += head[u].eq(head[u] + 1)
         # A register after the memory: the path from block RAM to the entry registers is too long for one cycle.
         word = Signal(shape, reset_less=True)
         m.d.sync += word.eq(read.data)
         return word
 
-    def _count(self, m: Module, freed: Signal) -> Signal:
+    def _count(self, m: Module) -> Signal:
         """Count entries per unit; returns which units have any."""
         present = Signal(UNITS)
         for u in QUEUED_UNITS:
             level = Signal(range(self._params.queue_depth + 1), name=f"{u.name.lower()}_level")
             filled = self.write.commit & (self.write.unit == u)
-            with m.If(filled & ~freed[u]):
+            with m.If(filled & ~self._freed[u]):
                 m.d.sync += level.eq(level + 1)
-            with m.Elif(freed[u] & ~filled):
+            with m.Elif(self._freed[u] & ~filled):
                 m.d.sync += level.eq(level - 1)
             m.d.comb += [present[u].eq(level != 0), self.write.not_full[u].eq(level != self._params.queue_depth)]
         return present
 
-    def _read_entries(
-        self,
-        m: Module,
-        wanted: Value,
-        unit: Signal,
-        slot: Signal,
-        freed: Signal,
-        requested: data.View[data.StructLayout],
-        arriving: data.View[data.StructLayout],
-    ) -> None:
+    def _read_entries(self, m: Module, wanted: Value) -> None:
         """Request the slots of one entry after the other; the request of the last slot frees the entry."""
+        unit, slot, requested, arriving = self._unit, self._slot, self._requested, self._arriving
         active, last, eligible = Signal(), Signal(), Signal(UNITS)
         with m.Switch(unit):
             for u in QUEUED_UNITS:
                 with m.Case(u):
-                    m.d.comb += [last.eq(active & (slot == self._slots.last(u))), freed[u].eq(last)]
+                    m.d.comb += [last.eq(active & (slot == self._slots.last(u))), self._freed[u].eq(last)]
                     # `loaded` rises 2 cycles after the last request: until then exclude this unit explicitly.
                     m.d.comb += eligible.eq(wanted & ~((requested.last | arriving.last) << u))
         with m.If(active):
@@ -263,9 +256,9 @@ class InstructionQueues(wiring.Component):
             requested.last.eq(last),
         ]
 
-    def _offer(self, m: Module, unit: Unit, arriving: data.View[data.StructLayout], word: Value, loaded: Value) -> None:
+    def _offer(self, m: Module, unit: Unit, word: Value, loaded: Value) -> None:
         """Assemble a unit's instruction; offer it when it is complete and its waits are met."""
-        offered = self.o[unit]
+        offered, arriving = self.o[unit], self._arriving
         entry = Signal(ENTRY_LAYOUT, name=f"{unit.name.lower()}_entry", reset_less=True)
         index_part = data.View(WAIT_WORD_LAYOUT, word[: WAIT_WORD_LAYOUT.size]).index_part
         arrives = Signal(name=f"{unit.name.lower()}_arrives")

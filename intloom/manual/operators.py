@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections import defaultdict
 
-from intloom.compiler.fold.lowering.registry import OperatorLowering, registered_lowerings
+from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
@@ -59,7 +59,7 @@ def operator_page() -> str:
     """The page's text."""
     targets = "".join(f"| `{v}` | {_MEANINGS[str(v)]} |\n" for v in Target)
     by_rule: dict[OperatorLowering, list[str]] = defaultdict(list)
-    for op, rule in registered_lowerings().items():
+    for op, rule in LOWERINGS.items():
         by_rule[rule].append(op)
     rows = [(", ".join(f"`{op}`" for op in sorted(ops)), _summary(rule)) for rule, ops in by_rule.items()]
     lowered = "".join(f"| {ops} | {text} |\n" for ops, text in sorted(rows))

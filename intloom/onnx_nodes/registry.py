@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
+from intloom.common.registry import Registry
 from intloom.compiler.importer import Constant, Model, OnnxNode
 
 Array = NDArray[Any]
@@ -41,22 +42,6 @@ class Evaluation:
 
 
 Rule = Callable[[Evaluation], tuple[Constant, ...]]
-_RULES: dict[str, Rule] = {}
-
-
-def evaluates(*ops: str) -> Callable[[Rule], Rule]:
-    """Decorator that registers the evaluation of operators."""
-
-    def register(rule: Rule) -> Rule:
-        for op in ops:
-            if op in _RULES:
-                raise ValueError(f"operator {op} already has an evaluation")
-            _RULES[op] = rule
-        return rule
-
-    return register
-
-
-def evaluator(op: str) -> Rule | None:
-    """The evaluation of an operator of the standard domain, or None."""
-    return _RULES.get(op)
+EVALUATIONS: Registry[str, Rule] = Registry("an evaluation")
+"""Evaluations of operators of the standard domain."""
+evaluates = EVALUATIONS.register

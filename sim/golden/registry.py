@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
+from intloom.common.registry import Registry
 from intloom.compiler.ir import Node, Tensor
 from intloom.hw.spec.arith import RoundingMode
 
@@ -26,33 +27,17 @@ class Context:
 
 
 Operation = Callable[[Any, Sequence[Image], Context], Image]
-AnyOperation = TypeVar("AnyOperation", bound=Callable[..., Image])
-_OPERATIONS: dict[type[Node], Operation] = {}
-
-
-def golden(kind: type[Node]) -> Callable[[AnyOperation], AnyOperation]:
-    """Register the meaning of one kind of node."""
-
-    def register(operation: AnyOperation) -> AnyOperation:
-        if kind in _OPERATIONS:
-            raise ValueError(f"{kind.__name__} already has a golden operation")
-        _OPERATIONS[kind] = operation
-        return operation
-
-    return register
-
-
-def registered() -> Mapping[type[Node], Operation]:
-    """All operations."""
-    return _OPERATIONS
+OPERATIONS: Registry[type[Node], Operation] = Registry("a golden operation")
+golden = OPERATIONS.register
+"""Register the semantics of one node class."""
 
 
 def operation(node: Node) -> Operation:
     """The meaning of a node; a kind without one is refused with the list of known kinds."""
     try:
-        return _OPERATIONS[type(node)]
+        return OPERATIONS[type(node)]
     except KeyError:
-        known = ", ".join(sorted(k.__name__ for k in _OPERATIONS))
+        known = ", ".join(sorted(k.__name__ for k in OPERATIONS))
         raise UnsupportedError(
             f"node {node.name!r}: {type(node).__name__} has no golden operation; known are {known}"
         ) from None

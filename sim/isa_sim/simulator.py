@@ -16,7 +16,7 @@ from intloom.compiler.program.memory import initial_memory, read_outputs, read_t
 from intloom.compiler.program.program import Program
 from intloom.compiler.program.soundness import SoundnessChecker, describe
 from intloom.sim.isa_sim.machine import Machine, blank_machine
-from intloom.sim.isa_sim.registry import semantics
+from intloom.sim.isa_sim.registry import SEMANTICS
 
 
 class IsaSimulator:
@@ -75,7 +75,7 @@ class IsaSimulator:
         # Before the execution, so that the machine still shows the state in which the rule was broken.
         if self._checker is not None:
             self._checker.step(index)
-        semantics(instruction.kind)(machine, instruction)
+        SEMANTICS[instruction.kind](machine, instruction)
         self.position += 1
         return index
 

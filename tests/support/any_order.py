@@ -17,7 +17,7 @@ from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
 from intloom.sim.isa_sim import IsaSimulator
-from intloom.sim.isa_sim.registry import semantics
+from intloom.sim.isa_sim.registry import SEMANTICS
 
 Results = Mapping[str, NDArray[np.int8]]
 Choose = Callable[[Sequence[Unit]], Unit]
@@ -55,6 +55,6 @@ def run_in_order(program: Program, inputs: Results, choose: Choose) -> Results:
             raise StuckError(program.name)
         unit = choose(ready)
         instruction = queues[unit].pop()
-        semantics(instruction.kind)(machine, instruction)
+        SEMANTICS[instruction.kind](machine, instruction)
         done[unit] += 1
     return simulator.outputs()

@@ -76,7 +76,7 @@ class AccumulatorReadout(wiring.Component):
     """
 
     LATENCY = 4
-    """Cycles from a descriptor on offer to its first item, when all that it waits for is operands_ready."""
+    """Cycles from a descriptor on offer to its first item, if strip, parameters and credit are available."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params

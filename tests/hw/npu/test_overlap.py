@@ -13,7 +13,7 @@ from intloom.hw.spec.isa import Instruction, Unit
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.isa_sim.machine import blank_machine
-from intloom.sim.isa_sim.simulator import semantics
+from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.status import read_pulses
@@ -141,7 +141,7 @@ def _check(params: HardwareParams, program: list[Instruction], image: bytes, res
     assert not result.status["error"]
     machine = blank_machine(params, np.frombuffer(image, np.uint8).copy())
     for instruction in program:
-        semantics(instruction.kind)(machine, instruction)
+        SEMANTICS[instruction.kind](machine, instruction)
     expected = np.frombuffer(machine.dram.tobytes(), np.uint8)
     different = np.flatnonzero(expected != np.frombuffer(memory, np.uint8))
     assert different.size == 0, (

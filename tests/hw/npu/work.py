@@ -9,7 +9,7 @@ import numpy as np
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.isa import Instruction, Kind, TableUse, Target, Unit
 from intloom.sim.isa_sim.machine import blank_machine
-from intloom.sim.isa_sim.simulator import semantics
+from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
 from tests.hw.npu.host import Host
 from tests.hw.vector.cases import InstructionGenerator
@@ -93,7 +93,7 @@ async def compare(host: Host, stalls: float, mac: int, vectors: tuple[Kind, ...]
     assert status == regs.unpack("STATUS", regs.pack("STATUS", done=1))
     machine = blank_machine(p, np.frombuffer(before, np.uint8).copy())
     for instruction in program:
-        semantics(instruction.kind)(machine, instruction)
+        SEMANTICS[instruction.kind](machine, instruction)
     found = np.frombuffer(host.ram.read(0, host.memory_bytes), np.uint8)
     expected = np.frombuffer(machine.dram.tobytes(), np.uint8)
     different = np.flatnonzero(found != expected)

@@ -1,0 +1,120 @@
+"""Convolutions: QLinearConv in int8 with scales of one, or int32 sums and their requantization in fp32."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.ir import Conv, ConvTranspose, IntGraph
+from intloom.compiler.ir.onnx_export.writer import Writer, exports
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN
+
+_PART = 16
+
+
+@exports(Conv)
+def convolution(w: Writer, graph: IntGraph, node: Conv) -> None:
+    """One QLinearConv; two planes of weights as two ConvInteger."""
+    split = len(node.weights) > 1
+    value = _requantized(w, node, *_plane_sums(w, node)) if split else _conv(w, node)
+    w.table(node.table, value, node.output)
+
+
+@exports(ConvTranspose)
+def transposed(w: Writer, graph: IntGraph, node: ConvTranspose) -> None:
+    """Float convolutions whose sums are exact."""
+    w.table(node.table, _requantized(w, node, _transposed_sums(w, graph, node), node.bias), node.output)
+
+
+def _conv(w: Writer, node: Conv) -> str:
+    """A QLinearConv. It subtracts the zero point itself, so what folding put into the bias comes out again."""
+    weights = node.weights.sum(axis=0, dtype=np.int32)
+    bias = node.bias + node.zp_in * weights.reshape(len(node.bias), -1).sum(axis=1)
+    one, zero = w.constant(np.array(1, np.float32), "float"), w.constant(np.array(node.zp_in, np.int8), "int8")
+    scale = np.ldexp(node.mantissa.astype(np.float64), -node.shift.astype(np.int64)).astype(np.float32)
+    scales = w.constant(scale, "float")
+    stored = w.constant(weights.astype(np.int8), "int8")
+    zeros = w.constant(np.zeros(len(scale), np.int8), "int8")
+    end = w.constant(np.array(node.zp_out, np.int8), "int8")
+    start = w.constant(bias.astype(np.int32), "int32")
+    inputs = (node.inputs[0], one, zero, stored, scales, zeros, one, end, start)
+    shape = (node.weights.shape[3], node.weights.shape[4])
+    return w.op(
+        "QLinearConv",
+        inputs,
+        kernel_shape=shape,
+        pads=node.pads,
+        strides=node.strides,
+        dilations=node.dilations,
+        group=node.group,
+    )
+
+
+def _requantized(w: Writer, node: Conv, sums: str, bias: NDArray[np.int32]) -> str:
+    """`clamp(zp_out + round((sums + bias) * scale))` of int32 sums, in fp32 as mode `ort` defines it."""
+    form = (1, len(bias), 1, 1)
+    scale = np.ldexp(node.mantissa.astype(np.float64), -node.shift.astype(np.int64)).astype(np.float32)
+    total = w.op("Add", (sums, w.constant(bias.astype(np.int32).reshape(form), "int32")))
+    real = w.op("Mul", (w.op("Cast", (total,), to=1), w.constant(scale.reshape(form), "float")))
+    moved = w.op("Add", (w.op("Round", (real,)), w.constant(np.array(node.zp_out, np.float32), "float")))
+    limits = (w.constant(np.array(v, np.float32), "float") for v in (INT8_MIN, INT8_MAX))
+    return w.op("Cast", (w.op("Clip", (moved, *limits)),), to=3)
+
+
+def _plane_sums(w: Writer, node: Conv) -> tuple[str, NDArray[np.int32]]:
+    """int32 sums over both planes of weights, and the bias to add: ConvInteger subtracts the zero point itself."""
+    zero = w.constant(np.array(node.zp_in, np.int8), "int8")
+    parts = [
+        w.op(
+            "ConvInteger",
+            (node.inputs[0], w.constant(plane, "int8"), zero),
+            kernel_shape=plane.shape[2:],
+            pads=node.pads,
+            strides=node.strides,
+            dilations=node.dilations,
+            group=node.group,
+        )
+        for plane in node.weights
+    ]
+    sums = node.weights.sum(axis=0, dtype=np.int32).reshape(len(node.bias), -1).sum(axis=1)
+    return w.op("Add", (parts[0], parts[1])), node.bias + node.zp_in * sums.astype(np.int32)
+
+
+def _transposed_sums(w: Writer, graph: IntGraph, node: ConvTranspose) -> str:
+    """int32 sums of a transposed convolution, by float ones whose every sum fp32 holds: of weights' high and low parts.
+
+    Raises
+    ------
+    UnsupportedError
+        So many products are summed up that fp32 does not hold them.
+    """
+    weights = node.weights.sum(axis=0, dtype=np.int32)
+    low = weights & (_PART - 1)
+    zero = w.constant(np.array(node.zp_in, np.float32), "float")
+    x = w.op("Sub", (w.op("Cast", (node.inputs[0],), to=1), zero))
+    parts = []
+    for part, factor in ((low, 1), ((weights - low) // _PART, _PART)):
+        reach = int(np.abs(part).reshape(len(part), -1).sum(axis=1).max()) * 255
+        if reach > 1 << FP32_SIGNIFICAND_BITS:
+            raise UnsupportedError(f"node {node.name!r}: ONNX's float ConvTranspose does not hold its sums")
+        sums = w.op(
+            "ConvTranspose",
+            (x, w.constant(_input_first(part, node.group).astype(np.float32), "float")),
+            kernel_shape=part.shape[2:],
+            pads=node.pads,
+            strides=node.strides,
+            dilations=node.dilations,
+            output_padding=node.output_padding,
+            group=node.group,
+        )
+        whole = w.op("Cast", (sums,), to=6)
+        parts.append(w.op("Mul", (whole, w.constant(np.array(factor, np.int32), "int32"))))
+    return w.op("Add", (parts[0], parts[1]))
+
+
+def _input_first(weights: NDArray[np.int32], group: int) -> NDArray[np.int32]:
+    """From [out, in/group, …] to ONNX's [in, out/group, …]."""
+    outputs, each, rows, columns = weights.shape
+    grouped = weights.reshape(group, outputs // group, each, rows, columns).swapaxes(1, 2)
+    return np.ascontiguousarray(grouped).reshape(group * each, outputs // group, rows, columns)
