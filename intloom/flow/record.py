@@ -33,6 +33,7 @@ UNIT_NAMES = [u.name.lower() for u in (*QUEUED_UNITS, Unit.CONTROL)]
 def hardware_name(program: Program) -> str:
     """The preset that a program was compiled for, or `custom`."""
     for name, params in PRESETS.items():
+        # A preset keeps its name in either rounding mode.
         if params.replace(match=str(program.params.match)) == program.params:
             return name
     return "custom"
@@ -146,6 +147,7 @@ def save_run(folder: Path, program: Program, result: RunResult) -> dict[str, Any
     if trace:
         write_chrome(folder / TRACE, trace, record["name"])
         write_csv(folder / TRACE_CSV, trace)
+    # Written last: a folder with a record is complete.
     write_text(folder / RECORD, json.dumps({**record, "outputs": names}, indent=1))
     return record
 

@@ -111,6 +111,7 @@ def _split_batch(array: Array, spec: InputSpec, path: Path) -> Iterator[FloatArr
         floats = array.astype(np.float32)
     if wild := floats.size - int(np.isfinite(floats).sum()):
         raise UsageError(f"{path} must hold finite float32 numbers, but {wild} of {floats.size} are not; remove it")
+    # The input's batch size is fixed, so samples that do not fill a batch at the end are not used.
     step = spec.shape[0]
     for start in range(0, floats.shape[0] - step + 1, step):
         yield np.ascontiguousarray(floats[start : start + step])

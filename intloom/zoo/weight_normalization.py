@@ -43,6 +43,7 @@ def _fold(builder: Builder, layer: Layer, mean: NDArray[np.float64], variance: N
 
 def _targets(layer: Layer, channels: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gain and offset of each channel, with a random spread around the layer's values."""
+    # Seeded by the layer's name: a layer keeps its values when others are added. hash() would differ in each process.
     rng = np.random.default_rng([seed, zlib.crc32(layer.weight.encode()), 1])
     gain = layer.spread * rng.uniform(0.7, 1.3, channels)
     offset = layer.mean + layer.spread * rng.normal(0.0, 0.3, channels)

@@ -51,6 +51,7 @@ def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
     sizes = b.constant(f"{head.path}/sizes", np.array([BINS * 4, head.classes], np.int64))
     box = b.op(f"{head.path}/Split", "Split", [every, sizes], BINS * 4, axis=1)
     score = Value(f"{head.path}/Split_output_1", head.classes)
+    # `Builder.op` names one output; Split has two.
     b.nodes[-1].output.append(score.name)
     boxes = _decode(b, head, _expectation(b, head, box), scales + 1)
     likely = b.op(f"{head.path}/Sigmoid", "Sigmoid", [score], head.classes)
