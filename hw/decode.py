@@ -6,10 +6,12 @@ from amaranth.hdl import Const, Shape, Value, signed, unsigned
 from amaranth.lib import data
 
 from intloom.common.errors import EncodingError
-from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, Field, Kind
+from intloom.hw.spec.isa import BY_KIND, CHECK_BITS, CHECK_LSB, Field, Kind
 
 PAST_END = "past_end"
-"""Name of the bits above the last field. They are zero in a legal instruction."""
+"""Name of the bits between the last field and the check bits. They are zero in a legal instruction."""
+CHECK = "check"
+"""Name of the check bits; see `intloom.hw.spec.program_check`."""
 
 
 def field_shape(field: Field) -> Shape:
@@ -18,16 +20,17 @@ def field_shape(field: Field) -> Shape:
 
 
 def used_bits(kind: Kind | str) -> int:
-    """Number of bits up to the end of an instruction's last field. All bits above are zero."""
+    """Number of bits up to the end of an instruction's last field. All bits from there to the check bits are zero."""
     return sum(f.width for f in BY_KIND[Kind(kind)].fields)
 
 
 def instruction_layout(kind: Kind | str) -> data.StructLayout:
-    """The layout of an instruction: its fields from bit 0 upwards, then `past_end` up to the full width."""
+    """The layout of an instruction: its fields from bit 0 upwards, then `past_end` and `check`."""
     members: dict[str, Shape] = {f.name: field_shape(f) for f in BY_KIND[Kind(kind)].fields}
     used = used_bits(kind)
-    if used < INSTRUCTION_BITS:
-        members[PAST_END] = unsigned(INSTRUCTION_BITS - used)
+    if used < CHECK_LSB:
+        members[PAST_END] = unsigned(CHECK_LSB - used)
+    members[CHECK] = unsigned(CHECK_BITS)
     return data.StructLayout(members)
 
 

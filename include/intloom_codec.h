@@ -3,12 +3,14 @@
  * Encoders, decoders and default values of all instructions, from the field lists of intloom_instructions.h.
  *
  * `intloom_<name>_encode` and `intloom_<name>_decode` return 0, or the number, counted from 1, of the first field that is
- * out of range (-1: another opcode, or bits set above the last field). On an error they write nothing.
+ * out of range (-1: another opcode, or bits set between the last field and the check bits). On an error they write
+ * nothing. `intloom_add_check` writes the check bits and END's CRC of a complete program; the accelerator requires them.
  * C99 or later; also C++11 or later.
  */
 #ifndef INTLOOM_CODEC_H
 #define INTLOOM_CODEC_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <string.h>
 #include "intloom_instructions.h"
@@ -73,7 +75,7 @@ static inline int64_t intloom_get(const uint8_t *bytes, unsigned lsb, unsigned w
         int illegal; \
         if (bytes[0] != INTLOOM_OPCODE_##NAME) \
             return -1; \
-        for (unsigned bit = INTLOOM_##NAME##_WIDTH; bit < 8u * INTLOOM_INSTRUCTION_BYTES; bit++) \
+        for (unsigned bit = INTLOOM_##NAME##_WIDTH; bit < INTLOOM_CHECK_LSB; bit++) \
             if (intloom_get(bytes, bit, 1u, 0u)) \
                 return -1; \
         INTLOOM_##NAME##_FIELDS(INTLOOM_GET_) \
@@ -84,5 +86,31 @@ static inline int64_t intloom_get(const uint8_t *bytes, unsigned lsb, unsigned w
     }
 
 INTLOOM_INSTRUCTIONS(INTLOOM_CODEC_)
+
+/* Adds the bits of `bytes` below bit `bits` to a CRC-32C. */
+static inline uint32_t intloom_crc(uint32_t crc, const uint8_t *bytes, unsigned bits)
+{
+    for (unsigned i = 0; i < bits; i++) {
+        uint32_t odd = (crc ^ (uint32_t)(bytes[i >> 3] >> (i & 7u))) & 1u;
+        crc = crc >> 1 ^ (odd ? INTLOOM_CRC_POLYNOMIAL : 0u);
+    }
+    return crc;
+}
+
+static inline void intloom_add_check(uint8_t *program, uint32_t instructions)
+{
+    uint32_t crc = INTLOOM_CRC_INITIAL;
+    for (uint32_t i = 0; i < instructions; i++) {
+        uint8_t *bytes = program + (size_t)i * INTLOOM_INSTRUCTION_BYTES;
+        uint32_t parity = 0;
+        intloom_put(bytes, INTLOOM_CHECK_LSB, INTLOOM_CHECK_BITS, 0);
+        if (bytes[0] == INTLOOM_OPCODE_END)
+            intloom_put(bytes, INTLOOM_END_CRC_LSB, INTLOOM_CRC_BITS, intloom_crc(crc, bytes, INTLOOM_END_CRC_LSB));
+        crc = intloom_crc(crc, bytes, 8u * INTLOOM_INSTRUCTION_BYTES);
+        for (uint32_t rest = crc; rest; rest &= rest - 1u)
+            parity ^= 1u;
+        intloom_put(bytes, INTLOOM_CHECK_LSB, INTLOOM_CHECK_BITS, (uint64_t)crc << 1 | parity);
+    }
+}
 
 #endif

@@ -11,6 +11,12 @@
 #include <stdint.h>
 
 #define INTLOOM_INSTRUCTION_BYTES 64u
+#define INTLOOM_CHECK_LSB 506u
+#define INTLOOM_CHECK_BITS 6u
+#define INTLOOM_CRC_BITS 32u
+#define INTLOOM_CRC_INITIAL 4294967295u
+#define INTLOOM_CRC_POLYNOMIAL 2197175160u
+#define INTLOOM_END_CRC_LSB 88u
 
 enum intloom_opcode {
     INTLOOM_OPCODE_BEGIN = 1,
@@ -62,14 +68,16 @@ struct intloom_end {
     uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t crc; /* CRC-32C of all bits of the program before this field; see Program check. 0 to 4294967295 */
 };
 
-#define INTLOOM_END_WIDTH 88u
+#define INTLOOM_END_WIDTH 120u
 #define INTLOOM_END_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0)
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(crc, 88u, 32u, 0u, 0, 4294967295, 0)
 
 /* Copy n2 planes of n1 runs of n0 words from memory. Weight memory addresses wrap at its end. */
 struct intloom_load {

@@ -7,7 +7,7 @@
 
 #define INTLOOM_MAGIC 0x4d4f4f4cu
 #define INTLOOM_REGISTER_VERSION 1u
-#define INTLOOM_ISA_VERSION 1u
+#define INTLOOM_ISA_VERSION 2u
 
 #define INTLOOM_REG_MAGIC 0x000u /* ro: Always `LOOM`. */
 #define INTLOOM_REG_VERSION 0x004u /* ro: Register map version (low half) and instruction set version (high half). */
@@ -122,6 +122,7 @@ enum intloom_cause {
     INTLOOM_CAUSE_WATCHDOG = 9,
     INTLOOM_CAUSE_NO_END = 10,
     INTLOOM_CAUSE_FETCH_ERROR = 11,
+    INTLOOM_CAUSE_PROGRAM_CHECK = 12,
 };
 
 enum intloom_stall {
@@ -132,7 +133,7 @@ enum intloom_stall {
     INTLOOM_STALL_ACCUMULATORS = 4,
 };
 
-#define INTLOOM_CAUSES 12u
-#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR"}
+#define INTLOOM_CAUSES 13u
+#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR", "PROGRAM_CHECK"}
 
 #endif

@@ -24,8 +24,9 @@ from intloom.common.atomic_write import write_bytes
 from intloom.common.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
 from intloom.compiler.program.memory import encode_all
 from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, ISA_VERSION, decode
+from intloom.hw.spec.isa import ISA_VERSION, decode
 from intloom.hw.spec.params import HardwareParams, from_dict
+from intloom.hw.spec.program_check import remove_check
 
 MAGIC = b"INTLOOM\0"
 FORMAT_VERSION = 4
@@ -125,11 +126,10 @@ def _tensor(values: dict[str, Any]) -> TensorBuffer:
 
 
 def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
-    steps = range(0, len(code), INSTRUCTION_BYTES)
     return Program(
         name=manifest["name"],
         params=from_dict(manifest["params"]),
-        instructions=tuple(decode(code[i : i + INSTRUCTION_BYTES]) for i in steps),
+        instructions=tuple(map(decode, remove_check(code))),
         provenance=tuple(Provenance(layer=k, tile=t, note=n) for k, t, n in manifest["provenance"]),
         instructions_at=manifest["instructions_at"],
         image_at=manifest["image_at"],

@@ -11,6 +11,7 @@ from intloom.common.errors import UsageError
 from intloom.compiler.program.program import Layout, Program, Role, TensorBuffer
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, encode
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.program_check import add_check
 
 PIXEL_CHANNELS = 4
 """Channels of a pixel in the `pixels4` layout."""
@@ -85,8 +86,8 @@ def _check_inputs(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> l
 
 
 def encode_all(program: Program) -> bytes:
-    """The encoded instruction stream."""
-    return b"".join(encode(i) for i in program.instructions)
+    """The encoded instruction stream with its program check."""
+    return add_check(encode(i) for i in program.instructions)
 
 
 def initial_memory(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> NDArray[np.uint8]:

@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.control.fetch import program_word_layout
 from intloom.hw.control.instruction_checks import CHECK_LAYOUT, UNIT_BITS, InstructionChecker
+from intloom.hw.control.program_check import ProgramCheck
 from intloom.hw.control.queue import INDEX_PART_BITS, WAIT_WORD_LAYOUT, EntrySlots, QueueWrite
 from intloom.hw.control.waits import UNIT_SELECT_BITS, UNITS
 from intloom.hw.ports import CAUSE_BITS
@@ -24,9 +25,9 @@ FAULT_LAYOUT = data.StructLayout({"cause": CAUSE_BITS, "unit": UNIT_BITS, "index
 class Dispatch(wiring.Component):
     """Assembles instructions from the program's words, checks them, and appends them to their units' queues.
 
-    Words are written into the queue as they arrive. The complete instruction is checked; if it is legal, its waits are
-    written too, and the entry is committed. BEGIN and END do not enter a queue. The program ends when END's waits are
-    met and all units are idle.
+    Words are written into the queue as they arrive. The complete instruction is checked: its check bits, then its
+    fields. If it is legal, its waits are written too, and the entry is committed. BEGIN and END do not enter a queue.
+    The program ends when END's waits are met and all units are idle.
 
     Parameters
     ----------
@@ -74,8 +75,9 @@ class Dispatch(wiring.Component):
 
     Reset and faults
     ----------------
-    Reset restarts at index 0. A bus error in any word raises FETCH_ERROR, a first instruction other than BEGIN
-    WRONG_PROGRAM, an illegal one the cause of `InstructionChecker`, and a program without END raises NO_END.
+    Reset restarts at index 0. A bus error in any word raises FETCH_ERROR, a mismatch of the program check
+    PROGRAM_CHECK, a first instruction other than BEGIN WRONG_PROGRAM, an illegal one the cause of
+    `InstructionChecker`, and a program without END raises NO_END.
     """
 
     GAP = UNITS + 6 + InstructionChecker.LATENCY
@@ -122,9 +124,12 @@ class Dispatch(wiring.Component):
         `broken` holds the indices of instructions that arrive with a bus error.
         """
         entries: dict[Unit, list[list[int]]] = {unit: [] for unit in QUEUED_UNITS}
+        altered = ProgramCheck.model(program)
         for index, code in enumerate(program):
             if index in broken:
                 return entries, (Cause.FETCH_ERROR, Unit.CONTROL, index)
+            if altered[index]:
+                return entries, (Cause.PROGRAM_CHECK, Unit.CONTROL, index)
             cause, unit = InstructionChecker.model(code, params)
             if index == 0 and code[0] != BY_KIND[Kind.BEGIN].opcode:
                 return entries, (Cause.WRONG_PROGRAM, Unit.CONTROL, index)
@@ -145,6 +150,7 @@ class Dispatch(wiring.Component):
         m.submodules.checker = checker = InstructionChecker(self._params)
         m.d.comb += checker.instruction.eq(instruction)
         word_fire = self._take_words(m, instruction, error)
+        altered = Signal()
         with m.FSM() as fsm:
             with m.State("FIRST"):
                 self._begin(m, word_fire, slot, error)
@@ -162,23 +168,21 @@ class Dispatch(wiring.Component):
                 self._check(m, checker, error, result)
                 m.next = "ACT"
             with m.State("ACT"):
-                self._act(m, result)
+                self._act(m, result, altered & ~error)
                 m.d.sync += slot.eq(0)
             with m.State("WAITS"):
                 self._write_waits(m, queued, slot)
             with m.State("COMMIT"):
-                m.d.comb += self.queues.commit.eq(1)
-                self._finish(m)
+                self._commit(m)
             with m.State("END"):
-                m.d.comb += self.end_ready.eq(1)
-                # END's waits alone do not end the program: units that END does not wait for may still work.
-                m.d.sync += self.ended.eq(self.end_met & self.all_idle)
+                self._end(m)
             with m.State("FAULT"):
                 pass
         # CHECKING0 belongs to it: the last word is in the instruction register one cycle after its transfer.
         assembling = fsm.ongoing("ASSEMBLE") | fsm.ongoing("CHECKING0")
         m.d.comb += self.queues.valid.eq(queued & (assembling | fsm.ongoing("WAITS")))
         self._drive_queue(m, instruction, unit, slot, fsm.ongoing("WAITS"))
+        m.d.comb += altered.eq(self._check_program(m, instruction, word_fire, fsm.ongoing("CHECKING0"), checker))
         return m
 
     def _take_words(self, m: Module, instruction: Signal, error: Signal) -> Signal:
@@ -189,6 +193,19 @@ class Dispatch(wiring.Component):
             m.d.sync += instruction.eq(Cat(instruction[self._params.axi_data_bits :], self.words.payload.data))
             m.d.sync += error.eq(error | self.words.payload.error)
         return word_fire
+
+    def _check_program(
+        self, m: Module, instruction: Signal, word_fire: Value, last: Value, checker: InstructionChecker
+    ) -> Signal:
+        """The program check of each word in the instruction register; its result is valid in ACT."""
+        m.submodules.program_check = check = ProgramCheck(self._params)
+        m.d.sync += check.valid.eq(word_fire)
+        m.d.comb += [
+            check.word.eq(instruction[-self._params.axi_data_bits :]),
+            check.last.eq(last),
+            check.end.eq(checker.result.end),
+        ]
+        return check.mismatch
 
     def _begin(self, m: Module, word_fire: Signal, slot: Signal, error: Signal) -> None:
         m.d.comb += self.words.ready.eq(self.running)
@@ -241,8 +258,11 @@ class Dispatch(wiring.Component):
         with m.If(error):
             m.d.sync += [result.cause.eq(Cause.FETCH_ERROR), result.unit.eq(Unit.CONTROL)]
 
-    def _act(self, m: Module, result: data.View[data.StructLayout]) -> None:
-        with m.If(result.cause != Cause.NONE):
+    def _act(self, m: Module, result: data.View[data.StructLayout], altered: Value) -> None:
+        # The fields of an altered instruction say nothing, so this cause comes before theirs.
+        with m.If(altered):
+            self._fail(m, Cause.PROGRAM_CHECK, Unit.CONTROL)
+        with m.Elif(result.cause != Cause.NONE):
             self._fail(m, result.cause, result.unit)
         with m.Elif(result.begin):
             self._finish(m)
@@ -258,6 +278,15 @@ class Dispatch(wiring.Component):
                 m.next = "END"
                 with m.If(queued):
                     m.next = "COMMIT"
+
+    def _commit(self, m: Module) -> None:
+        m.d.comb += self.queues.commit.eq(1)
+        self._finish(m)
+
+    def _end(self, m: Module) -> None:
+        m.d.comb += self.end_ready.eq(1)
+        # END's waits alone do not end the program: units that END does not wait for may still work.
+        m.d.sync += self.ended.eq(self.end_met & self.all_idle)
 
     def _finish(self, m: Module) -> None:
         m.d.sync += self.index.eq(self.index + 1)

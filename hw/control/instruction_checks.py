@@ -10,7 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.common.errors import EncodingError
 from intloom.hw.decode import bad_fields, instruction_layout, used_bits
-from intloom.hw.spec.isa import BY_OPCODE, INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit, decode
+from intloom.hw.spec.isa import BY_OPCODE, CHECK_LSB, INSTRUCTION_BITS, INSTRUCTIONS, ISA_VERSION, Kind, Unit, decode
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.regs import Cause
 
@@ -22,8 +22,8 @@ CHECK_LAYOUT = data.StructLayout({"cause": 4, "unit": UNIT_BITS, "begin": 1, "en
 class InstructionChecker(wiring.Component):
     """Checks an instruction against the instruction table.
 
-    It checks the opcode, the limits of all fields, zeros past the last field, and for BEGIN the instruction set version
-    and the parameter fingerprint.
+    It checks the opcode, the limits of all fields, zeros between the last field and the check bits, and for BEGIN the
+    instruction set version and the parameter fingerprint.
 
     Parameters
     ----------
@@ -104,9 +104,12 @@ class InstructionChecker(wiring.Component):
         return m
 
     def _past_end(self, m: Module) -> dict[Kind, Value]:
-        """For each kind, whether bits above its last field are set; ranges that several kinds share are tested once."""
-        ends = sorted({used_bits(spec.kind) for spec in INSTRUCTIONS} | {INSTRUCTION_BITS})
-        above: dict[int, Value] = {INSTRUCTION_BITS: Const(0, 1)}
+        """For each kind, whether bits between its last field and the check bits are set.
+
+        Ranges that several kinds share are tested once.
+        """
+        ends = sorted({used_bits(spec.kind) for spec in INSTRUCTIONS} | {CHECK_LSB})
+        above: dict[int, Value] = {CHECK_LSB: Const(0, 1)}
         for low, high in reversed(list(pairwise(ends))):
             rest = Signal(name=f"from{low}")
             m.d.sync += rest.eq(self.instruction[low:high].any())

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from intloom.hw.spec.fields import CHECK_BITS, CHECK_LSB
 from intloom.hw.spec.instructions import InstructionSpec
 
 BITS_A_LINE = 32
 _CHARACTERS_A_BIT = 3
+_CHECK = -1
 
 
 def _owners(spec: InstructionSpec, lines: int) -> list[int | None]:
-    """The field number of every bit; None above the last field."""
+    """The field number of every bit; None above the last field, `_CHECK` for the check bits."""
     owners: list[int | None] = [n for n, f in enumerate(spec.fields) for _ in range(f.width)]
-    return owners + [None] * (lines * BITS_A_LINE - len(owners))
+    zeros: list[int | None] = [None] * (CHECK_LSB - len(owners))
+    return [*owners, *zeros, *[_CHECK] * CHECK_BITS][: lines * BITS_A_LINE]
 
 
 def _runs(bits: list[int | None]) -> list[tuple[int | None, int]]:
@@ -29,7 +32,7 @@ def _label(spec: InstructionSpec, owner: int | None, room: int) -> str:
     """The field's name if it fits, else its number in the table below the diagram."""
     if owner is None:
         return "0" if room < len("zero") else "zero"
-    name = spec.fields[owner].name
+    name = "check" if owner == _CHECK else spec.fields[owner].name
     return name if len(name) <= room else str(owner)
 
 

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import IntEnum
 
-ISA_VERSION = 1
+ISA_VERSION = 2
 INSTRUCTION_BITS = 512
 INSTRUCTION_BYTES = INSTRUCTION_BITS // 8
+CHECK_BITS = 6
+"""The highest bits of every instruction; see `program_check`."""
+CHECK_LSB = INSTRUCTION_BITS - CHECK_BITS
 COUNT_BITS = 20
 SCRATCH_BITS = 20
 DRAM_BITS = 32

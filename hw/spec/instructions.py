@@ -21,7 +21,7 @@ from intloom.hw.spec.field_groups import (
     extent,
     row,
 )
-from intloom.hw.spec.fields import COORDINATE_BITS, HEADER, INSTRUCTION_BITS, Field, TableUse, Unit
+from intloom.hw.spec.fields import CHECK_LSB, COORDINATE_BITS, HEADER, Field, TableUse, Unit
 
 
 class Kind(StrEnum):
@@ -86,8 +86,8 @@ class InstructionSpec:
         for f in self.fields:
             lowest[f.name] = at
             at += f.width
-        if at > INSTRUCTION_BITS:
-            raise EncodingError(f"{self.kind} must fit {INSTRUCTION_BITS} bits, not {at}")
+        if at > CHECK_LSB:
+            raise EncodingError(f"{self.kind} must fit {CHECK_LSB} bits, not {at}")
         return MappingProxyType(lowest)
 
     def field(self, name: str) -> Field:
@@ -115,7 +115,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         0x02,
         Unit.CONTROL,
         "Last instruction. The program is done when its waits are satisfied and all queues and units are empty.",
-        (),
+        (Field("crc", 32, "CRC-32C of all bits of the program before this field; see Program check."),),
     ),
     InstructionSpec(
         Kind.LOAD,

@@ -15,6 +15,8 @@ from types import MappingProxyType
 
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.fields import (
+    CHECK_BITS,
+    CHECK_LSB,
     COORDINATE_BITS,
     COUNT_BITS,
     DRAM_BITS,
@@ -34,6 +36,8 @@ from intloom.hw.spec.instructions import BY_KIND, BY_OPCODE, INSTRUCTIONS, Acces
 __all__ = [
     "BY_KIND",
     "BY_OPCODE",
+    "CHECK_BITS",
+    "CHECK_LSB",
     "COORDINATE_BITS",
     "COUNT_BITS",
     "DRAM_BITS",
@@ -120,7 +124,7 @@ def _limits(kind: Kind) -> tuple[tuple[Field, str, int, int, int], ...]:
 
 
 def encode(instruction: Instruction) -> bytes:
-    """The 64 bytes of an instruction."""
+    """The 64 bytes of an instruction, with zeros for the check bits: those depend on all earlier instructions."""
     spec = instruction.spec
     word = 0
     for f in spec.fields:
@@ -129,16 +133,16 @@ def encode(instruction: Instruction) -> bytes:
 
 
 def decode(data: bytes) -> Instruction:
-    """The instruction in 64 bytes.
+    """The instruction in 64 bytes; its check bits are ignored.
 
     Raises
     ------
     EncodingError
-        The opcode is unknown, a field is out of range, or a bit above the last field is set.
+        The opcode is unknown, a field is out of range, or a bit between the last field and the check bits is set.
     """
     if len(data) != INSTRUCTION_BYTES:
         raise EncodingError(f"an instruction must be {INSTRUCTION_BYTES} bytes, not {len(data)}")
-    word = int.from_bytes(data, "little")
+    word = int.from_bytes(data, "little") & (1 << CHECK_LSB) - 1
     spec = BY_OPCODE.get(word & 0xFF)
     if spec is None:
         raise EncodingError(

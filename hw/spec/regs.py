@@ -61,6 +61,8 @@ class Cause(IntEnum):
     """The program's last instruction is not END."""
     FETCH_ERROR = 11
     """Bus error during instruction fetch."""
+    PROGRAM_CHECK = 12
+    """The program check found changed bits: memory or bus altered the program, or PROGRAM points elsewhere."""
 
 
 class Stall(IntEnum):

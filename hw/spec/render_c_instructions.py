@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from intloom.hw.spec.c_text import enum, header, int_enum
-from intloom.hw.spec.fields import INSTRUCTION_BYTES, Field, TableUse, Target
-from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
+from intloom.hw.spec.fields import CHECK_BITS, CHECK_LSB, INSTRUCTION_BYTES, Field, TableUse, Target
+from intloom.hw.spec.instructions import BY_KIND, INSTRUCTIONS, InstructionSpec, Kind
+from intloom.hw.spec.program_check import CRC_BITS, INITIAL, POLYNOMIAL
 
 _ABOUT_INSTRUCTIONS = """
 Opcodes and fields of all instructions; every field has its meaning and its range.
@@ -17,7 +18,8 @@ _ABOUT_CODEC = """
 Encoders, decoders and default values of all instructions, from the field lists of intloom_instructions.h.
 
 `intloom_<name>_encode` and `intloom_<name>_decode` return 0, or the number, counted from 1, of the first field that is
-out of range (-1: another opcode, or bits set above the last field). On an error they write nothing.
+out of range (-1: another opcode, or bits set between the last field and the check bits). On an error they write
+nothing. `intloom_add_check` writes the check bits and END's CRC of a complete program; the accelerator requires them.
 C99 or later; also C++11 or later.
 """
 
@@ -84,7 +86,7 @@ static inline int64_t intloom_get(const uint8_t *bytes, unsigned lsb, unsigned w
         int illegal; \\
         if (bytes[0] != INTLOOM_OPCODE_##NAME) \\
             return -1; \\
-        for (unsigned bit = INTLOOM_##NAME##_WIDTH; bit < 8u * INTLOOM_INSTRUCTION_BYTES; bit++) \\
+        for (unsigned bit = INTLOOM_##NAME##_WIDTH; bit < INTLOOM_CHECK_LSB; bit++) \\
             if (intloom_get(bytes, bit, 1u, 0u)) \\
                 return -1; \\
         INTLOOM_##NAME##_FIELDS(INTLOOM_GET_) \\
@@ -95,6 +97,32 @@ static inline int64_t intloom_get(const uint8_t *bytes, unsigned lsb, unsigned w
     }
 
 INTLOOM_INSTRUCTIONS(INTLOOM_CODEC_)
+
+/* Adds the bits of `bytes` below bit `bits` to a CRC-32C. */
+static inline uint32_t intloom_crc(uint32_t crc, const uint8_t *bytes, unsigned bits)
+{
+    for (unsigned i = 0; i < bits; i++) {
+        uint32_t odd = (crc ^ (uint32_t)(bytes[i >> 3] >> (i & 7u))) & 1u;
+        crc = crc >> 1 ^ (odd ? INTLOOM_CRC_POLYNOMIAL : 0u);
+    }
+    return crc;
+}
+
+static inline void intloom_add_check(uint8_t *program, uint32_t instructions)
+{
+    uint32_t crc = INTLOOM_CRC_INITIAL;
+    for (uint32_t i = 0; i < instructions; i++) {
+        uint8_t *bytes = program + (size_t)i * INTLOOM_INSTRUCTION_BYTES;
+        uint32_t parity = 0;
+        intloom_put(bytes, INTLOOM_CHECK_LSB, INTLOOM_CHECK_BITS, 0);
+        if (bytes[0] == INTLOOM_OPCODE_END)
+            intloom_put(bytes, INTLOOM_END_CRC_LSB, INTLOOM_CRC_BITS, intloom_crc(crc, bytes, INTLOOM_END_CRC_LSB));
+        crc = intloom_crc(crc, bytes, 8u * INTLOOM_INSTRUCTION_BYTES);
+        for (uint32_t rest = crc; rest; rest &= rest - 1u)
+            parity ^= 1u;
+        intloom_put(bytes, INTLOOM_CHECK_LSB, INTLOOM_CHECK_BITS, (uint64_t)crc << 1 | parity);
+    }
+}
 """
 
 
@@ -130,8 +158,17 @@ def _instruction_list() -> str:
 
 def render_instructions(file: str) -> str:
     """Opcodes, a struct of every instruction's fields, and the lists of fields and of instructions."""
+    numbers = {
+        "INSTRUCTION_BYTES": INSTRUCTION_BYTES,
+        "CHECK_LSB": CHECK_LSB,
+        "CHECK_BITS": CHECK_BITS,
+        "CRC_BITS": CRC_BITS,
+        "CRC_INITIAL": INITIAL,
+        "CRC_POLYNOMIAL": POLYNOMIAL,
+        "END_CRC_LSB": BY_KIND[Kind.END].offsets["crc"],
+    }
     body = [
-        f"#define INTLOOM_INSTRUCTION_BYTES {INSTRUCTION_BYTES}u\n",
+        "".join(f"#define INTLOOM_{name} {value}u\n" for name, value in numbers.items()),
         enum("opcode", "OPCODE", ((s.kind, s.opcode) for s in INSTRUCTIONS)),
         int_enum("target", Target),
         enum("table_use", "TABLE", ((t.name, int(t)) for t in TableUse)),
@@ -143,5 +180,5 @@ def render_instructions(file: str) -> str:
 
 def render_codec(file: str, instructions: str) -> str:
     """Encoders and decoders; `instructions` is the header with the structs and lists."""
-    includes = ["<stdint.h>", "<string.h>", f'"{instructions}"']
+    includes = ["<stddef.h>", "<stdint.h>", "<string.h>", f'"{instructions}"']
     return header(file, _ABOUT_CODEC, [_CODEC], includes)

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import pairwise
 
-from intloom.hw.spec import formats, timing
+from intloom.hw.spec import formats, program_check, timing
 from intloom.hw.spec.bit_diagram import bit_diagram
-from intloom.hw.spec.fields import INSTRUCTION_BITS, ISA_VERSION, Field
+from intloom.hw.spec.fields import CHECK_BITS, INSTRUCTION_BITS, ISA_VERSION, Field
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
 from intloom.hw.spec.params import PRESETS, HardwareParams
 from intloom.hw.spec.regs import REGISTERS, VERSION, Access, Cause, Register, Stall
@@ -23,8 +23,9 @@ _ISA_INTRO = f"""\
 
 Instruction set version {ISA_VERSION}. Every instruction is {INSTRUCTION_BITS} bits, little-endian in memory, and
 starts with a header: the opcode, and for each unit the number of its instructions that must have finished before this
-one issues. Bits above the last field must be zero. A field value out of range stops the accelerator with cause
-`BAD_FIELD`; an unknown opcode stops it with `BAD_OPCODE`.
+one issues. The highest {CHECK_BITS} bits are [check bits](#program-check); bits between the last field and them must be
+zero. A field value out of range stops the accelerator with cause `BAD_FIELD`; an unknown opcode stops it with
+`BAD_OPCODE`, changed bits with `PROGRAM_CHECK`.
 
 In assembly text, an instruction is its name followed by `field=value`. Omitted fields have their defaults:
 
@@ -87,11 +88,20 @@ def _constants() -> str:
     return "\n\n".join(["## Constants of CONV", introduction, *parts[:-1]]) + "\n"
 
 
+def _program_check() -> str:
+    """The program check, from the docstring of the module that defines it."""
+    text = (inspect.getdoc(program_check) or "").partition("\n\n")[2]
+    for name in ("INITIAL", "CHECK_BITS"):
+        value = getattr(program_check, name)
+        text = text.replace(f"`{name}`", str(value) if value < 256 else f"{value:#x}")
+    return f"## Program check\n\n{text}\n"
+
+
 def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
     overview = _table(("name", "opcode", "unit", "operation"), rows)
-    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), _constants()])
+    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), _constants(), _program_check()])
 
 
 def _member_docs(members: type[IntEnum]) -> dict[str, str]:

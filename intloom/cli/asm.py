@@ -15,6 +15,7 @@ from intloom.compiler.program.program import Program, Provenance
 from intloom.compiler.program.soundness import check_program
 from intloom.files import check_output, read_bytes, write_bytes
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, assemble, encode
+from intloom.hw.spec.program_check import add_check
 
 _HELP = """Assemble text in the format of `intloom disasm` into binary instructions or into a program.
 
@@ -51,7 +52,7 @@ def _run(
     if into is None:
         if output.suffix == ".loom":
             raise UsageError(f"{output} needs constants and tensors; give --into PROGRAM.loom or another output suffix")
-        write_bytes(output, b"".join(encode(i) for i in instructions))
+        write_bytes(output, add_check(encode(i) for i in instructions))
     else:
         program = _replaced(load(into), instructions)
         if not no_check:

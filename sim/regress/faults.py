@@ -10,11 +10,14 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
 from intloom.compiler.program.program import Program
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, Instruction, Kind
+from intloom.hw.spec.isa import BY_KIND, CHECK_LSB, INSTRUCTION_BYTES, Instruction, Kind
+from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
 
 _QUICK_WATCHDOG = 5000
+_HIGH_BYTE = INSTRUCTION_BYTES - 2
+"""A byte above the last field of all instructions but CONV."""
 
 
 @dataclass(frozen=True)
@@ -84,15 +87,33 @@ def _no_end(program: Program) -> Program:
     return replace(program, instructions=program.instructions[:-1], provenance=program.provenance[:-1])
 
 
+def _code(program: Program, memory: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The encoded instructions in memory, one a row."""
+    first = program.instructions_at * program.params.word_bytes
+    size = len(program.instructions) * INSTRUCTION_BYTES
+    return memory[first : first + size].reshape(-1, INSTRUCTION_BYTES)
+
+
 def _alter_first(kind: Kind, byte: int, value: int) -> Callable[[Program, NDArray[np.uint8]], None]:
-    """One byte of the first instruction of a kind, as a memory error or a truncated file leaves it."""
+    """One byte of the first instruction of a kind, with a matching program check, as faulty software writes it."""
 
     def alter(program: Program, memory: NDArray[np.uint8]) -> None:
         index, _ = _first(program, kind)
-        at = program.instructions_at * program.params.word_bytes + index * INSTRUCTION_BYTES
-        memory[at + byte] = value
+        code = _code(program, memory)
+        code[index, byte] = value
+        code[:] = np.frombuffer(add_check(map(bytes, code)), np.uint8).reshape(code.shape)
 
     return alter
+
+
+def _flip_first(kind: Kind, bit: int) -> Callable[[Program, NDArray[np.uint8]], None]:
+    """One bit of the first instruction of a kind, as a memory error leaves it."""
+
+    def flip(program: Program, memory: NDArray[np.uint8]) -> None:
+        index, _ = _first(program, kind)
+        _code(program, memory)[index, bit // 8] ^= 1 << bit % 8
+
+    return flip
 
 
 def _on_program(program: Program) -> InjectedError:
@@ -110,8 +131,12 @@ FAULTS: dict[str, Fault] = {
     "no-end": Fault(_no_end, _no_error, Cause.NO_END),
     "fetch-slverr": Fault(_as_is, _on_program, Cause.FETCH_ERROR),
     "bad-opcode": Fault(_as_is, _no_error, Cause.BAD_OPCODE, inject=_alter_first(Kind.CONV, 0, 0xEE)),
-    "bad-field": Fault(_as_is, _no_error, Cause.BAD_FIELD, inject=_alter_first(Kind.CONV, INSTRUCTION_BYTES - 1, 0x80)),
+    "bad-field": Fault(_as_is, _no_error, Cause.BAD_FIELD, inject=_alter_first(Kind.STORE, _HIGH_BYTE, 0x80)),
     "bad-program": Fault(_as_is, _no_error, Cause.WRONG_PROGRAM, inject=_alter_first(Kind.BEGIN, 0, 0x00)),
+    "changed-bit": Fault(
+        _as_is, _no_error, Cause.PROGRAM_CHECK, inject=_flip_first(Kind.CONV, BY_KIND[Kind.CONV].offsets["in_base"])
+    ),
+    "changed-end": Fault(_as_is, _no_error, Cause.PROGRAM_CHECK, inject=_flip_first(Kind.END, CHECK_LSB)),
 }
 
 

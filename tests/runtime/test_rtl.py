@@ -65,7 +65,7 @@ def test_the_runtime_drives_the_rtl_and_survives_errors(tmp_path: Path) -> None:
     assert report == [
         "probe OK", "polling OK", "counters OK", *counted, "interrupt OK",
         "time_out TIMEOUT", "start_while_running BUSY", "reset_while_running OK", "after_time_out OK",
-        "corrupted STOPPED", "corrupted_status OK", "cause WRONG_PROGRAM unit 4 instruction 0",
+        "corrupted STOPPED", "corrupted_status OK", "cause PROGRAM_CHECK unit 4 instruction 0",
         "start_after_error HALTED", "reset OK", "after_corruption OK",
         "no_memory STOPPED", "no_memory_status OK", "cause FETCH_ERROR unit 4 instruction 0",
     ]  # fmt: skip

@@ -12,6 +12,7 @@ from intloom.hw.bus.axi4 import Resp
 from intloom.hw.npu import Npu
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.program_check import add_check
 
 PARAMS = preset("nano").replace(scratch_kib=4)
 """Small enough to simulate in seconds."""
@@ -43,7 +44,7 @@ class System:
         self.npu = _Accelerator(self.params)
         begin = isa.make("BEGIN", version=isa.ISA_VERSION, fingerprint=self.params.fingerprint())
         self.instructions = [begin, *self.instructions]
-        self.program = b"".join(isa.encode(i) for i in self.instructions)
+        self.program = add_check(isa.encode(i) for i in self.instructions)
 
     def _word(self, address: int) -> int:
         size = self.params.word_bytes

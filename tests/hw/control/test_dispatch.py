@@ -15,6 +15,7 @@ from intloom.hw.control.waits import UNITS
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import INSTRUCTIONS, QUEUED_UNITS, Instruction, Kind, Unit
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
 from tests.hw.streams import run, source
 
@@ -28,6 +29,12 @@ def _begin(params: HardwareParams) -> Instruction:
 def _work(rng: random.Random) -> Instruction:
     kind = rng.choice(WORK)
     return isa.make(kind, **{f.name: rng.randint(f.minimum, f.maximum) for f in isa.BY_KIND[kind].fields[1:]})
+
+
+def _checked(codes: list[bytes]) -> list[bytes]:
+    """The instructions with the program check."""
+    program = add_check(codes)
+    return [program[at : at + isa.INSTRUCTION_BYTES] for at in range(0, len(program), isa.INSTRUCTION_BYTES)]
 
 
 Bad = tuple[int, int]
@@ -131,7 +138,7 @@ def _run(
 def test_programs_reach_their_queues(name: str, seed: int) -> None:
     rng = random.Random(seed)
     end = isa.make("END", wait_load=3, wait_mac=5, wait_vec=7, wait_store=9)
-    program = [isa.encode(i) for i in (_begin(preset(name)), *(_work(rng) for _ in range(30)), end)]
+    program = _checked([isa.encode(i) for i in (_begin(preset(name)), *(_work(rng) for _ in range(30)), end)])
     found = _run(name, program, seed)
     assert found == Dispatch.model(program, preset(name))
     assert found[1] is None
@@ -142,7 +149,7 @@ def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Rando
     """When words and room are always there."""
     params = preset(name)
     dispatch = Dispatch(params)
-    program = [isa.encode(i) for i in (_begin(params), *(_work(rng) for _ in range(8)))]
+    program = _checked([isa.encode(i) for i in (_begin(params), *(_work(rng) for _ in range(8)))])
     commits: list[int] = []
 
     async def watch(ctx: Any) -> None:
@@ -170,6 +177,9 @@ def test_an_instruction_takes_its_words_and_the_gap(name: str, rng: random.Rando
         ("last word", Cause.FETCH_ERROR, Unit.CONTROL),
         ("end", Cause.NO_END, Unit.CONTROL),
         ("begin", Cause.WRONG_PROGRAM, Unit.CONTROL),
+        ("bit", Cause.PROGRAM_CHECK, Unit.CONTROL),
+        ("bit of END", Cause.PROGRAM_CHECK, Unit.CONTROL),
+        ("bit and last word", Cause.FETCH_ERROR, Unit.CONTROL),
     ],
 )
 def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Unit, seed: int) -> None:
@@ -180,14 +190,23 @@ def test_faults_stop_the_program(name: str, change: str, cause: Cause, unit: Uni
     if change == "opcode":
         program.append(bytes([0x7F]) + bytes(63))
     elif change == "past_end":
-        program.append(isa.encode(isa.make(Kind.STORE))[:-1] + b"\x80")
+        program.append(
+            (int.from_bytes(isa.encode(isa.make(Kind.STORE)), "little") | 1 << isa.CHECK_LSB - 1).to_bytes(64, "little")
+        )
     elif change.endswith("word"):
         program += [isa.encode(isa.make(Kind.STORE)), isa.encode(isa.make(Kind.LOAD))]
         middle = beats_per_instruction(preset(name)) // 2
-        bad = at, {"first": 0, "middle": middle, "last": -1}[change.split(maxsplit=1)[0]]
+        bad = at, {"first": 0, "middle": middle, "last": -1, "bit": -1}[change.split(maxsplit=1)[0]]
+    elif change == "bit":
+        program += [isa.encode(isa.make(Kind.STORE)), isa.encode(isa.make(Kind.LOAD))]
+    elif change == "bit of END":
+        program.append(isa.encode(isa.make(Kind.END)))
     elif change == "begin":
         at = 0
         program = program[1:]
+    program = _checked(program)
+    if change.startswith("bit"):
+        program[at] = (int.from_bytes(program[at], "little") ^ 1 << rng.randrange(512)).to_bytes(64, "little")
     entries, outcome = _run(name, program, seed, bad, exhausted=change == "end")
     assert outcome == (cause, unit, at)
     assert (entries, outcome) == Dispatch.model(program, preset(name), {at} if bad else ())
@@ -199,8 +218,7 @@ def test_an_index_has_every_bit(rng: random.Random) -> None:
     first = (1 << isa.COUNT_BITS) - 6
     dispatch = Dispatch(params)
     queues = Queues(dispatch, params, rng)
-    program = [isa.encode(_work(rng)) for _ in range(3)]
-    illegal = bytes([0x7F]) + bytes(63)
+    *program, illegal = _checked([*(isa.encode(_work(rng)) for _ in range(3)), bytes([0x7F]) + bytes(63)])
 
     async def watch(ctx: Any) -> None:
         ctx.set(dispatch.index, first)

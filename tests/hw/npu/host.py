@@ -16,6 +16,7 @@ from cocotbext.axi import AxiBus, AxiLiteBus, AxiLiteMaster, AxiRam, AxiResp
 
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.params import HardwareParams, from_dict
+from intloom.hw.spec.program_check import add_check
 from intloom.sim.host.run_program import RunSetup, load_program, read_status, start_program
 from tests.hw.npu.bursts import BurstRules
 
@@ -218,4 +219,4 @@ class Host:
 
 def _image(instructions: Sequence[isa.Instruction | bytes]) -> bytes:
     """A program as it lies in memory; bytes stand for instructions that no encoder makes."""
-    return b"".join(i if isinstance(i, bytes) else isa.encode(i) for i in instructions)
+    return add_check(i if isinstance(i, bytes) else isa.encode(i) for i in instructions)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.isa import (
     BY_OPCODE,
-    INSTRUCTION_BITS,
+    CHECK_LSB,
     INSTRUCTION_BYTES,
     INSTRUCTIONS,
     Field,
@@ -72,7 +72,7 @@ def test_fields_do_not_overlap_and_fit():
         edges = [(spec.offsets[f.name], spec.offsets[f.name] + f.width) for f in spec.fields]
         assert all(stop == start for (_, stop), (start, _) in pairwise(edges))
         assert edges[0][0] == 0
-        assert edges[-1][1] <= INSTRUCTION_BITS
+        assert edges[-1][1] <= CHECK_LSB
         assert len({f.name for f in spec.fields}) == len(spec.fields)
 
 
@@ -121,7 +121,7 @@ def test_every_illegal_bit_pattern_of_a_narrow_field_is_refused(spec: Instructio
 def test_a_bit_past_the_last_field_is_refused(spec: InstructionSpec):
     used = sum(f.width for f in spec.fields)
     word = int.from_bytes(encode(make(spec.kind)), "little")
-    for bit in range(used, INSTRUCTION_BITS):
+    for bit in range(used, CHECK_LSB):
         with pytest.raises(EncodingError, match=f"^{spec.kind} must have zeros above bit {used - 1}$"):
             decode((word | 1 << bit).to_bytes(INSTRUCTION_BYTES, "little"))
 

@@ -10,6 +10,7 @@ import pytest
 
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, INSTRUCTIONS, Field, Instruction, InstructionSpec, encode, make
 from intloom.hw.spec.params import PRESETS, HardwareParams
+from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import REGISTERS, capability_values
 from intloom.hw.spec.render_c import c_headers
 
@@ -42,6 +43,18 @@ def c_case(number: int, spec: InstructionSpec) -> str:
     if (!bad) {{ putchar(' '); show(bytes); if ({name}_decode(&out, bytes)) return 2;
 {shows}    }}
     putchar('\\n'); break; }}
+"""
+
+
+MAIN_CHECK = """\
+#include <stdio.h>
+#include "intloom.h"
+int main(void) {
+  static uint8_t program[64 * 64];
+  size_t size = fread(program, 1, sizeof program, stdin);
+  intloom_add_check(program, (uint32_t)(size / INTLOOM_INSTRUCTION_BYTES));
+  return fwrite(program, 1, size, stdout) != size;
+}
 """
 
 
@@ -89,6 +102,18 @@ def test_c_and_python_encode_and_decode_alike(codec: Path, rng: random.Random):
         assert bad == "0"
         assert bytes.fromhex(data) == encode(instruction)
         assert list(map(int, values)) == [instruction[f.name] for f in instruction.spec.fields[1:]]
+
+
+def test_c_and_python_add_the_same_program_check(tmp_path: Path, rng: random.Random):
+    write_headers(tmp_path, PRESETS["base"], "base")
+    (tmp_path / "main.c").write_text(MAIN_CHECK)
+    subprocess.run(["gcc", "-std=c99", *STRICT, "main.c", "-o", "check"], cwd=tmp_path, check=True)
+    specs = [*rng.choices(INSTRUCTIONS[2:], k=20), INSTRUCTIONS[1]]
+    codes = [encode(make(s.kind, **{f.name: random_value(rng, f) for f in s.fields[1:]})) for s in specs]
+    # Check bits from before are replaced.
+    stale = b"".join(codes[:-1]) + add_check(codes[-1:])
+    done = subprocess.run([tmp_path / "check"], input=stale, capture_output=True, check=True)
+    assert done.stdout == add_check(codes)
 
 
 def test_c_refuses_what_python_refuses_and_numbers_the_field(codec: Path):

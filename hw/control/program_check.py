@@ -1,0 +1,104 @@
+"""The program check in hardware: the CRC of all words of a program, compared at every instruction and at END."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from amaranth.hdl import Cat, Const, Module, Signal, Value
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.spec.isa import BY_KIND, CHECK_BITS, CHECK_LSB, INSTRUCTION_BYTES, Kind
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.program_check import CRC_BITS, INITIAL, check_bits, crc_of, shift_bit
+
+
+class ProgramCheck(wiring.Component):
+    """Accumulates the CRC of a program's words and compares it with the check bits of each instruction.
+
+    Parameters
+    ----------
+    params
+        The accelerator's parameters.
+
+    Members
+    -------
+    valid, last, word
+        A word of the program; it is the last one of an instruction.
+    end
+        The instruction is END.
+    mismatch
+        The check bits of the instruction differ from those of the CRC, or END does not leave a CRC of 0.
+
+    Handshake
+    ---------
+    `valid` qualifies `last` and `word`; there is no back-pressure.
+
+    Timing
+    ------
+    One word per cycle. From an instruction's last word to `mismatch`: `LATENCY` = 3 cycles: 1 for the word's part of
+    the CRC, 1 for the CRC, 1 for the comparison.
+
+    Requirements
+    ------------
+    `word` and `end` are stable from 2 cycles after an instruction's last word until `mismatch` has been read. The next
+    instruction's first word comes after that.
+
+    Reset and faults
+    ----------------
+    Reset starts a new program. A mismatch lasts until the next word.
+    """
+
+    LATENCY = 3
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._word_bits = params.axi_data_bits
+        super().__init__(
+            {
+                "valid": In(1),
+                "last": In(1),
+                "word": In(self._word_bits),
+                "end": In(1),
+                "mismatch": Out(1),
+            }
+        )
+
+    @staticmethod
+    def model(program: Sequence[bytes]) -> list[bool]:
+        """Whether `mismatch` is high after each instruction."""
+        found, crc = [], INITIAL
+        for code in program:
+            word = int.from_bytes(code, "little")
+            crc = crc_of((word & (1 << CHECK_LSB) - 1).to_bytes(INSTRUCTION_BYTES, "little"), crc)
+            found.append(word >> CHECK_LSB != check_bits(crc) or (code[0] == BY_KIND[Kind.END].opcode and crc != 0))
+        return found
+
+    def elaborate(self, platform: object) -> Module:
+        """Three stages; the CRC is linear, so the word's part is computed without the CRC before it."""
+        m = Module()
+        payload_bits = self._word_bits - CHECK_BITS
+        part, part_valid = Signal(CRC_BITS, reset_less=True), Signal()
+        crc = Signal(CRC_BITS, init=INITIAL)
+        # The check bits themselves count as zeros.
+        found = self.word[payload_bits:]
+        payload = Cat(self.word[:payload_bits], found & ~self.last.replicate(CHECK_BITS))
+        m.d.sync += [
+            part.eq(_linear(payload, lambda bits: self._after_word(0, bits))),
+            part_valid.eq(self.valid),
+        ]
+        with m.If(part_valid):
+            m.d.sync += crc.eq(part ^ _linear(crc, lambda bits: self._after_word(bits, 0)))
+        m.d.sync += self.mismatch.eq((found != Cat(crc.xor(), crc)[:CHECK_BITS]) | (self.end & crc.any()))
+        return m
+
+    def _after_word(self, crc: int, word: int) -> int:
+        for number in range(self._word_bits):
+            crc = shift_bit(crc, word >> number & 1)
+        return crc
+
+
+def _linear(value: Value, function: Callable[[int], int]) -> Value:
+    """A linear function of a value's bits, as one XOR for each of the CRC's bits."""
+    columns = [function(1 << number) for number in range(len(value))]
+    rows = [sum((column >> bit & 1) << number for number, column in enumerate(columns)) for bit in range(CRC_BITS)]
+    return Cat((value & Const(row, len(value))).xor() for row in rows)
