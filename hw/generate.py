@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
-from intloom.common.errors import DiskError
+from intloom.common.atomic_write import write_text
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import resource_summary
-from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.hw.spec.render_c import c_headers
 from intloom.hw.spec.render_manual import render_registers
 from intloom.hw.verilog import generate_verilog
@@ -84,7 +83,7 @@ def package_files(params: HardwareParams, name: str, *, resources: bool = False)
         f"{TOP_NAME}.core": render_core(params),
         **c_headers(params, name),
         "registers.md": render_registers(),
-        "parameters.toml": params.to_toml(),
+        "parameters.toml": f"# Hardware '{name}'.\n{params.to_toml()}",
     }
     if resources:
         files["resources.md"] = resource_summary(verilog, TOP_NAME)
@@ -92,7 +91,7 @@ def package_files(params: HardwareParams, name: str, *, resources: bool = False)
 
 
 def write_package(
-    params: HardwareParams, directory: Path, name: str = "custom", *, resources: bool = False
+    params: HardwareParams, directory: Path, name: str | None = None, *, resources: bool = False
 ) -> tuple[Path, ...]:
     """Write the package into `directory`, which is created if missing; returns the paths of the files.
 
@@ -103,24 +102,12 @@ def write_package(
     directory
         The output folder.
     name
-        Name of the hardware in comments.
+        Name of the hardware in comments. Default: that of the preset, or `custom`.
     resources
         Also synthesize for a resource summary, which takes minutes for large arrays.
     """
     written = []
-    files = package_files(params, name, resources=resources)
-    try:
-        directory.mkdir(parents=True, exist_ok=True)
-        for file, text in files.items():
-            path = directory / file
-            new = path.with_name(f".{file}.{os.getpid()}")
-            try:
-                new.write_text(text, encoding="utf-8")
-                # A reader sees the previous file or the complete new one.
-                new.replace(path)
-            finally:
-                new.unlink(missing_ok=True)
-            written.append(path)
-    except OSError as error:
-        raise DiskError(f"cannot write the Verilog package to {directory}: {error.strerror}") from None
+    for file, text in package_files(params, name or preset_name(params), resources=resources).items():
+        write_text(directory / file, text)
+        written.append(directory / file)
     return tuple(written)

@@ -54,7 +54,7 @@ def run_html(record: Mapping[str, Any]) -> str:
             escape(layer["op"]),
             _number(layer["cycles"]),
             _number(layer["predicted_cycles"]),
-            _meter(layer["macs"], layer["cycles"] * peak),
+            _meter(layer["macs"], (layer["cycles"] or 0) * peak),
             _comparison(layer),
         )
         for layer in record["layers"]
@@ -77,7 +77,7 @@ def graph_html(graph: IntGraph) -> str:
     return head + _table(("operation", "kind", "inputs", "output shape"), rows)
 
 
-def _number(value: int) -> str:
+def _number(value: int | None) -> str:
     return f"{value:,}" if value else ""
 
 

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.atomic_write import write_bytes
-from intloom.common.cache.folder import cache_folder
+from intloom.common.cache_folder import cache_folder
 from intloom.compiler.program.file import to_bytes
 from intloom.compiler.program.program import Program
 from intloom.sim.result import Arrays

@@ -34,10 +34,13 @@ def normal(name: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The built wheel; the build backend is in the lock file, so nothing is downloaded."""
+    """The wheel, built from the source distribution; the build backend is in the lock file: nothing is downloaded."""
     folder = tmp_path_factory.mktemp("wheel")
+    command = [sys.executable, "-m", "hatchling", "build", "--target", "sdist", "--directory", str(folder)]
+    subprocess.run(command, check=True, cwd=ROOT, capture_output=True)
+    (source,) = folder.glob("*.tar.gz")
     pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
-    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, ROOT], check=True)
+    subprocess.run([*pip, "wheel", "--no-deps", "--no-build-isolation", "--wheel-dir", folder, source], check=True)
     return next(folder.glob("*.whl"))
 
 

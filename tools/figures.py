@@ -8,19 +8,22 @@ from __future__ import annotations
 
 import shutil
 import subprocess
+import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import intloom
+from intloom.demo import DemoOptions
 from intloom.files import write_text
 from intloom.flow.networks import quantized_network
 from intloom.hw.spec.params import preset
 from intloom.images import seeded_input
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import RtlOptions
+from tools import tutorial
 
 ROOT = Path(__file__).parents[1]
 README, PICTURE = ROOT / "README.md", ROOT / "docs/assets/report.png"
@@ -43,6 +46,7 @@ class Row:
     memory: MemorySettings = field(default_factory=MemorySettings)
 
 
+DEMO = DemoOptions(folder=Path())
 SLOW_MEMORY = MemorySettings(read_latency=400, bandwidth=0.5, seed=1)
 ROWS = (
     Row("YOLOv8n, 640x640", "yolov8n", 640, "base"),
@@ -58,8 +62,9 @@ ROWS = (
     Row("YOLOv8n-cls, 224x224", "yolov8n-cls", 224, "base"),
     Row("ResNet-18, 224x224", "resnet18", 224, "base"),
     Row("MobileNetV2, 224x224", "mobilenet_v2", 224, "base"),
-    Row("YOLOv8n, 96x96", "yolov8n", 96, "small"),
+    Row("YOLOv8n, 96x96", DEMO.model, DEMO.imgsz, DEMO.preset),
 )
+"""The last row is what `intloom demo` prints."""
 
 
 def measure(row: Row) -> intloom.Run:
@@ -106,19 +111,25 @@ def take_picture(run: intloom.Run) -> None:
         subprocess.run(command, check=True, capture_output=True)
 
 
-def main() -> None:
-    """Measures all rows, rewrites the table, and takes the picture from the first row's report."""
-    lines = []
-    for row in ROWS:
+def main(chosen: Sequence[str] = ()) -> None:
+    """Measure rows, rewrite them in the table, take the picture, and rewrite the tutorial's output.
+
+    Arguments select rows by their preset; without arguments, all rows are measured.
+    """
+    before, rest = README.read_text(encoding="utf-8").split(START)
+    table, after = rest.split(END)
+    lines = table.removeprefix(_HEAD).splitlines(keepends=True)
+    for number, row in enumerate(ROWS):
+        if chosen and row.preset not in chosen:
+            continue
         run = measure(row)
-        lines.append(line(row, run.record))
-        print(lines[-1], end="", flush=True)
+        lines[number : number + 1] = [line(row, run.record)]
+        print(lines[number], end="", flush=True)
         if row is ROWS[0]:
             take_picture(run)
-    before, rest = README.read_text(encoding="utf-8").split(START)
-    after = rest.split(END)[1]
     write_text(README, f"{before}{START}{_HEAD}{''.join(lines)}{END}{after}")
+    tutorial.main()
 
 
 if __name__ == "__main__":
-    main()
+    main(sys.argv[1:])

@@ -11,11 +11,12 @@
 from __future__ import annotations
 
 import json
-import os
 from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+
+from intloom.common.atomic_write import write_text
 
 
 def trim(path: Path) -> int:
@@ -27,10 +28,7 @@ def change_modules(path: Path, change: Callable[[dict[str, Any]], int]) -> int:
     """Change every module of a JSON netlist, which is then written as a whole; the sum of what the changes give."""
     netlist = json.loads(path.read_text(encoding="utf-8"))
     count = sum(change(module) for module in netlist["modules"].values())
-    # Replaced as a whole: an interrupted run leaves the previous netlist, not half of one.
-    new = path.with_name(f".{path.name}.{os.getpid()}")
-    new.write_text(json.dumps(netlist), encoding="utf-8")
-    new.replace(path)
+    write_text(path, json.dumps(netlist))
     return count
 
 

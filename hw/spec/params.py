@@ -282,6 +282,14 @@ def preset(name: str) -> HardwareParams:
         raise ParameterError(f"preset must be one of {', '.join(PRESETS)}, not {name!r}") from None
 
 
+def preset_name(params: HardwareParams) -> str:
+    """The preset that these parameters are, whatever the rounding mode, or `custom`."""
+    for name, known in PRESETS.items():
+        if known.replace(match=str(params.match)) == params:
+            return name
+    return "custom"
+
+
 def from_dict(values: dict[str, Any]) -> HardwareParams:
     """Parameters from plain values; an unknown or missing field is an error that names it."""
     known = {f.name for f in dataclasses.fields(HardwareParams)}
@@ -289,7 +297,10 @@ def from_dict(values: dict[str, Any]) -> HardwareParams:
     if unknown := sorted(set(values) - known):
         raise ParameterError(f"unknown hardware parameter {unknown[0]!r}: known are {', '.join(sorted(known))}")
     if missing := sorted(required - set(values)):
-        raise ParameterError(f"hardware parameter {missing[0]!r} is missing")
+        raise ParameterError(
+            f"hardware parameter {missing[0]!r} is missing; add it, or name a base with preset = one of "
+            f"{', '.join(PRESETS)}"
+        )
     return HardwareParams(**values)
 
 

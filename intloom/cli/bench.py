@@ -15,7 +15,7 @@ from typing import Annotated, Any
 import typer
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, PresetName, terminal_of
 from intloom.common.errors import MismatchError, UsageError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.program import Program
@@ -32,6 +32,7 @@ from intloom.sim.forecast_error import compare_forecast, worst
 from intloom.sim.regress.case import Network
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.job import MemorySettings
+from intloom.zoo import ZOO
 
 _HELP = """Measure simulated cycles per second of the bare C++ loop, the fast bench with one and two threads and with
 its clock in HDL, cocotb's default flow and the detailed bench. Then run networks from the start bit to the checked
@@ -49,6 +50,10 @@ _SHORT_LAYER, _SMALL_SHARE = 4000, 0.001
 _NETWORKS = ("yolov8n@160", "yolov8n@320", "yolov8n@416", "yolov8n@640")
 
 
+def _network_words() -> list[str]:
+    return [f"{e.name}@{e.default_size}" for e in ZOO.values()]
+
+
 def register(app: typer.Typer) -> None:
     """Add the subcommand."""
     app.command("bench", help=_HELP)(_run)
@@ -59,10 +64,12 @@ def _run(
     network: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="NAME@SIZE", help="Network of the zoo and image size. Repeatable. Default: four networks."
+            metavar="NAME@SIZE",
+            help="Network of the zoo and image size. Repeatable. Default: four networks.",
+            autocompletion=_network_words,
         ),
     ] = None,
-    preset_name: Annotated[str, typer.Option("--preset", metavar="P", help="Hardware preset.")] = DEFAULT_PRESET,
+    preset_name: PresetName = DEFAULT_PRESET,
     within: Annotated[float, typer.Option(metavar="PERCENT", help="Largest prediction error of a layer.")] = 3.0,
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False,
     baseline: Annotated[

@@ -11,8 +11,8 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, CacheFolder, terminal_of
-from intloom.common.cache.folder import cache_folder
 from intloom.common.cache.housekeeping import Item, Kind, clear, items
+from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import UsageError
 
 _CLEAR_HELP = """Remove entries. Entries that another process creates or uses are kept.

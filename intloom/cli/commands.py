@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Annotated
 
 import typer
 
@@ -47,6 +50,12 @@ Example, from a network to a checked RTL run:
 """
 
 
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"intloom {version('intloom')}\n")
+        raise typer.Exit
+
+
 def build_app(words: Sequence[str]) -> typer.Typer:
     """The application for a command line: the subcommand in `words`, and name and summary of the others.
 
@@ -60,6 +69,7 @@ def build_app(words: Sequence[str]) -> typer.Typer:
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
     )
+    app.callback()(_options)
     if _COMPLETION_VARIABLE in os.environ:
         words = os.environ.get("COMP_WORDS", "").split()[1:]
     chosen = next((w for w in words if not w.startswith("-")), None)
@@ -70,6 +80,14 @@ def build_app(words: Sequence[str]) -> typer.Typer:
             app.command(name, help=text)(_only_for_help)
     _reflow(app)
     return app
+
+
+def _options(
+    show_version: Annotated[
+        bool, typer.Option("--version", help="Print the version and exit.", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None:
+    """Options of the program itself."""
 
 
 def _reflow(app: typer.Typer) -> None:

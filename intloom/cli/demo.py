@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, PresetName, terminal_of, zoo_names
 from intloom.cli.run_output import show_record, watcher
 from intloom.common.errors import ExitCode
+from intloom.common.temporary_files import check_temporary_space
 from intloom.demo import DemoOptions, run_demo
 
 _HELP = """Build a small YOLOv8n, quantize and compile it, simulate it in RTL, compare every byte, write the report.
@@ -26,12 +27,15 @@ def register(app: typer.Typer) -> None:
 def _run(
     context: typer.Context,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path("out/demo"),
-    model: Annotated[str, typer.Option(metavar="NAME", help="Network of the zoo.")] = "yolov8n",
+    model: Annotated[
+        str, typer.Option(metavar="NAME", help="Network of the zoo.", autocompletion=zoo_names)
+    ] = "yolov8n",
     imgsz: Annotated[int, typer.Option(metavar="N", help="Image height and width.")] = 96,
-    preset: Annotated[str, typer.Option(metavar="P", help="Hardware preset.")] = "small",
+    preset: PresetName = "small",
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
+    check_temporary_space()
     with terminal.progress() as tell:
         options = DemoOptions(folder=output, model=model, imgsz=imgsz, preset=preset)
         done = run_demo(options, say=terminal.say, tell=tell, watch=watcher(tell))

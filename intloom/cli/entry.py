@@ -16,6 +16,7 @@ from intloom.cli.commands import build_app
 from intloom.cli.console import Terminal, close_terminal, open_terminal
 from intloom.cli.interrupt import Interruption, end_children, prompt_interrupt
 from intloom.common.errors import ExitCode, IntloomError
+from intloom.common.temporary_files import remove_abandoned
 
 _VERBOSITY = {"-v": 1, "-vv": 2, "--verbose": 1, "-q": -1, "--quiet": -1}
 
@@ -25,6 +26,7 @@ def run(arguments: Sequence[str] | None = None) -> int:
     words, verbosity = _take_verbosity(sys.argv[1:] if arguments is None else arguments)
     _open_closed_streams()
     terminal = open_terminal(verbosity)
+    remove_abandoned()
     try:
         with prompt_interrupt() as interruption:
             return _run_command(words, terminal, interruption)

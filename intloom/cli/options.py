@@ -28,10 +28,23 @@ Preset = Annotated[
         "--preset", metavar="P", help=f"Hardware preset: {', '.join(PRESETS)}.", autocompletion=lambda: [*PRESETS]
     ),
 ]
-Config = Annotated[Path | None, typer.Option("--config", metavar="FILE", help="TOML file with hardware parameters.")]
+PresetName = Annotated[
+    str, typer.Option("--preset", metavar="P", help="Hardware preset.", autocompletion=lambda: [*PRESETS])
+]
+Config = Annotated[
+    Path | None,
+    typer.Option("--config", metavar="FILE", help="TOML file with hardware parameters, or a preset and changes to it."),
+]
 Dims = Annotated[
     list[str] | None, typer.Option("--dim", metavar="NAME=N", help="Size of an open dimension. Repeatable.")
 ]
+
+
+def zoo_names() -> list[str]:
+    """Names of the zoo's networks, for completion."""
+    from intloom.zoo import ZOO
+
+    return [*ZOO]
 
 
 def terminal_of(context: typer.Context) -> Terminal:

@@ -11,6 +11,7 @@ import typer
 
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, CacheFolder, Dims, cache_at, parse_dims, terminal_of
+from intloom.common.temporary_files import check_temporary_space
 from intloom.preprocess import Optimizer
 from intloom.quantization import (
     DEFAULT_PERCENTILE,
@@ -75,6 +76,7 @@ def _run(
         form=form, activations=activations, weights=weights, calibration=method, head=head, samples=samples,
         percentile=percentile, seed=seed, exclude=tuple(exclude or ()),
     )  # fmt: skip
+    check_temporary_space()
     with terminal.progress() as tell:
         done = quantize(
             model, output, calibration, options,

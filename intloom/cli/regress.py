@@ -12,7 +12,9 @@ import typer
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, check_least, terminal_of
 from intloom.common.errors import ExitCode, UsageError
+from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.schedule import compile_graph
+from intloom.files import check_folder
 from intloom.flow.networks import load_network
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
@@ -41,7 +43,9 @@ def register(app: typer.Typer) -> None:
 
 def _run(
     context: typer.Context,
-    suite_name: Annotated[str, typer.Argument(metavar="[SUITE]", help="Suite, or all.")] = "smoke",
+    suite_name: Annotated[
+        str, typer.Argument(metavar="[SUITE]", help="Suite, or all.", autocompletion=lambda: [*SUITES, "all"])
+    ] = "smoke",
     jobs: Annotated[int, typer.Option(metavar="N", help="Processes on this machine.")] = 1,
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to run on.")] = None,
     case: Annotated[
@@ -59,6 +63,8 @@ def _run(
     check_least("--jobs", jobs, 1)
     cases = choose_cases(suite(suite_name), case or [])
     folder = output or Path("out/regress") / suite_name
+    check_folder(folder, "output")
+    check_temporary_space()
     tools = Tools(compile=compile_graph, load_network=load_network)
     with terminal.progress() as tell:
         done = 0

@@ -25,6 +25,7 @@ from intloom.cli.run_options import (
 )
 from intloom.cli.run_output import show_record, watcher
 from intloom.common.errors import ExitCode, UsageError
+from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.program.program import Program
 from intloom.files import check_folder
 from intloom.flow.bundle import Bundle, load_bundle
@@ -87,6 +88,8 @@ def _run(
         if run.check:
             bundle.need_model("--check")
         host = open_host(bundle)
+    if run.kind.capabilities.cycle_accurate:
+        check_temporary_space(_simulator_bytes(bundle))
     feeds = read_inputs(run.inputs or [], input_shapes(bundle, host), run.seed)
     waves = simulator.waves_of_whole_run
     rtl = RtlOptions(
@@ -100,6 +103,11 @@ def _run(
         _run_layers(terminal, bundle, feeds, rtl, part.layers, part, as_json)
     else:
         _run_whole(terminal, bundle, feeds, rtl, host, run, simulator.waves, as_json)
+
+
+def _simulator_bytes(bundle: Bundle) -> int:
+    """Size of the files of an RTL run: the memory before it, and the result of about the same size."""
+    return 2 * max(p.memory_words * p.params.word_bytes for p in bundle.programs)
 
 
 def _run_layers(

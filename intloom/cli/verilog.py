@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intloom.cli.options import AsJson, Config, Preset, terminal_of
-from intloom.common.errors import UsageError
+from intloom.files import check_folder
 from intloom.flow.compiling import choose_params
 from intloom.hw.generate import write_package
 from intloom.hw.spec.arith import RoundingMode
@@ -35,8 +35,7 @@ def _run(
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
-    if output.exists() and not output.is_dir():
-        raise UsageError(f"output must be a folder, but {output} is a file")
+    check_folder(output, "output")
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         tell("generate", 0, 1)

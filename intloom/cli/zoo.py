@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from intloom.cli.console import new_table
-from intloom.cli.options import AsJson, terminal_of
+from intloom.cli.options import AsJson, terminal_of, zoo_names
 from intloom.files import check_output, write_bytes
 from intloom.zoo import ZOO, build
 
@@ -28,10 +28,6 @@ def register(app: typer.Typer) -> None:
     app.add_typer(zoo, name="zoo")
 
 
-def _names() -> list[str]:
-    return [*ZOO]
-
-
 def _list(context: typer.Context, as_json: AsJson = False) -> None:
     terminal = terminal_of(context)
     if as_json:
@@ -47,7 +43,9 @@ def _list(context: typer.Context, as_json: AsJson = False) -> None:
 
 def _build(
     context: typer.Context,
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Name from `intloom zoo list`.", autocompletion=_names)],
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", help="Name from `intloom zoo list`.", autocompletion=zoo_names)
+    ],
     imgsz: Annotated[int | None, typer.Option("--imgsz", metavar="N", help="Image height and width.")] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the weights.")] = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file. Default: NAME.onnx.")] = None,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -13,6 +14,9 @@ from intloom.common.temporary_files import tracked
 
 _MODE = 0o644
 """Permissions of a finished file; temporary files have 0600."""
+_NAME_LENGTH = 200
+"""Characters of the final name in the temporary name: Linux allows names of 255 bytes."""
+_PROBE_BYTES = 1
 
 
 def check_output_path(path: Path) -> None:
@@ -30,6 +34,27 @@ def check_output_path(path: Path) -> None:
         raise UsageError(f"output must be a file, not the device or pipe {path}: name a file")
 
 
+def check_writable(folder: Path, output: Path) -> None:
+    """Check that `folder` can be written, or created, before the work for `output`, which is the folder or in it.
+
+    Raises
+    ------
+    DiskError
+        No permission, no space, a read-only file system, or a file where a folder is needed.
+    """
+    existing = folder.absolute()
+    while not existing.exists():
+        existing = existing.parent
+    try:
+        # A file without a name (O_TMPFILE): a process that is killed here leaves nothing. Permission bits alone do not
+        # tell whether the file system is full or read-only.
+        with tempfile.TemporaryFile(dir=existing) as probe:
+            probe.write(bytes(_PROBE_BYTES))
+            probe.flush()
+    except OSError as error:
+        raise DiskError(f"cannot write {output}: {error.strerror}; free space or choose another path") from None
+
+
 @contextmanager
 def atomic_path(path: Path) -> Iterator[Path]:
     """A temporary path beside `path`: renamed to `path` if the block succeeds, removed otherwise.
@@ -45,22 +70,20 @@ def atomic_path(path: Path) -> Iterator[Path]:
     """
     check_output_path(path)
     final = Path(os.path.realpath(path))
-    temporary: Path | None = None
     try:
         final.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=f".{final.name}.", suffix=final.suffix, dir=final.parent)
-        os.close(handle)
-        temporary = Path(name)
-        with tracked(temporary):
-            yield temporary
-        temporary.chmod(_MODE)
-        temporary.replace(final)
-        temporary = None
+        with tracked(
+            final.with_name(f".{final.name[:_NAME_LENGTH]}.{secrets.token_hex(6)}{final.suffix}")
+        ) as temporary:
+            try:
+                os.close(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+                yield temporary
+                temporary.chmod(_MODE)
+                temporary.replace(final)
+            finally:
+                temporary.unlink(missing_ok=True)
     except OSError as error:
         raise DiskError(f"cannot write {path}: {error.strerror or error}; free space or choose another path") from error
-    finally:
-        if temporary is not None:
-            temporary.unlink(missing_ok=True)
 
 
 def write_bytes(path: Path, data: bytes) -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
-import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from intloom.common.errors import EnvironmentFault
+from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.program.device_image import ImagePlan, ImageTensor, device_image, plan_image
 from intloom.compiler.program.program import Program
 from intloom.files import write_bytes, write_text
@@ -123,8 +123,7 @@ def measure_runtime(compiler: str) -> CodeSize:
     """
     if shutil.which(compiler) is None:
         raise EnvironmentFault(f"C compiler {compiler} is missing; install it or name another one with --cc")
-    with tempfile.TemporaryDirectory() as name:
-        folder = Path(name)
+    with temporary_folder() as folder:
         for file, text in runtime_headers().items():
             (folder / file).write_text(text, encoding="utf-8")
         sources = [str(p) for p in runtime_sources() if p.suffix == ".c"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from dataclasses import asdict
 from functools import lru_cache
 from pathlib import Path
 
@@ -25,7 +26,6 @@ from intloom.sim.regress.case import Network, ReferenceComparison
 from intloom.sim.result import Arrays
 from intloom.zoo import build
 
-_SAMPLES = 2
 _STEP = "zoo"
 
 
@@ -57,9 +57,10 @@ def _makers_hash() -> str:
 
 
 def quantized_network(name: str, imgsz: int, cache: ModelCache | None = None) -> Path:
-    """The quantized form of a zoo network, in the cache."""
+    """The quantized form of a zoo network, in the cache: as `intloom quantize` makes it without options."""
     cache = cache or ModelCache()
-    options = {"imgsz": str(imgsz), "samples": str(_SAMPLES)}
+    chosen = QuantizeOptions()
+    options = {"imgsz": str(imgsz)} | {name: str(value) for name, value in asdict(chosen).items()}
     recipe = Recipe(source=f"zoo:{name}:{_makers_hash()}", step=_STEP, options=options, versions=tool_versions())
     found = cache.get(recipe)
     if found is not None:
@@ -67,5 +68,5 @@ def quantized_network(name: str, imgsz: int, cache: ModelCache | None = None) ->
     with temporary_folder() as folder:
         floats, target = folder / f"{name}.onnx", folder / f"{name}.q.onnx"
         write_bytes(floats, build(name, imgsz).SerializeToString(deterministic=True))
-        done = quantize(floats, target, options=QuantizeOptions(samples=_SAMPLES), cache=cache)
+        done = quantize(floats, target, options=chosen, cache=cache)
         return cache.put(recipe, target.read_bytes(), done.seconds)

@@ -17,7 +17,7 @@ import numpy as np
 from intloom.compiler.program.program import Program
 from intloom.files import atomic_path, write_text
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
-from intloom.hw.spec.params import PRESETS
+from intloom.hw.spec.params import preset_name
 from intloom.hw.spec.regs import Stall, stall_counter
 from intloom.report.page import RECORD, TIMELINE
 from intloom.sim.checks import Check
@@ -32,11 +32,7 @@ UNIT_NAMES = [u.name.lower() for u in (*QUEUED_UNITS, Unit.CONTROL)]
 
 def hardware_name(program: Program) -> str:
     """The preset that a program was compiled for, or `custom`."""
-    for name, params in PRESETS.items():
-        # A preset keeps its name in either rounding mode.
-        if params.replace(match=str(program.params.match)) == program.params:
-            return name
-    return "custom"
+    return preset_name(program.params)
 
 
 def make_record(program: Program, result: RunResult) -> dict[str, Any]:
@@ -51,15 +47,16 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "source": program.source,
         "created": datetime.now(UTC).strftime("%Y-%m-%d %H:%M:%S UTC"),
         "backend": result.backend,
-        "cycles": result.cycles,
+        # None where the backend counts no cycles.
+        "cycles": result.cycles or None,
         "macs": macs,
-        "mac_use": macs / (result.cycles * program.params.macs) if result.cycles else 0.0,
+        "mac_use": macs / (result.cycles * program.params.macs) if result.cycles else None,
         "mismatches": sum(c.mismatches for c in checks),
         "compared_bytes": sum(c.bytes for c in checks),
-        "sim_hz": result.sim_hz,
+        "sim_hz": result.sim_hz or None,
         "wall_s": result.wall_s,
         "build_s": result.build_s,
-        "dram_bytes": result.dram_bytes,
+        "dram_bytes": result.dram_bytes or None,
         "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
         "units": _units(result),
@@ -102,8 +99,8 @@ def _layers(program: Program, result: RunResult) -> list[dict[str, Any]]:
                 "op": layer.op,
                 "origin": list(layer.origin),
                 "macs": layer.macs,
-                "cycles": cost.cycles if cost else 0,
-                "mac_use": cost.mac_use if cost else 0.0,
+                "cycles": cost.cycles if cost else None,
+                "mac_use": cost.mac_use if cost else None,
                 "busy": dict(cost.busy) if cost else {},
                 "stalls": stalls,
                 "dram_bytes": layer.dram_words * program.params.word_bytes,

@@ -8,6 +8,7 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shutil
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -17,7 +18,7 @@ from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
 from intloom.common.errors import EnvironmentFault, SimulationError
-from intloom.sim.rtl.process import kill_group
+from intloom.sim.rtl.process import kill_group, killed_with_parent
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
 BINARY = "simulator"
@@ -175,12 +176,14 @@ def run_logged(
 
     Raises `SimulationError` with the end of its log when it fails.
     """
+    if shutil.which(command[0]) is None:
+        raise EnvironmentFault(f"cannot run {command[0]}: it is missing or not executable; see `intloom doctor`")
     with log.open("ab") as out:
         try:
             # A compiler that is killed leaves its temporary files: they go with the work folder.
             surroundings = {**env, "TMPDIR": str(work)}
             process = subprocess.Popen(
-                command, stdout=out, stderr=out, cwd=work, env=surroundings, start_new_session=True
+                killed_with_parent(command), stdout=out, stderr=out, cwd=work, env=surroundings, start_new_session=True
             )
         except OSError as error:
             raise EnvironmentFault(f"cannot run {command[0]}: {error.strerror}; see `intloom doctor`") from None

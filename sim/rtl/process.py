@@ -52,7 +52,7 @@ def run_simulator(
     """
     with log.open("wb") as out:
         process = subprocess.Popen(
-            _killed_with_parent(command), cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True
+            killed_with_parent(command), cwd=folder, env=dict(env), stdout=out, stderr=out, start_new_session=True
         )
     try:
         while process.poll() is None:
@@ -73,7 +73,7 @@ def kill_group(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _killed_with_parent(command: list[str]) -> list[str]:
+def killed_with_parent(command: list[str]) -> list[str]:
     """The command under setpriv (util-linux), if installed: the kernel kills it when this process dies."""
     setpriv = shutil.which("setpriv")
     return [setpriv, "--pdeathsig", "KILL", *command] if setpriv else command

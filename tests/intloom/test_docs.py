@@ -1,7 +1,7 @@
 """The manual: derived pages are fresh, the tutorial's commands work as printed, examples do what they say."""
 
+import json
 import re
-import shlex
 import subprocess
 import sys
 from pathlib import Path
@@ -9,8 +9,11 @@ from pathlib import Path
 import pytest
 
 from intloom.cli import main
+from intloom.demo import DemoOptions
 from intloom.hw.spec.params import from_toml, preset
 from intloom.manual import PAGES
+from intloom.sim.rtl.job import MemorySettings
+from tools import figures, tutorial
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
@@ -52,19 +55,37 @@ def test_the_site_builds_without_a_warning(tmp_path):
 
 
 @pytest.mark.slow
-def test_every_command_of_the_tutorial_works(tmp_path, monkeypatch, capsys):
-    """Line by line, in order; only the RTL simulator's build is taken from the user's cache where it is there."""
+def test_the_tutorial_shows_what_its_commands_print(tmp_path, monkeypatch, capsys):
+    """In order; only the RTL simulator's build is taken from the user's cache where it is there."""
     monkeypatch.chdir(tmp_path)
-    for line in "".join(blocks("sh")).splitlines():
-        words = shlex.split(line)
-        if words[0] == "intloom":
-            assert main(words[1:]) == 0, f"{line}: {capsys.readouterr().err}"
-        else:
-            assert words[:2] == ["python", "examples/detect.py"], line
-            command = [sys.executable, str(ROOT / words[1]), *words[2:]]
-            subprocess.run(command, check=True, env={"PYTHONPATH": str(ROOT), "PATH": "/usr/bin:/bin"})
+    for block in tutorial.blocks():
+        printed = tutorial.run(block)
+        assert tutorial.comparable(printed) == tutorial.comparable(block.shown), (
+            f"{block.commands}: run python -m tools.tutorial"
+        )
     for made in ("net.loom", "net.s", "run/report.html", "run/trace.json", "boxes.png", "rtl/npu.v"):
         assert (tmp_path / "work" / made).stat().st_size > 0, made
     for block in blocks("python"):
         exec(compile(block, "tutorial.md", "exec"), {})
     assert "0 of" in capsys.readouterr().out
+
+
+def test_the_demo_row_of_the_readme_is_the_demo():
+    row, line = figures.ROWS[-1], readme_rows()[-1]
+    assert line.startswith(f"| {row.label} | `{row.preset}` |")
+    assert (row.network, row.imgsz, row.preset, row.memory) == (
+        DemoOptions.model, DemoOptions.imgsz, DemoOptions.preset, MemorySettings()
+    )  # fmt: skip
+
+
+@pytest.mark.evidence
+def test_the_readme_has_what_the_demo_prints(tmp_path, capsys):
+    assert main(["demo", "-o", str(tmp_path), "--json", "-q"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    measured = figures.line(figures.ROWS[-1], record)
+    assert readme_rows()[-1].split("|")[:-2] == measured.rstrip().split("|")[:-2], "run make figures"
+
+
+def readme_rows():
+    text = figures.README.read_text()
+    return text.split(figures.START)[1].split(figures.END)[0].splitlines()[2:]

@@ -15,8 +15,8 @@ from pathlib import Path
 
 import filelock
 
-from intloom.common.cache.folder import cache_folder
 from intloom.common.cache.pin import pin, remove_unpinned, unpin
+from intloom.common.cache_folder import cache_folder
 from intloom.common.temporary_files import temporary_folder
 
 _log = logging.getLogger(__name__)

@@ -10,14 +10,14 @@ import errno
 import hashlib
 import json
 import logging
+import secrets
 import shutil
-import tempfile
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
-from intloom.common.cache.folder import cache_folder
 from intloom.common.cache.pin import pin, unpin
+from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import DiskError
 from intloom.common.temporary_files import tracked
 
@@ -92,25 +92,30 @@ class ModelCache:
             sha256=hashlib.sha256(model).hexdigest(), size=len(model), seconds=seconds,
         )  # fmt: skip
         entry = self.folder / recipe.key
-        temporary: Path | None = None
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            while temporary is None or not pin(temporary):
-                # Until it is pinned, another process may remove the new folder as stale.
-                temporary = Path(tempfile.mkdtemp(prefix=_MAKING, dir=self.folder))
-            with tracked(temporary):
-                (temporary / _MODEL).write_bytes(model)
-                (temporary / _RECORD).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
-                _install(temporary, entry)
+            while not self._store(model, record, entry):
+                pass
         except OSError as error:
             raise DiskError(
                 f"cannot write cache entry in {self.folder}: {error.strerror}; name another with --cache"
             ) from error
-        finally:
-            if temporary is not None:
+        return entry / _MODEL
+
+    def _store(self, model: bytes, record: Record, entry: Path) -> bool:
+        """Write an entry; False if another process removed the new folder as stale before it was pinned."""
+        with tracked(self.folder / f"{_MAKING}{secrets.token_hex(6)}") as temporary:
+            temporary.mkdir(mode=0o700)
+            try:
+                if not pin(temporary):
+                    return False
+                (temporary / _MODEL).write_bytes(model)
+                (temporary / _RECORD).write_text(json.dumps(asdict(record), indent=2), encoding="utf-8")
+                _install(temporary, entry)
+            finally:
                 unpin(temporary)
                 shutil.rmtree(temporary, ignore_errors=True)
-        return entry / _MODEL
+        return True
 
     def records(self) -> Iterator[Record]:
         """The records of all readable entries, by key."""

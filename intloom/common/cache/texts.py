@@ -8,7 +8,7 @@ from collections.abc import Callable
 import filelock
 
 from intloom.common.atomic_write import write_text
-from intloom.common.cache.folder import cache_folder
+from intloom.common.cache_folder import cache_folder
 
 
 def cached_text(kind: str, key: str, suffix: str, make: Callable[[], str]) -> str:

@@ -12,7 +12,7 @@ from intloom.common.errors import DiskError, EnvironmentFault
 from intloom.hw.generate import WAIVERS, generate_verilog, render_core, write_package
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import CHECKS, resource_summary, run_yosys
-from intloom.hw.spec.params import PRESETS, HardwareParams, preset
+from intloom.hw.spec.params import PRESETS, HardwareParams, from_toml, preset
 from intloom.sim.rtl.toolchain import toolchain
 from tests.hw.npu.test_npu import ODD
 
@@ -120,6 +120,15 @@ def test_core_file_names_what_is_written() -> None:
     core = render_core(preset("nano"))
     for name in ("npu.v", "npu.vlt", "intloom.h"):
         assert f"- {name}" in core
+
+
+def test_files_of_parameters_name_the_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intloom.hw.generate.generate_verilog", lambda _: "")
+    for params, name in ((preset("nano"), "nano"), (preset("nano").replace(weight_kib=32), "custom")):
+        write_package(params, tmp_path)
+        assert (tmp_path / "parameters.toml").read_text().startswith(f"# Hardware '{name}'.\n")
+        assert f"hardware '{name}'" in (tmp_path / "intloom_parameters.h").read_text()
+        assert from_toml(tmp_path / "parameters.toml") == params
 
 
 def test_a_folder_that_cannot_be_made_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

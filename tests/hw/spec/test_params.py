@@ -12,7 +12,7 @@ from hypothesis import given
 
 from intloom.common.errors import FileFormatError, ParameterError
 from intloom.hw.spec.arith import RoundingMode
-from intloom.hw.spec.params import PRESETS, HardwareParams, from_dict, from_toml, preset
+from intloom.hw.spec.params import PRESETS, HardwareParams, from_dict, from_toml, preset, preset_name
 from tests.hw.spec.strategies import hardware
 
 BASE = PRESETS["base"]
@@ -48,7 +48,7 @@ def test_toml_files_give_all_fields_or_a_preset_and_changes(tmp_path: Path):
         ("rows = ", FileFormatError, "must be a TOML file"),
         ('preset = "huge"', ParameterError, "preset must be one of .*not 'huge'"),
         ('preset = "base"\nrow = 8', ParameterError, "unknown hardware parameter 'row'"),
-        ("rows = 8", ParameterError, "hardware parameter 'axi_data_bits' is missing"),
+        ("rows = 8", ParameterError, "'axi_data_bits' is missing; .* preset = one of nano, small"),
         (
             'preset = "base"\nrows = 4',
             ParameterError,
@@ -157,3 +157,9 @@ def test_derived_sizes_agree(params: HardwareParams):
     assert params.table_words * params.word_bytes == 256
     assert params.residual_words * params.word_bytes >= 16
     assert params.pixels_per_word * 4 == params.word_bytes
+
+
+def test_parameters_have_the_name_of_their_preset():
+    assert [preset_name(p) for p in PRESETS.values()] == list(PRESETS)
+    assert preset_name(BASE.replace(match="exact")) == "base"
+    assert preset_name(BASE.replace(weight_kib=256)) == "custom"

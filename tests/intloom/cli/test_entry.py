@@ -2,8 +2,11 @@
 
 import subprocess
 import sys
+from importlib.metadata import version
 
 import pytest
+
+from intloom.cli import main
 
 INTLOOM = f"{sys.executable} -m intloom"
 
@@ -22,6 +25,11 @@ def test_a_reader_that_reads_one_line_is_no_error(words):
 def test_a_closed_output_is_no_error(words):
     done = shell(f"{INTLOOM} {words} >&-")
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_the_version_is_an_option_too(capsys):
+    assert main(["--version"]) == 0
+    assert capsys.readouterr().out == f"intloom {version('intloom')}\n"
 
 
 def test_with_closed_errors_the_exit_code_tells():

@@ -1,5 +1,6 @@
 """`intloom run`: the record, the outputs, the comparison, and the exit code that follows from it."""
 
+import csv
 import json
 
 import numpy as np
@@ -38,6 +39,17 @@ def test_the_record_has_every_promised_key(program, capsys, backend):
     assert record["backend"] == backend
     assert record["compared_bytes"] > 0
     assert {"name", "cycles", "mac_use", "stalls"} <= set(record["layers"][0])
+
+
+@pytest.mark.parametrize("backend", ["golden", "isa"])
+def test_a_backend_that_counts_no_cycles_reports_none(program, capsys, tmp_path, backend):
+    record = run(capsys, program, "--backend", backend, "-o", tmp_path)[1]
+    assert [record[k] for k in ("cycles", "mac_use", "sim_hz", "dram_bytes")] == [None] * 4
+    assert record["layers"][0]["cycles"] is None
+    with (tmp_path / "layers.csv").open() as file:
+        assert next(csv.DictReader(file))["cycles"] == ""
+    assert main(["run", str(program), "--backend", backend, "-v"]) == ExitCode.OK
+    assert "cycles" not in capsys.readouterr().err
 
 
 def test_outputs_are_saved_one_file_each(program, capsys, tmp_path):

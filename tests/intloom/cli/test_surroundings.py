@@ -75,6 +75,22 @@ def test_a_full_disk(words, things, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("words", [["-o", "out"], ["-o", "a/new/out"], ["--waves", "w"]])
+def test_an_output_that_cannot_be_written_is_found_before_the_run(words, things, tmp_path):
+    """The input file is missing, which the run itself would find."""
+    command = ["run", str(things["loom"]), "--backend", "rtl", "--input", "missing.npy", *words]
+    done = call(["-c", LIMITED.replace("(200, 200)", "(0, 0)"), *command], tmp_path)
+    assert f"cannot write {words[1]}" in check_line(done, ExitCode.DISK)
+
+
+@pytest.mark.slow
+def test_a_temporary_folder_that_cannot_be_written_is_found_before_the_run(things, tmp_path):
+    command = ["-m", "intloom", "run", str(things["loom"]), "--backend", "rtl", "--input", "missing.npy"]
+    done = call(command, tmp_path, TMPDIR=str(tmp_path / "none"))
+    assert "TMPDIR" in check_line(done, ExitCode.DISK)
+
+
+@pytest.mark.slow
 def test_a_disk_that_really_is_full(things, tmp_path):
     """A file system of 64 KiB in a namespace of our own."""
     inside = f"mount -t tmpfs -o size=64k none {tmp_path} && cd {tmp_path} && "

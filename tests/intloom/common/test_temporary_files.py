@@ -6,8 +6,11 @@ import subprocess
 import sys
 import time
 
-from intloom.common.errors import ExitCode
-from intloom.common.temporary_files import remove_tracked, temporary_folder, tracked
+import pytest
+
+from intloom.cli import main
+from intloom.common.errors import DiskError, ExitCode
+from intloom.common.temporary_files import check_temporary_space, remove_tracked, temporary_folder, tracked
 
 _DEAF = """
 import signal, sys, time
@@ -57,3 +60,72 @@ def test_an_interrupted_process_that_does_not_listen_leaves_nothing(tmp_path):
     assert process.wait(timeout=20) == ExitCode.INTERRUPTED
     assert time.monotonic() - start < 10
     assert not list(tmp_path.iterdir())
+
+
+_WRITER = """
+import sys, time
+from pathlib import Path
+from intloom.common.atomic_write import atomic_path
+from intloom.common.cache.models import ModelCache, Recipe
+from intloom.common.temporary_files import temporary_folder
+
+here = Path(sys.argv[1])
+with temporary_folder(parent=here) as folder, atomic_path(here / "net.onnx") as half:
+    (folder / "memory").touch()
+    print("ready", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_next_command_removes_what_a_killed_process_left(tmp_path, monkeypatch):
+    monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path / "cache"))
+    work = tmp_path / "work"
+    work.mkdir()
+    processes = []
+    for _ in range(2):
+        process = subprocess.Popen([sys.executable, "-c", _WRITER, str(work)], stdout=subprocess.PIPE, text=True)
+        processes.append(process)
+        assert process.stdout is not None and process.stdout.readline() == "ready\n"
+    killed, alive = processes
+    before = set(work.iterdir())
+    killed.kill()
+    killed.wait()
+    assert set(work.iterdir()) == before
+    assert main(["--version"]) == 0
+    assert len(set(work.iterdir())) == 2, "the files of the process that runs stay"
+    alive.kill()
+    alive.wait()
+    assert main(["version"]) == 0
+    assert not list(work.iterdir())
+    assert not list((tmp_path / "cache" / "temporary").iterdir())
+
+
+def test_a_note_never_names_what_the_process_did_not_create(tmp_path, monkeypatch):
+    monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path / "cache"))
+    notes = tmp_path / "cache" / "temporary"
+    notes.mkdir(parents=True)
+    (notes / "empty").write_text("")
+    (notes / "relative").write_text("work")
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path)
+    assert main(["--version"]) == 0
+    assert (tmp_path / "work").is_dir()
+    assert not list(notes.iterdir())
+
+
+def test_temporary_files_work_without_a_cache_folder(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("INTLOOM_CACHE", str(tmp_path / "file" / "cache"))
+    with temporary_folder(parent=tmp_path) as folder:
+        assert folder.is_dir()
+    assert [p.name for p in tmp_path.iterdir()] == ["file"]
+    assert main(["--version"]) == 0
+
+
+def test_space_for_temporary_files_is_checked(tmp_path, monkeypatch):
+    check_temporary_space(1000)
+    with pytest.raises(DiskError, match="temporary files need 1000000000000.0 MB"):
+        check_temporary_space(10**18)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "missing"))
+    with pytest.raises(DiskError, match=f"cannot write to TMPDIR={tmp_path / 'missing'}"):
+        check_temporary_space()

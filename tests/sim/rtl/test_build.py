@@ -4,7 +4,7 @@ import multiprocessing
 
 import pytest
 
-from intloom.common.cache.folder import cache_folder
+from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bare import bare_plan
 from intloom.sim.rtl.build import BuildPlan, build

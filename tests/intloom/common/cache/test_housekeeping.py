@@ -56,7 +56,7 @@ def test_clear_removes_everything_but_what_is_not_the_caches(home, capsys):
     assert "4 entries removed" in capsys.readouterr().err
     assert not items(home)
     left = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.suffix != ".lock"}
-    assert left == {"mine", "models", "models/mine", "builds", "verilog", "results"}
+    assert left == {"mine", "models", "models/mine", "builds", "verilog", "results", "temporary"}
 
 
 def test_one_kind_alone(home):
