@@ -22,7 +22,7 @@ from intloom.compiler.fold.passes import (
     unsigned_activations,
 )
 from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.patterns.qparams import check_parameters, is_dequantize, read_qparams
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, to_bytes
 from intloom.compiler.importer.check import check_model
@@ -150,6 +150,7 @@ def fold_model(
     """
     if dump_after is not None:
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
+    check_parameters(model)
     prepared = run_passes(model, MODEL_PASSES, check_model)
     builder = lower_units(prepared, match)
     return_small_regions(builder)
@@ -206,7 +207,7 @@ def _quant(builder: GraphBuilder, stored: str, tensor: str) -> TensorQuantizatio
     """Quantization of the model's quantized value that a boundary tensor holds."""
     model = builder.model
     maker = model.producers.get(stored)
-    readers = [n for n in model.users(stored) if n.op == DEQUANTIZE]
+    readers = [n for n in model.users(stored) if is_dequantize(n)]
     source = input_source(builder, stored) if stored in builder.inputs else boundary_value(model, stored)
     # An input has the parameters of its QuantizeLinear; a float output has those of the DequantizeLinear after it.
     leaves_as_float = stored not in builder.inputs and source != stored

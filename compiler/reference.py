@@ -12,13 +12,21 @@ from onnxruntime.capi.onnxruntime_pybind11_state import Fail
 from onnxruntime.capi.onnxruntime_pybind11_state import NotImplemented as NoKernel
 
 _SILENT = 4
+_DISABLED = "optimization.disable_specified_optimizers"
 _WHOLE_SUMS = ("session.x64quantprecision", "1")
 """Without it, x86 processors that lack VNNI add products of uint8 and int8 in pairs with saturation to 16 bits."""
-_PLAIN_LAYOUT = ("optimization.disable_specified_optimizers", "NhwcTransformer")
+_ROUNDED_ONCE = ("DoubleQDQPairsRemover",)
+"""This optimizer replaces two successive roundings with different parameters by one with parameters of its own."""
+_PLAIN_LAYOUT = ("NhwcTransformer",)
+_SUBGRAPHS = ("QDQPropagationTransformer",)
+"""onnxruntime 1.31 aborts the process in this optimizer where a subgraph reads a dequantized value by name."""
+_SUBGRAPH_NAMES = (b"then_branch", b"else_branch", b"body")
 
 
 def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
     """Open a session on the CPU, with onnxruntime's default optimizations or none; `threads` 0 means its default.
+
+    One default optimization is always off: it merges successive QDQ pairs, which changes results.
 
     On processors with VNNI, neither session entry changes a result. On other x86 processors, onnxruntime converts int8
     weights and their zero points to uint8 for exact sums. This conversion fails for a tensor that two nodes read, so
@@ -26,7 +34,8 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
     own optimizations produce with this entry or with its NHWC layout; the last attempt disables both. The sums of
     these convolutions are exact without the entry.
     """
-    whole = _options(_WHOLE_SUMS, optimized, threads)
+    disabled = (*_ROUNDED_ONCE, *(_SUBGRAPHS if _has_subgraphs(model) else ()))
+    whole = _options(disabled, optimized, threads, True)
     try:
         return _session(model, whole)
     except (NoKernel, Fail):
@@ -34,14 +43,27 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
     try:
         return _session(_unshared(model), whole)
     except (NoKernel, Fail):
-        return _session(model, _options(_PLAIN_LAYOUT, optimized, threads))
+        return _session(model, _options((*disabled, *_PLAIN_LAYOUT), optimized, threads, False))
 
 
 def plain_session(model: bytes) -> onnxruntime.InferenceSession:
     """Open a session on the CPU with onnxruntime's defaults, as users open it, but without log output."""
     options = onnxruntime.SessionOptions()
     options.log_severity_level = _SILENT
+    avoid_abort(model, options)
     return _session(model, options)
+
+
+def avoid_abort(model: bytes, options: onnxruntime.SessionOptions) -> None:
+    """Disable the optimizer that aborts the process on some models with subgraphs."""
+    if _has_subgraphs(model):
+        options.add_session_config_entry(_DISABLED, ";".join(_SUBGRAPHS))
+
+
+def _has_subgraphs(data: bytes) -> bool:
+    if not any(name in data for name in _SUBGRAPH_NAMES):
+        return False
+    return any(a.HasField("g") for n in onnx.ModelProto.FromString(data).graph.node for a in n.attribute)
 
 
 def _unshared(data: bytes) -> bytes:
@@ -70,9 +92,12 @@ def _session(model: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.I
 
 
 @cache
-def _options(entry: tuple[str, str], optimized: bool, threads: int) -> onnxruntime.SessionOptions:
+def _options(disabled: tuple[str, ...], optimized: bool, threads: int, whole_sums: bool) -> onnxruntime.SessionOptions:
     options = onnxruntime.SessionOptions()
-    options.add_session_config_entry(*entry)
+    if whole_sums:
+        options.add_session_config_entry(*_WHOLE_SUMS)
+    if disabled:
+        options.add_session_config_entry(_DISABLED, ";".join(disabled))
     options.log_severity_level = _SILENT
     options.intra_op_num_threads = options.inter_op_num_threads = threads
     if not optimized:

@@ -20,7 +20,7 @@ from intloom.compiler.fold.lowering.conv_transpose import output_first
 from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
 from intloom.compiler.fold.passes.pass_manager import run_passes
 from intloom.compiler.fold.patterns.data_movement import is_data_movement
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, read_qparams
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, is_quantize, read_qparams
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode
 from intloom.compiler.importer.check import check_model
 
@@ -49,7 +49,7 @@ def _without_chains(model: Model, accelerated: Set[str]) -> Model:
 
 def _lacks_pairs(model: Model, accelerated: Set[str]) -> bool:
     """Whether an operator of the accelerator reads moved values without a QDQ pair after the data movement."""
-    readers = [n for n in model.nodes if n.name in accelerated and n.op != QUANTIZE and not is_data_movement(n)]
+    readers = [n for n in model.nodes if n.name in accelerated and not is_quantize(n) and not is_data_movement(n)]
     return any(v in model.producers and is_data_movement(model.producers[v]) for n in readers for v in n.inputs)
 
 

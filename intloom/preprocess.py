@@ -168,11 +168,15 @@ def optimized(model: onnx.ModelProto, level: str) -> onnx.ModelProto:
     """The model after onnxruntime's optimizer at `level`, a member of its `GraphOptimizationLevel`."""
     import onnxruntime as ort
 
+    from intloom.compiler.reference import avoid_abort
+
     with temporary_folder() as folder:
         target = folder / "optimized.onnx"
         options = ort.SessionOptions()
         options.log_severity_level = 3
         options.graph_optimization_level = ort.GraphOptimizationLevel.__members__[level]
         options.optimized_model_filepath = str(target)
-        ort.InferenceSession(model.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        data = model.SerializeToString()
+        avoid_abort(data, options)
+        ort.InferenceSession(data, options, providers=["CPUExecutionProvider"])
         return onnx.load(target)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QParams, read_qparams
+from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
@@ -97,7 +97,7 @@ class GraphBuilder:
             The value is not quantized, or the host computes it.
         """
         node = self.model.producers.get(value)
-        if node is None or node.op != DEQUANTIZE:
+        if node is None or not is_dequantize(node):
             raise UnsupportedPattern(
                 f"{value!r} is not quantized", "quantize it with a QuantizeLinear, DequantizeLinear pair"
             )

@@ -15,7 +15,7 @@ from intloom.compiler.fold.lowering.custom import lower_custom
 from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
 from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
@@ -100,7 +100,7 @@ def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[
     shallow: set[str] = {v for v in model.inputs if v not in deep}
     found = [v for v in model.inputs if v in shallow]
     for node in model.nodes:
-        dynamic = [v for v in node.inputs if v and v not in model.constants]
+        dynamic = [v for v in node.reads if v and v not in model.constants]
         unit = units.get(node.name)
         if not dynamic or any(v not in deep for v in dynamic):
             continue
@@ -114,7 +114,7 @@ def _input_values(model: Model, units: Mapping[str, QuantizationUnit]) -> tuple[
 def _add_input(builder: GraphBuilder, stored: str) -> None:
     """Make a quantized value an input of the graph."""
     maker = builder.model.producers.get(stored)
-    reader = maker or next((n for n in builder.model.users(stored) if n.op == DEQUANTIZE), None)
+    reader = maker or next((n for n in builder.model.users(stored) if is_dequantize(n)), None)
     shape = builder.model.shape(stored)
     if reader is None or shape is None:
         return
@@ -149,10 +149,10 @@ def graph_of(builder: GraphBuilder, file: Model) -> tuple[IntGraph, dict[str, st
     A view that a pass created appears under the name of its tensor, which exists in the imported model `file`.
     """
     outside = [n for n in builder.model.nodes if not builder.on_accelerator(n.name)]
-    read = {v for n in outside if n.op != DEQUANTIZE for v in n.inputs} | set(builder.model.outputs)
+    read = {v for n in outside if not is_dequantize(n) for v in n.reads} | set(builder.model.outputs)
     leaving: dict[str, str] = {}
     for stored, (tensor, _) in builder.views.items():
-        floats = [out for n in builder.model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
+        floats = [out for n in builder.model.users(stored) if is_dequantize(n) for out in n.outputs]
         # A tensor is an output under one name; the host computes further views of it, and views of inputs.
         if tensor in builder.inputs or tensor in leaving.values():
             continue

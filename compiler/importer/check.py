@@ -20,7 +20,7 @@ def check_model(model: Model) -> None:
         if node.name in names:
             raise ModelError(f"two nodes have the name {node.name!r}: node names must be unique")
         names.add(node.name)
-        for value in node.inputs:
+        for value in node.reads:
             if value and value not in made:
                 raise ModelError(
                     f"node {node.name!r} reads {value!r} before any node produces it: sort the nodes in data-flow order"

@@ -23,12 +23,8 @@ def cut(model: Model, nodes: Iterable[OnnxNode], inputs: Iterable[str], outputs:
     """Extract the subgraph of `nodes` between `inputs` and `outputs`, with the constants that it reads."""
     kept = tuple(nodes)
     inputs, outputs = tuple(inputs), tuple(outputs)
-    read = {name for n in kept for name in n.inputs} | set(outputs)
-    # A subgraph may read any constant of the outer graph by name, so all of them are kept.
-    has_subgraph = any(isinstance(a, Opaque) for n in kept for a in n.attributes.values())
-    constants = {
-        name: c for name, c in model.constants.items() if (name in read or has_subgraph) and name not in inputs
-    }
+    read = {name for n in kept for name in n.reads} | set(outputs)
+    constants = {name: c for name, c in model.constants.items() if name in read and name not in inputs}
     return Model(
         name=model.name,
         nodes=kept,

@@ -15,11 +15,13 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.compiler.importer.convolutions import check_convolutions
 from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.domains import to_standard_domain
 from intloom.compiler.importer.model import MICROSOFT, STANDARD, Attribute, Constant, Model, OnnxNode, Opaque, ValueType
 from intloom.compiler.importer.order import check_order
 from intloom.compiler.importer.shapes import infer_shapes
+from intloom.compiler.importer.subgraphs import captured_values, check_branches, decide_branches, inline_branches
 
 OLDEST_OPSET = 10
 NEWEST_OPSET = 25
@@ -85,6 +87,7 @@ def from_proto(
     # Before the checks of operators: a function's node is no standard operator.
     if proto.functions:
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
+    inline_branches(proto.graph)
     to_standard_domain(proto)
     _check_known_ops(proto)
     # Sizes before shape inference, which would otherwise leave every later shape open.
@@ -92,11 +95,23 @@ def from_proto(
     _drop_unused_domains(proto)
     # Shapes first: files may leave out the outputs' shapes, which the checker then misses.
     proto = _guarded("infer shapes", lambda: infer_shapes(proto))
+    proto = _decided(proto)
     if check:
         _guarded("check", lambda: _check(proto))
     # Inlined functions bring new names, so the order is checked again.
     check_order(proto.graph)
-    return replace(_convert(proto, name, source), dims=chosen)
+    model = _convert(proto, name, source)
+    check_convolutions(model)
+    return replace(model, dims=chosen)
+
+
+def _decided(proto: onnx.ModelProto) -> onnx.ModelProto:
+    """Inline the branches that sizes select; the sizes after them may select others."""
+    if not decide_branches(proto.graph):
+        check_branches(proto.graph)
+        return proto
+    inline_branches(proto.graph)
+    return _decided(_guarded("infer shapes", lambda: infer_shapes(proto)))
 
 
 def _check(proto: onnx.ModelProto) -> None:
@@ -153,7 +168,9 @@ def _drop_unused_domains(proto: onnx.ModelProto) -> None:
 def _convert(proto: onnx.ModelProto, name: str, source: str) -> Model:
     graph = proto.graph
     constants = {t.name: _constant(t) for t in graph.initializer}
-    types = {v.name: _type(v) for v in (*graph.input, *graph.value_info, *graph.output)}
+    # An output without a type may be an input or another value with one.
+    types = {v.name: _type(v) for v in (*graph.output, *graph.input, *graph.value_info)}
+    types |= {v.name: _type(v) for v in graph.output if v.type.tensor_type.elem_type}
     nodes = _convert_nodes(graph)
     opsets = {STANDARD if o.domain == "ai.onnx" else o.domain: o.version for o in proto.opset_import}
     return Model(
@@ -226,7 +243,9 @@ def _attribute(proto: onnx.AttributeProto) -> Attribute:
         return tuple(proto.ints) if proto.type == kinds.INTS else tuple(proto.floats)
     if proto.type == kinds.STRINGS and all(isinstance(_text(s), str) for s in proto.strings):
         return tuple(str(_text(s)) for s in proto.strings)
-    return Opaque(proto.SerializeToString())
+    graphs = [proto.g] if proto.type == kinds.GRAPH else list(proto.graphs)
+    captured = dict.fromkeys(name for graph in graphs for name in captured_values(graph))
+    return Opaque(proto.SerializeToString(), tuple(captured))
 
 
 def _text(raw: bytes) -> str | bytes:

@@ -72,9 +72,13 @@ class Constant:
 
 @dataclass(frozen=True, eq=False)
 class Opaque:
-    """An attribute that only onnxruntime interprets (a subgraph, a sparse tensor), as serialized in the file."""
+    """An attribute that only onnxruntime interprets (a subgraph, a sparse tensor), as serialized in the file.
+
+    `captured` are the values of the outer graph that a subgraph reads by name.
+    """
 
     data: bytes
+    captured: tuple[str, ...] = ()
 
 
 Attribute = int | float | str | bytes | tuple[int, ...] | tuple[float, ...] | tuple[str, ...] | Constant | Opaque
@@ -98,6 +102,16 @@ class OnnxNode:
     def origins(self) -> tuple[str, ...]:
         """Names of the nodes of the file that this node replaces, or its own name."""
         return self.origin or (self.name,)
+
+    @cached_property
+    def captured(self) -> tuple[str, ...]:
+        """Values that the subgraphs of this node (of If, Loop, Scan) read by name."""
+        return tuple(v for a in self.attributes.values() if isinstance(a, Opaque) for v in a.captured)
+
+    @property
+    def reads(self) -> tuple[str, ...]:
+        """All values that the node depends on: its inputs, which may be empty names, and captured values."""
+        return (*self.inputs, *self.captured)
 
     def input(self, index: int) -> str:
         """Name of an input, empty if it is omitted."""
@@ -157,7 +171,7 @@ class Model:
         """The nodes that read each value, in graph order, each listed once."""
         found: dict[str, list[OnnxNode]] = {}
         for n in self.nodes:
-            for name in dict.fromkeys(n.inputs):
+            for name in dict.fromkeys(n.reads):
                 found.setdefault(name, []).append(n)
         return {name: tuple(nodes) for name, nodes in found.items()}
 

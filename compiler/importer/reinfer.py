@@ -19,4 +19,5 @@ def infer(model: Model) -> Model:
     """
     # Not checked again: a rewritten model may use what its opset does not define (a scale per channel before opset 13).
     inferred = from_proto(to_proto(model), name=model.name, newest_opset=model.opset, check=False)
-    return replace(model, types={**model.types, **inferred.types})
+    known = {name: kind for name, kind in inferred.types.items() if kind.dtype and kind.shape is not None}
+    return replace(model, types={**inferred.types, **model.types, **known})

@@ -8,12 +8,43 @@ from intloom.common.errors import ModelError
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
-    """Infer the shapes of all values."""
-    inferred: onnx.ModelProto = onnx.shape_inference.infer_shapes(
-        proto, check_type=True, strict_mode=True, data_prop=True
-    )
+    """Infer the shapes of all values; shapes in the file serve only where inference finds none.
+
+    Exporters and tools leave wrong shapes of inner values in files. After an If, Loop or Scan a shape in the file may
+    be that of one branch.
+    """
+    given = list(proto.graph.value_info)
+    standard = {name for n in proto.graph.node if n.domain in ("", "ai.onnx") for name in n.output}
+    uncertain = _after_subgraphs(proto.graph)
+    del proto.graph.value_info[:]
+    proto.graph.value_info.extend(v for v in given if v.name not in standard)
+    inferred = _inferred(proto)
+    found = {v.name for v in inferred.graph.value_info if _is_static(v)}
+    missing = [v for v in given if v.name in standard and v.name not in found | uncertain and _is_static(v)]
+    if missing:
+        proto.graph.value_info.extend(missing)
+        inferred = _inferred(proto)
     _check_sizes(inferred.graph)
     return inferred
+
+
+def _inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
+    found: onnx.ModelProto = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
+    return found
+
+
+def _after_subgraphs(graph: onnx.GraphProto) -> set[str]:
+    """Values that depend on a node with a subgraph."""
+    found: set[str] = set()
+    for node in graph.node:
+        if any(a.HasField("g") for a in node.attribute) or not found.isdisjoint(node.input):
+            found.update(node.output)
+    return found
+
+
+def _is_static(value: onnx.ValueInfoProto) -> bool:
+    kind = value.type.tensor_type
+    return kind.HasField("shape") and all(d.HasField("dim_value") for d in kind.shape.dim)
 
 
 def _check_sizes(graph: onnx.GraphProto) -> None:

@@ -8,7 +8,7 @@ from functools import cache
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model
 from intloom.compiler.partition.host import before
@@ -41,7 +41,7 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
             target, reason, remedy = min(found, key=lambda f: _WEIGHT[f[0]])
         elif node.op == "Constant":
             target, reason, remedy = Target.PLACEMENT, "a constant", ""
-        elif node.op in (QUANTIZE, DEQUANTIZE):
+        elif is_quantize(node) or is_dequantize(node):
             target, reason, remedy = Target.PLACEMENT, "on the boundary: fused with the nodes that read it", ""
         elif node.name not in needed:
             target, reason, remedy = Target.PLACEMENT, "no output depends on it", ""

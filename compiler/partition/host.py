@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.fold.patterns.qparams import QUANTIZE, is_dequantize, is_quantize
 from intloom.compiler.importer import Model, OnnxNode, cut
 from intloom.compiler.ir import IntGraph
 
@@ -28,7 +28,7 @@ def boundary_value(model: Model, stored: str) -> str:
     It is the quantized value itself where this is an output of the model or where no DequantizeLinear reads it.
     Otherwise it is a dequantized value, preferably an output of the model.
     """
-    floats = [out for n in model.users(stored) if n.op == DEQUANTIZE for out in n.outputs]
+    floats = [out for n in model.users(stored) if is_dequantize(n) for out in n.outputs]
     if stored in model.outputs or not floats:
         return stored
     return next((v for v in floats if v in model.outputs), floats[0])
@@ -62,7 +62,7 @@ def _part(
     if not nodes and not any(v in model.constants for v in outputs):
         return None
     made = {out for n in nodes for out in n.outputs}
-    read = dict.fromkeys(v for n in nodes for v in n.inputs if v and v not in made and v not in model.constants)
+    read = dict.fromkeys(v for n in nodes for v in n.reads if v and v not in made and v not in model.constants)
     by_stored = {stored: boundary_value(builder.model, stored) for stored in leaving}
     again = [_requantize(builder.model, v, by_stored[v]) for v in read if by_stored.get(v, v) != v]
     renamed = {n.inputs[0]: f"{n.inputs[0]}/again" for n in again}
@@ -77,7 +77,7 @@ def _with_qoperators(model: Model) -> Model:
     nodes: list[OnnxNode] = []
     for node in model.nodes:
         # The QuantizeLinear after the float form takes the QOperator node's position, where all its operands exist.
-        qoperator = qoperators.get(node.inputs[0]) if node.op == QUANTIZE else None
+        qoperator = qoperators.get(node.inputs[0]) if is_quantize(node) else None
         if qoperator is not None and qoperator.outputs == node.outputs:
             nodes.append(qoperator)
         elif node.qoperator is None:
@@ -114,5 +114,5 @@ def before(model: Model, values: Iterable[str], given: Iterable[str]) -> tuple[O
         if value in stop or node is None or node.name in wanted:
             continue
         wanted.add(node.name)
-        pending += [v for v in node.inputs if v]
+        pending += [v for v in node.reads if v]
     return tuple(n for n in model.nodes if n.name in wanted)

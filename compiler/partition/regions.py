@@ -34,7 +34,7 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
         # Host-computed inputs depend only on nodes before this one: inputs and nodes are both in the model's order.
         while pending and (node is None or any(v not in found for v in node.inputs)):
             entry = pending.pop(0)
-            read = {v for n in before(builder.model, (entry,), given) for v in n.inputs if v in given}
+            read = {v for n in before(builder.model, (entry,), given) for v in n.reads if v in given}
             found[entry] = max((found[given[v]] + 1 for v in read), default=0)
         if node is not None:
             found[node.output] = max(found[v] for v in node.inputs)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, QParams, read_qparams
+from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, is_quantize, read_qparams
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.ir import Conv
 
@@ -18,7 +18,7 @@ _MOST_NAMES = 4
 
 def find_warnings(builder: GraphBuilder, file: Model) -> tuple[str, ...]:
     """All warnings on a model, in the order of the checks below; `file` is the imported model."""
-    checks = (_mixed_concats, _one_sided_outputs, _tie_prone, _mode_dependent, _float_kernels)
+    checks = (_mixed_concats, _one_sided_outputs, _successive_pairs, _tie_prone, _mode_dependent, _float_kernels)
     return (
         *(text for name, text in builder.warnings.items() if builder.on_accelerator(name)),
         *(text for check in checks for text in check(builder)),
@@ -34,7 +34,7 @@ def _names(names: list[str]) -> str:
 def _params(model: Model, value: str) -> QParams | None:
     """Parameters of a dequantized 8-bit value, or None."""
     node = model.producers.get(value)
-    if node is None or node.op != DEQUANTIZE:
+    if node is None or not is_dequantize(node):
         return None
     params = read_qparams(model, node)
     return params if params.per_tensor and params.dtype in ("int8", "uint8") else None
@@ -44,7 +44,7 @@ def _mixed_concats(builder: GraphBuilder) -> Iterator[str]:
     """Warn about a Concat with one scale for values of very different ranges, such as pixels and scores."""
     model = builder.model
     for node in model.nodes:
-        quantize = [n for n in model.users(node.outputs[0]) if n.op == QUANTIZE] if node.op == "Concat" else []
+        quantize = [n for n in model.users(node.outputs[0]) if is_quantize(n)] if node.op == "Concat" else []
         if not quantize:
             continue
         scale = float(np.max(read_qparams(model, quantize[0]).scale))
@@ -72,10 +72,27 @@ def _one_sided_outputs(builder: GraphBuilder) -> Iterator[str]:
 
 def _missing_zero_points(file: Model) -> Iterator[str]:
     """Warn about QuantizeLinear nodes without zero point and type."""
-    every = [n for n in file.nodes if n.op == QUANTIZE and not n.domain]
+    every = [n for n in file.nodes if is_quantize(n)]
     bare = [n.name for n in every if not n.input(2) and not n.integer("output_dtype", 0)]
     if bare:
         yield f"{_names(bare)}: without a zero point input the type is uint8 and the zero point 0: add the input"
+
+
+def _successive_pairs(builder: GraphBuilder) -> Iterator[str]:
+    """Warn about a QuantizeLinear directly after a DequantizeLinear with other parameters."""
+    model, found = builder.model, []
+    for node in model.nodes:
+        source = model.producers.get(node.input(0)) if is_quantize(node) else None
+        if source is None or not is_dequantize(source) or not builder.on_accelerator(node.name):
+            continue
+        of_file = not node.origin and not source.origin
+        if of_file and not read_qparams(model, node).same(read_qparams(model, source)):
+            found.append(node.name)
+    if found:
+        yield (
+            f"{_names(found)}: onnxruntime merges this with the pair before it and chooses other scales, so results of "
+            "the file itself differ: remove one of the two pairs"
+        )
 
 
 def _tie_prone(builder: GraphBuilder) -> Iterator[str]:

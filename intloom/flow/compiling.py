@@ -18,6 +18,7 @@ from intloom.compiler.program.program import Program
 from intloom.compiler.schedule import compile_graph
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import NodeArg, input_args, output_args
+from intloom.flow.trial import try_host_parts
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import HardwareParams, from_toml, preset
 from intloom.models import ModelSource, is_quantized, load_onnx
@@ -84,6 +85,7 @@ def compile_model(
         )
     tell("fold", 1, 1)
     _ = folded.graph  # an error if no node can be accelerated
+    try_host_parts(folded)
     programs = []
     for index, region in enumerate(folded.regions):
         made = compile_graph(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -117,7 +118,7 @@ class HostSide:
             i.name: as_unsigned(values[i.name], i.name in shifted) for i in session.get_inputs() if i.name in values
         }
         names = [o.name for o in session.get_outputs()]
-        with _onnxruntime(UsageError, "rejected the inputs"):
+        with _onnxruntime(UsageError, "cannot run the host part"):
             made = dict(zip(names, session.run(names, feeds), strict=True))
         return {name: as_signed(array, name in shifted) for name, array in made.items()}
 
@@ -138,7 +139,13 @@ class HostSide:
                 continue
             if quant.source not in values:
                 raise UsageError(f"input {quant.source!r} is missing; given inputs: {', '.join(feeds) or 'none'}")
-            result[name] = quantize_array(values[quant.source], quant, folded.graph.tensors[name].shape)
+            shape = folded.graph.tensors[name].shape
+            if values[quant.source].size != prod(shape):
+                raise ModelError(
+                    f"{quant.source!r} must have {prod(shape)} values by ONNX's shape inference, but onnxruntime "
+                    f"computes {values[quant.source].size}: correct the model"
+                )
+            result[name] = quantize_array(values[quant.source], quant, shape)
         return result
 
     def after(self, outputs: Mapping[str, Int8], feeds: Mapping[str, Array]) -> dict[str, Array]:

@@ -13,10 +13,10 @@ _UNARY = ("Sigmoid", "Tanh", "HardSwish", "LeakyRelu", "Relu", "Elu", "HardSigmo
 _ACTIVATIONS = (None, None, "Relu")
 
 
-def random_model(seed: int) -> onnx.ModelProto:
+def random_model(seed: int, dtype: str = "uint8") -> onnx.ModelProto:
     """The model of a seed."""
     rng = random.Random(seed)
-    m = OnnxMaker(rng)
+    m = OnnxMaker(rng, dtype=dtype)
     size = rng.randint(4, 14)
     live = [m.image(rng.choice([1, 3, 4, 8]), size, rng.randint(4, 14))]
     for _ in range(rng.randint(1, 7)):
@@ -72,7 +72,7 @@ def _grow_one(m: OnnxMaker, x: Value, kind: int) -> Value:
 def _two_classes(m: OnnxMaker, x: Value) -> Value:
     """A Softmax over two channels."""
     scores = m.conv(x, 2, 1)
-    return m.pair(m.node("Softmax", [scores.name], axis=1)[0], scores.shape, 1 / 256, 0)
+    return m.pair(m.node("Softmax", [scores.name], axis=1)[0], scores.shape, 1 / 256, 0 if m.dtype == "uint8" else -128)
 
 
 def _padded(m: OnnxMaker, x: Value) -> Value:

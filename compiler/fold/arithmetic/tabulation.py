@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes, evaluate, to_int8, to_stored
 from intloom.compiler.fold.graph_builder import GraphBuilder
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Model, OnnxNode, cut
@@ -26,7 +26,7 @@ def tensor_leaves(builder: GraphBuilder, unit: QuantizationUnit) -> tuple[str, .
     found = []
     for leaf in unit.leaves:
         node = builder.model.producers.get(leaf)
-        stored_name = node.inputs[0] if node is not None and node.op == DEQUANTIZE else ""
+        stored_name = node.inputs[0] if node is not None and is_dequantize(node) else ""
         if stored_name not in builder.model.constants:
             found.append(leaf)
         # A table has one index: it can absorb one scalar per operand, not a constant that varies over the tensor.

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import EncodingError, ModelError
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QParams, read_qparams
+from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Model
 from intloom.compiler.ir import Tensor
@@ -42,8 +42,8 @@ class ArrayConstants:
 def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
     """Read the quantized weights of a float value; scales per channel must be along `channel_axis`."""
     node = model.producers.get(value)
-    array = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
-    if node is not None and node.op == DEQUANTIZE and array is None:
+    array = model.constant(node.inputs[0]) if node is not None and is_dequantize(node) else None
+    if node is not None and is_dequantize(node) and array is None:
         raise UnsupportedPattern(
             "both its operands are computed, but the array multiplies by constants only", "run it on the host"
         )
@@ -73,7 +73,7 @@ def read_bias(model: Model, value: str, x: QParams, weight_scale: NDArray[np.flo
         return None
     unit = (x.scale * weight_scale).astype(np.float32)
     node = model.producers.get(value)
-    stored = model.constant(node.inputs[0]) if node is not None and node.op == DEQUANTIZE else None
+    stored = model.constant(node.inputs[0]) if node is not None and is_dequantize(node) else None
     if node is not None and stored is not None:
         params = read_qparams(model, node)
         if params.zero_point.any():

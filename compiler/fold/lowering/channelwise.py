@@ -18,7 +18,7 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, evaluate_unit
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE
+from intloom.compiler.fold.patterns.qparams import is_dequantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
@@ -48,7 +48,7 @@ def _tensor_leaves(model: Model, unit: QuantizationUnit) -> list[str]:
     found = []
     for leaf in unit.leaves:
         node = model.producers.get(leaf)
-        if node is None or node.op != DEQUANTIZE or node.inputs[0] not in model.constants:
+        if node is None or not is_dequantize(node) or node.inputs[0] not in model.constants:
             found.append(leaf)
     return found
 
@@ -57,7 +57,7 @@ def _wide_constants(model: Model, node: OnnxNode, rank: int) -> Iterator[tuple[i
     """Shapes, broadcast to `rank`, of the node's constants with several values, quantized or not."""
     for value in node.inputs:
         maker = model.producers.get(value)
-        array = model.constant(maker.inputs[0] if maker is not None and maker.op == DEQUANTIZE else value)
+        array = model.constant(maker.inputs[0] if maker is not None and is_dequantize(maker) else value)
         if array is None or array.size == 1:
             continue
         if node.op == "BatchNormalization":

@@ -8,7 +8,7 @@ from dataclasses import replace
 from intloom.compiler.custom import AttributeValue, CustomOp, find
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.fold.passes.custom_shapes import simple_attributes
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import OnnxNode
@@ -59,7 +59,7 @@ def _result(
     builder: GraphBuilder, node: OnnxNode, operation: CustomOp, attributes: Mapping[str, AttributeValue]
 ) -> Tensor:
     stored = node.outputs[0]
-    reader = next((n for n in builder.model.users(stored) if n.op == DEQUANTIZE), None)
+    reader = next((n for n in builder.model.users(stored) if is_dequantize(n)), None)
     if reader is None:
         raise UnsupportedPattern(f"no DequantizeLinear reads {stored!r}", "add one, which defines scale and zero point")
     shapes = [builder.views[name][1] for name in node.inputs]

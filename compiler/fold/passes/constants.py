@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from intloom.compiler.fold.passes.pass_manager import Pass
-from intloom.compiler.fold.patterns.qparams import QUANTIZE, quantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import is_quantize, quantize, read_qparams
 from intloom.compiler.importer import STANDARD, Constant, Model, OnnxNode
 
 # numpy has no 4-bit or 2-bit integers.
@@ -36,7 +36,7 @@ def _value(model: Model, node: OnnxNode) -> Constant | None:
         return None
     if node.op == "Identity":
         return source
-    if node.op == QUANTIZE and source.dtype == "float":
+    if is_quantize(node) and source.dtype == "float":
         params = read_qparams(model, node)
         # ONNX does not define the quantized value of a NaN: the node stays for onnxruntime.
         if params.dtype in _KINDS and not np.isnan(source.array).any():

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from intloom.compiler.custom import AttributeValue, find
 from intloom.compiler.fold.passes.pass_manager import Pass
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE
+from intloom.compiler.fold.patterns.qparams import is_dequantize
 from intloom.compiler.importer import Model, OnnxNode, ValueType, infer
 
 
@@ -36,7 +36,7 @@ def _with_result(model: Model, node: OnnxNode) -> Model:
     if operation is None or model.shape(node.outputs[0]) is not None or any(s is None for s in shapes):
         return model
     shape = operation.shape([s for s in shapes if s is not None], simple_attributes(node))
-    reader = next((n for n in model.users(node.outputs[0]) if n.op == DEQUANTIZE), None)
+    reader = next((n for n in model.users(node.outputs[0]) if is_dequantize(n)), None)
     dtype = model.dtype(reader.input(2)) if reader is not None else model.dtype(node.inputs[0])
     return infer(model.with_nodes(model.nodes, types={node.outputs[0]: ValueType(dtype, tuple(shape))}))
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from intloom.compiler.fold.passes.pass_manager import Pass
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, read_qparams
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, is_quantize, read_qparams
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode, infer
 
 _FLOAT_OPS = {"ConvInteger": "Conv", "MatMulInteger": "Gemm"}
@@ -57,7 +57,7 @@ def fold_integer_chains(model: Model) -> Model:
 def _match(model: Model, start: OnnxNode) -> _Chain | None:
     maker = model.producers.get(start.inputs[0])
     weights = model.shape(start.inputs[1])
-    if maker is None or maker.op != QUANTIZE or start.inputs[1] not in model.constants or weights is None:
+    if maker is None or not is_quantize(maker) or start.inputs[1] not in model.constants or weights is None:
         return None
     channels = weights[0] if start.op == "ConvInteger" else weights[-1]
     nodes, integer_bias, float_bias = [start], None, None

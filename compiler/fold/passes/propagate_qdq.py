@@ -17,8 +17,16 @@ import numpy as np
 
 from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, dequantize, quantize, read_qparams
-from intloom.compiler.importer import STANDARD, Model, OnnxNode, ValueType
+from intloom.compiler.fold.patterns.qparams import (
+    DEQUANTIZE,
+    QUANTIZE,
+    dequantize,
+    is_dequantize,
+    is_quantize,
+    quantize,
+    read_qparams,
+)
+from intloom.compiler.importer import Model, OnnxNode, ValueType
 
 
 def propagate_qdq(model: Model) -> Model:
@@ -30,7 +38,7 @@ def _forwards(model: Model) -> Model:
     """Insert a pair after data movement of dequantized values."""
     nodes: list[OnnxNode] = []
     types: dict[str, ValueType] = {}
-    pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if n.op == DEQUANTIZE and n.domain == STANDARD}
+    pairs: dict[str, OnnxNode] = {n.outputs[0]: n for n in model.nodes if is_dequantize(n)}
     for node in model.nodes:
         source = pairs.get(node.input(0)) if is_data_movement(node) else None
         if source is None or not read_qparams(model, source).per_tensor or not _keeps_scale(model, node, source):
@@ -40,7 +48,7 @@ def _forwards(model: Model) -> Model:
         added: list[OnnxNode] = []
         for value in node.outputs:
             users = model.users(value)
-            if not value or (value not in model.outputs and all(n.op == QUANTIZE for n in users)):
+            if not value or (value not in model.outputs and all(is_quantize(n) for n in users)):
                 outputs.append(value)
                 continue
             raw, stored = f"{value}/raw", f"{value}/stored"
@@ -80,7 +88,7 @@ def _backwards(model: Model) -> Model:
         if (
             quantize is None
             or made is None
-            or made.op == DEQUANTIZE
+            or is_dequantize(made)
             or len(model.users(value)) != 1
             or value in model.outputs
         ):
@@ -102,7 +110,7 @@ def _backwards(model: Model) -> Model:
 def _sole_quantize(model: Model, node: OnnxNode) -> tuple[OnnxNode, ...]:
     users = model.users(node.outputs[0])
     alone = len(node.outputs) == 1 and len(users) == 1 and node.outputs[0] not in model.outputs
-    return users if alone and users[0].op == QUANTIZE else ()
+    return users if alone and is_quantize(users[0]) else ()
 
 
 def _pair(pattern: OnnxNode, raw: str, stored: str, back: str, node: OnnxNode) -> tuple[OnnxNode, OnnxNode]:

@@ -18,7 +18,7 @@ import numpy as np
 from intloom.common.errors import ModelError
 from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.data_movement import is_data_movement, pad_value
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize
 from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType, infer
 
 Parameters = tuple[str, str]
@@ -168,7 +168,7 @@ def rewrite_qoperators(model: Model) -> Model:
             _rewrite_stored_concat(r, node, parameters)
         else:
             r.nodes.append(node)
-            if node.op == QUANTIZE and not node.domain:
+            if is_quantize(node):
                 r.known[node.outputs[0]] = _pair(node, 1)
     if len(r.nodes) == len(model.nodes):
         return model
@@ -182,7 +182,7 @@ def _input_parameters(model: Model) -> dict[str, Parameters]:
         reached = [value] if model.dtype(value) in ("int8", "uint8") else []
         for name in reached:
             for node in model.users(name):
-                if node.op == DEQUANTIZE and not node.domain:
+                if is_dequantize(node):
                     found.setdefault(value, _pair(node, 1))
                 elif is_data_movement(node) and node.input(0) == name:
                     reached += [out for out in node.outputs if out]

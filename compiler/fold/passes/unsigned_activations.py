@@ -23,7 +23,7 @@ from intloom.compiler.custom import find
 from intloom.compiler.fold.passes.pass_manager import Pass
 from intloom.compiler.fold.patterns.data_movement import DATA_MOVEMENT
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
-from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, Opaque, ValueType
+from intloom.compiler.importer import MICROSOFT, STANDARD, Constant, Model, OnnxNode, ValueType
 from intloom.compiler.importer.model import NUMBERED_TYPES
 
 _OFFSET = 128
@@ -285,9 +285,7 @@ def _set(inputs: list[str], position: int, name: str) -> None:
 
 def _captured(model: Model) -> set[str]:
     """Values that a subgraph (of If, Loop, Scan) reads by name."""
-    graphs = [a.data for n in model.nodes for a in n.attributes.values() if isinstance(a, Opaque)]
-    names = (*model.inputs, *model.producers)
-    return {v for v in names if any(v.encode() in data for data in graphs)} if graphs else set()
+    return {v for n in model.nodes for v in n.captured}
 
 
 PASS = Pass(

@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import ModelError, UnsupportedError
-from intloom.compiler.importer import Array, Model, OnnxNode
+from intloom.compiler.importer import STANDARD, Array, Model, OnnxNode
 from intloom.compiler.importer.model import INTEGER_RANGES, NUMBERED_TYPES
 
 QUANTIZE = "QuantizeLinear"
 DEQUANTIZE = "DequantizeLinear"
+
+
+def is_quantize(node: OnnxNode) -> bool:
+    """Whether the node is ONNX's QuantizeLinear; other domains may use the name for something else."""
+    return node.op == QUANTIZE and node.domain == STANDARD
+
+
+def is_dequantize(node: OnnxNode) -> bool:
+    """Whether the node is ONNX's DequantizeLinear."""
+    return node.op == DEQUANTIZE and node.domain == STANDARD
 
 
 @dataclass(frozen=True, eq=False)
@@ -121,6 +132,23 @@ def read_qparams(model: Model, node: OnnxNode) -> QParams:
     return QParams(found.scale, _zero_point(model, node, found.scale), found.dtype, found.axis, found.block)
 
 
+def check_parameters(model: Model) -> None:
+    """Check the parameters of all Q and DQ nodes, also of those that the host runs.
+
+    Raises
+    ------
+    ModelError
+        The parameters of a node contradict each other or its input.
+    """
+    for node in model.nodes:
+        if is_quantize(node) or is_dequantize(node):
+            with contextlib.suppress(UnsupportedError):  # valid, but only the host runs it
+                read_qparams(model, node)
+            shape = model.shape(node.input(1))
+            if shape is not None and len(shape) > 1 and not node.integer("block_size", 0):
+                raise ModelError(f"node {node.name!r}: its scale must be a scalar or a vector, not of shape {shape}")
+
+
 def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDArray[np.int32]:
     name = node.input(2)
     if not name:
@@ -137,7 +165,7 @@ def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDA
 def _stored_type(model: Model, node: OnnxNode) -> str:
     # The input has the stored type. Its zero point has the same type by the standard, and helps where shape inference
     # has no type for the input.
-    if node.op == DEQUANTIZE:
+    if is_dequantize(node):
         return model.dtype(node.input(0)) or model.dtype(node.input(2))
     # QuantizeLinear since opset 21: the zero point's type, else a non-zero `output_dtype`, else uint8. A conflict of
     # both is an invalid model.

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE
+from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize
 from intloom.compiler.importer import Model, OnnxNode
 
 CLAMPS = frozenset({"Relu", "Clip"})
@@ -79,7 +79,7 @@ class QuantizationUnit:
 
 def find_quantization_units(model: Model) -> tuple[QuantizationUnit, ...]:
     """Find the quantization unit of every QuantizeLinear, in graph order."""
-    return tuple(_unit(model, n) for n in model.nodes if n.op == QUANTIZE and not n.domain)
+    return tuple(_unit(model, n) for n in model.nodes if is_quantize(n))
 
 
 def _unit(model: Model, quantize: OnnxNode) -> QuantizationUnit:
@@ -89,12 +89,12 @@ def _unit(model: Model, quantize: OnnxNode) -> QuantizationUnit:
     while pending:
         value = pending.pop()
         made = model.producers.get(value)
-        if made is None or made.op in (DEQUANTIZE, QUANTIZE):
+        if made is None or is_dequantize(made) or is_quantize(made):
             leaves[value] = None
         # Operators may share inputs; each is visited once.
         elif made.name not in inside:
             inside[made.name] = made
-            pending += [v for v in made.inputs if v and v not in model.constants]
+            pending += [v for v in made.reads if v and v not in model.constants]
     # Lowerings rely on graph order, which the walk from the end does not give.
     operators = tuple(n for n in model.nodes if n.name in inside)
     return QuantizationUnit(model, quantize, operators, tuple(reversed(leaves)))

@@ -1,0 +1,185 @@
+"""Subgraphs of If, Loop and Scan: which outer values they read, and branches whose condition is constant."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+import onnx
+import onnx.reference
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from intloom.common.errors import UnsupportedError
+
+_EVALUATED_OPSET = 18
+"""Opset of the evaluation of a condition: operators on sizes have not changed since."""
+
+
+def captured_values(graph: onnx.GraphProto) -> tuple[str, ...]:
+    """Values of outer graphs that a subgraph reads, in the order of the first use."""
+    inner = {v.name for v in graph.input} | {t.name for t in graph.initializer}
+    found: dict[str, None] = {}
+    for node in graph.node:
+        read = [*node.input, *(v for g in _graphs_of(node) for v in captured_values(g))]
+        found |= dict.fromkeys(v for v in read if v and v not in inner)
+        inner.update(node.output)
+    # A branch may return an outer value without a node.
+    return (*found, *(v.name for v in graph.output if v.name not in inner and v.name not in found))
+
+
+def inline_branches(graph: onnx.GraphProto) -> None:
+    """Replace every If whose condition is a constant by the nodes of the branch that it takes."""
+    while (found := _constant_if(graph)) is not None:
+        index, node, branch = found
+        del graph.node[index]
+        for offset, made in enumerate(_inlined(graph, node, branch)):
+            graph.node.insert(index + offset, made)
+
+
+def decide_branches(graph: onnx.GraphProto) -> bool:
+    """Make conditions constant that only depend on sizes, as exporters write them; return whether there are any."""
+    found = False
+    shapes = {v.name: v for v in (*graph.input, *graph.value_info) if _sizes(v) is not None}
+    for node in [n for n in graph.node if n.op_type == "If" and not n.domain]:
+        value = _decided(graph, node.input[0], shapes)
+        if value is not None:
+            name = f"{node.output[0]}/condition"
+            graph.initializer.append(numpy_helper.from_array(value.reshape(()).astype(np.bool_), name))
+            node.input[0], found = name, True
+    return found
+
+
+def _decided(
+    graph: onnx.GraphProto, condition: str, shapes: Mapping[str, onnx.ValueInfoProto]
+) -> NDArray[np.bool_] | None:
+    """The value of a condition that depends on constants and sizes only; None for other conditions."""
+    producers = {out: n for n in graph.node for out in n.output}
+    stored = {t.name for t in graph.initializer}
+    wanted: list[str] = []
+    sizes: dict[str, onnx.ValueInfoProto] = {}
+    pending = [condition]
+    while pending:
+        value = pending.pop()
+        node = producers.get(value)
+        if value in stored or value in wanted or not value:
+            continue
+        if node is None or _graphs_of(node) or node.domain:
+            return None
+        wanted.append(value)
+        if node.op_type not in ("Shape", "Size"):
+            pending += node.input
+        elif node.input[0] in shapes:
+            sizes[node.input[0]] = shapes[node.input[0]]
+        else:
+            return None
+    nodes = [n for n in graph.node if not set(wanted).isdisjoint(n.output)]
+    part = onnx.helper.make_graph(
+        nodes, "condition", list(sizes.values()), [onnx.ValueInfoProto(name=condition)],
+        [t for t in graph.initializer if any(t.name in n.input for n in nodes)],
+    )  # fmt: skip
+    try:
+        model = onnx.helper.make_model(part, opset_imports=[onnx.helper.make_opsetid("", _EVALUATED_OPSET)])
+        # Only the shapes of the fed values are read; they take no memory.
+        feeds = {n: np.broadcast_to(np.float32(0), _sizes(v) or ()) for n, v in sizes.items()}
+        (result,) = onnx.reference.ReferenceEvaluator(model).run(None, feeds)
+    except Exception:  # noqa: BLE001  # the evaluator raises many classes; the condition then stays
+        return None
+    return np.asarray(result) if np.asarray(result).size == 1 else None
+
+
+def check_branches(graph: onnx.GraphProto) -> None:
+    """Check that both branches of every If return values of the same shape.
+
+    Raises
+    ------
+    UnsupportedError
+        The shape of a result depends on the condition.
+    """
+    for node in graph.node:
+        if node.op_type != "If" or node.domain:
+            continue
+        branches = [[_sizes(v) for v in a.g.output] for a in node.attribute if a.HasField("g")]
+        for one, two in zip(*branches, strict=False):
+            if one is not None and two is not None and one != two:
+                raise UnsupportedError(
+                    f"node {node.name or node.output[0]!r}: its branches must return values of one shape, not {one} "
+                    f"and {two}: export the model without the branch that is not used"
+                )
+
+
+def _sizes(value: onnx.ValueInfoProto) -> tuple[int, ...] | None:
+    """The shape of a value if all its sizes are known."""
+    kind = value.type.tensor_type
+    if not kind.HasField("shape") or not all(d.HasField("dim_value") for d in kind.shape.dim):
+        return None
+    return tuple(d.dim_value for d in kind.shape.dim)
+
+
+def _graphs_of(node: onnx.NodeProto) -> list[onnx.GraphProto]:
+    return [g for a in node.attribute for g in (*a.graphs, *([a.g] if a.HasField("g") else []))]
+
+
+def _constant_if(graph: onnx.GraphProto) -> tuple[int, onnx.NodeProto, onnx.GraphProto] | None:
+    """The first If with a constant condition: its position, the node, and the branch that it takes."""
+    # An initializer that is also an input is only a default value.
+    inputs = {v.name for v in graph.input}
+    constants = {t.name: t for t in graph.initializer if t.name not in inputs}
+    for index, node in enumerate(graph.node):
+        if node.op_type == "Constant" and not node.domain:
+            constants.update((node.output[0], a.t) for a in node.attribute if a.name == "value")
+        if node.op_type != "If" or node.domain or len(node.input) != 1 or node.input[0] not in constants:
+            continue
+        condition = constants[node.input[0]]
+        if condition.data_type != onnx.TensorProto.BOOL:
+            continue
+        name = "then_branch" if numpy_helper.to_array(condition).all() else "else_branch"
+        branch = next((a.g for a in node.attribute if a.name == name), None)
+        if branch is not None and not branch.sparse_initializer and len(branch.output) == len(node.output):
+            return index, node, branch
+    return None
+
+
+def _inlined(graph: onnx.GraphProto, node: onnx.NodeProto, branch: onnx.GraphProto) -> list[onnx.NodeProto]:
+    """Nodes of the branch with names that are unique in the outer graph, and an Identity for each result."""
+    taken = {v.name for v in graph.input} | {t.name for t in graph.initializer}
+    taken |= {name for n in graph.node for name in n.output} | set(node.output)
+    inner = dict.fromkeys((*(t.name for t in branch.initializer), *(o for n in branch.node for o in n.output if o)))
+    new: dict[str, str] = {}
+    for name in inner:
+        new[name] = _unique(f"{node.output[0]}/{name}", taken)
+        taken.add(new[name])
+    for tensor in branch.initializer:
+        copy = graph.initializer.add()
+        copy.CopyFrom(tensor)
+        copy.name = new[tensor.name]
+    nodes = [onnx.NodeProto.FromString(n.SerializeToString()) for n in branch.node]
+    for made in nodes:
+        _rename(made, new)
+    for value, result in zip(branch.output, node.output, strict=True):
+        source = new.get(value.name, value.name)
+        nodes.append(onnx.helper.make_node("Identity", [source], [result], name=f"{node.name}/{result}"))
+    return nodes
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    found, copy = name, 1
+    while found in taken:
+        copy += 1
+        found = f"{name}#{copy}"
+    return found
+
+
+def _rename(node: onnx.NodeProto, new: dict[str, str]) -> None:
+    """Rename the values of a node, also where its subgraphs capture them."""
+    for names in (node.input, node.output):
+        for position, name in enumerate(names):
+            names[position] = new.get(name, name)
+    for graph in _graphs_of(node):
+        own = {v.name for v in graph.input} | {t.name for t in graph.initializer}
+        own |= {o for n in graph.node for o in n.output}
+        outer = {a: b for a, b in new.items() if a not in own}
+        for inner in graph.node:
+            _rename(inner, outer)
+        for value in graph.output:
+            value.name = outer.get(value.name, value.name)
