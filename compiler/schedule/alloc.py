@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from bisect import insort
 from collections import deque
+from collections.abc import Iterable, Sequence
 
 
 class RotatingAllocator:
@@ -14,12 +15,12 @@ class RotatingAllocator:
         self._live: list[tuple[int, int]] = []
         self._next = 0
 
-    def allocate(self, words: int) -> int | None:
-        """The start of a free range, or None."""
-        start = self._search(words, self._next, self.size)
+    def allocate(self, words: int, low: int = 0) -> int | None:
+        """The start of a free range that begins at `low` or later, or None."""
+        start = self._search(words, max(low, self._next), self.size)
         if start is None:
             # The wrapped search ends behind `_next`, so that a free range that spans `_next` is found too.
-            start = self._search(words, 0, min(self.size, self._next + words))
+            start = self._search(words, low, min(self.size, max(low, self._next) + words))
         if start is None:
             return None
         insort(self._live, (start, start + words))
@@ -90,13 +91,41 @@ class RingAllocator:
         self._used = 0
 
 
-def first_fit(ranges: list[tuple[int, int, int]]) -> tuple[list[int], int]:
-    """Addresses for items (birth, death, words) so that items alive together do not overlap, and the size of it all.
+Ranges = Sequence[tuple[int, int, int]]
+"""Items as (birth, death, words)."""
+
+
+def first_fit(ranges: Ranges) -> tuple[list[int], int]:
+    """Addresses for items so that items alive together do not overlap, and the size of it all.
 
     Larger items are placed first, each at the lowest address that is free over its life.
     """
     # The index as the last key keeps the addresses, and so the program's bytes, the same in every run.
-    order = sorted(range(len(ranges)), key=lambda k: (-ranges[k][2], ranges[k][0], k))
+    return _first_fit(ranges, sorted(range(len(ranges)), key=lambda k: (-ranges[k][2], ranges[k][0], k)))
+
+
+def tightest_fit(ranges: Ranges, size: int) -> tuple[list[int], int]:
+    """The same with several orders until one needs at most `size` words; else the order that needs least."""
+    items = range(len(ranges))
+    area = [(death - birth) * words for birth, death, words in ranges]
+    orders = (
+        sorted(items, key=lambda k: (-ranges[k][2], ranges[k][0], k)),
+        sorted(items, key=lambda k: (-area[k], k)),
+        sorted(items, key=lambda k: (ranges[k][0], -ranges[k][2], k)),
+        sorted(items, key=lambda k: (ranges[k][0] - ranges[k][1], -ranges[k][2], k)),
+    )
+    best: tuple[list[int], int] | None = None
+    for order in orders:
+        found = _first_fit(ranges, order)
+        if best is None or found[1] < best[1]:
+            best = found
+        if best[1] <= size:
+            break
+    assert best is not None  # there is at least one order
+    return best
+
+
+def _first_fit(ranges: Ranges, order: Iterable[int]) -> tuple[list[int], int]:
     starts = [0] * len(ranges)
     placed: list[int] = []
     for item in order:

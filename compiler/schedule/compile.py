@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.emit.emitter import Emitter
@@ -15,11 +15,12 @@ from intloom.compiler.schedule.alloc import first_fit
 from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.interleave import Interleaved, interleave
 from intloom.compiler.schedule.liveness import live_ranges
+from intloom.compiler.schedule.slot import Slot
+from intloom.compiler.schedule.slots import schedule_slots, slot_tasks
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.stage_builder import build_stages
 from intloom.compiler.schedule.stage_list import StageList
 from intloom.compiler.schedule.task_emitter import TaskEmitter
-from intloom.compiler.schedule.tasks import make_tasks
 from intloom.compiler.schedule.tiling import Space, choose_tiling, require_weight_memory, too_large
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
@@ -38,6 +39,8 @@ class _Plan:
     image: ConstantImage
     stage_list: StageList
     keep: bool
+    effort: int
+    slots: list[Slot] = field(default_factory=list)
 
     @property
     def stages(self) -> list[Stage]:
@@ -45,7 +48,11 @@ class _Plan:
 
     @property
     def buffers(self) -> list[Buffer]:
-        return [b for b in self.stage_list.placement.buffers if b.stored]
+        local = [b for slot in self.slots for b in slot.local.items()]
+        inside = {b for b, held in local if not held.stored and not held.loaded}
+        # A buffer that one group keeps in the scratchpad may be stored for another.
+        inside -= {b for b, held in local if held.stored or held.loaded}
+        return [b for b in self.stage_list.placement.buffers if b.stored and b not in inside]
 
 
 def compile_graph(
@@ -53,6 +60,7 @@ def compile_graph(
     params: HardwareParams,
     *,
     keep_intermediates: bool = False,
+    effort: int = 1,
     progress: Progress | None = None,
 ) -> Program:
     """Compile a graph for an accelerator.
@@ -65,6 +73,8 @@ def compile_graph(
         The accelerator; the graph's rounding mode must be the one that it was folded for.
     keep_intermediates
         Give every tensor its own memory, for debugging: nothing is fused or overwritten.
+    effort
+        How many schedules the search for fused groups tries: 1 to 3. With 0, every tensor goes through DRAM.
     progress
         Told how many tasks of how many have been emitted.
 
@@ -77,7 +87,7 @@ def compile_graph(
     """
     image = ConstantImage(params)
     stage_list = build_stages(graph, params, image, keep_intermediates=keep_intermediates)
-    plan = _Plan(graph, params, image, stage_list, keep_intermediates)
+    plan = _Plan(graph, params, image, stage_list, keep_intermediates, effort)
     order = _cut(plan)
     # `_cut` adds weights and tables to the image, so the image's size is known only here.
     tensors_at = image.words
@@ -99,7 +109,10 @@ def _cut(plan: _Plan) -> Interleaved:
     # All stages are cut before the error, so that its advice holds for the whole graph.
     if misfits := [stage for stage, tiling in tilings if tiling is None]:
         raise too_large(misfits)
-    return interleave([t for s, tiling in tilings if tiling is not None for t in make_tasks(s, tiling, plan.image)])
+    plan.slots = schedule_slots(
+        plan.stages, plan.params, [t for _, t in tilings if t is not None], 0 if plan.keep else plan.effort
+    )
+    return interleave([task for slot in plan.slots for task in slot_tasks(slot, plan.image)], plan.slots)
 
 
 def _allocate_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int]) -> int:
@@ -107,9 +120,10 @@ def _allocate_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int
 
     Gives the words in all.
     """
-    live = live_ranges(plan.stages, first_writes)
+    slot_of = [slot.index for slot in plan.slots for _ in slot.stages]
+    live = live_ranges(plan.stages, slot_of, first_writes)
     buffers = plan.buffers
-    end = len(plan.stages)
+    end = len(plan.slots)
     # A pinned buffer overlaps every live range, so it shares memory with none.
     ranges = [(0, end + 1, b.words) if b.pinned else (*live[b], b.words) for b in buffers]
     starts, words = first_fit(ranges)
@@ -149,10 +163,9 @@ def _is_stored(plan: _Plan, task_emitter: TaskEmitter, tensor: str) -> bool:
     view = plan.stage_list.placement.view(tensor)
     buffer = view.buffer
     # Of a tensor that is partly stored, the rest was never in memory.
-    whole = buffer.needed.issuperset(
+    return task_emitter.stored[id(buffer)].issuperset(
         range(view.first_block, (view.channel + view.channels - 1) // plan.params.rows + 1)
     )
-    return id(buffer) in task_emitter.last_store and whole
 
 
 def _dram_words(emitter: Emitter, count: int) -> list[int]:

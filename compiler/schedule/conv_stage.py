@@ -203,10 +203,13 @@ class ConvStage(Stage):
     def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
         source, g, run = context.operands[0], part.geometry, part.run
         buffer = self.operands[0].buffer
+        ring = source.ring * source.row
         return {
             "in_base": source.word(run.start - context.chunk.in_first, None, 0),
-            # Negative where a window starts in the padding; the hardware adds addresses modulo the address space.
-            "in_row_off": (first[0] - source.y0) * source.row % ADDRESS_SPACE,
+            # Negative where a window starts in the padding; the hardware adds addresses modulo the address space, or
+            # modulo the ring.
+            "in_row_off": (first[0] - source.y0) * source.row % (ring or ADDRESS_SPACE),
+            "in_ring": ring,
             "in_plane": source.plane,
             "in_row": source.row,
             "in_block_step": run.step * source.plane,

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import channel_blocks, row_words
@@ -41,6 +42,17 @@ class Rect:
     def overlaps(self, other: Rect) -> bool:
         """Whether they share a pixel."""
         return self.y0 < other.y1 and other.y0 < self.y1 and self.x0 < other.x1 and other.x0 < self.x1
+
+
+def runs_of(blocks: Iterable[int]) -> list[tuple[int, int]]:
+    """Blocks as (first, count) of neighbors, in order."""
+    runs: list[tuple[int, int]] = []
+    for block in sorted(blocks):
+        if runs and sum(runs[-1]) == block:
+            runs[-1] = (runs[-1][0], runs[-1][1] + 1)
+        else:
+            runs.append((block, 1))
+    return runs
 
 
 @dataclass(eq=False)
@@ -84,13 +96,7 @@ class Buffer:
 
     def needed_runs(self, first: int, blocks: int) -> list[tuple[int, int]]:
         """Which of `blocks` blocks from `first` on are needed, as (first, count) of neighbors."""
-        runs: list[tuple[int, int]] = []
-        for block in sorted(self.needed.intersection(range(first, first + blocks))):
-            if runs and sum(runs[-1]) == block:
-                runs[-1] = (runs[-1][0], runs[-1][1] + 1)
-            else:
-                runs.append((block, 1))
-        return runs
+        return runs_of(self.needed.intersection(range(first, first + blocks)))
 
 
 @dataclass(frozen=True)
@@ -128,19 +134,31 @@ class View:
 
 @dataclass(frozen=True)
 class Tile:
-    """Blocks of a rectangle in the scratchpad: the word of (block b, y, x) is base + b*plane + (y-y0)*row + x-x0."""
+    """Blocks of a rectangle in the scratchpad: the word of (block b, y, x) is base + b*plane + (y-y0)*row + x-x0.
+
+    With `ring`, row y - y0 is taken modulo that number of rows.
+    """
 
     base: int
     plane: int
     row: int
     y0: int
     x0: int
+    ring: int = 0
 
     def word(self, block: int = 0, y: int | None = None, x: int | None = None) -> int:
         """A word's address, modulo the address space; without y or x, of the tile's first row or column."""
-        dy = 0 if y is None else y - self.y0
+        dy = 0 if y is None else (y - self.y0) % self.ring if self.ring else y - self.y0
         dx = 0 if x is None else x - self.x0
         return (self.base + block * self.plane + dy * self.row + dx) % ADDRESS_SPACE
+
+    def straight(self, low: int, high: int) -> Iterator[tuple[int, int, Tile]]:
+        """Rows `low` to `high` (half-open) as runs that do not wrap, each with a tile without ring that holds it."""
+        while low < high:
+            stop = min(high, low - (low - self.y0) % self.ring + self.ring) if self.ring else high
+            base = (self.word(0, low) - (low - self.y0) * self.row) % ADDRESS_SPACE
+            yield low, stop, replace(self, base=base, ring=0)
+            low = stop
 
 
 def window_rect(out: Rect, first: tuple[int, int], stride: tuple[int, int], reach: tuple[int, int]) -> Rect:

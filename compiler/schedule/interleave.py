@@ -10,8 +10,10 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.geometry import Buffer
-from intloom.compiler.schedule.tasks import Region, Task
+from intloom.compiler.schedule.slot import Slot
+from intloom.compiler.schedule.tasks import Region, Step, Task
 from intloom.compiler.schedule.vector_stages import VectorStage
 
 LAG = 2
@@ -22,9 +24,9 @@ _Writers = dict[Buffer, list[tuple[Region, int]]]
 
 @dataclass(frozen=True)
 class Interleaved:
-    """A task order, and the stage during which each buffer is first written in that order."""
+    """A task order, and the slot during which each buffer is first written in that order."""
 
-    tasks: list[Task]
+    tasks: list[Step]
     first_writes: dict[Buffer, int]
 
 
@@ -34,22 +36,35 @@ def _ready(task: Task, writers: _Writers) -> int | None:
     return max(positions, default=None)
 
 
-def interleave(tasks: Sequence[Task]) -> Interleaved:
+def _may_move(task: Task, slots: Sequence[Slot]) -> bool:
+    """Whether a task may run in the first of these slots; the last one is its own."""
+    used = {r.buffer for r in (*task.reads, *task.results)} & task.slot.local.keys()
+    if any(s.stripes is not None or not used <= s.local.keys() for s in slots):
+        return False
+    if any(s.local[b] is not task.slot.local[b] for s in slots for b in used):
+        return False
+    own = sum(n.words for n in task.requests(Memory.SCRATCH))
+    return max(s.low for s in slots) + 2 * own <= task.stage.params.scratch_words
+
+
+def interleave(tasks: Sequence[Step], slots: Sequence[Slot]) -> Interleaved:
     """Reorder the tasks; every read still follows the writes that it depends on."""
-    stage_at = [t.stage.index for t in tasks]
     writers: _Writers = defaultdict(list)
     first_writes: dict[Buffer, int] = {}
     keys: list[tuple[int, bool, int]] = []
     for number, task in enumerate(tasks):
         position, moved = number, False
-        ready = _ready(task, writers) if isinstance(task.stage, VectorStage) else None
-        if ready is not None and ready + LAG < number:
-            position, moved = ready + LAG, True
-        for region in task.writes:
+        if isinstance(task, Task) and isinstance(task.stage, VectorStage):
+            ready = _ready(task, writers)
+            if ready is not None and ready + LAG < number:
+                first = tasks[ready + LAG].slot.index
+                if _may_move(task, slots[first : task.slot.index + 1]):
+                    position, moved = ready + LAG, True
+        slot = tasks[position].slot.index
+        for region in task.results:
             # The new position counts, so that a vector task that reads the result of a moved one can move as well.
             writers[region.buffer].append((region, position))
-            stage = stage_at[position]
-            first_writes[region.buffer] = min(first_writes.get(region.buffer, stage), stage)
+            first_writes[region.buffer] = min(first_writes.get(region.buffer, slot), slot)
         # At equal positions the task that stays comes first, and moved tasks keep their order.
         keys.append((position, moved, number))
     return Interleaved([tasks[number] for _, _, number in sorted(keys)], first_writes)

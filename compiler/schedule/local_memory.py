@@ -8,9 +8,9 @@ from collections.abc import Callable, Hashable, Iterable
 
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.alloc import RingAllocator, RotatingAllocator
-from intloom.compiler.schedule.tasks import BufferRequest, Task
+from intloom.compiler.schedule.tasks import BufferRequest, Step
 
-Load = Callable[[Task, BufferRequest, int, int, int], None]
+Load = Callable[[Step, BufferRequest, int, int, int], None]
 """Emits the load of a request: task, request, first word to load, words, where the first goes."""
 
 LEAST_PIECE = 128
@@ -27,16 +27,16 @@ class LocalMemory(ABC):
         self._uses: Counter[Hashable] = Counter()
         self._load = load
 
-    def expect(self, tasks: Iterable[Task]) -> None:
+    def expect(self, tasks: Iterable[Step]) -> None:
         """Count the uses of each buffer."""
         for task in tasks:
             self._uses.update(n.key for n in task.requests(self.memory))
 
-    def missing(self, task: Task) -> list[BufferRequest]:
+    def missing(self, task: Step) -> list[BufferRequest]:
         """The requests of a task that are not in memory."""
         return list({n.key: n for n in task.requests(self.memory) if n.key not in self.address}.values())
 
-    def release(self, task: Task) -> None:
+    def release(self, task: Step) -> None:
         """Note that a task has been emitted, and free what nothing will use again."""
         for request in task.requests(self.memory):
             self._uses[request.key] -= 1
@@ -44,8 +44,11 @@ class LocalMemory(ABC):
                 self._free(request, self.address.pop(request.key))
 
     @abstractmethod
-    def acquire(self, task: Task) -> bool:
-        """Allocate everything that a task still requests and emit the loads; False if it does not fit."""
+    def acquire(self, task: Step, low: int = 0) -> bool:
+        """Allocate everything that a task still requests, from address `low` on, and emit the loads.
+
+        False if it does not fit.
+        """
 
     @abstractmethod
     def evict(self) -> None:
@@ -64,12 +67,12 @@ class ScratchMemory(LocalMemory):
         super().__init__(load)
         self._allocator = RotatingAllocator(words)
 
-    def acquire(self, task: Task) -> bool:
+    def acquire(self, task: Step, low: int = 0) -> bool:
         """See `LocalMemory.acquire`."""
         # Loads are emitted only after everything fits: an emitted LOAD could not be taken back.
         got: list[tuple[BufferRequest, int]] = []
         for request in self.missing(task):
-            start = self._allocator.allocate(request.words)
+            start = self._allocator.allocate(request.words, low)
             if start is None:
                 for _, taken in got:
                     self._allocator.free(taken)
@@ -99,8 +102,8 @@ class WeightMemory(LocalMemory):
         self._ring = RingAllocator(words)
         self._pieces: dict[Hashable, list[tuple[int, int]]] = {}
 
-    def acquire(self, task: Task) -> bool:
-        """See `LocalMemory.acquire`."""
+    def acquire(self, task: Step, low: int = 0) -> bool:
+        """See `LocalMemory.acquire`; the whole ring is used."""
         for request in self.missing(task):
             pieces = self._pieces.setdefault(request.key, [])
             # Pieces of an earlier attempt are already in the instruction stream, so this attempt continues after

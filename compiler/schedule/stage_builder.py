@@ -9,6 +9,7 @@ from intloom.compiler.schedule.operators.registry import schedule
 from intloom.compiler.schedule.placement import Placement, node_input
 from intloom.compiler.schedule.residuals import find_residuals
 from intloom.compiler.schedule.stage_list import StageList
+from intloom.compiler.schedule.stage_order import branch_by_branch
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -30,4 +31,6 @@ def build_stages(
         stages.placement.view(node_input(node))
         schedule(stages, node)
     stages.drop_dead_stages()
+    if not keep_intermediates:
+        stages.stages = branch_by_branch(stages.stages)
     return stages

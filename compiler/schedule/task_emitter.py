@@ -7,6 +7,7 @@ been emitted; the emitter's waits keep the hardware from reusing it too early.
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
@@ -16,9 +17,9 @@ from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule.geometry import Tile
 from intloom.compiler.schedule.local_memory import LocalMemory, ScratchMemory, WeightMemory
-from intloom.compiler.schedule.tasks import BufferRequest, Region, Task, load_fields, tile_of
+from intloom.compiler.schedule.tasks import BufferRequest, Fill, Region, Step, Task, load_fields, tile_of
 from intloom.compiler.schedule.tile_context import LoadedTables, TileContext
-from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.isa import Kind, Target
 
 PREFETCH_DEPTH = 4
 """Tasks ahead of the current one whose loads may be emitted before its instructions."""
@@ -35,12 +36,14 @@ class TaskEmitter:
         self._weights = WeightMemory(emitter.params.weight_words, self._load)
         self._held = LoadedTables()
         self.last_store: dict[int, int] = {}
+        self.stored: dict[int, set[int]] = defaultdict(set)
+        """Blocks of each buffer that were stored."""
 
     @property
     def _stores(self) -> tuple[LocalMemory, ...]:
         return self._weights, self._scratch
 
-    def run(self, tasks: Sequence[Task], progress: Callable[[int, int], None] | None) -> None:
+    def run(self, tasks: Sequence[Step], progress: Callable[[int, int], None] | None) -> None:
         """Emit all tasks."""
         for store in self._stores:
             store.expect(tasks)
@@ -54,41 +57,47 @@ class TaskEmitter:
                     heads[store] = index + 1
             # Again, because an eviction may have made space.
             self._prefetch(tasks, index, heads)
-            self._work(task)
+            if isinstance(task, Fill):
+                self._fill(task)
+            else:
+                self._work(task)
+            for store in self._stores:
+                store.release(task)
             if progress is not None:
                 progress(index + 1, len(tasks))
 
-    def _prefetch(self, tasks: Sequence[Task], index: int, heads: dict[LocalMemory, int]) -> None:
+    def _prefetch(self, tasks: Sequence[Step], index: int, heads: dict[LocalMemory, int]) -> None:
         """Emit loads of tasks up to PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
         limit = min(len(tasks), index + PREFETCH_DEPTH + 1)
         going = list(self._stores)
         while going:
             store = min(going, key=lambda s: heads[s])
             ahead = heads[store]
-            if ahead < limit and self._may_load(tasks, index, ahead, store) and store.acquire(tasks[ahead]):
+            low = max((t.slot.low for t in tasks[index : ahead + 1]), default=0)
+            if ahead < limit and self._may_load(tasks, index, ahead, store) and store.acquire(tasks[ahead], low):
                 heads[store] += 1
             else:
                 going.remove(store)
 
     @staticmethod
-    def _may_load(tasks: Sequence[Task], index: int, ahead: int, store: LocalMemory) -> bool:
+    def _may_load(tasks: Sequence[Step], index: int, ahead: int, store: LocalMemory) -> bool:
         """Whether no task that is still to be emitted stores what the one at `ahead` loads."""
         # Weights are constants, which no task stores.
-        if store.memory is Memory.WEIGHT or not tasks[ahead].reads:
+        if store.memory is Memory.WEIGHT or not tasks[ahead].loads:
             return True
-        pending = [w for t in tasks[index:ahead] for w in t.writes]
-        return not any(r.overlaps(w) for r in tasks[ahead].reads for w in pending)
+        pending = [w for t in tasks[index:ahead] for w in t.stores]
+        return not any(r.overlaps(w) for r in tasks[ahead].loads for w in pending)
 
     @staticmethod
-    def _force(task: Task, store: LocalMemory) -> None:
+    def _force(task: Step, store: LocalMemory) -> None:
         """Make room for a task that must run now: drop what was kept for later ones, which then load it again."""
-        if store.acquire(task):
+        if store.acquire(task, task.slot.low):
             return
         store.evict()
-        if not store.acquire(task):
+        if not store.acquire(task, task.slot.low):
             raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
 
-    def _load(self, task: Task, request: BufferRequest, first: int, words: int, start: int) -> None:
+    def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
         fields = load_fields(request, first, words, start, self._image_at)
         if fields:
             note = (
@@ -96,7 +105,7 @@ class TaskEmitter:
             )
             self._emitter.emit(Kind.LOAD, self._provenance(task, note), **fields)
 
-    def _provenance(self, task: Task, note: str = "") -> Provenance:
+    def _provenance(self, task: Step, note: str = "") -> Provenance:
         return Provenance(layer=self._layers[task.stage.index], tile=task.number, note=note)
 
     def _work(self, task: Task) -> None:
@@ -109,8 +118,13 @@ class TaskEmitter:
             fields = region.move(tile.base, tile.plane, tile.row)
             where = self._emitter.emit(Kind.STORE, self._provenance(task, region.buffer.name), **fields)
             self.last_store[id(region.buffer)] = where
-        for store in self._stores:
-            store.release(task)
+            self.stored[id(region.buffer)].update(range(region.first, region.first + region.blocks))
+
+    def _fill(self, task: Fill) -> None:
+        for region in task.results:
+            tile = task.slot.local[region.buffer].tile(region.first)
+            fields = region.move(tile.word(0, region.rect.y0, region.rect.x0), tile.plane, tile.row)
+            self._emitter.emit(Kind.LOAD, self._provenance(task, "input"), **fields, target=Target.SCRATCH)
 
     def _context(self, task: Task) -> tuple[TileContext, list[tuple[Region, Tile]]]:
         """Addresses of everything a task works on, and the stores that follow."""
@@ -118,14 +132,16 @@ class TaskEmitter:
         operands = [self._operand(task, k) for k in range(len(stage.operands))]
         at = self._scratch.address[task.work.key] if task.work is not None else 0
         stores: list[tuple[Region, Tile]] = []
+        first = stage.out.first_block + chunk.out_first
         if stage.in_place:
             result = operands[0]
+        elif stage.keep_result and stage.out.buffer in task.slot.local:
+            result = task.slot.local[stage.out.buffer].tile(first)
         else:
             row = stage.result_row(rect)
             result = Tile(at, rect.height * row, row, rect.y0, rect.x0)
             at += result.plane * chunk.out_blocks
-            first = stage.out.first_block + chunk.out_first
-            stores += [(r, replace(result, base=result.word(r.first - first))) for r in task.kept]
+        stores += [(r, _part(result, r, first)) for r in task.kept]
         copies, at = self._copy_tiles(task, at, stores)
         context = TileContext(
             emitter=self._emitter,
@@ -144,22 +160,32 @@ class TaskEmitter:
         return context, stores
 
     def _operand(self, task: Task, operand: int) -> Tile:
-        request = task.operands[operand]
-        return tile_of(task.reads[operand], self._scratch.address[request.key] + request.guard)
+        request, region = task.operands[operand], task.reads[operand]
+        if request is None:
+            return task.slot.local[region.buffer].tile(region.first)
+        return tile_of(region, self._scratch.address[request.key] + request.guard)
 
     @staticmethod
     def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:
-        writes = iter(task.copied)
         made = task.stage.result_channels(task.chunk)
         tiles: list[Tile | None] = []
-        for copy in task.stage.copies:
-            _, blocks = copy.target_blocks(made)
+        for copy, parts in zip(task.stage.copies, task.copied, strict=True):
+            first, blocks = copy.target_blocks(made)
             if not blocks:
                 tiles.append(None)
                 continue
-            rect = copy.target_rect(task.rect)
-            tile = Tile(at, rect.area, rect.width, rect.y0, rect.x0)
-            stores.append((next(writes), tile))
+            local = task.slot.local.get(copy.target.buffer)
+            if local is not None:
+                tile = local.tile(first)
+            else:
+                rect = copy.target_rect(task.rect)
+                tile = Tile(at, rect.area, rect.width, rect.y0, rect.x0)
+                at += rect.area * blocks
+            stores += [(r, _part(tile, r, first)) for r in parts]
             tiles.append(tile)
-            at += rect.area * blocks
         return tiles, at
+
+
+def _part(tile: Tile, region: Region, first: int) -> Tile:
+    """The part of a tile from the first word of a region on; block 0 of the tile is block `first` of the buffer."""
+    return replace(tile, base=tile.word(region.first - first, region.rect.y0, region.rect.x0))

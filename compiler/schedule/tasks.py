@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Hashable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule.conv_stage import ConvStage
-from intloom.compiler.schedule.geometry import Buffer, Rect, Tile
+from intloom.compiler.schedule.geometry import Buffer, Rect, Tile, runs_of
+from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk
 from intloom.compiler.schedule.tiling import GUARD_WORDS, Tiling, operand_words, tile_rects, work_words
@@ -62,34 +63,68 @@ class BufferRequest:
 
 @dataclass
 class Task:
-    """One tile of one chunk of a stage."""
+    """One tile of one chunk of a stage.
+
+    Operands and results in `local` buffers are used there; all others have memory of their own, which is loaded before
+    the task and stored after it.
+    """
 
     stage: Stage
     number: int
     rect: Rect
     chunk: Chunk
-    operands: list[BufferRequest]
+    slot: Slot
+    operands: list[BufferRequest | None]
+    """What is loaded for each operand; None for one in a local buffer."""
     tables: dict[bytes, BufferRequest]
     weights: BufferRequest | None
     work: BufferRequest | None
     reads: list[Region] = field(default_factory=list)
     """Where each operand comes from."""
+    results: list[Region] = field(default_factory=list)
+    """Everything that is computed."""
     kept: list[Region] = field(default_factory=list)
     """Parts of the result that are stored."""
-    copied: list[Region] = field(default_factory=list)
-    """Copies that are stored."""
+    copied: list[list[Region]] = field(default_factory=list)
+    """Parts of each copy that are stored."""
 
     @property
-    def writes(self) -> list[Region]:
+    def stores(self) -> list[Region]:
         """Everything that is stored."""
-        return [*self.kept, *self.copied]
+        return [*self.kept, *(r for regions in self.copied for r in regions)]
+
+    @property
+    def loads(self) -> list[Region]:
+        """Everything that is loaded for this task alone."""
+        return [r for r, request in zip(self.reads, self.operands, strict=True) if request is not None]
 
     def requests(self, memory: Memory) -> list[BufferRequest]:
         """Everything that the task requests in a memory; in the scratchpad tables come first."""
         if memory is Memory.WEIGHT:
             return [self.weights] if self.weights is not None else []
-        found = [*self.tables.values(), *self.operands]
+        found = [*self.tables.values(), *(o for o in self.operands if o is not None)]
         return [*found, self.work] if self.work is not None else found
+
+
+@dataclass
+class Fill:
+    """Rows that are loaded into local buffers; `stage` reads them first."""
+
+    stage: Stage
+    number: int
+    slot: Slot
+    results: list[Region]
+    """What is loaded; no region wraps in its ring."""
+
+    stores: tuple[Region, ...] = ()
+    loads: tuple[Region, ...] = ()
+
+    def requests(self, memory: Memory) -> list[BufferRequest]:
+        """None: the buffers have their addresses."""
+        return []
+
+
+Step = Task | Fill
 
 
 def load_fields(request: BufferRequest, first: int, words: int, address: int, image_at: int) -> dict[str, int]:
@@ -116,58 +151,94 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
     return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=GUARD_WORDS if packed else 0), region
 
 
-def _kept(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
-    """What a task stores of its result: the blocks that some stage reads."""
-    if not stage.keep_result:
-        return []
-    first, blocks = stage.result_blocks(chunk)
-    buffer = stage.out.buffer
-    return [Region(buffer, f, n, rect) for f, n in buffer.needed_runs(stage.out.first_block + first, blocks)]
+def _stored(region: Region, slot: Slot) -> list[Region]:
+    """The parts of a result that go to DRAM: the blocks that some stage reads there."""
+    local = slot.local.get(region.buffer)
+    blocks = region.buffer.needed if local is None else local.stored
+    runs = runs_of(blocks & set(range(region.first, region.first + region.blocks)))
+    return [replace(region, first=first, blocks=count) for first, count in runs]
 
 
-def _copied(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region]:
-    """What a task stores of its copies."""
-    regions = []
+def _copies(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region | None]:
+    """What a task makes of each copy."""
     made = stage.result_channels(chunk)
+    found: list[Region | None] = []
     for copy in stage.copies:
         first, blocks = copy.target_blocks(made)
-        if blocks:
-            regions.append(Region(copy.target.buffer, first, blocks, copy.target_rect(rect)))
-    return regions
+        found.append(Region(copy.target.buffer, first, blocks, copy.target_rect(rect)) if blocks else None)
+    return found
 
 
-def make_tasks(stage: Stage, tiling: Tiling, image: ConstantImage) -> list[Task]:
-    """All tasks of a stage in the order in which they run."""
+def table_requests(stage: Stage, image: ConstantImage) -> dict[bytes, BufferRequest]:
+    """The stage's vector tables in the scratchpad."""
+    return {
+        t: BufferRequest(("table", stage.index, t), Memory.SCRATCH, stage.params.table_words, constant=image.add(t))
+        for t in dict.fromkeys(stage.vector_tables)
+    }
+
+
+def make_tasks(slot: Slot, tiling: Tiling, image: ConstantImage) -> list[Task]:
+    """All tasks of a slot of one stage in the order in which they run."""
+    stage = slot.stages[0]
     chunks = stage.chunks(tiling.chunk)
     rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
     if tiling.chunks_outside:
         order = [(c, b) for c in range(len(chunks)) for b in range(len(rects))]
     else:
         order = [(c, b) for b in range(len(rects)) for c in range(len(chunks))]
-    tables = {
-        t: BufferRequest(("table", stage.index, t), Memory.SCRATCH, stage.params.table_words, constant=image.add(t))
-        for t in dict.fromkeys(stage.vector_tables)
-    }
+    tables = table_requests(stage, image)
     tasks = []
     for number, (c, b) in enumerate(order):
-        chunk, rect = chunks[c], rects[b]
         # Weights that come once serve all tiles; else each tile loads them again.
         visit = 0 if tiling.chunks_outside or len(chunks) == 1 else b
-        tasks.append(_task(stage, number, rect, chunk, visit, tables))
+        tasks.append(make_task(slot, stage, number, rects[b], chunks[c], visit, tables))
     return tasks
 
 
-def _task(stage: Stage, number: int, rect: Rect, chunk: Chunk, visit: int, tables: dict[bytes, BufferRequest]) -> Task:
+def make_task(
+    slot: Slot,
+    stage: Stage,
+    number: int,
+    rect: Rect,
+    chunk: Chunk,
+    visit: int,
+    tables: dict[bytes, BufferRequest],
+) -> Task:
+    """One task; tasks of equal `visit` share their weights."""
     weights = None
     if chunk.weight_words:
         key = ("weights", stage.index, chunk.index, visit)
         weights = BufferRequest(key, Memory.WEIGHT, chunk.weight_words, constant=chunk.weight_at)
-    words = work_words(stage, rect, chunk)
-    work = BufferRequest(("work", stage.index, number), Memory.SCRATCH, words) if words else None
-    found = [_operand_request(stage, k, rect, chunk) for k in range(len(stage.operands))]
-    operands, reads = [request for request, _ in found], [region for _, region in found]
-    kept, copied = _kept(stage, rect, chunk), _copied(stage, rect, chunk)
-    return Task(stage, number, rect, chunk, operands, tables, weights, work, reads, kept, copied)
+    words = work_words(stage, rect, chunk, slot.local)
+    task = Task(
+        stage=stage,
+        number=number,
+        rect=rect,
+        chunk=chunk,
+        slot=slot,
+        operands=[],
+        tables=tables,
+        weights=weights,
+        work=BufferRequest(("work", stage.index, number), Memory.SCRATCH, words) if words else None,
+    )
+    for k, view in enumerate(stage.operands):
+        request, region = _operand_request(stage, k, rect, chunk)
+        task.operands.append(None if view.buffer in slot.local else request)
+        task.reads.append(region)
+    if stage.keep_result:
+        first, blocks = stage.result_blocks(chunk)
+        region = Region(stage.out.buffer, stage.out.first_block + first, blocks, rect)
+        task.results.append(region)
+        task.kept = _stored(region, slot)
+    copies = _copies(stage, rect, chunk)
+    task.results += [c for c in copies if c is not None]
+    task.copied = [[] if c is None else _stored_copy(c, slot) for c in copies]
+    return task
+
+
+def _stored_copy(region: Region, slot: Slot) -> list[Region]:
+    # Without a local buffer the copy is stored as a whole.
+    return _stored(region, slot) if region.buffer in slot.local else [region]
 
 
 def tile_of(region: Region, address: int) -> Tile:

@@ -7,13 +7,13 @@ the words that no earlier work can hide (the first tile's input, the last one's 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from math import ceil
 
 from intloom.common.errors import CapacityError
 from intloom.compiler.schedule.conv_stage import ConvStage
-from intloom.compiler.schedule.geometry import Rect
+from intloom.compiler.schedule.geometry import Buffer, Rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk
 from intloom.hw.spec.formats import TABLE_BYTES
@@ -24,7 +24,7 @@ GUARD_WORDS = 1
 LARGEST_KIB = 1024
 """No memory of legal hardware is larger."""
 
-_MOVE_PRICE = 0.3
+_MOVE_PRICE = 0.5
 _TILE_PRICE = 60
 _EXPOSED_PRICE = 5
 _ROOM = 7 / 8
@@ -44,6 +44,10 @@ class Tiling:
     cost: float
     scratch: int
     """Scratch words that one tile takes."""
+    moved: int
+    """Words that are loaded in all."""
+    tiles: int
+    """Number of tiles."""
 
 
 @dataclass(frozen=True)
@@ -52,6 +56,8 @@ class Space:
 
     scratch: int
     weight: int
+    local: frozenset[Buffer] = frozenset()
+    """Buffers that are in the scratchpad anyway; tiles use them where they are."""
 
 
 def tile_rects(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
@@ -64,20 +70,27 @@ def tile_rects(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
     ]
 
 
-def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> int:
+def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
     """Scratch words of an operand of a tile."""
+    if stage.operands[operand].buffer in local:
+        return 0
     blocks = stage.operand_blocks(operand, chunk)[1]
     guard = 2 * GUARD_WORDS if isinstance(stage, ConvStage) and stage.packed and operand == 0 else 0
     return stage.operand_rect(operand, rect).area * blocks + guard
 
 
-def work_words(stage: Stage, rect: Rect, chunk: Chunk) -> int:
+def work_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
     """Scratch words of a tile's result, copies and temporaries."""
-    words = 0 if stage.in_place else rect.height * stage.result_row(rect) * chunk.out_blocks
+    words = 0 if stage.in_place or _stays(stage, local) else rect.height * stage.result_row(rect) * chunk.out_blocks
     made = stage.result_channels(chunk)
     for copy in stage.copies:
-        words += copy.target_rect(rect).area * copy.target_blocks(made)[1]
+        if copy.target.buffer not in local:
+            words += copy.target_rect(rect).area * copy.target_blocks(made)[1]
     return words + stage.temporary_words(rect, chunk)
+
+
+def _stays(stage: Stage, local: Container[Buffer]) -> bool:
+    return stage.keep_result and stage.out.buffer in local
 
 
 def table_words(stage: Stage) -> int:
@@ -128,7 +141,10 @@ def copy_cycles(stage: Stage, tile: tuple[int, int], chunk: Chunk) -> int:
     return words * stage.params.vector_slices + (tables * TABLE_BYTES if tables > 1 else 0)
 
 
-def _cost(stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int, outside: bool, inputs: int) -> float:
+def _cost(
+    stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int, outside: bool, inputs: int, out: int
+) -> tuple[float, int, int]:
+    """Cost of a tiling, words that it loads, and its tiles."""
     height, width = stage.extent
     bands = -(-height // tile[0]) * -(-width // tile[1])
     pixels = tile[0] * tile[1]
@@ -136,12 +152,12 @@ def _cost(stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int
     shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
     moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
     moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
-    out = work_words(stage, Rect(0, tile[0], 0, tile[1]), chunks[0])
     busy = (max(mac_cycles(stage, pixels, c.out_blocks), copy_cycles(stage, tile, c)) for c in chunks)
     array = bands * sum(busy)
     exposed = inputs + out + weights / len(chunks)
     moved = moved_inputs + moved_weights
-    return array + _MOVE_PRICE * moved + _TILE_PRICE * bands * len(chunks) + _EXPOSED_PRICE * exposed
+    tiles = bands * len(chunks)
+    return array + _MOVE_PRICE * moved + _TILE_PRICE * tiles + _EXPOSED_PRICE * exposed, moved, tiles
 
 
 def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Iterator[Tiling]:
@@ -152,9 +168,10 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
             tile = (tile_h, width)
             samples = _samples(stage, *tile)
             inputs = max(
-                sum(operand_words(stage, k, r, layout[0]) for k in range(len(stage.operands))) for r in samples
+                sum(operand_words(stage, k, r, layout[0], space.local) for k in range(len(stage.operands)))
+                for r in samples
             )
-            work = max(work_words(stage, r, layout[0]) for r in samples)
+            work = max(work_words(stage, r, layout[0], space.local) for r in samples)
             need = inputs + work + table_words(stage)
             if need > space.scratch:
                 continue
@@ -165,8 +182,8 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
                 else 2 * inputs * stage.extent[0] / tile_h
             )
             for outside in (False, True) if len(layout) > 1 else (False,):
-                cost = _cost(stage, tile, layout, weights, outside, inputs) + penalty
-                yield Tiling(tile_h, width, size, outside, cost, need)
+                cost, moved, tiles = _cost(stage, tile, layout, weights, outside, inputs, work)
+                yield Tiling(tile_h, width, size, outside, cost + penalty, need, moved, tiles)
 
 
 def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
@@ -222,10 +239,10 @@ def too_large(stages: Sequence[Stage]) -> CapacityError:
     )
 
 
-def tile_words(stage: Stage, rect: Rect, chunk: Chunk) -> int:
+def tile_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
     """Scratch words that a task takes."""
-    operands = sum(operand_words(stage, k, rect, chunk) for k in range(len(stage.operands)))
-    return operands + work_words(stage, rect, chunk) + table_words(stage)
+    operands = sum(operand_words(stage, k, rect, chunk, local) for k in range(len(stage.operands)))
+    return operands + work_words(stage, rect, chunk, local) + table_words(stage)
 
 
 def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
@@ -233,7 +250,7 @@ def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
     if 2 * tiling.scratch <= space.scratch:
         return True
     rects, chunks = tile_rects(stage, tiling.tile_h, tiling.tile_w), stage.layout(tiling.chunk)
-    return all(tile_words(stage, r, c) <= space.scratch for r in rects for c in chunks)
+    return all(tile_words(stage, r, c, space.local) <= space.scratch for r in rects for c in chunks)
 
 
 def choose_tiling(stage: Stage, space: Space) -> Tiling | None:

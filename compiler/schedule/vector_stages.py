@@ -192,13 +192,14 @@ class PoolStage(VectorStage):
             rows = self.operand_rect(0, rect)
             row = self.result_row(rect)
             middle = Tile(context.temporary, rows.height * row, row, rows.y0, 0)
-            context.emit(
-                Kind.VMAX,
-                "along rows",
-                **self._pool_fields(source, size, (rows.y0, window.x0), (1, kernel_w)),
-                stride_w=stride_w,
-                **self.output_fields(context, middle, Rect(rows.y0, rows.y1, 0, rect.width)),
-            )
+            for low, high, part in source.straight(rows.y0, rows.y1):
+                context.emit(
+                    Kind.VMAX,
+                    "along rows",
+                    **self._pool_fields(part, size, (low, window.x0), (1, kernel_w)),
+                    stride_w=stride_w,
+                    **self.output_fields(context, middle, Rect(low, high, 0, rect.width)),
+                )
             source, size, first, kernel_w, stride_w = middle, (size[0], rect.width), (window.y0, 0), 1, 1
         context.emit(
             Kind.VMAX,

@@ -51,6 +51,14 @@ def _run(
             "--keep-intermediates", help="Store every tensor to memory, so that runs can compare every layer."
         ),
     ] = False,
+    effort: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            max=3,
+            help="How many fused schedules the compiler tries, 1 to 3; 0: none, every tensor goes through DRAM.",
+        ),
+    ] = 1,
     memory_map: Annotated[
         Path | None, typer.Option("--map", metavar="FILE.html", help="Write a drawing of the memory use over time.")
     ] = None,
@@ -63,7 +71,7 @@ def _run(
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         compiled = compile_model(
-            model, params, dims=parse_dims(dim), keep_intermediates=keep_intermediates, progress=tell
+            model, params, dims=parse_dims(dim), keep_intermediates=keep_intermediates, effort=effort, progress=tell
         )
         store(compiled.programs, model, output)
     if memory_map is not None:

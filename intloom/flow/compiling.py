@@ -66,6 +66,7 @@ def compile_model(
     *,
     dims: Mapping[str, int] | None = None,
     keep_intermediates: bool = False,
+    effort: int = 1,
     progress: Tell | None = None,
 ) -> Compiled:
     """Fold and schedule the quantized model `source` for the hardware `params`."""
@@ -92,6 +93,7 @@ def compile_model(
             region,
             params,
             keep_intermediates=keep_intermediates,
+            effort=effort,
             progress=lambda done, every: tell("schedule", done, every),
         )
         programs.append(replace(made, source=folded.source, dims=model.dims, region=index, regions=len(folded.regions)))

@@ -17,7 +17,7 @@ from tests.support.yolo_graph import yolo_graph
 def case():
     graph, maker = yolo_graph(32)
     inputs = maker.random_inputs()
-    program = compile_graph(graph, preset("nano"))
+    program = compile_graph(graph, preset("nano"), effort=0)
     expected = run_graph(graph, inputs, match=program.params.match, keep=True)
     return program, inputs, expected
 

@@ -13,7 +13,7 @@ from tests.support.yolo_graph import yolo_graph
 
 @pytest.fixture(scope="module")
 def program() -> Program:
-    return compile_graph(yolo_graph(64)[0], preset("base"))
+    return compile_graph(yolo_graph(64)[0], preset("base").replace(scratch_kib=16))
 
 
 @pytest.mark.parametrize("memory", list(Memory))

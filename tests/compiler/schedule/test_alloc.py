@@ -3,7 +3,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from intloom.compiler.schedule.alloc import RingAllocator, RotatingAllocator, first_fit
+from intloom.compiler.schedule.alloc import RingAllocator, RotatingAllocator, first_fit, tightest_fit
 
 requests = st.lists(st.tuples(st.integers(1, 40), st.booleans()), max_size=60)
 
@@ -85,3 +85,26 @@ def test_first_fit_keeps_living_items_apart(items):
 
 def test_first_fit_reuses_the_space_of_the_dead():
     assert first_fit([(0, 2, 10), (2, 4, 10), (1, 3, 5)]) == ([0, 0, 10], 15)
+
+
+@given(st.lists(st.tuples(st.integers(0, 9), st.integers(1, 5), st.integers(1, 50)), max_size=12), st.integers(1, 200))
+def test_tightest_fit_keeps_living_items_apart_and_needs_no_more_than_first_fit(items, wanted):
+    ranges = [(birth, birth + life, words) for birth, life, words in items]
+    starts, size = tightest_fit(ranges, wanted)
+    assert size <= max(wanted, first_fit(ranges)[1])
+    for a, (birth_a, death_a, words_a) in enumerate(ranges):
+        assert starts[a] + words_a <= size
+        for b, (birth_b, death_b, words_b) in enumerate(ranges[:a]):
+            if birth_a < death_b and birth_b < death_a:
+                assert starts[a] + words_a <= starts[b] or starts[b] + words_b <= starts[a]
+
+
+def test_tightest_fit_finds_an_order_that_first_fit_misses():
+    # The long items side by side leave no gap; by size, one of them lies above the short one.
+    ranges = [(0, 9, 4), (0, 2, 6), (3, 9, 5), (1, 4, 1)]
+    assert tightest_fit(ranges, 0)[1] <= first_fit(ranges)[1]
+
+
+def test_rotating_allocator_respects_a_lower_bound():
+    allocator = RotatingAllocator(30)
+    assert [allocator.allocate(5, 10), allocator.allocate(10, 10), allocator.allocate(10, 10)] == [10, 15, None]

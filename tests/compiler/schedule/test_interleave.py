@@ -18,7 +18,7 @@ def pooled(seed: int = 0):
 
 def test_a_pool_runs_beside_the_convolution_before_it():
     _, graph = pooled()
-    program = compile_graph(graph, BASE)
+    program = compile_graph(graph, BASE, effort=0)
     check_program(program)
     order = [program.provenance[k].layer for k, i in enumerate(program.instructions) if i.unit in (Unit.MAC, Unit.VEC)]
     last_of_first = max(k for k, layer in enumerate(order) if layer == 0)

@@ -1,0 +1,237 @@
+"""Cuts a program's stages into groups: each group runs stage by stage or in stripes, with its tensors on chip.
+
+Dynamic programming over the cut positions: `best[stop]` is the cheapest schedule of the first `stop` stages. The cost
+of a group is its estimated time plus a price for each word that it moves between DRAM and the chip.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from math import ceil, inf
+
+import numpy as np
+
+from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.dataflow import Access, Dataflow
+from intloom.compiler.schedule.geometry import Rect
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.stage_cost import conv_cycles, vector_cycles
+from intloom.compiler.schedule.stripes import StripePlanner, Stripes
+from intloom.compiler.schedule.tiling import Tiling
+from intloom.hw.spec.params import HardwareParams
+
+_WORD_PRICE = 0.4
+"""Cycles that a moved word may cost."""
+_TASK_PRICE = 12
+"""Cycles that a tile's start and end cost on average."""
+_SLOT_PRICE = 150
+"""Cycles between two stages of which the second one needs the whole result of the first."""
+_LONGEST_GROUP = 24
+_LEAST_PIXELS = 32
+"""Fewer pixels of the first stage in each step would leave strips short."""
+
+
+@dataclass(frozen=True, eq=False)
+class Group:
+    """Stages `first` to `stop`; with `stripes`, they run depth-first, else one after the other."""
+
+    first: int
+    stop: int
+    cost: float
+    stripes: Stripes | None = None
+    resident_weights: bool = False
+    """Weights are loaded once; else in every step."""
+
+
+class GroupCosts:
+    """Costs of groups of one program."""
+
+    def __init__(self, flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling]) -> None:
+        self._flow = flow
+        self._tilings = tilings
+        self._params = params
+        self._planner = StripePlanner(flow)
+        self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
+        self.cycles = cache(self._cycles)
+
+    def _cycles(self, index: int, rows: int, fused: bool) -> tuple[int, int]:
+        """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again."""
+        stage = self._flow.stages[index]
+        array = 0
+        if isinstance(stage, ConvStage):
+            array = conv_cycles(stage, rows * stage.extent[1], stage.conv_blocks, new_table=fused)
+        return array, vector_cycles(stage, rows)
+
+    def _tables(self, first: int, stop: int) -> int:
+        stages = self._flow.stages[first:stop]
+        return len({t for s in stages for t in s.vector_tables}) * self._params.table_words
+
+    # Groups of one stage.
+
+    def tiled(self, index: int, tiling: Tiling) -> Group:
+        """A stage whose tiles come from DRAM and go there."""
+        stage = self._flow.stages[index]
+        stored = sum(w.words for w in self._flow.writes[index])
+        busy = max(self.cycles(index, stage.extent[0], False))
+        cost = busy + _WORD_PRICE * (tiling.moved + stored) + 60 * tiling.tiles
+        return Group(index, index + 1, cost)
+
+    # Groups that run stage by stage with whole tensors on chip.
+
+    def whole(self, first: int, stop: int) -> Group | None:
+        """Stages one after the other; tensors between them stay on chip."""
+        cost, moved = 0.0, 0
+        live: list[tuple[int, int, int]] = []
+        streams = [0] * (stop - first)
+        for inside in self._flow.inside(first, stop):
+            plane = inside.buffer.plane
+            moved += len(inside.stored) * plane
+            if inside.reads and inside.writes:
+                moved += len(inside.loaded) * plane
+                users = [a.stage.index - first for a in inside.accesses]
+                live.append((min(users), max(users), len(inside.held) * plane))
+                continue
+            moved += sum(r.words for r in inside.reads)
+            for access in inside.accesses:
+                streams[access.stage.index - first] += self._tile_part(access)
+        if not live:
+            return None
+        for birth, death, words in live:
+            for k in range(birth, death + 1):
+                streams[k] += words
+        if max(streams) > self._params.scratch_words - self._tables(first, stop):
+            return None
+        for k in range(first, stop):
+            rows = self._flow.stages[k].extent[0]
+            cost += max(self.cycles(k, rows, False)) + _SLOT_PRICE
+            moved += self._weights[k]
+        return Group(first, stop, cost + _WORD_PRICE * moved)
+
+    def _tile_part(self, access: Access) -> int:
+        """Scratchpad words that two good tiles of a stage take for an operand or result."""
+        index = access.stage.index
+        share = access.words / sum(a.words for a in self._flow.accesses(index))
+        return min(access.words, ceil(2 * share * self._tilings[index].scratch))
+
+    # Groups that run in stripes.
+
+    def striped(self, first: int, stop: int, rows: int) -> Group | None:
+        """Stages depth-first in steps of `rows` rows of the first one; None if they do not fit."""
+        stages = self._flow.stages[first:stop]
+        plan = self._planner.plan(first, stop, rows)
+        if plan is None or plan.words + self._work(plan, stages) > self._params.scratch_words:
+            return None
+        weights = sum(self._weights[first:stop])
+        resident = weights <= self._params.weight_words
+        if not resident and max(self._weights[first:stop]) > self._params.weight_words // 2:
+            return None
+        array = vector = tasks = 0
+        moved = weights if resident else 0
+        for k, progress in zip(range(first, stop), plan.progress, strict=True):
+            sizes, counts = np.unique(np.diff(progress), return_counts=True)
+            for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
+                if size:
+                    a, v = self.cycles(k, size, stop - first > 1)
+                    array, vector, tasks = array + a * count, vector + v * count, tasks + count
+                    moved += 0 if resident else self._weights[k] * count
+        moved += self._moved(plan)
+        exposed = self._weights[first] + self._first_loads(plan)
+        cost = max(array, vector) + _TASK_PRICE * tasks + _WORD_PRICE * moved + 0.5 * exposed
+        return Group(first, stop, cost, plan, resident)
+
+    @staticmethod
+    def _moved(plan: Stripes) -> int:
+        loads = sum(n * b.buffer.plane for b in plan.buffers.values() for _, n in b.loaded)
+        return loads + sum(len(b.stored) * b.buffer.plane for b in plan.buffers.values())
+
+    @staticmethod
+    def _first_loads(plan: Stripes) -> int:
+        return sum(
+            int(rows[0]) * buffer.columns * sum(n for _, n in plan.buffers[buffer].loaded)
+            for buffer, rows in plan.arrivals.items()
+        )
+
+    def _work(self, plan: Stripes, stages: Sequence[Stage]) -> int:
+        """Scratchpad words that tiles take beside the group's buffers, for two tiles, and tables."""
+        most = 0
+        for stage, progress in zip(stages, plan.progress, strict=True):
+            rows = int(np.diff(progress).max())
+            most = max(most, transient_words(stage, rows))
+        return 2 * most + self._tables(plan.first, plan.stop)
+
+
+def transient_words(stage: Stage, rows: int) -> int:
+    """Words of a tile that are in no buffer: a result that only copies read, and temporaries."""
+    chunk = stage.layout(stage.chunk_sizes()[0])[0]
+    rect = Rect(0, min(rows + 2, stage.extent[0]), 0, stage.extent[1])
+    return stage.temporary_words(rect, chunk) + (
+        0 if stage.keep_result or stage.in_place else rect.height * stage.result_row(rect) * chunk.out_blocks
+    )
+
+
+def _paces(stage: Stage) -> list[int]:
+    """Rows per step to try, most first."""
+    height, width = stage.extent
+    unit = stage.row_step[0]
+    sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= _LEAST_PIXELS]
+    return sizes[::-1]
+
+
+class CutSearch:
+    """Finds the cheapest cuts."""
+
+    def __init__(self, costs: GroupCosts, flow: Dataflow, tilings: Sequence[Tiling], effort: int) -> None:
+        self._costs = costs
+        self._flow = flow
+        self._tilings = tilings
+        self._effort = effort
+
+    def run(self) -> list[Group]:
+        """The groups, in order."""
+        count = len(self._flow.stages)
+        best: list[tuple[float, Group | None]] = [(0.0, None)]
+        best += [(inf, None)] * count
+        for first in range(count):
+            for group in self._groups(first):
+                cost = best[first][0] + group.cost
+                if cost < best[group.stop][0]:
+                    best[group.stop] = (cost, group)
+        found: list[Group] = []
+        while count:
+            last = best[count][1]
+            assert last is not None  # every stage may be a group of its own
+            found.append(last)
+            count = last.first
+        return found[::-1]
+
+    def _groups(self, first: int) -> list[Group]:
+        flow = self._flow
+        found = [self._costs.tiled(first, self._tilings[first])]
+        paces = _paces(flow.stages[first])
+        blocked = False
+        for stop in range(first + 1, min(first + _LONGEST_GROUP, len(flow.stages)) + 1):
+            blocked = blocked or not flow.may_write_in_place(flow.stages[stop - 1])
+            if blocked:
+                break
+            whole = self._costs.whole(first, stop) if stop > first + 1 else None
+            striped = []
+            while paces:
+                group = self._costs.striped(first, stop, paces[0])
+                if group is None:
+                    # What does not fit for these stages does not fit for more of them.
+                    paces.pop(0)
+                    continue
+                striped.append(group)
+                striped += [g for p in paces[1 : 1 + self._effort] if (g := self._costs.striped(first, stop, p))]
+                break
+            found += [*([whole] if whole else []), *striped]
+            if stop > first + 1 and whole is None and not paces:
+                break
+        return found
+
+
+def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], effort: int) -> list[Group]:
+    """The cheapest cut of all stages into groups."""
+    return CutSearch(GroupCosts(flow, params, tilings), flow, tilings, effort).run()

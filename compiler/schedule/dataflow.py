@@ -1,0 +1,168 @@
+"""Which blocks of which buffers the stages read and write, and how rows of results depend on rows of operands."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.geometry import Buffer, Rect
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.tiling import GUARD_WORDS
+from intloom.compiler.schedule.vector_stages import PoolStage
+
+Rows = NDArray[np.int32]
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Access:
+    """Blocks of a buffer that a stage reads or writes."""
+
+    stage: Stage
+    buffer: Buffer
+    blocks: range
+
+    @property
+    def words(self) -> int:
+        """Words of these blocks."""
+        return len(self.blocks) * self.buffer.plane
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Read(Access):
+    """An operand of a stage."""
+
+    operand: int
+
+    @cached_property
+    def windows(self) -> tuple[Rows, Rows]:
+        """The first operand row and the end of the rows that each row of the result reads, for all rows."""
+        height, width = self.stage.extent
+        rects = [self.stage.operand_rect(self.operand, Rect(y, y + 1, 0, width)) for y in range(height)]
+        low, high = np.array([r.y0 for r in rects], np.int32), np.array([r.y1 for r in rects], np.int32)
+        # Monotone also for the phases of a transposed convolution.
+        return np.minimum.accumulate(low[::-1])[::-1], np.maximum.accumulate(high)
+
+    @property
+    def guard(self) -> int:
+        """Words around the operand that the array may touch."""
+        return GUARD_WORDS if isinstance(self.stage, ConvStage) and self.stage.packed and self.operand == 0 else 0
+
+    @property
+    def in_order(self) -> bool:
+        """Whether an instruction reads windows without a ring: the operand must be whole."""
+        return isinstance(self.stage, PoolStage) and not self.stage.separable
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Write(Access):
+    """A result or a copy of a stage; each row of the result makes `factor` rows of the buffer."""
+
+    factor: int
+
+
+@dataclass(frozen=True, eq=False)
+class Inside:
+    """What a group of stages reads and writes of a buffer."""
+
+    buffer: Buffer
+    reads: list[Read]
+    writes: list[Write]
+    later: frozenset[int]
+    """Blocks that stages after the group read."""
+
+    @property
+    def accesses(self) -> list[Access]:
+        """All reads and writes."""
+        return [*self.reads, *self.writes]
+
+    @property
+    def read(self) -> frozenset[int]:
+        """Blocks that are read."""
+        return frozenset(b for r in self.reads for b in r.blocks)
+
+    @property
+    def written(self) -> frozenset[int]:
+        """Blocks that are written."""
+        return frozenset(b for w in self.writes for b in w.blocks)
+
+    @property
+    def held(self) -> range:
+        """The blocks from the first to the last that is read or written."""
+        blocks = self.read | self.written
+        return range(min(blocks), max(blocks) + 1)
+
+    @property
+    def stored(self) -> frozenset[int]:
+        """Blocks that must reach DRAM: the host or a later stage reads them."""
+        return self.written if self.buffer.pinned else self.written & self.later
+
+    @property
+    def loaded(self) -> frozenset[int]:
+        """Blocks that come from DRAM."""
+        return self.read - self.written
+
+
+def _writes_of(stage: Stage) -> list[Write]:
+    found = []
+    if stage.keep_result:
+        found.append(Write(stage=stage, buffer=stage.out.buffer, blocks=stage.out.block_range, factor=1))
+    for copy in stage.copies:
+        first, count = copy.target_blocks((copy.start, copy.stop))
+        blocks = range(first, first + count)
+        found.append(Write(stage=stage, buffer=copy.target.buffer, blocks=blocks, factor=copy.factors[0]))
+    return found
+
+
+class Dataflow:
+    """Reads and writes of all stages, by stage and by buffer."""
+
+    def __init__(self, stages: Sequence[Stage]) -> None:
+        self.stages = stages
+        self.reads: list[list[Read]] = []
+        self.writes: list[list[Write]] = []
+        self.readers: dict[Buffer, list[Read]] = defaultdict(list)
+        self.writers: dict[Buffer, list[Write]] = defaultdict(list)
+        for stage in stages:
+            self.reads.append(
+                [
+                    Read(stage=stage, buffer=v.buffer, blocks=v.block_range, operand=k)
+                    for k, v in enumerate(stage.operands)
+                ]
+            )
+            self.writes.append(_writes_of(stage))
+            for read in self.reads[-1]:
+                self.readers[read.buffer].append(read)
+            for write in self.writes[-1]:
+                self.writers[write.buffer].append(write)
+
+    def accesses(self, index: int) -> list[Access]:
+        """All reads and writes of a stage."""
+        return [*self.reads[index], *self.writes[index]]
+
+    def inside(self, first: int, stop: int) -> Iterator[Inside]:
+        """What stages `first` to `stop` read and write, for each buffer, in the order of first use."""
+        accesses = [a for k in range(first, stop) for a in self.accesses(k)]
+        for buffer in dict.fromkeys(a.buffer for a in accesses):
+            yield Inside(
+                buffer,
+                [r for r in self.readers[buffer] if first <= r.stage.index < stop],
+                [w for w in self.writers[buffer] if first <= w.stage.index < stop],
+                frozenset(b for r in self.readers[buffer] if r.stage.index >= stop for b in r.blocks),
+            )
+
+    def whole(self, buffer: Buffer) -> Inside:
+        """What all stages read and write of a buffer."""
+        return Inside(buffer, self.readers[buffer], self.writers[buffer], frozenset())
+
+    def may_write_in_place(self, stage: Stage) -> bool:
+        """Whether the stage writes no word beyond its result, so that the result may lie among other tensors."""
+        if not isinstance(stage, ConvStage) or not stage.keep_result:
+            return True
+        words = -(-stage.conv_blocks * stage.params.cols // stage.params.rows)
+        return words == stage.out.blocks

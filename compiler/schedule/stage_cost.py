@@ -1,0 +1,58 @@
+"""Estimated cycles of a stage's tiles, for the choice between schedules; the forecast counts the result exactly."""
+
+from __future__ import annotations
+
+from math import ceil
+
+from intloom.compiler.ir import MaxPool
+from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.geometry import Rect
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.vector_stages import CopyStage, PoolStage
+from intloom.hw.spec import timing
+from intloom.hw.spec.formats import TABLE_BYTES
+
+
+def conv_cycles(stage: ConvStage, pixels: int, blocks: int, *, new_table: bool) -> int:
+    """Cycles of the array for `pixels` of `blocks` output blocks (of cols channels)."""
+    p = stage.params
+    strips = ceil(pixels / p.strip)
+    planes, _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
+    passes = len(stage.passes)
+    tiles = planes * kernel_h * kernel_w * ceil(per_group / p.rows)
+    # The passes of a transposed convolution share the pixels.
+    tile = max(ceil(pixels / passes), strips * p.cols)
+    least = max(pixels * (p.cols // p.lanes) // passes, 2 * p.cols + timing.CONSTANTS_GAP)
+    busy = max(tiles * tile, least)
+    table = TABLE_BYTES if new_table and stage.node.table is not None else 0
+    # Constants are requested while the instruction before is executing.
+    late = max(0, table + 2 * p.cols + p.cols - tiles * tile) if table or blocks > 1 else 0
+    return passes * (blocks * busy + timing.MAC_GAP) + late
+
+
+def _own_words(stage: Stage, rect: Rect) -> int:
+    """Words that a vector stage's own instruction processes for a rectangle of its result."""
+    if isinstance(stage, ConvStage | CopyStage):
+        return 0
+    words = rect.area * stage.out.blocks
+    if isinstance(stage, PoolStage):
+        kernel_h, kernel_w = stage.node.kernel
+        if isinstance(stage.node, MaxPool):
+            rows = stage.operand_rect(0, rect).height
+            across = 1 if kernel_w <= timing.SLIDING_TAPS and stage.node.strides[1] == 1 else kernel_w
+            down = 1 if kernel_h <= timing.SLIDING_TAPS and stage.node.strides[0] == 1 else kernel_h
+            return rect.width * stage.out.blocks * (rows * across + rect.height * down)
+        return words * kernel_h * kernel_w
+    return words * max(1, len(stage.operands) // 2)
+
+
+def vector_cycles(stage: Stage, rows: int) -> int:
+    """Cycles of the vector unit for `rows` rows of a stage: its own instruction and the copies."""
+    slices, width = stage.params.vector_slices, stage.extent[1]
+    own = _own_words(stage, Rect(0, rows, 0, width))
+    cycles = own * slices + (timing.VECTOR_END if own else 0)
+    for copy in stage.copies:
+        blocks = copy.target_blocks((copy.start, copy.stop))[1]
+        words = rows * copy.factors[0] * width * copy.factors[1] * blocks
+        cycles += words * slices + timing.VECTOR_END
+    return cycles + len(stage.vector_tables) * (TABLE_BYTES + timing.VECTOR_TABLE_LOAD)

@@ -1,0 +1,48 @@
+"""The order of stages: branch by branch, so that a result is read soon after it is made."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from intloom.compiler.schedule.dataflow import Dataflow
+from intloom.compiler.schedule.stage import Stage
+
+
+def branch_by_branch(stages: Sequence[Stage]) -> list[Stage]:
+    """The stages in depth-first order from the stages that nothing reads; `index` is set to the new order.
+
+    Graph order often alternates between branches; then each branch's tensors wait for the other.
+    """
+    flow = Dataflow(stages)
+    sources = [list(_sources(flow, k)) for k in range(len(stages))]
+    read = {k for needed in sources for k in needed}
+    order: list[int] = []
+    done: set[int] = set()
+    for last in (k for k in range(len(stages)) if k not in read):
+        # Not recursive: a model may be deeper than Python's recursion limit.
+        waiting = [last]
+        while waiting:
+            top = waiting[-1]
+            missing = [k for k in sources[top] if k not in done]
+            if missing:
+                waiting.append(missing[0])
+                continue
+            waiting.pop()
+            if top not in done:
+                done.add(top)
+                order.append(top)
+    ordered = [stages[k] for k in order]
+    for index, stage in enumerate(ordered):
+        stage.index = index
+    return ordered
+
+
+def _sources(flow: Dataflow, index: int) -> Iterator[int]:
+    """The stages that write what a stage reads, earliest first."""
+    found = {
+        w.stage.index
+        for read in flow.reads[index]
+        for w in flow.writers[read.buffer]
+        if w.stage.index != index and w.blocks.start < read.blocks.stop and read.blocks.start < w.blocks.stop
+    }
+    yield from sorted(found)

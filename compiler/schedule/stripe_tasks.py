@@ -1,0 +1,105 @@
+"""A group in stripes as a list of tasks, step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.geometry import Buffer, Rect
+from intloom.compiler.schedule.local_buffer import LocalBuffer
+from intloom.compiler.schedule.slot import Slot
+from intloom.compiler.schedule.stage import Stage
+from intloom.compiler.schedule.stripes import Stripes
+from intloom.compiler.schedule.tasks import Fill, Region, Step, Task, make_task, table_requests
+from intloom.compiler.schedule.vector_stages import PoolStage
+
+
+class _StageStripes:
+    """The stripes of one stage: chunks, tables, and the rows at which ring buffers wrap."""
+
+    def __init__(self, slot: Slot, stage: Stage, image: ConstantImage) -> None:
+        self._slot = slot
+        self._stage = stage
+        self._tables = table_requests(stage, image)
+        self._chunks = stage.chunks(_chunk_size(stage, resident=slot.resident_weights))
+        self._number = 0
+        self._rings = self._find_rings()
+
+    def _find_rings(self) -> list[tuple[LocalBuffer, int]]:
+        """Rings in which a tile must not wrap, and their rows for each row of the result."""
+        stage, found = self._stage, []
+        for operand, view in enumerate(stage.operands):
+            # The array wraps its input itself; a pool's rows go to a temporary one by one.
+            if not (isinstance(stage, ConvStage) and operand == 0) and not isinstance(stage, PoolStage):
+                found.append((view.buffer, 1))
+        if stage.keep_result:
+            found.append((stage.out.buffer, 1))
+        found += [(c.target.buffer, c.factors[0]) for c in stage.copies]
+        local = self._slot.local
+        return [(local[b], factor) for b, factor in found if not local[b].whole]
+
+    def _pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
+        cuts = {low, high}
+        for ring, factor in self._rings:
+            cuts.update(stop // factor for _, stop in ring.pieces(low * factor, high * factor))
+        rows = sorted(cuts)
+        yield from pairwise(rows)
+
+    def tasks(self, step: int, low: int, high: int) -> Iterator[Task]:
+        """The tasks of rows `low` to `high`."""
+        width = self._stage.extent[1]
+        visit = 0 if self._slot.resident_weights else step
+        for chunk in self._chunks:
+            for top, bottom in self._pieces(low, high):
+                rect = Rect(top, bottom, 0, width)
+                yield make_task(self._slot, self._stage, self._number, rect, chunk, visit, self._tables)
+                self._number += 1
+
+
+def _chunk_size(stage: Stage, *, resident: bool) -> int:
+    """All blocks; or, if weights are streamed, as many as leave space for the next chunk's weights."""
+    sizes = stage.chunk_sizes()
+    if resident:
+        return sizes[0]
+    return next((s for s in sizes if stage.weight_words(s) <= stage.params.weight_words // 2), sizes[-1])
+
+
+def _fills(slot: Slot, stripes: Stripes, stage: Stage, step: int) -> Iterator[Fill]:
+    """The loads of a step that follow a stage: those of buffers that no other stage of the step still reads."""
+    for buffer, rows in stripes.arrivals.items():
+        low, high = (int(rows[step - 1]) if step else 0), int(rows[step])
+        if low < high and _first_reader(slot, buffer) is stage:
+            yield fill(slot, slot.local[buffer], stage, step, (low, high))
+
+
+def fill(slot: Slot, local: LocalBuffer, stage: Stage, number: int, rows: tuple[int, int]) -> Fill:
+    """The load of some rows of all blocks that come from DRAM."""
+    buffer = local.buffer
+    regions = [
+        Region(buffer, first, count, Rect(top, bottom, 0, buffer.columns))
+        for top, bottom in local.pieces(*rows)
+        for first, count in local.loaded
+    ]
+    return Fill(stage, number, slot, regions)
+
+
+def _first_reader(slot: Slot, buffer: Buffer) -> Stage:
+    return next(s for s in slot.stages if any(v.buffer is buffer for v in s.operands))
+
+
+def stripe_tasks(slot: Slot, stripes: Stripes, image: ConstantImage) -> list[Step]:
+    """All tasks of a group: in each step the last stage first.
+
+    The rows that a buffer gets from DRAM for the next step are loaded as soon as the last reader of the step has run.
+    """
+    stages = [(stage, _StageStripes(slot, stage, image)) for stage in slot.stages]
+    steps: list[Step] = []
+    for step in range(stripes.steps + 1):
+        for (stage, tasks), rows in zip(stages[::-1], stripes.progress[::-1], strict=True):
+            low, high = (int(rows[step - 1]) if step else 0), int(rows[step])
+            if low < high:
+                steps += tasks.tasks(step, low, high)
+            steps += _fills(slot, stripes, stage, step)
+    return steps

@@ -1,0 +1,134 @@
+"""Row progress of consecutive stages that run depth-first, and the ring buffers between them.
+
+In each *step*, the last stage runs first: every stage computes the rows for which its operands were complete at the end
+of the step before. So an instruction never waits for the one just before it, and a buffer holds only the rows between
+its writer and its slowest reader. Rows that come from DRAM are loaded at the end of the step before they are read.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from math import lcm
+
+import numpy as np
+
+from intloom.compiler.schedule.dataflow import Dataflow, Inside, Read, Rows, Write
+from intloom.compiler.schedule.geometry import Buffer, runs_of
+from intloom.compiler.schedule.local_buffer import LocalBuffer
+
+
+@dataclass(eq=False)
+class Stripes:
+    """Stages `first` to `stop` with the finished rows of each after every step, and what they keep on chip."""
+
+    first: int
+    stop: int
+    progress: list[Rows]
+    """For each stage, its finished rows after step 0, 1, 2…; in step 0 rows are only loaded."""
+    buffers: dict[Buffer, LocalBuffer] = field(default_factory=dict)
+    arrivals: dict[Buffer, Rows] = field(default_factory=dict)
+    """For each buffer with blocks from DRAM, its loaded rows after each step."""
+
+    @property
+    def steps(self) -> int:
+        """Number of steps, without step 0."""
+        return len(self.progress[0]) - 1
+
+    @property
+    def words(self) -> int:
+        """Scratchpad words of all buffers."""
+        return sum(b.words for b in self.buffers.values())
+
+
+def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list[Rows]:
+    """Finished rows of each stage; stages without an operand from the group set the pace."""
+    lead = flow.stages[first].extent[0]
+    steps = -(-lead // rows_per_step) + stop - first
+    time = np.arange(steps + 1, dtype=np.int32)
+    writers: dict[Buffer, list[tuple[Write, Rows]]] = {}
+    found: list[Rows] = []
+    for index in range(first, stop):
+        stage = flow.stages[index]
+        height, unit = stage.extent[0], stage.row_step[0]
+        done = np.full(steps + 1, height, np.int32)
+        driven = False
+        for read in flow.reads[index]:
+            own = [(w, p) for w, p in writers.get(read.buffer, ()) if not _disjoint(w.blocks, read.blocks)]
+            for write, rows in own:
+                before = np.concatenate([[0], rows[:-1] * write.factor])
+                done = np.minimum(done, np.searchsorted(read.windows[1], before, side="right"))
+                driven = True
+        if not driven:
+            pace = max(1, round(rows_per_step * height / lead))
+            done = np.minimum(time * pace, height)
+        done = np.where(done < height, done // unit * unit, height).astype(np.int32)
+        found.append(done)
+        for write in flow.writes[index]:
+            writers.setdefault(write.buffer, []).append((write, done))
+    return found
+
+
+def _disjoint(a: range, b: range) -> bool:
+    return a.stop <= b.start or b.stop <= a.start
+
+
+class StripePlanner:
+    """Plans groups of consecutive stages of one program."""
+
+    def __init__(self, flow: Dataflow) -> None:
+        self._flow = flow
+
+    def plan(self, first: int, stop: int, rows_per_step: int) -> Stripes | None:
+        """The group of stages `first` to `stop` with `rows_per_step` rows of its first stage in each step."""
+        progress = _progress(self._flow, first, stop, rows_per_step)
+        if any(p[-1] < s.extent[0] for p, s in zip(progress, self._flow.stages[first:stop], strict=True)):
+            return None
+        group = Stripes(first, stop, progress)
+        for inside in self._flow.inside(first, stop):
+            if inside.reads or not inside.buffer.needed.isdisjoint(inside.written):
+                group.buffers[inside.buffer] = self._local(group, inside)
+        return group
+
+    def _local(self, group: Stripes, inside: Inside) -> LocalBuffer:
+        buffer, held = inside.buffer, inside.held
+        local = LocalBuffer(buffer, held.start, len(held), buffer.height)
+        local.guard = max((r.guard for r in inside.reads), default=0)
+        local.stored = inside.stored
+        local.loaded = runs_of(inside.loaded)
+        if local.loaded:
+            group.arrivals[buffer] = self._arrival(group, inside.reads)
+        local.rows = self._ring_rows(group, local, inside)
+        return local
+
+    def _arrival(self, group: Stripes, reads: list[Read]) -> Rows:
+        """Rows that must be loaded by the end of each step: those that the next step reads."""
+        need = np.zeros(group.steps + 1, np.int32)
+        for read in reads:
+            done = group.progress[read.stage.index - group.first]
+            need = np.maximum(need, np.where(done > 0, read.windows[1][done - 1], 0))
+        # A single stage runs again at once: its rows must come one step earlier.
+        ahead = 2 if group.stop - group.first == 1 else 1
+        return np.concatenate([need[ahead:], np.full(ahead, need[-1], np.int32)])
+
+    def _ring_rows(self, group: Stripes, local: LocalBuffer, inside: Inside) -> int:
+        """The most rows that are live at once, rounded so that no unit of rows wraps."""
+        height = local.buffer.height
+        top = group.arrivals.get(local.buffer, np.zeros(group.steps + 1, np.int32))
+        low = np.full(group.steps + 1, height, np.int32)
+        unit = 1
+        for read in inside.reads:
+            if read.in_order:
+                return height
+            done = group.progress[read.stage.index - group.first]
+            starts = np.append(read.windows[0], height)
+            low = np.minimum(low, starts[done])
+        for write in inside.writes:
+            done = group.progress[write.stage.index - group.first] * write.factor
+            top = np.maximum(top, done)
+            unit = lcm(unit, write.factor * write.stage.row_step[0])
+            if local.stored:
+                # Rows stay until their store has ended: one step, or two where the stage runs again at once.
+                back = 2 if group.stop - group.first == 1 else 1
+                low = np.minimum(low, np.concatenate([np.zeros(back, np.int32), done[:-back]]))
+        rows = max(int((top - low).max()), 1)
+        return min(height, -(-rows // unit) * unit)

@@ -1,0 +1,78 @@
+"""Buffers in the scratchpad: apart while they live, inside the memory, and only where they save traffic."""
+
+from itertools import pairwise
+
+import pytest
+
+from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.program.program import Role
+from intloom.compiler.schedule import compile_graph
+from intloom.compiler.schedule.limits import check_sizes
+from intloom.compiler.schedule.slot import Slot
+from intloom.compiler.schedule.slots import schedule_slots
+from intloom.compiler.schedule.stage_builder import build_stages
+from intloom.compiler.schedule.tiling import Space, choose_tiling
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import HardwareParams, preset
+from tests.support.graph_maker import GraphMaker
+from tests.support.random_graph import random_graph
+from tests.support.yolo_graph import yolo_graph
+
+BASE = preset("base")
+
+
+def slots_of(graph, params: HardwareParams, effort: int = 1) -> list[Slot]:
+    check_sizes(graph)
+    stages = build_stages(graph, params, ConstantImage(params), keep_intermediates=False).stages
+    space = Space(params.scratch_words, params.weight_words)
+    tilings = [choose_tiling(s, space) for s in stages]
+    assert None not in tilings
+    return schedule_slots(stages, params, tilings, effort)
+
+
+def check_addresses(slots: list[Slot], params: HardwareParams) -> None:
+    for slot in slots:
+        ranges = sorted((b.address, b.address + b.words) for b in slot.local.values())
+        for (_, end), (start, _) in pairwise(ranges):
+            assert end <= start
+        assert all(start >= 0 and end <= slot.low <= params.scratch_words for start, end in ranges)
+        assert (slot.tiling is None) == (slot.stripes is not None)
+        if slot.tiling is not None:
+            assert slot.tiling.scratch <= params.scratch_words - slot.low
+
+
+@pytest.mark.parametrize("kib", [32, 64, 256])
+@pytest.mark.parametrize("size", [64, 128])
+def test_buffers_that_live_together_are_apart(size, kib):
+    graph, _ = yolo_graph(size)
+    params = BASE.replace(scratch_kib=kib)
+    check_addresses(slots_of(graph, params), params)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_buffers_of_random_graphs_are_apart(seed):
+    graph, _ = random_graph(seed)
+    params = BASE.replace(scratch_kib=8)
+    check_addresses(slots_of(graph, params), params)
+
+
+def test_small_tensors_stay_on_chip_from_producer_to_last_reader():
+    maker = GraphMaker(1)
+    x = maker.conv(maker.input(16, 16, 16), 32, 3)
+    y = maker.conv(x, 32, 3)
+    for _ in range(3):
+        y = maker.conv(y, 32, 3)
+    program = compile_graph(maker.graph(maker.add(x, y)), BASE)
+    loads = [i for i in program.instructions if i.kind is Kind.LOAD and i["target"] == 0]
+    assert sum(i["n0"] * i["n1"] * i["n2"] for i in loads) == 16 * 16
+    assert {t.role for t in program.tensors} == {Role.INPUT, Role.OUTPUT}
+
+
+def test_a_skip_connection_that_does_not_fit_goes_through_dram():
+    maker = GraphMaker(2)
+    x = maker.conv(maker.input(16, 32, 32), 16, 3, table=False)
+    y = x
+    for _ in range(12):
+        y = maker.conv(y, 64, 3, table=False)
+    program = compile_graph(maker.graph(maker.conv(maker.concat(x, y), 16, table=False)), BASE.replace(scratch_kib=64))
+    assert any(t.role is Role.SHARED for t in program.tensors)

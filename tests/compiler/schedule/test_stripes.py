@@ -1,0 +1,151 @@
+"""Stripes: ring buffers hold exactly the rows that are needed, and intermediates never reach DRAM."""
+
+import numpy as np
+import pytest
+
+from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.file import to_bytes
+from intloom.compiler.program.program import Program
+from intloom.compiler.program.soundness import check_program
+from intloom.compiler.schedule import compile_graph
+from intloom.compiler.schedule.dataflow import Dataflow
+from intloom.compiler.schedule.stage_builder import build_stages
+from intloom.compiler.schedule.stripes import StripePlanner, Stripes
+from intloom.hw.spec.formats import move_words
+from intloom.hw.spec.isa import Kind, Target
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.golden.run import run_graph
+from intloom.sim.isa_sim import IsaSimulator
+from tests.support.graph_maker import GraphMaker
+
+BASE = preset("base")
+SMALL_SCRATCHPAD = BASE.replace(scratch_kib=16)
+
+
+def checked(maker: GraphMaker, graph: IntGraph, params: HardwareParams) -> Program:
+    """The program, sound and equal to the golden model."""
+    program = compile_graph(graph, params)
+    check_program(program)
+    inputs = maker.random_inputs()
+    expected = run_graph(graph, inputs, match=params.match)
+    for name, array in IsaSimulator(program).run(inputs).items():
+        np.testing.assert_array_equal(array, expected[name], err_msg=name)
+    return program
+
+
+def moved(program: Program) -> tuple[int, int, int]:
+    """Words of weights, of other loads, and of stores."""
+    weights = inputs = stores = 0
+    for instruction in program.instructions:
+        if instruction.kind is Kind.STORE:
+            stores += move_words(instruction)
+        elif instruction.kind is Kind.LOAD and instruction["target"] == Target.WEIGHT:
+            weights += move_words(instruction)
+        elif instruction.kind is Kind.LOAD:
+            inputs += move_words(instruction)
+    return weights, inputs, stores
+
+
+def planned(graph: IntGraph, rows: int) -> tuple[Dataflow, Stripes]:
+    """All stages of a graph as one group."""
+    stages = build_stages(graph, BASE, ConstantImage(BASE), keep_intermediates=False).stages
+    flow = Dataflow(stages)
+    plan = StripePlanner(flow).plan(0, len(stages), rows)
+    assert plan is not None
+    return flow, plan
+
+
+def test_a_chain_moves_only_input_weights_and_output():
+    maker = GraphMaker(1)
+    x = maker.input(16, 64, 40)
+    y = maker.conv(maker.conv(maker.conv(x, 16, 3, table=False), 16, 5, table=False), 16, 3, table=False)
+    program = checked(maker, maker.graph(y), SMALL_SCRATCHPAD)
+    image = len(program.image) // BASE.word_bytes
+    assert moved(program) == (image, 64 * 40, 64 * 40)
+    # Each tensor has 2,560 words, of which the scratchpad holds 1,024.
+    assert all(i["in_ring"] for i in program.instructions if i.kind is Kind.CONV)
+
+
+def everything(maker: GraphMaker) -> str:
+    """A graph with every operation that stripes cross."""
+    m = maker
+    x = m.conv(m.input(3, 64, 40), 32, 3, stride=2)
+    halves = [m.slice(x, 0, 16), m.slice(x, 16, 32)]
+    y = m.add(halves[1], m.conv(m.conv(halves[1], 16, 3, group=16), 16, 3))
+    z = m.conv(m.concat(m.apply_table(halves[0]), m.apply_table(halves[1]), y), 16)
+    z = m.concat(m.resize(m.max_pool(z, 3, 2, 1)), z, m.max_pool(z, 5, pad=2))
+    return m.mul(m.conv(z, 16, 3), m.conv(z, 16))
+
+
+@pytest.mark.parametrize("kib", [8, 16, 32, 128])
+def test_stripes_cross_every_operation(kib):
+    maker = GraphMaker(2)
+    graph = maker.graph(everything(maker))
+    program = checked(maker, graph, BASE.replace(scratch_kib=kib))
+    apart = compile_graph(graph, BASE.replace(scratch_kib=kib), effort=0)
+    assert sum(moved(program)[1:]) < sum(moved(apart)[1:]) * 2 / 3
+
+
+def test_weights_that_do_not_fit_together_are_loaded_in_every_step():
+    maker = GraphMaker(3)
+    x = maker.input(16, 512, 16)
+    for _ in range(4):
+        x = maker.conv(x, 16, 3)
+    params = BASE.replace(weight_kib=8)
+    program = checked(maker, maker.graph(x), params)
+    weights, inputs, stores = moved(program)
+    assert weights > len(program.image) // BASE.word_bytes
+    assert (inputs, stores) == (512 * 16, 512 * 16)
+
+
+@pytest.mark.parametrize("rows", [1, 2, 3, 8])
+def test_a_ring_holds_every_row_until_its_last_read_and_no_more(rows):
+    maker = GraphMaker(4)
+    flow, plan = planned(maker.graph(everything(maker)), rows)
+    for inside in flow.inside(0, plan.stop):
+        local = plan.buffers[inside.buffer]
+        assert all_reads_find_their_rows(plan, inside, local.rows)
+        units = {w.factor for w in inside.writes}
+        if not local.whole and units <= {1} and not local.stored:
+            assert not all_reads_find_their_rows(plan, inside, local.rows - 1)
+
+
+def all_reads_find_their_rows(plan, inside, rows):
+    """Replay all steps on a ring of `rows` rows: whether each read finds the rows that were written."""
+    held = {}
+    writers = [(plan.progress[w.stage.index], w.factor, w.blocks) for w in inside.writes]
+    if inside.buffer in plan.arrivals:
+        writers.append((plan.arrivals[inside.buffer], 1, sorted(inside.loaded)))
+    for step in range(plan.steps + 1):
+        before = max(step - 1, 0)
+        for read in inside.reads:
+            done = plan.progress[read.stage.index]
+            for y in range(done[before], done[step]):
+                low, high = (int(bound[y]) for bound in read.windows)
+                for block in read.blocks:
+                    if any(held.get((block, row % rows)) != row for row in range(low, high)):
+                        return False
+        for done, factor, blocks in writers:
+            first = done[before] * factor if step else 0
+            held |= {(b, row % rows): row for b in blocks for row in range(first, done[step] * factor)}
+    return True
+
+
+def test_a_stage_never_needs_rows_of_the_same_step():
+    maker = GraphMaker(5)
+    flow, plan = planned(maker.graph(everything(maker)), 2)
+    for inside in flow.inside(0, plan.stop):
+        for read in inside.reads:
+            done = plan.progress[read.stage.index]
+            for write in inside.writes:
+                if set(write.blocks) & set(read.blocks):
+                    made = plan.progress[write.stage.index] * write.factor
+                    for step in range(1, plan.steps + 1):
+                        if done[step]:
+                            assert read.windows[1][done[step] - 1] <= made[step - 1]
+
+
+def test_the_same_graph_gives_the_same_program():
+    first, second = (compile_graph(m.graph(everything(m)), SMALL_SCRATCHPAD) for m in (GraphMaker(6), GraphMaker(6)))
+    assert to_bytes(first) == to_bytes(second)
