@@ -36,6 +36,10 @@ class Layer:
     mean: float
     spread: float
     per_channel: bool
+    """Whether statistics are taken for each channel; a layer with one value per image takes them over all."""
+    rank: int = 4
+    output_axis: int = 1
+    """Axis of the channels in the output."""
     slope: float = 0.0
     """Added to the mean from one channel to the next within each group of `period` channels."""
     period: int = 1
@@ -43,10 +47,11 @@ class Layer:
 
 @dataclass
 class Builder:
-    """A graph under construction; `seed` and a layer's name determine its weights."""
+    """A graph under construction; `seed` and a layer's name determine its weights. Reshapes keep `batch`."""
 
     name: str
     seed: int
+    batch: int = 1
     nodes: list[onnx.NodeProto] = field(default_factory=list)
     weights: dict[str, NDArray[Any]] = field(default_factory=dict)
     layers: list[Layer] = field(default_factory=list)
@@ -54,8 +59,8 @@ class Builder:
     outputs: list[onnx.ValueInfoProto] = field(default_factory=list)
 
     def input(self, name: str, height: int, width: int, channels: int = 3) -> Value:
-        """Add a float image input with batch size 1."""
-        shape = [1, channels, height, width]
+        """Add a float image input."""
+        shape = [self.batch, channels, height, width]
         self.inputs.append(helper.make_tensor_value_info(name, TensorProto.FLOAT, shape))
         return Value(name, channels)
 
@@ -94,16 +99,21 @@ class Builder:
         spread: float = 1.0,
         slope: float = 0.0,
         period: int = 1,
+        pooled: bool = False,
+        padded: bool = True,
     ) -> Value:
-        """A convolution with bias and `same` padding, named `path/Conv`; its output gets the given mean and spread."""
+        """A convolution with bias, named `path/Conv`; its output gets the given mean and spread.
+
+        `pooled` says that the input has one pixel. Padding is `same`, or none with `padded` false.
+        """
         shape = (channels, x.channels // group, kernel, kernel)
         weight, bias = self._layer(path, shape, channels)
-        pads = [kernel // 2] * 4
+        pads = [kernel // 2 if padded else 0] * 4
         y = self.op(
             f"{path}/Conv", "Conv", [x, weight, bias], channels,
             kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads, dilations=[1, 1], group=group,
         )  # fmt: skip
-        record = Layer(y.name, weight, bias, 0, mean, spread, per_channel=True, slope=slope, period=period)
+        record = Layer(y.name, weight, bias, 0, mean, spread, per_channel=not pooled, slope=slope, period=period)
         self.layers.append(record)
         return y
 
@@ -117,12 +127,42 @@ class Builder:
         self.layers.append(Layer(y.name, weight, bias, 1, 0.5, 1.0, per_channel=True))
         return y
 
-    def gemm(self, path: str, x: Value, channels: int, *, spread: float = 2.0) -> Value:
+    def gemm(self, path: str, x: Value, channels: int, *, mean: float = 0.0, spread: float = 2.0) -> Value:
         """A fully connected layer on a flat tensor, named `path/Gemm`."""
         weight, bias = self._layer(path, (channels, x.channels), channels)
         y = self.op(f"{path}/Gemm", "Gemm", [x, weight, bias], channels, alpha=1.0, beta=1.0, transB=1)
-        self.layers.append(Layer(y.name, weight, bias, 0, 0.0, spread, per_channel=False))
+        self.layers.append(Layer(y.name, weight, bias, 0, mean, spread, per_channel=False, rank=2))
         return y
+
+    def linear(
+        self, path: str, x: Value, channels: int, *, mean: float = 0.0, spread: float = 1.0, per_channel: bool = True
+    ) -> Value:
+        """A fully connected layer on [batch, tokens, channels], exported as MatMul and Add."""
+        weight, bias = self._layer(path, (x.channels, channels), channels)
+        y = self.op(f"{path}/MatMul", "MatMul", [x, weight], channels)
+        y = self.op(f"{path}/Add", "Add", [bias, y], channels)
+        self.layers.append(Layer(y.name, weight, bias, 1, mean, spread, per_channel, rank=3, output_axis=2))
+        return y
+
+    def reshape(self, name: str, x: Value, shape: Sequence[int], channels: int) -> Value:
+        """A Reshape to [batch, *shape]."""
+        wanted = self.constant(f"{name}/shape", np.array([self.batch, *shape], np.int64))
+        return self.op(name, "Reshape", [x, wanted], channels)
+
+    def transpose(self, name: str, x: Value, perm: Sequence[int], channels: int) -> Value:
+        """A Transpose."""
+        return self.op(name, "Transpose", [x], channels, perm=list(perm))
+
+    def split(self, name: str, x: Value, sizes: Sequence[int], axis: int = 1) -> list[Value]:
+        """A Split into parts of the given sizes; with another axis than 1 the parts keep the channels."""
+        stored = self.constant(f"{name}/sizes", np.array(sizes, np.int64))
+        channels = [size if axis == 1 else x.channels for size in sizes]
+        parts = [self.op(name, "Split", [x, stored], channels[0], axis=axis)]
+        # `op` names one output.
+        for number, size in enumerate(channels[1:], 1):
+            parts.append(Value(f"{name}_output_{number}", size))
+            self.nodes[-1].output.append(parts[-1].name)
+        return parts
 
     def _layer(self, path: str, shape: tuple[int, ...], channels: int) -> tuple[str, str]:
         rng = np.random.default_rng([self.seed, zlib.crc32(path.encode())])

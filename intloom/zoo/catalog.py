@@ -9,9 +9,9 @@ from functools import partial
 import onnx
 
 from intloom.common.errors import UsageError
-from intloom.zoo import classifiers, small_networks, yolov8
+from intloom.zoo import classifiers, mobile_classifiers, shufflenet, small_networks, vit, yolo11, yolov8
 from intloom.zoo.builder import Builder
-from intloom.zoo.weight_normalization import normalize_weights
+from intloom.zoo.weight_normalization import BATCH, normalize_weights
 
 _LARGEST = 2048
 _MEASURED_SIZE = 128
@@ -36,6 +36,10 @@ def _yolo(size: str, task: str, doc: str) -> Entry:
     return Entry(f"yolov8{size}{suffix}", doc, imgsz, 32, partial(yolov8.build, size=size, task=task))
 
 
+def _classifier(name: str, title: str, make: Callable[[Builder, int], None]) -> Entry:
+    return Entry(name, f"{title}, classification", 224, 32, make)
+
+
 _ENTRIES = (
     _yolo("n", "detect", "YOLOv8 nano, detection"),
     _yolo("s", "detect", "YOLOv8 small, detection"),
@@ -43,8 +47,16 @@ _ENTRIES = (
     _yolo("n", "seg", "YOLOv8 nano, instance segmentation"),
     _yolo("n", "pose", "YOLOv8 nano, human pose"),
     _yolo("n", "cls", "YOLOv8 nano, classification"),
-    Entry("resnet18", "ResNet-18, classification", 224, 32, classifiers.resnet18),
-    Entry("mobilenet_v2", "MobileNetV2, classification", 224, 32, classifiers.mobilenet_v2),
+    Entry("yolo11n", "YOLO11 nano, detection", 640, 32, partial(yolo11.yolo11, size="n")),
+    Entry("yolo11s", "YOLO11 small, detection", 640, 32, partial(yolo11.yolo11, size="s")),
+    Entry("yolo26n", "YOLO26 nano, detection without suppression", 640, 32, partial(yolo11.yolo26, size="n")),
+    _classifier("resnet18", "ResNet-18", classifiers.resnet18),
+    _classifier("mobilenet_v2", "MobileNetV2", mobile_classifiers.mobilenet_v2),
+    _classifier("mobilenet_v3_large", "MobileNetV3 large", mobile_classifiers.mobilenet_v3_large),
+    _classifier("mobilenet_v4_conv_small", "MobileNetV4 conv small", mobile_classifiers.mobilenet_v4_conv_small),
+    _classifier("efficientnet_lite0", "EfficientNet-lite0", mobile_classifiers.efficientnet_lite0),
+    _classifier("shufflenet_v2", "ShuffleNetV2 1.0x", shufflenet.shufflenet_v2),
+    _classifier("vit_tiny", "vision transformer, 12 blocks", partial(vit.vit, width=192, depth=12, heads=3)),
     Entry("tiny", "one convolution with SiLU", 16, 1, small_networks.tiny),
     Entry("c2f", "a stem and one C2f block", 32, 2, small_networks.c2f),
     Entry("sppf", "a stem and one SPPF block", 32, 2, small_networks.sppf),
@@ -90,7 +102,7 @@ def build(name: str, imgsz: int | None = None, seed: int = 0) -> onnx.ModelProto
         raise UsageError(f"imgsz of {name} must be a multiple of {chosen.multiple} up to {_LARGEST}, not {size}")
     if seed < 0:
         raise UsageError(f"seed must be at least 0, not {seed}")
-    wanted, measured = Builder(name, seed), Builder(name, seed)
+    wanted, measured = Builder(name, seed), Builder(name, seed, batch=BATCH)
     chosen.make(wanted, size)
     chosen.make(measured, _MEASURED_SIZE)
     normalize_weights(wanted, measured)

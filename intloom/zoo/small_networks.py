@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from intloom.zoo.activations import ABOVE_ZERO
 from intloom.zoo.builder import Builder
-from intloom.zoo.classifiers import ABOVE_ZERO, basic_block
+from intloom.zoo.classifiers import basic_block
 from intloom.zoo.yolo_blocks import c2f as c2f_block
 from intloom.zoo.yolo_blocks import concat, conv_silu, upsample
 from intloom.zoo.yolo_blocks import sppf as sppf_block

@@ -18,7 +18,8 @@ from intloom.compiler.reference import open_session
 from intloom.images import synthetic_batch
 from intloom.zoo.builder import IR_VERSION, OPSET, Builder, Layer
 
-_BATCH = 4
+BATCH = 4
+"""Images of the measurement."""
 _LEAST_VARIANCE = 1e-6
 
 
@@ -55,7 +56,7 @@ def _measure(builder: Builder) -> list[tuple[NDArray[np.float64], NDArray[np.flo
     model, names = _instrumented(builder)
     session = open_session(model.SerializeToString())
     shape = [d.dim_value for d in builder.inputs[0].type.tensor_type.shape.dim]
-    images = synthetic_batch(_BATCH, shape[2], shape[3], builder.seed, shape[1])
+    images = synthetic_batch(builder.batch, shape[2], shape[3], builder.seed, shape[1])
     values = session.run(names, {builder.inputs[0].name: images})
     flat = [np.asarray(v, dtype=np.float64).reshape(-1) for v in values]
     return list(zip(flat[0::2], flat[1::2], strict=True))
@@ -91,8 +92,9 @@ def _instrumented(builder: Builder) -> tuple[onnx.ModelProto, list[str]]:
 def _normalization(layer: Layer, i: int, seed: int, weights: dict[str, NDArray[np.float32]]) -> list[onnx.NodeProto]:
     """Nodes from `raw_i` to the layer's output, through `mean_i` and `variance_i`."""
     channels = weights[layer.weight].shape[layer.channel_axis]
-    shape = [1, channels, 1, 1] if layer.per_channel else [1, channels]
-    axes = [0, 2, 3] if layer.per_channel else [0, 1]
+    shape = [1] * layer.rank
+    shape[layer.output_axis] = channels
+    axes = [a for a in range(layer.rank) if not (layer.per_channel and a == layer.output_axis)]
     gain, offset = _targets(layer, channels, seed)
     weights[f"gain_{i}"] = gain.reshape(shape).astype(np.float32)
     weights[f"offset_{i}"] = offset.reshape(shape).astype(np.float32)

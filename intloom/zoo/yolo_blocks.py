@@ -6,24 +6,21 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from intloom.zoo.activations import silu
 from intloom.zoo.builder import Builder, Value
 
 
-def conv_silu(b: Builder, path: str, x: Value, channels: int, kernel: int = 1, stride: int = 1) -> Value:
-    """Convolution (batch norm folded) and SiLU, which is x * sigmoid(x)."""
-    y = b.conv(f"{path}/conv", x, channels, kernel, stride)
-    gate = b.op(f"{path}/act/Sigmoid", "Sigmoid", [y], channels)
-    return b.op(f"{path}/act/Mul", "Mul", [y, gate], channels)
+def conv_silu(
+    b: Builder, path: str, x: Value, channels: int, kernel: int = 1, stride: int = 1, group: int = 1
+) -> Value:
+    """Convolution (batch norm folded) and SiLU."""
+    return silu(b, f"{path}/act", b.conv(f"{path}/conv", x, channels, kernel, stride, group))
 
 
 def split_half(b: Builder, path: str, x: Value) -> tuple[Value, Value]:
     """The two halves of x's channels."""
-    half = x.channels // 2
-    sizes = b.constant(f"{path}/sizes", np.array([half, half], np.int64))
-    first = b.op(f"{path}/Split", "Split", [x, sizes], half, axis=1)
-    second = f"{path}/Split_output_1"
-    b.nodes[-1].output.append(second)
-    return first, Value(second, half)
+    first, second = b.split(f"{path}/Split", x, [x.channels // 2] * 2)
+    return first, second
 
 
 def concat(b: Builder, name: str, parts: Sequence[Value], axis: int = 1) -> Value:
@@ -46,13 +43,15 @@ def c2f(b: Builder, path: str, x: Value, channels: int, repeats: int, shortcut: 
     return conv_silu(b, f"{path}/cv2", concat(b, f"{path}/Concat", parts), channels)
 
 
-def sppf(b: Builder, path: str, x: Value, channels: int) -> Value:
-    """Three 5x5 max pools in a chain, all stages concatenated."""
-    parts = [conv_silu(b, f"{path}/cv1", x, x.channels // 2)]
+def sppf(b: Builder, path: str, x: Value, channels: int, *, residual: bool = False) -> Value:
+    """Three 5x5 max pools in a chain, all stages concatenated; with `residual`, the input is added."""
+    hidden = x.channels // 2
+    parts = [b.conv(f"{path}/cv1/conv", x, hidden) if residual else conv_silu(b, f"{path}/cv1", x, hidden)]
     for suffix in ("", "_1", "_2"):
         pool = {"kernel_shape": [5, 5], "strides": [1, 1], "pads": [2] * 4, "ceil_mode": 0}
         parts.append(b.op(f"{path}/m{suffix}/MaxPool", "MaxPool", [parts[-1]], parts[0].channels, **pool))
-    return conv_silu(b, f"{path}/cv2", concat(b, f"{path}/Concat", parts), channels)
+    y = conv_silu(b, f"{path}/cv2", concat(b, f"{path}/Concat", parts), channels)
+    return b.op(f"{path}/Add", "Add", [x, y], channels) if residual else y
 
 
 def upsample(b: Builder, path: str, x: Value) -> Value:
@@ -78,3 +77,13 @@ def branch(
     y = conv_silu(b, f"{path}/{last}.0", x, hidden, 3)
     y = conv_silu(b, f"{path}/{last}.1", y, hidden, 3)
     return b.conv(f"{path}/{last}.2", y, channels, mean=mean, spread=spread, slope=slope, period=period)
+
+
+def separable_branch(b: Builder, path: str, x: Value, hidden: int, channels: int, mean: float, spread: float) -> Value:
+    """A branch of depthwise 3x3 and 1x1 convolutions, twice, and a 1x1 convolution without activation."""
+    last = path.rsplit("/", 1)[-1]
+    for i in range(2):
+        stem = f"{path}/{last}.{i}/{last}.{i}"
+        x = conv_silu(b, f"{stem}.0", x, x.channels, 3, group=x.channels)
+        x = conv_silu(b, f"{stem}.1", x, hidden)
+    return b.conv(f"{path}/{last}.2", x, channels, mean=mean, spread=spread)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from intloom.zoo.builder import Builder, Value
-from intloom.zoo.yolo_blocks import branch, concat, conv_silu
+from intloom.zoo.yolo_blocks import branch, concat, conv_silu, separable_branch
 
 BINS = 16
 """Bins of the distribution of each side's distance."""
@@ -29,6 +29,8 @@ class Head:
     strides: Sequence[int]
     imgsz: int
     classes: int
+    separable: bool = False
+    """Whether the class branches are depthwise and 1x1 convolutions."""
 
     @property
     def cells(self) -> list[int]:
@@ -36,23 +38,27 @@ class Head:
         return [(self.imgsz // s) ** 2 for s in self.strides]
 
 
-def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
-    """The detection head; `extra` holds additional channels per anchor, which are appended to the output."""
-    box_hidden = max(16, head.maps[0].channels // 4, BINS * 4)
+def box_and_score_rows(
+    b: Builder, head: Head, sides: int, *, mean: float, spread: float, slope: float = 0.0, period: int = 1
+) -> Value:
+    """The box and class branches of all scales, [1, sides + classes, anchors]; `mean` and so on are of the boxes."""
+    box_hidden = max(16, head.maps[0].channels // 4, sides)
     class_hidden = max(head.maps[0].channels, min(head.classes, 100))
+    class_branch = separable_branch if head.separable else branch
     rows: list[Value] = []
     for i, x in enumerate(head.maps):
-        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, BINS * 4, 0.0, 1.0, _BIN_SLOPE, BINS)
-        score = branch(b, f"{head.path}/cv3.{i}", x, class_hidden, head.classes, _LOGIT_MEAN, 1.4)
+        box = branch(b, f"{head.path}/cv2.{i}", x, box_hidden, sides, mean, spread, slope, period)
+        score = class_branch(b, f"{head.path}/cv3.{i}", x, class_hidden, head.classes, _LOGIT_MEAN, 1.4)
         joined = concat(b, f"{head.path}/Concat{_suffix(i)}", [box, score])
         rows.append(_flatten(b, f"{head.path}/Reshape{_suffix(i)}", joined))
+    return _join_anchors(b, f"{head.path}/Concat{_suffix(len(head.maps))}", rows)
+
+
+def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
+    """The detection head; `extra` holds additional channels per anchor, which are appended to the output."""
+    every = box_and_score_rows(b, head, BINS * 4, mean=0.0, spread=1.0, slope=_BIN_SLOPE, period=BINS)
+    box, score = b.split(f"{head.path}/Split", every, [BINS * 4, head.classes])
     scales = len(head.maps)
-    every = _join_anchors(b, f"{head.path}/Concat{_suffix(scales)}", rows)
-    sizes = b.constant(f"{head.path}/sizes", np.array([BINS * 4, head.classes], np.int64))
-    box = b.op(f"{head.path}/Split", "Split", [every, sizes], BINS * 4, axis=1)
-    score = Value(f"{head.path}/Split_output_1", head.classes)
-    # `Builder.op` names one output; Split has two.
-    b.nodes[-1].output.append(score.name)
     boxes = _decode(b, head, _expectation(b, head, box), scales + 1)
     likely = b.op(f"{head.path}/Sigmoid", "Sigmoid", [score], head.classes)
     parts = [boxes, likely] if extra is None else [boxes, likely, extra]
@@ -113,7 +119,7 @@ def _expectation(b: Builder, head: Head, box: Value) -> Value:
     return b.op(f"{path}/Reshape_1", "Reshape", [x, flat], 4)
 
 
-def _anchors(head: Head) -> tuple[np.ndarray, np.ndarray]:
+def anchors(head: Head) -> tuple[np.ndarray, np.ndarray]:
     """Centers of all cells in units of their own stride, [1, 2, anchors], and the strides, [1, anchors]."""
     centers, strides = [], []
     for stride in head.strides:
@@ -127,7 +133,7 @@ def _anchors(head: Head) -> tuple[np.ndarray, np.ndarray]:
 
 def _decode(b: Builder, head: Head, sides: Value, concat_number: int) -> Value:
     """Conversion of the distances to the four sides into center, width and height in pixels."""
-    points, strides = _anchors(head)
+    points, strides = anchors(head)
     at = b.constant(f"{head.path}/anchors", points)
     step = b.constant(f"{head.path}/strides", strides)
     axis = b.constant(f"{head.path}/axis", np.array([1], np.int64))
@@ -147,14 +153,11 @@ def _decode(b: Builder, head: Head, sides: Value, concat_number: int) -> Value:
 def _decode_keypoints(b: Builder, head: Head, raw: Value) -> Value:
     """Offsets to pixels: (2*xy + anchor - 0.5) * stride; the third value of each point is a probability."""
     path = f"{head.path}/kpt"
-    points, strides = _anchors(head)
+    points, strides = anchors(head)
     count = sum(head.cells)
     shape = b.constant(f"{path}/shape", np.array([1, KEYPOINTS, 3, count], np.int64))
     x = b.op(f"{path}/Reshape", "Reshape", [raw, shape], KEYPOINTS)
-    sizes = b.constant(f"{path}/sizes", np.array([2, 1], np.int64))
-    position = b.op(f"{path}/Split", "Split", [x, sizes], KEYPOINTS, axis=2)
-    seen = Value(f"{path}/Split_output_1", KEYPOINTS)
-    b.nodes[-1].output.append(seen.name)
+    position, seen = b.split(f"{path}/Split", x, [2, 1], axis=2)
     double = b.op(f"{path}/Mul", "Mul", [position, b.constant(f"{path}/two", np.array(2.0, np.float32))], KEYPOINTS)
     moved = b.op(f"{path}/Add", "Add", [double, b.constant(f"{path}/origin", points[:, None] - 0.5)], KEYPOINTS)
     pixels = b.op(f"{path}/Mul_1", "Mul", [moved, b.constant(f"{path}/step", strides)], KEYPOINTS)

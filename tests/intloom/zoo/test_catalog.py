@@ -9,8 +9,30 @@ from intloom.common.errors import UsageError
 from intloom.images import synthetic_batch
 from intloom.zoo import ZOO, build
 
-PUBLISHED_GMAC = {"yolov8n": 4.37, "yolov8s": 14.30, "yolov8m": 39.47, "resnet18": 1.814, "mobilenet_v2": 0.3008}
+PUBLISHED_GMAC = {
+    "yolov8n": 4.37,
+    "yolov8s": 14.30,
+    "yolov8m": 39.47,
+    "resnet18": 1.814,
+    "mobilenet_v2": 0.3008,
+    "mobilenet_v3_large": 0.2166,
+    "mobilenet_v4_conv_small": 0.186,
+    "efficientnet_lite0": 0.3852,
+    "shufflenet_v2": 0.1449,
+    "yolo11n": 3.24,
+    "yolo26n": 2.68,
+}
 """Multiply-accumulates of convolutions and fully connected layers at the published size, in thousands of millions."""
+PUBLISHED_PARAMETERS = {
+    "mobilenet_v3_large": 5.47,
+    "mobilenet_v4_conv_small": 3.76,
+    "efficientnet_lite0": 4.63,
+    "shufflenet_v2": 2.27,
+    "yolo11n": 2.616,
+    "yolo11s": 9.44,
+    "yolo26n": 2.41,
+}
+"""Weights and biases with batch normalization folded, in millions."""
 PUBLISHED_CONVOLUTIONS = {"yolov8n": 64, "yolov8s": 64, "yolov8m": 84, "resnet18": 20, "mobilenet_v2": 52}
 LEAST_CODES = 4
 
@@ -41,6 +63,15 @@ def test_work_of_the_larger_networks_matches(name):
     model = build(name)
     assert multiply_accumulates(model) / 1e9 == pytest.approx(PUBLISHED_GMAC[name], rel=0.002)
     assert sum(n.op_type == "Conv" for n in model.graph.node) == PUBLISHED_CONVOLUTIONS[name]
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED_PARAMETERS))
+def test_size_matches_the_published_network(name):
+    model = build(name)
+    stored = [int(np.prod(i.dims)) for i in model.graph.initializer if i.name.endswith((".weight", ".bias"))]
+    assert sum(stored) / 1e6 == pytest.approx(PUBLISHED_PARAMETERS[name], rel=0.003)
+    if name in PUBLISHED_GMAC:
+        assert multiply_accumulates(model) / 1e9 == pytest.approx(PUBLISHED_GMAC[name], rel=0.002)
 
 
 def run_all(model, x):

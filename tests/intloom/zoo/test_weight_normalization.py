@@ -12,6 +12,8 @@ MOST_AT_ENDS = 0.05
 FEW_VALUES = 2
 """A tensor of a few values may have this many of them at an end."""
 LEAST_CODES = 12
+SAMPLES = {"yolo11s": 8}
+"""The attention of YOLO11 has 16 tokens at this size: its sums differ more from image to image."""
 LARGE = ("yolov8s", "yolov8m")
 
 
@@ -26,7 +28,7 @@ def test_activations_are_not_degenerate(name, tmp_path):
     """Measured on an image outside the calibration set; zeros of a ReLU count as values at an end."""
     size = size_of(name)
     (tmp_path / "f.onnx").write_bytes(build(name, size).SerializeToString())
-    cache, options = ModelCache(tmp_path / "cache"), QuantizeOptions(samples=4)
+    cache, options = ModelCache(tmp_path / "cache"), QuantizeOptions(samples=SAMPLES.get(name, 4))
     done = quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", options=options, cache=cache)
     reference, quantized = onnx.load(done.preprocessed.path), onnx.load(tmp_path / "q.onnx")
     noise = measure_noise(reference, quantized, synthetic_image(size, size, 77)[None])

@@ -1,0 +1,89 @@
+"""Attention: the convolutional PSA blocks of YOLO11 and YOLO26, and the transformer block on tokens."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from intloom.zoo.activations import gelu
+from intloom.zoo.builder import Builder, Value
+from intloom.zoo.yolo_blocks import concat, conv_silu
+
+
+def c2psa(b: Builder, path: str, x: Value, side: int, repeats: int) -> Value:
+    """Half of the channels pass a chain of PSA blocks; `side` is the height and width of the feature map."""
+    half = x.channels // 2
+    kept, y = b.split(f"{path}/Split", conv_silu(b, f"{path}/cv1", x, 2 * half), [half, half])
+    for i in range(repeats):
+        y = psa_block(b, f"{path}/m/m.{i}", y, side, half // 64)
+    return conv_silu(b, f"{path}/cv2", concat(b, f"{path}/Concat", [kept, y]), x.channels)
+
+
+def psa_block(b: Builder, path: str, x: Value, side: int, heads: int) -> Value:
+    """Attention with positional encoding and a feed-forward part, each with a residual addition."""
+    x = b.op(f"{path}/Add", "Add", [x, _conv_attention(b, f"{path}/attn", x, side, heads)], x.channels)
+    y = conv_silu(b, f"{path}/ffn/ffn.0", x, 2 * x.channels)
+    y = b.conv(f"{path}/ffn/ffn.1/conv", y, x.channels, mean=0.0)
+    return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
+
+
+def _conv_attention(b: Builder, path: str, x: Value, side: int, heads: int) -> Value:
+    """Attention over all pixels; keys have half the width of values, which pass a depthwise positional encoding."""
+    tokens, width = side * side, x.channels // heads
+    key = width // 2
+    y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, mean=0.0)
+    y = b.reshape(f"{path}/Reshape", y, [heads, 2 * key + width, tokens], heads)
+    q, k, v = b.split(f"{path}/Split", y, [key, key, width], axis=2)
+    q = b.transpose(f"{path}/Transpose", q, [0, 1, 3, 2], heads)
+    scores = b.op(f"{path}/MatMul", "MatMul", [q, k], heads)
+    scale = b.constant(f"{path}/scale", np.array(key**-0.5, np.float32))
+    scores = b.op(f"{path}/Mul", "Mul", [scores, scale], heads)
+    weights = b.op(f"{path}/Softmax", "Softmax", [scores], heads, axis=-1)
+    weights = b.transpose(f"{path}/Transpose_1", weights, [0, 1, 3, 2], heads)
+    y = b.op(f"{path}/MatMul_1", "MatMul", [v, weights], heads)
+    y = b.reshape(f"{path}/Reshape_1", y, [x.channels, side, side], x.channels)
+    v = b.reshape(f"{path}/Reshape_2", v, [x.channels, side, side], x.channels)
+    position = b.conv(f"{path}/pe/conv", v, x.channels, 3, group=x.channels, mean=0.0)
+    y = b.op(f"{path}/Add", "Add", [y, position], x.channels)
+    return b.conv(f"{path}/proj/conv", y, x.channels, mean=0.0)
+
+
+def transformer_block(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
+    """LayerNorm, attention and a GELU network of four times the width on [batch, tokens, channels]."""
+    y = _token_attention(b, f"{path}/attn", _layer_norm(b, f"{path}/norm1", x), tokens, heads)
+    x = b.op(f"{path}/Add", "Add", [x, y], x.channels)
+    y = b.linear(f"{path}/mlp/fc1", _layer_norm(b, f"{path}/norm2", x), 4 * x.channels, mean=0.8, spread=0.6)
+    y = b.linear(f"{path}/mlp/fc2", gelu(b, f"{path}/mlp/act", y), x.channels)
+    return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
+
+
+def _layer_norm(b: Builder, path: str, x: Value) -> Value:
+    scale = b.constant(f"{path}/weight", np.ones(x.channels, np.float32))
+    bias = b.constant(f"{path}/bias", np.zeros(x.channels, np.float32))
+    return b.op(f"{path}/LayerNormalization", "LayerNormalization", [x, scale, bias], x.channels, axis=-1, epsilon=1e-6)
+
+
+def _token_attention(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:
+    width = x.channels // heads
+    y = b.linear(f"{path}/qkv", x, 3 * x.channels, spread=0.85)
+    y = b.reshape(f"{path}/Reshape", y, [tokens, 3, heads, width], tokens)
+    y = b.transpose(f"{path}/Transpose", y, [2, 0, 3, 1, 4], heads)
+    q, k, v = (
+        b.op(
+            f"{path}/Gather{suffix}",
+            "Gather",
+            [y, b.constant(f"{path}/index{n}", np.array(n, np.int64))],
+            heads,
+            axis=0,
+        )
+        for n, suffix in enumerate(("", "_1", "_2"))
+    )
+    k = b.transpose(f"{path}/Transpose_1", k, [0, 1, 3, 2], heads)
+    scale = b.constant(f"{path}/scale", np.array(width**-0.5, np.float32))
+    q = b.op(f"{path}/Mul", "Mul", [q, scale], heads)
+    weights = b.op(f"{path}/Softmax", "Softmax", [b.op(f"{path}/MatMul", "MatMul", [q, k], heads)], heads, axis=-1)
+    y = b.transpose(
+        f"{path}/Transpose_2", b.op(f"{path}/MatMul_1", "MatMul", [weights, v], heads), [0, 2, 1, 3], tokens
+    )
+    y = b.reshape(f"{path}/Reshape_1", y, [tokens, x.channels], x.channels)
+    # Attention averages tokens: a channel differs more between images than the few of the measurement show.
+    return b.linear(f"{path}/proj", y, x.channels, per_channel=False)

@@ -1,0 +1,183 @@
+"""Classifiers for mobile devices, with depthwise convolutions: MobileNet V2 to V4 and EfficientNet-lite0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from intloom.zoo.activations import ABOVE_ZERO, hard_swish, relu, relu6, squeeze_excitation
+from intloom.zoo.builder import Builder, Value
+from intloom.zoo.classifiers import CLASSES, pooled
+
+Activation = Callable[[Builder, str, Value], Value]
+Stage = tuple[int, int, int, int, int]
+"""Expansion, channels, repeats, stride of the first block, kernel."""
+
+
+def mobilenet_v2(b: Builder, imgsz: int) -> None:
+    """Sandler et al. 2018, width 1.0: inverted residuals with depthwise convolutions."""
+    stages = ((1, 16, 1, 1), (6, 24, 2, 2), (6, 32, 3, 2), (6, 64, 4, 2), (6, 96, 3, 1), (6, 160, 3, 2), (6, 320, 1, 1))
+    _inverted_residuals(b, imgsz, [(*stage, 3) for stage in stages], 1280)
+
+
+def efficientnet_lite0(b: Builder, imgsz: int) -> None:
+    """Tan and Liu 2020: EfficientNet-B0 without squeeze-and-excitation, with ReLU6."""
+    stages = (
+        (1, 16, 1, 1, 3), (6, 24, 2, 2, 3), (6, 40, 2, 2, 5), (6, 80, 3, 2, 3), (6, 112, 3, 1, 5), (6, 192, 4, 2, 5),
+        (6, 320, 1, 1, 3),
+    )  # fmt: skip
+    _inverted_residuals(b, imgsz, stages, 1280)
+
+
+def _inverted_residuals(b: Builder, imgsz: int, stages: Sequence[Stage], last: int) -> None:
+    """Stem, stages of inverted residuals, and a linear classifier."""
+    stem = "/features/features.0"
+    x = b.conv(f"{stem}/features.0.0", b.input("images", imgsz, imgsz), 32, 3, 2, mean=ABOVE_ZERO)
+    x = relu6(b, stem, x)
+    number = 1
+    for expand, channels, repeats, stride, kernel in stages:
+        for i in range(repeats):
+            path = f"/features/features.{number}"
+            x = _inverted_residual(b, path, x, channels, expand, stride if i == 0 else 1, kernel)
+            number += 1
+    x = relu6(
+        b, f"/features/features.{number}", b.conv(f"/features/features.{number}/features.{number}.0", x, last,
+                                                  mean=ABOVE_ZERO)
+    )  # fmt: skip
+    b.output(b.gemm("/classifier/classifier.1", pooled(b, x), CLASSES), "logits", [1, CLASSES])
+
+
+def _inverted_residual(
+    b: Builder, path: str, x: Value, channels: int, expand: int, stride: int, kernel: int = 3
+) -> Value:
+    y, stage = x, 0
+    if expand != 1:
+        y = b.conv(f"{path}/conv/conv.0/conv.0.0", x, x.channels * expand, mean=ABOVE_ZERO)
+        y, stage = relu6(b, f"{path}/conv/conv.0", y), 1
+    name = f"{path}/conv/conv.{stage}"
+    y = relu6(b, name, _depthwise(b, f"{name}/conv.{stage}.0", y, kernel, stride))
+    y = b.conv(f"{path}/conv/conv.{stage + 1}", y, channels, mean=0.0)
+    if stride == 1 and x.channels == channels:
+        y = b.op(f"{path}/Add", "Add", [x, y], channels)
+    return y
+
+
+def _depthwise(b: Builder, path: str, x: Value, kernel: int, stride: int = 1, mean: float = ABOVE_ZERO) -> Value:
+    return b.conv(path, x, x.channels, kernel, stride, group=x.channels, mean=mean)
+
+
+@dataclass(frozen=True)
+class _V3Block:
+    """A row of MobileNetV3's table."""
+
+    kernel: int
+    expanded: int
+    channels: int
+    squeeze: bool
+    activation: Activation
+    stride: int
+
+
+_LARGE = (
+    _V3Block(3, 16, 16, False, relu, 1),
+    _V3Block(3, 64, 24, False, relu, 2),
+    _V3Block(3, 72, 24, False, relu, 1),
+    _V3Block(5, 72, 40, True, relu, 2),
+    _V3Block(5, 120, 40, True, relu, 1),
+    _V3Block(5, 120, 40, True, relu, 1),
+    _V3Block(3, 240, 80, False, hard_swish, 2),
+    _V3Block(3, 200, 80, False, hard_swish, 1),
+    _V3Block(3, 184, 80, False, hard_swish, 1),
+    _V3Block(3, 184, 80, False, hard_swish, 1),
+    _V3Block(3, 480, 112, True, hard_swish, 1),
+    _V3Block(3, 672, 112, True, hard_swish, 1),
+    _V3Block(5, 672, 160, True, hard_swish, 2),
+    _V3Block(5, 960, 160, True, hard_swish, 1),
+    _V3Block(5, 960, 160, True, hard_swish, 1),
+)
+
+
+def mobilenet_v3_large(b: Builder, imgsz: int) -> None:
+    """Howard et al. 2019: inverted residuals with squeeze-and-excitation and h-swish."""
+    x = b.conv("/features/features.0/features.0.0", b.input("images", imgsz, imgsz), 16, 3, 2)
+    x = hard_swish(b, "/features/features.0/features.0.2", x)
+    for number, block in enumerate(_LARGE, 1):
+        x = _v3_block(b, f"/features/features.{number}", x, block)
+    x = hard_swish(b, "/features/features.16/features.16.2", b.conv("/features/features.16/features.16.0", x, 960))
+    x = hard_swish(
+        b,
+        "/classifier/classifier.1",
+        b.gemm("/classifier/classifier.0", pooled(b, x, "/avgpool"), 1280, mean=1.4, spread=1.0),
+    )
+    b.output(b.gemm("/classifier/classifier.3", x, CLASSES), "logits", [1, CLASSES])
+
+
+def _v3_block(b: Builder, path: str, x: Value, block: _V3Block) -> Value:
+    y, stage = x, 0
+    mean = ABOVE_ZERO if block.activation is relu else 1.4
+    if block.expanded != x.channels:
+        y = b.conv(f"{path}/block/block.0/block.0.0", x, block.expanded, mean=mean)
+        y, stage = block.activation(b, f"{path}/block/block.0/block.0.2", y), 1
+    name = f"{path}/block/block.{stage}"
+    y = _depthwise(b, f"{name}/block.{stage}.0", y, block.kernel, block.stride, mean)
+    y = block.activation(b, f"{name}/block.{stage}.2", y)
+    if block.squeeze:
+        stage += 1
+        y = squeeze_excitation(b, f"{path}/block/block.{stage}", y, max(8, (block.expanded // 4 + 4) // 8 * 8))
+    y = b.conv(f"{path}/block/block.{stage + 1}/block.{stage + 1}.0", y, block.channels, mean=0.0)
+    if block.stride == 1 and x.channels == block.channels:
+        y = b.op(f"{path}/Add", "Add", [x, y], block.channels)
+    return y
+
+
+@dataclass(frozen=True)
+class _Universal:
+    """A universal inverted bottleneck; a kernel of 0 leaves the depthwise convolution out."""
+
+    start: int
+    middle: int
+    channels: int
+    expand: float
+    stride: int = 1
+
+
+_SMALL = (
+    _Universal(5, 5, 96, 3.0, 2),
+    *(_Universal(0, 3, 96, 2.0) for _ in range(4)),
+    _Universal(3, 0, 96, 4.0),
+    _Universal(3, 3, 128, 6.0, 2),
+    _Universal(5, 5, 128, 4.0),
+    _Universal(0, 5, 128, 4.0),
+    _Universal(0, 5, 128, 3.0),
+    _Universal(0, 3, 128, 4.0),
+    _Universal(0, 3, 128, 4.0),
+)
+
+
+def mobilenet_v4_conv_small(b: Builder, imgsz: int) -> None:
+    """Qin et al. 2024: universal inverted bottlenecks without attention."""
+    x = relu(b, "/stem", b.conv("/stem/conv", b.input("images", imgsz, imgsz), 32, 3, 2, mean=ABOVE_ZERO))
+    for number, (hidden, channels) in enumerate(((32, 32), (96, 64))):
+        path = f"/blocks.0/{number}"
+        x = relu(b, f"{path}/act1", b.conv(f"{path}/conv1", x, hidden, 3, 2, mean=ABOVE_ZERO))
+        x = relu(b, f"{path}/act2", b.conv(f"{path}/conv2", x, channels, mean=ABOVE_ZERO))
+    for number, block in enumerate(_SMALL):
+        x = _universal(b, f"/blocks.1/{number}", x, block)
+    x = relu(b, "/head/act", b.conv("/head/conv", x, 960, mean=ABOVE_ZERO))
+    x = b.gemm("/head/linear", pooled(b, x), 1280, mean=ABOVE_ZERO, spread=1.0)
+    b.output(b.gemm("/classifier", relu(b, "/head/act2", x), CLASSES), "logits", [1, CLASSES])
+
+
+def _universal(b: Builder, path: str, x: Value, block: _Universal) -> Value:
+    y = x
+    if block.start:
+        # The depthwise convolution in the middle has the stride if there is one.
+        y = _depthwise(b, f"{path}/dw_start", y, block.start, 1 if block.middle else block.stride, 0.0)
+    expanded = round(x.channels * block.expand / 8) * 8
+    y = relu(b, f"{path}/pw_exp/act", b.conv(f"{path}/pw_exp", y, expanded, mean=ABOVE_ZERO))
+    if block.middle:
+        y = relu(b, f"{path}/dw_mid/act", _depthwise(b, f"{path}/dw_mid", y, block.middle, block.stride))
+    y = b.conv(f"{path}/pw_proj", y, block.channels, mean=0.0)
+    if block.stride == 1 and x.channels == block.channels:
+        y = b.op(f"{path}/Add", "Add", [x, y], block.channels)
+    return y

@@ -1,0 +1,74 @@
+"""The end-to-end detection head of YOLO26: four distances per anchor, and the best boxes without suppression."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from intloom.zoo.builder import Builder, Value
+from intloom.zoo.yolo_blocks import concat
+from intloom.zoo.yolo_head import Head, anchors, box_and_score_rows
+
+_MOST_BOXES = 300
+_DISTANCE_MEAN, _DISTANCE_SPREAD = 2.0, 0.6
+"""As in trained networks: distances to the four sides are a few cells."""
+
+
+def detect_end_to_end(b: Builder, head: Head) -> None:
+    """Detections [1, boxes, 6]: corners in pixels, score, class; the best scores first."""
+    rows = box_and_score_rows(b, head, 4, mean=_DISTANCE_MEAN, spread=_DISTANCE_SPREAD)
+    distances, logits = b.split(f"{head.path}/Split", rows, [4, head.classes])
+    boxes = _corners(b, head, distances)
+    scores = b.op(f"{head.path}/Sigmoid", "Sigmoid", [logits], head.classes)
+    count = sum(head.cells)
+    boxes = b.transpose(f"{head.path}/Transpose", boxes, [0, 2, 1], 4)
+    scores = b.transpose(f"{head.path}/Transpose_1", scores, [0, 2, 1], head.classes)
+    most = min(_MOST_BOXES, count)
+    b.output(_best(b, head, boxes, scores, most), "output0", [1, most, 6])
+
+
+def _corners(b: Builder, head: Head, distances: Value) -> Value:
+    """Distances to the four sides as two corners in pixels."""
+    points, strides = anchors(head)
+    at = b.constant(f"{head.path}/anchors", points)
+    low, high = b.split(f"{head.path}/Split_1", distances, [2, 2])
+    first = b.op(f"{head.path}/Sub", "Sub", [at, low], 2)
+    last = b.op(f"{head.path}/Add", "Add", [at, high], 2)
+    corners = concat(b, f"{head.path}/Concat_4", [first, last])
+    return b.op(f"{head.path}/Mul", "Mul", [corners, b.constant(f"{head.path}/strides", strides)], 4)
+
+
+def _best(b: Builder, head: Head, boxes: Value, scores: Value, most: int) -> Value:
+    """The anchors with the best classes, then the best pairs of anchor and class among them."""
+    path, classes = f"{head.path}/best", head.classes
+    k = b.constant(f"{path}/k", np.array([most], np.int64))
+    last = b.constant(f"{path}/last", np.array([-1], np.int64))
+    best = b.op(f"{path}/ReduceMax", "ReduceMax", [scores], 1, axes=[-1], keepdims=0)
+    anchors_kept = _top(b, f"{path}/TopK", best, k)[1]
+    index = b.op(f"{path}/Unsqueeze", "Unsqueeze", [anchors_kept, last], 1)
+    kept = _gathered(b, f"{path}/scores", scores, index, classes)
+    flat = b.op(f"{path}/Flatten", "Flatten", [kept], 1, axis=1)
+    score, pair = _top(b, f"{path}/TopK_1", flat, k)
+    count = b.constant(f"{path}/classes", np.array(classes, np.int64))
+    label = b.op(f"{path}/Mod", "Mod", [pair, count], 1)
+    row = b.op(f"{path}/Div", "Div", [pair, count], 1)
+    chosen = b.op(f"{path}/GatherElements", "GatherElements", [anchors_kept, row], 1, axis=1)
+    index = b.op(f"{path}/Unsqueeze_1", "Unsqueeze", [chosen, last], 1)
+    corners = _gathered(b, f"{path}/boxes", boxes, index, 4)
+    real = b.op(f"{path}/Cast", "Cast", [label], 1, to=1)
+    columns = [b.op(f"{path}/Unsqueeze_{n}", "Unsqueeze", [v, last], 1) for n, v in ((2, score), (3, real))]
+    return b.op(f"{path}/Concat", "Concat", [corners, *columns], 6, axis=-1)
+
+
+def _top(b: Builder, name: str, x: Value, k: str) -> tuple[Value, Value]:
+    """The largest values and their indices."""
+    values = b.op(name, "TopK", [x, k], 1, axis=1, largest=1, sorted=1)
+    indices = Value(f"{name}_output_1", 1)
+    b.nodes[-1].output.append(indices.name)
+    return values, indices
+
+
+def _gathered(b: Builder, path: str, x: Value, index: Value, columns: int) -> Value:
+    """The rows of [1, anchors, columns] that `index`, [1, rows, 1], selects."""
+    repeats = b.constant(f"{path}/repeats", np.array([1, 1, columns], np.int64))
+    every = b.op(f"{path}/Tile", "Tile", [index, repeats], columns)
+    return b.op(f"{path}/GatherElements", "GatherElements", [x, every], columns, axis=1)
