@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast evidence lint format types vocabulary generated docs bench figures fpga formal mutate wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench figures fpga formal mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -32,6 +32,9 @@ test-fast: $(READY)  ## tests of at most a few seconds each
 
 evidence: $(READY)  ## every network of the zoo at full size against onnxruntime; about ten minutes
 	$(PYTEST) -m evidence --durations 0 -rA
+
+soc: $(READY)  ## YOLOv8n at 96x96 on a simulated RISC-V system, firmware and accelerator; at most five minutes
+	$(BIN)/python -m intloom.soc --preset $(PRESET)
 
 lint: $(READY)  ## style, import layering, docstrings
 	$(BIN)/ruff check .

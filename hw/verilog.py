@@ -62,7 +62,7 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
-    text = _translated(Npu(params), TOP_NAME, platform=OneModule())
+    text = translated(Npu(params), TOP_NAME, platform=OneModule())
     return text + product_module() if params.lut_products else text
 
 
@@ -71,13 +71,13 @@ def product_module() -> str:
     """The module `PRODUCT_MODULE` in both forms, with the macro that chooses one."""
     plain, parts = (
         # The clock's domain has no reset, so the module has no reset port.
-        _translated(LutProduct(form), PRODUCT_MODULE, missing_domain=partial(ClockDomain, reset_less=True))
+        translated(LutProduct(form), PRODUCT_MODULE, missing_domain=partial(ClockDomain, reset_less=True))
         for form in (ProductForm.PLAIN, ProductForm.PARTS)
     )
     return _PRODUCT.format(module=PRODUCT_MODULE, latency=LutProduct.LATENCY, plain=plain, parts=parts)
 
 
-def _translated(component: wiring.Component, name: str, **options: Any) -> str:
+def translated(component: wiring.Component, name: str, **options: Any) -> str:
     """A component as Verilog."""
     design: str = rtlil.convert(component, name=name, emit_src=False, **options)
     verilog = _without_attributes(_yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""])))

@@ -14,12 +14,13 @@ static uint32_t le32(const uint8_t *bytes)
 }
 
 /* CRC-32 of IEEE 802.3, four bits at a time. */
-static uint32_t crc32(const uint8_t *bytes, uint32_t length)
+uint32_t intloom_crc32(const void *data, uint32_t length)
 {
     static const uint32_t table[16] = {
         0x00000000u, 0x1db71064u, 0x3b6e20c8u, 0x26d930acu, 0x76dc4190u, 0x6b6b51f4u, 0x4db26158u, 0x5005713cu,
         0xedb88320u, 0xf00f9344u, 0xd6d6a3e8u, 0xcb61b38cu, 0x9b64c2b0u, 0x86d3d2d4u, 0xa00ae278u, 0xbdbdf21cu,
     };
+    const uint8_t *bytes = data;
     uint32_t crc = 0xffffffffu;
 
     for (uint32_t i = 0; i < length; i++) {
@@ -35,7 +36,7 @@ static int inside(uint32_t start, uint64_t bytes, uint32_t total)
     return start <= total && bytes <= total - start;
 }
 
-static int check_header(const uint8_t *bytes, uint32_t length)
+static int check_header(const uint8_t *bytes, uint32_t length, int with_crc)
 {
     uint32_t whole;
 
@@ -48,8 +49,8 @@ static int check_header(const uint8_t *bytes, uint32_t length)
     whole = le32(bytes + INTLOOM_IMAGE_HEADER_LENGTH);
     if (length < whole || whole < INTLOOM_IMAGE_HEADER_SIZE)
         return INTLOOM_E_IMAGE_TRUNCATED;
-    if (crc32(bytes + INTLOOM_IMAGE_CHECKED_FROM, whole - INTLOOM_IMAGE_CHECKED_FROM) !=
-        le32(bytes + INTLOOM_IMAGE_HEADER_CRC))
+    if (with_crc && intloom_crc32(bytes + INTLOOM_IMAGE_CHECKED_FROM, whole - INTLOOM_IMAGE_CHECKED_FROM) !=
+                        le32(bytes + INTLOOM_IMAGE_HEADER_CRC))
         return INTLOOM_E_IMAGE_CRC;
     return INTLOOM_OK;
 }
@@ -114,14 +115,14 @@ static int check_tables(const struct intloom_image *image, uint32_t length)
     return good ? INTLOOM_OK : INTLOOM_E_IMAGE_RECORD;
 }
 
-int intloom_open_image(struct intloom_image *image, const void *data, uint32_t length)
+static int open_image(struct intloom_image *image, const void *data, uint32_t length, int with_crc)
 {
     const uint8_t *bytes = data;
     int result;
 
     if (!image || !bytes)
         return INTLOOM_E_ARGUMENT;
-    result = check_header(bytes, length);
+    result = check_header(bytes, length, with_crc);
     if (result)
         return result;
     image->bytes = bytes;
@@ -135,6 +136,16 @@ int intloom_open_image(struct intloom_image *image, const void *data, uint32_t l
     image->tensors_at = le32(bytes + INTLOOM_IMAGE_HEADER_TENSORS_AT);
     image->names_at = le32(bytes + INTLOOM_IMAGE_HEADER_NAMES_AT);
     return check_tables(image, le32(bytes + INTLOOM_IMAGE_HEADER_LENGTH));
+}
+
+int intloom_open_image(struct intloom_image *image, const void *bytes, uint32_t length)
+{
+    return open_image(image, bytes, length, 1);
+}
+
+int intloom_open_verified_image(struct intloom_image *image, const void *bytes, uint32_t length)
+{
+    return open_image(image, bytes, length, 0);
 }
 
 int intloom_get_region(const struct intloom_image *image, uint32_t index, struct intloom_region *region)

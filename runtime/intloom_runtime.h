@@ -127,6 +127,10 @@ int intloom_probe(struct intloom_device *device, const struct intloom_transport 
 /* Check an image: length, checksum, and every record. */
 int intloom_open_image(struct intloom_image *image, const void *bytes, uint32_t length);
 
+/* The same without the checksum, which reads every byte: for an image that is linked into the firmware or that a boot
+ * loader has verified. */
+int intloom_open_verified_image(struct intloom_image *image, const void *bytes, uint32_t length);
+
 /* Check that an image fits hardware and window, and copy programs and constants into the window. */
 int intloom_load_image(struct intloom_device *device, const struct intloom_image *image);
 
@@ -169,6 +173,9 @@ int intloom_reset(struct intloom_device *device);
 
 int intloom_read_status(struct intloom_device *device, struct intloom_status *status);
 int intloom_read_counters(struct intloom_device *device, uint32_t counters[INTLOOM_COUNTERS]);
+
+/* CRC-32 of IEEE 802.3, as images have it. */
+uint32_t intloom_crc32(const void *data, uint32_t length);
 
 /* Names for messages; an unknown number gives "unknown". */
 const char *intloom_result_name(int result);

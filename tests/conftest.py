@@ -36,6 +36,14 @@ def _present(package: str) -> bool:
     """Whether an optional package of the system is there."""
     if package in ("iverilog", "chromium"):
         return shutil.which(package) is not None
+    if package.endswith("riscv64-unknown-elf"):
+        compiler = shutil.which("riscv64-unknown-elf-gcc")
+        return (
+            compiler is not None
+            and not subprocess.run(
+                [compiler, "--specs=picolibc.specs", "-E", "-x", "c", "/dev/null"], capture_output=True, check=False
+            ).returncode
+        )
     headers = "#include <lz4.h>\n#include <zlib.h>\n"
     command = ["g++", "-x", "c++", "-fsyntax-only", "-"]
     return subprocess.run(command, input=headers, text=True, capture_output=True, check=False).returncode == 0

@@ -69,6 +69,7 @@ def _render(template: str, verilog: str, taps: tuple[Tap, ...] = (), *, hdl_cloc
             taps=taps,
             hdl_clock=hdl_clock,
             data_bits=ports["m_axi_wdata"].width,
+            registers=True,
         )
     )
 
@@ -84,6 +85,11 @@ def bench_shell(verilog: str, taps: bool = False, *, hdl_clock: bool = False) ->
 def bare_ports(verilog: str) -> str:
     """C++ header by which the bare loop reads and drives the accelerator's ports."""
     return _render("ports.h.j2", verilog)
+
+
+def memory_ports(top: str, data_bits: int) -> str:
+    """C++ header by which a loop reads and drives the memory port of module `top`."""
+    return _environment().get_template("ports.h.j2").render(top=top, data_bits=data_bits, registers=False)
 
 
 def visibility(shell: str) -> str:

@@ -19,6 +19,7 @@ import intloom.hw
 from intloom.hw.engine import Engine
 from intloom.hw.fpga.harness import Harness
 from intloom.hw.npu import Npu
+from intloom.hw.soc.soc import Soc
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from tests.hw.cones import netlists
@@ -29,6 +30,7 @@ TESTS = Path(__file__).parent
 AS_VERILOG = {
     Npu: "tests/hw/npu builds it as Verilog",
     Engine: "it is only used in Npu",
+    Soc: "tests/intloom/soc runs it with its firmware",
     Harness: "it holds the Verilog, and tests/hw/fpga looks at its netlist",
 }
 WITHOUT_CLOCK = {"test_decode.py"}

@@ -1,0 +1,57 @@
+"""`make soc`: a network of the zoo on the simulated system on a chip."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import time
+from pathlib import Path
+
+from intloom.common.errors import IntloomError
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
+from intloom.flow.compiling import compile_model
+from intloom.flow.host import HostSide
+from intloom.flow.networks import quantized_network
+from intloom.flow.regions import all_inputs
+from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.params import preset
+from intloom.images import seeded_input
+from intloom.sim.golden import run_graph
+from intloom.soc.firmware import Check
+from intloom.soc.system import run_system
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Compile a network, build firmware and simulator, run, and print the console."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--network", default="yolov8n", help="network of the zoo")
+    parser.add_argument("--imgsz", type=int, default=96, help="height and width of the input")
+    parser.add_argument("--preset", default="small", help="preset of the hardware")
+    parser.add_argument("-o", "--output", type=Path, default=Path("out/soc"))
+    chosen = parser.parse_args(arguments)
+    started = time.monotonic()
+    try:
+        params = preset(chosen.preset)
+        path = quantized_network(chosen.network, chosen.imgsz)
+        folded = fold_model(load_model(path), match=params.match)
+        host = HostSide(folded)
+        feeds = {n: seeded_input(shape, 0) for n, shape in host.input_shapes().items()}
+        inputs = all_inputs(folded, host, feeds, RoundingMode(params.match))
+        golden = run_graph(folded.graph, inputs, match=params.match, keep=True)
+        programs = compile_model(path, params).programs
+        print(f"{chosen.network} {chosen.imgsz}x{chosen.imgsz} on {chosen.preset}: {len(programs)} regions", flush=True)
+        run = run_system(programs, Check(inputs, golden), chosen.output, say=lambda line: print(line, flush=True))
+    except IntloomError as error:
+        print(f"soc: {error}", file=sys.stderr)
+        return int(error.exit_code)
+    result = run.result
+    print(
+        f"{result.cycles:,} cycles in {result.seconds:.0f} s, simulator built in {run.build_seconds:.0f} s, firmware "
+        f"{run.code_bytes:,} bytes, {time.monotonic() - started:.0f} s in all"
+    )
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,98 @@
+"""A run of the system: its Verilog, its simulator, its memory."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from intloom.common.errors import SimulationError
+from intloom.common.extras import require_extra
+from intloom.compiler.program.program import Program
+from intloom.hw.soc.soc import SOC_TOP, generate_soc
+from intloom.hw.soc.uart import UartTransmitter
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.rtl.build import BuildWatch
+from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.soc import SOC_MEMORY, SocResult, SocSources, build_soc, run_soc
+from intloom.sim.rtl.verilog import verilog_of
+from intloom.soc.firmware import Check, build_firmware
+
+_CORE_PACKAGE = "pythondata_cpu_vexriscv"
+_CORE = "VexRiscv.v"
+"""The variant with 4 KiB of instruction cache and 4 KiB of data cache, RV32IM."""
+_LIMIT = 100_000_000
+PASSED = "PASSED"
+
+
+@dataclass(frozen=True)
+class SocRun:
+    """End of a run, and what the firmware printed."""
+
+    result: SocResult
+    build_seconds: float
+    code_bytes: int
+    """Of the firmware: instructions and constants without image and inputs."""
+
+
+def core_verilog() -> str:
+    """The core's Verilog, from its package."""
+    require_extra("soc", _CORE_PACKAGE)
+    spec = importlib.util.find_spec(_CORE_PACKAGE)
+    folder = Path(next(iter((spec and spec.submodule_search_locations) or ["."])))
+    return (folder / "verilog" / _CORE).read_text(encoding="utf-8")
+
+
+def soc_sources(params: HardwareParams) -> SocSources:
+    """All Verilog of the system."""
+    return SocSources(
+        top=generate_soc(params),
+        accelerator=verilog_of(params),
+        core=core_verilog(),
+        top_name=SOC_TOP,
+        uart_bit_cycles=UartTransmitter.BIT_CYCLES,
+    )
+
+
+def run_system(
+    programs: Sequence[Program],
+    check: Check,
+    folder: Path,
+    *,
+    say: Callable[[str], None] | None = None,
+    watch: BuildWatch | None = None,
+    run_again: bool = False,
+) -> SocRun:
+    """Build firmware and simulator, and run; `say` gets each line of the console.
+
+    Raises
+    ------
+    SimulationError
+        The firmware did not end with success.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    params = programs[0].params
+    firmware = build_firmware(programs, check, folder, run_again=run_again)
+    simulator = build_soc(soc_sources(params), watch)
+    files = RunFiles(folder)
+    memory = np.zeros(firmware.memory_bytes, np.uint8)
+    memory[: len(firmware.binary)] = np.frombuffer(firmware.binary, np.uint8)
+    memory.tofile(files.memory)
+    job = Job(
+        word_bytes=params.word_bytes,
+        memory_words=firmware.memory_bytes // params.word_bytes,
+        program_word=0,
+        instructions=0,
+        fingerprint=0,
+        limit=_LIMIT,
+        memory=SOC_MEMORY,
+    )
+    result = run_soc(simulator, job, files, UartTransmitter.BIT_CYCLES, say)
+    if not result.finished:
+        raise SimulationError(f"the firmware did not end within {_LIMIT:,} cycles:\n{result.console[-1000:]}")
+    if result.console.splitlines()[-1:] != [PASSED]:
+        raise SimulationError(f"the firmware did not report success:\n{result.console[-1000:]}")
+    return SocRun(result, simulator.seconds, firmware.code_bytes)

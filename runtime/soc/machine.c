@@ -1,0 +1,134 @@
+/* VexRiscv and the devices around it. */
+#include <stdio.h>
+#include <string.h>
+
+#include "machine.h"
+
+#define UART (*(volatile uint32_t *)0xf0000000u)
+#define END_OF_TRANSMISSION 4 /* Ends the simulation. */
+
+/* GCC 12 needs the extension's name for CSR instructions; in -march it would select no library. */
+#define CSR(text) ".option push\n.option arch, +zicsr\n" text "\n.option pop"
+#define READ_CSR(name, value) __asm__ volatile(CSR("csrr %0, " name) : "=r"(value))
+#define WRITE_CSR(name, value) __asm__ volatile(CSR("csrw " name ", %0") : : "r"(value) : "memory")
+#define IRQ_MASK "0xbc0"    /* VexRiscv's own registers of its interrupt array. */
+#define IRQ_PENDING "0xfc0"
+
+#define BUS_ERRORS (*(volatile uint32_t *)0xf0002000u) /* 1 after a bus error; cleared by reading. */
+#define ACCELERATOR_IRQ 1u
+#define EXTERNAL_INTERRUPT 0x8000000bu
+
+volatile uint32_t interrupts;
+
+static int put(char c, FILE *file)
+{
+    (void)file;
+    UART = (uint8_t)c;
+    return c;
+}
+
+static FILE console = FDEV_SETUP_STREAM(put, NULL, NULL, _FDEV_SETUP_WRITE);
+FILE *const stdout = &console;
+
+void machine_end(void)
+{
+    UART = END_OF_TRANSMISSION;
+    for (;;)
+        ;
+}
+
+static void take_interrupts(void)
+{
+    uint32_t pending;
+
+    READ_CSR(IRQ_PENDING, pending);
+    if (pending & ACCELERATOR_IRQ) {
+        interrupts++;
+        /* Without an answer the line would stay high for ever. */
+        if (intloom_interrupt(&device))
+            WRITE_CSR(IRQ_MASK, 0);
+    }
+}
+
+__attribute__((interrupt("machine"), aligned(4))) void trap(void)
+{
+    uint32_t cause, at;
+
+    READ_CSR("mcause", cause);
+    READ_CSR("mepc", at);
+    if (cause == EXTERNAL_INTERRUPT) {
+        take_interrupts();
+    } else {
+        printf("trap: cause %lu at 0x%08lx\n", (unsigned long)cause, (unsigned long)at);
+        machine_end();
+    }
+}
+
+typedef uint32_t __attribute__((may_alias)) aliased_word;
+
+/* Debian's picolibc copies byte by byte. GCC must not turn the loop into a call of this function. */
+__attribute__((optimize("no-tree-loop-distribute-patterns"))) void *memcpy(void *to, const void *from, size_t bytes)
+{
+    uint8_t *t = to;
+    const uint8_t *f = from;
+
+    if (((uintptr_t)t | (uintptr_t)f) % 4u == 0)
+        for (; bytes >= 16u; bytes -= 16u, t += 16, f += 16) {
+            const aliased_word *words = (const aliased_word *)f;
+            const uint32_t a = words[0], b = words[1], c = words[2], d = words[3];
+            ((aliased_word *)t)[0] = a;
+            ((aliased_word *)t)[1] = b;
+            ((aliased_word *)t)[2] = c;
+            ((aliased_word *)t)[3] = d;
+        }
+    while (bytes--)
+        *t++ = *f++;
+    return to;
+}
+
+int machine_bus_error(void)
+{
+    return (int)BUS_ERRORS;
+}
+
+static volatile uint32_t *at(void *context, uint32_t offset)
+{
+    return (volatile uint32_t *)(*(const uintptr_t *)context + offset);
+}
+
+int machine_read32(void *context, uint32_t offset, uint32_t *value)
+{
+    *value = *at(context, offset);
+    return machine_bus_error();
+}
+
+int machine_write32(void *context, uint32_t offset, uint32_t value)
+{
+    *at(context, offset) = value;
+    return machine_bus_error();
+}
+
+void machine_flush(void *context, void *start, uint32_t bytes)
+{
+    (void)context;
+    (void)start;
+    (void)bytes;
+    __asm__ volatile("fence" : : : "memory");
+}
+
+void machine_invalidate(void *context, void *start, uint32_t bytes)
+{
+    (void)context;
+    (void)start;
+    (void)bytes;
+    __asm__ volatile(".word 0x500f" : : : "memory"); /* VexRiscv: discard all lines of the data cache. */
+}
+
+void machine_enable_interrupts(void)
+{
+    const uint32_t external = 1u << 11, enable = 1u << 3;
+
+    WRITE_CSR(IRQ_MASK, ACCELERATOR_IRQ);
+    WRITE_CSR("mie", external);
+    WRITE_CSR("mstatus", enable);
+}

@@ -1,0 +1,68 @@
+"""A memory behind an AXI4 port of Amaranth's simulator: random pauses, responses in request order."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from intloom.hw.bus.axi4 import Resp
+
+
+class AxiMemory:
+    """Words by word address; addresses in `bad` answer with SLVERR."""
+
+    def __init__(self, port: Any, word_bytes: int, rng: random.Random, rate: float = 0.6) -> None:
+        self.port, self.word_bytes, self.rng, self.rate = port, word_bytes, rng, rate
+        self.words: dict[int, int] = {}
+        self.bad: set[int] = set()
+        self.order: list[tuple[str, int, int]] = []
+        """Channel, identifier and word address of each burst."""
+
+    def processes(self) -> list[Any]:
+        """Background processes for `run`."""
+        return [self._reads, self._writes]
+
+    async def _take(self, ctx: Any, stream: Any) -> Any:
+        while True:
+            ready = self.rng.random() < self.rate
+            ctx.set(stream.ready, ready)
+            *_, valid, payload = await ctx.tick().sample(stream.valid, stream.payload)
+            if valid and ready:
+                ctx.set(stream.ready, 0)
+                return payload
+
+    async def _offer(self, ctx: Any, stream: Any, **fields: int) -> None:
+        while self.rng.random() >= self.rate:
+            await ctx.tick()
+        ctx.set(stream.payload, fields)
+        ctx.set(stream.valid, 1)
+        ready = 0
+        while not ready:
+            *_, ready = await ctx.tick().sample(stream.ready)
+        ctx.set(stream.valid, 0)
+
+    def _response(self, word: int) -> int:
+        return Resp.SLVERR if word in self.bad else Resp.OKAY
+
+    async def _reads(self, ctx: Any) -> None:
+        while True:
+            request = await self._take(ctx, self.port.ar)
+            first = request.addr // self.word_bytes
+            self.order.append(("ar", request.id, first))
+            for beat in range(request.len + 1):
+                word = first + beat
+                fields = {"id": request.id, "data": self.words.get(word, 0), "resp": self._response(word)}
+                await self._offer(ctx, self.port.r, **fields, last=int(beat == request.len))
+
+    async def _writes(self, ctx: Any) -> None:
+        while True:
+            request = await self._take(ctx, self.port.aw)
+            first = request.addr // self.word_bytes
+            self.order.append(("aw", request.id, first))
+            for beat in range(request.len + 1):
+                data = await self._take(ctx, self.port.w)
+                assert data.last == (beat == request.len)
+                mask = sum(0xFF << 8 * i for i in range(self.word_bytes) if data.strb >> i & 1)
+                old = self.words.get(first + beat, 0)
+                self.words[first + beat] = (old & ~mask) | (data.data & mask)
+            await self._offer(ctx, self.port.b, id=request.id, resp=self._response(first))

@@ -1,0 +1,118 @@
+"""The small slaves of the system: UART transmitter, register bridge, record of bus errors."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.bus.axi4 import Resp
+from intloom.hw.soc.bus_errors import BusErrors
+from intloom.hw.soc.register_bridge import RegisterBridge
+from intloom.hw.soc.uart import UartTransmitter
+from tests.hw.soc.wishbone_master import read, write
+from tests.hw.streams import run
+
+
+@pytest.mark.parametrize("bit_cycles", [2, 5])
+def test_the_uart_sends_frames(bit_cycles: int, rng: random.Random) -> None:
+    uart = UartTransmitter(bit_cycles)
+    sent = [rng.getrandbits(8) for _ in range(12)]
+    line: list[int] = []
+
+    async def listen(ctx: Any) -> None:
+        async for *_, level in ctx.tick().sample(uart.tx):
+            line.append(level)
+
+    async def cpu(ctx: Any) -> None:
+        for byte in sent:
+            await write(ctx, uart.bus, 0, byte | 0xABCD00)
+            assert await read(ctx, uart.bus, 0) == 0
+        for _ in range(12 * bit_cycles):
+            await ctx.tick()
+
+    run(uart, cpu, background=[listen])
+    received, at = [], 0
+    while 0 in line[at:]:
+        at = line.index(0, at)
+        bits = line[at + bit_cycles // 2 : at + 10 * bit_cycles : bit_cycles]
+        assert (bits[0], bits[9]) == (0, 1)
+        received.append(sum(b << i for i, b in enumerate(bits[1:9])))
+        at += 10 * bit_cycles
+    assert received == sent
+
+
+class RegisterSlave:
+    """Takes write address and data in either order, and answers with one response code."""
+
+    def __init__(self, port: Any, response: Resp, rng: random.Random) -> None:
+        self.port, self.response, self.rng = port, response, rng
+        self.seen: list[tuple[str, int]] = []
+
+    async def _take(self, ctx: Any, name: str) -> int:
+        stream = getattr(self.port, name)
+        for _ in range(self.rng.randrange(3)):
+            await ctx.tick()
+        ctx.set(stream.ready, 1)
+        valid = 0
+        while not valid:
+            *_, valid, payload = await ctx.tick().sample(stream.valid, stream.payload)
+        ctx.set(stream.ready, 0)
+        value = int(payload.data if name == "w" else payload.addr)
+        self.seen.append((name, value))
+        return value
+
+    async def _respond(self, ctx: Any, name: str, **fields: int) -> None:
+        stream = getattr(self.port, name)
+        ctx.set(stream.payload, {**fields, "resp": self.response})
+        ctx.set(stream.valid, 1)
+        ready = 0
+        while not ready:
+            *_, ready = await ctx.tick().sample(stream.ready)
+        ctx.set(stream.valid, 0)
+
+    async def process(self, ctx: Any) -> None:
+        """Eight writes, each with a read after it."""
+        for _ in range(8):
+            for name in self.rng.sample(["aw", "w"], 2):
+                await self._take(ctx, name)
+            await self._respond(ctx, "b")
+            address = await self._take(ctx, "ar")
+            await self._respond(ctx, "r", data=address ^ 0xFFFF)
+
+
+@pytest.mark.parametrize("response", [Resp.OKAY, Resp.SLVERR])
+def test_register_accesses_pass(response: Resp, rng: random.Random) -> None:
+    bridge = RegisterBridge()
+    slave = RegisterSlave(bridge.registers, response, rng)
+    errors: list[int] = []
+
+    async def watch(ctx: Any) -> None:
+        async for *_, error in ctx.tick().sample(bridge.error):
+            errors.append(error)
+
+    async def cpu(ctx: Any) -> None:
+        for i in range(8):
+            await write(ctx, bridge.bus, 3 * i, 100 + i)
+            assert await read(ctx, bridge.bus, 5 * i) == 20 * i ^ 0xFFFF
+
+    run(bridge, cpu, slave.process, background=[watch])
+    expected = [e for i in range(8) for e in (("aw", 12 * i), ("w", 100 + i), ("ar", 20 * i))]
+    assert sorted(slave.seen) == sorted(expected)
+    assert sum(errors) == (0 if response == Resp.OKAY else 16)
+
+
+def test_a_bus_error_is_read_once() -> None:
+    errors = BusErrors()
+
+    async def bench(ctx: Any) -> None:
+        assert await read(ctx, errors.bus, 0) == 0
+        ctx.set(errors.event, 1)
+        await ctx.tick()
+        ctx.set(errors.event, 0)
+        await ctx.tick()
+        await write(ctx, errors.bus, 0, 0)
+        assert [await read(ctx, errors.bus, 0) for _ in range(2)] == [1, 0]
+
+    run(errors, bench)

@@ -1,0 +1,84 @@
+"""The CPU's memory bridge: lines, words, strobes, order of writes and reads, errors; for every width of a beat."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.soc.dram_bridge import DramBridge
+from intloom.hw.spec.params import preset
+from tests.hw.soc.axi_memory import AxiMemory
+from tests.hw.soc.wishbone_master import LINE_WORDS, read, read_line, write
+from tests.hw.streams import run
+
+WIDTHS = {"nano": 4, "small": 8, "base": 16}
+
+
+@pytest.mark.parametrize("name", WIDTHS)
+def test_reads_return_what_was_written(name: str, rng: random.Random) -> None:
+    bridge = DramBridge(preset(name))
+    memory = AxiMemory(bridge.memory, WIDTHS[name], rng)
+    model = [0] * (4 * LINE_WORDS)
+    base = 0x1000_0000
+
+    async def cpu(ctx: Any) -> None:
+        for _ in range(60):
+            at, value, sel = rng.randrange(len(model)), rng.getrandbits(32), rng.randrange(1, 16)
+            mask = sum(0xFF << 8 * i for i in range(4) if sel >> i & 1)
+            await write(ctx, bridge.data, base + at, value, sel)
+            model[at] = (model[at] & ~mask) | (value & mask)
+            if rng.random() < 0.3:
+                line = rng.randrange(4) * LINE_WORDS
+                assert await read_line(ctx, bridge.data, base + line) == model[line : line + LINE_WORDS]
+            if rng.random() < 0.3:
+                at = rng.randrange(len(model))
+                assert await read(ctx, bridge.data, base + at) == model[at]
+
+    run(bridge, cpu, background=memory.processes())
+
+
+def test_both_buses_are_served(rng: random.Random) -> None:
+    bridge = DramBridge(preset("small"))
+    memory = AxiMemory(bridge.memory, 8, rng)
+    memory.words = {i: (2 * i + 1) << 32 | 2 * i for i in range(4 * LINE_WORDS)}
+    done: list[str] = []
+
+    def master(name: str) -> Any:
+        async def process(ctx: Any) -> None:
+            for _ in range(10):
+                line = rng.randrange(8) * LINE_WORDS
+                assert await read_line(ctx, getattr(bridge, name), line) == list(range(line, line + LINE_WORDS))
+            done.append(name)
+
+        return process
+
+    run(bridge, master("data"), master("fetch"), background=memory.processes())
+    assert sorted(done) == ["data", "fetch"]
+
+
+@pytest.mark.parametrize("writes", [False, True])
+def test_an_error_is_reported_once(writes: bool, rng: random.Random) -> None:
+    bridge = DramBridge(preset("nano"))
+    memory = AxiMemory(bridge.memory, 4, rng)
+    memory.bad = {5}
+    errors = 0
+
+    async def count(ctx: Any) -> None:
+        nonlocal errors
+        async for *_, error in ctx.tick().sample(bridge.error):
+            errors += error
+
+    async def cpu(ctx: Any) -> None:
+        await write(ctx, bridge.data, 4, 1)
+        if writes:
+            await write(ctx, bridge.data, 5, 1)
+        else:
+            await read(ctx, bridge.data, 5)
+        await read(ctx, bridge.data, 4)
+        await ctx.tick()
+        assert ctx.get(bridge.idle)
+
+    run(bridge, cpu, background=[*memory.processes(), count])
+    assert errors == 1

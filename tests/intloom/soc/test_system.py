@@ -1,0 +1,76 @@
+"""The simulated system on a chip: firmware with the C runtime, core, accelerator and memory in one simulation."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from intloom.common.errors import EnvironmentFault, SimulationError
+from intloom.compiler.program.program import Program
+from intloom.sim.golden import run_graph
+from intloom.sim.result import Arrays
+from intloom.soc import Check, build_firmware, run_system
+from tests.runtime.support import small_graph, small_program
+
+NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
+EXPECTED = {
+    "probe": "OK",
+    "image": "OK",
+    "load": "OK",
+    "run": "OK",
+    "interrupts": "1",
+    "outputs": "2 of 2 equal the golden model's",
+    "boxes": "0",
+    "counters": "OK",
+    "dead bus": "BUS",
+    "unaligned window": "ALIGNMENT",
+    "truncated image": "IMAGE_TRUNCATED",
+    "image for other hardware": "FINGERPRINT",
+    "corrupted program": "STOPPED",
+    "start after an error": "HALTED",
+    "bus error": "STOPPED",
+    "cause": "FETCH_ERROR, instruction 0",
+    "time-out": "TIMEOUT",
+    "reset while running": "OK",
+    "memory": "OK",
+}
+"""Last line of each name that the firmware prints."""
+
+
+def checked_program() -> tuple[Program, Check]:
+    program, inputs = small_program()
+    golden: Arrays = run_graph(small_graph()[0], inputs, match=program.params.match)
+    return program, Check(inputs, golden)
+
+
+@pytest.mark.slow
+@NEEDS
+def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> None:
+    program, check = checked_program()
+    lines: list[str] = []
+    run = run_system((program,), check, tmp_path, say=lines.append, run_again=True)
+    assert lines == run.result.console.splitlines()
+    values = dict(re.findall(r"^([\w -]+): (.*)$", run.result.console, re.MULTILINE))
+    assert {name: values.get(name) for name in EXPECTED} == EXPECTED
+    assert run.result.console.count("cause: WRONG_PROGRAM") == 1
+    assert run.result.console.count("outputs: 2 of 2") == 2
+
+
+@pytest.mark.slow
+@NEEDS
+def test_a_wrong_output_fails_the_run(tmp_path: Path) -> None:
+    program, check = checked_program()
+    name = next(iter(check.outputs))
+    wrong = {**check.outputs, name: check.outputs[name] ^ np.int8(1)}
+    with pytest.raises(SimulationError, match=r"outputs: 1 of 2(.|\n)*FAILED: 1"):
+        run_system((program,), Check(check.inputs, wrong), tmp_path)
+
+
+def test_a_missing_compiler_names_its_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program, check = checked_program()
+    monkeypatch.setenv("PATH", "")
+    with pytest.raises(EnvironmentFault, match="apt-get install gcc-riscv64-unknown-elf picolibc"):
+        build_firmware((program,), check, tmp_path)
