@@ -23,6 +23,7 @@ COMMANDS: Mapping[str, str] = {
     "disasm": "Print a program's instructions.",
     "asm": "Assemble text into instructions or into a program.",
     "run": "Run a program on the golden model, the instruction simulator or the RTL.",
+    "evaluate": "Measure accuracy: float model, quantized model and accelerator side by side.",
     "regress": "Run a suite of checked simulations.",
     "bench": "Measure simulation speed and the error of predicted cycles.",
     "report": "Write a self-contained HTML page of a run.",

@@ -53,8 +53,8 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
         The folder holds no run record, or an altered one.
     """
     page = folder / PAGE if target is None else target
-    check_output(page, folder / RECORD, folder / TIMELINE)
     record, timeline = _load(folder / RECORD), _load(folder / TIMELINE)
+    check_output(page, folder / RECORD, folder / TIMELINE)
     try:
         text = render(record, timeline, _present(folder, page))
     except (LookupError, TypeError, ValueError, ArithmeticError, jinja2.UndefinedError, EncodingError) as error:

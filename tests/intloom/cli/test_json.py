@@ -25,8 +25,8 @@ STEPS = [
     (["doctor"], dict),
     (["version"], dict),
 ]
-WITHOUT = {"demo", "regress", "bench", "asm"}
-"""Commands that take minutes, and one that needs text first: each has a test of its own."""
+WITHOUT = {"demo", "regress", "bench", "asm", "evaluate"}
+"""Commands that take minutes or need other files first: each has a test of its own."""
 
 
 @pytest.mark.slow

@@ -1,0 +1,104 @@
+"""`intloom evaluate`: accuracy as float model, as quantized model and on the accelerator."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from intloom.cli.console import Terminal, new_table
+from intloom.cli.options import AsJson, Dims, Preset, check_least, parse_dims, terminal_of
+from intloom.common.errors import ExitCode
+from intloom.common.temporary_files import check_temporary_space
+from intloom.evaluation import EvaluateOptions, Evaluation, Task, evaluate
+from intloom.evaluation.engines import Normalization
+from intloom.files import write_text
+
+_HELP = """Measure the accuracy of a network on labeled images: float model, quantized model and accelerator.
+
+The data is a folder in COCO layout (annotations.json and images), in YOLO layout (folders images and labels), or for
+classification with one folder per class. A float model is quantized with images of the data. The accelerator's results
+are those of the golden model; the first images also run in RTL. The exit code is 1 if these results differ.
+
+An interrupted evaluation resumes. Results, pictures of the worst images and evaluation.json are in the output folder.
+
+Examples:
+
+[bold]intloom evaluate yolov8n.onnx --data coco8 --task detect -o out/evaluate[/bold]
+
+[bold]intloom evaluate resnet18.q.onnx --float resnet18.onnx --data flowers --task classify --normalize imagenet[/bold]
+"""
+_MOST_ROWS = 10
+
+
+def register(app: typer.Typer) -> None:
+    """Add the subcommand."""
+    app.command("evaluate", help=_HELP)(_run)
+
+
+def _run(
+    context: typer.Context,
+    model: Annotated[Path, typer.Argument(metavar="MODEL|PROGRAM", help="Float or quantized model, or program.")],
+    data: Annotated[Path, typer.Option(metavar="DIR", help="Folder of labeled images.")],
+    task: Annotated[Task, typer.Option(help="What the network computes.")],
+    float_model: Annotated[
+        Path | None, typer.Option("--float", metavar="FLOAT.onnx", help="Float model of a quantized model or program.")
+    ] = None,
+    preset: Preset = None,
+    images: Annotated[int | None, typer.Option(metavar="N", help="Only the first N images.")] = None,
+    rtl: Annotated[int, typer.Option(metavar="N", help="Images that also run in RTL.")] = 1,
+    normalization: Annotated[
+        Normalization, typer.Option("--normalize", help="Pixels from 0 to 1, or as classifiers of ImageNet expect.")
+    ] = Normalization.UNIT,
+    dim: Dims = None,
+    output: Annotated[Path, typer.Option("-o", "--output", metavar="DIR", help="Output folder.")] = Path(
+        "out/evaluate"
+    ),
+    as_json: AsJson = False,
+) -> None:
+    terminal = terminal_of(context)
+    check_least("--images", images, 1)
+    check_least("--rtl", rtl, 0)
+    check_temporary_space()
+    options = EvaluateOptions(
+        task=task, folder=output, float_model=float_model, preset=preset, images=images, rtl_images=rtl,
+        normalization=normalization, dims=parse_dims(dim),
+    )  # fmt: skip
+    with terminal.progress() as tell:
+        done = evaluate(model, data, options, say=terminal.say, tell=tell)
+    write_text(output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
+    if as_json:
+        terminal.json(done.to_dict())
+    else:
+        _show(terminal, done)
+    if not done.rtl_equal:
+        raise typer.Exit(int(ExitCode.MISMATCH))
+
+
+def _show(terminal: Terminal, done: Evaluation) -> None:
+    names = list(done.scores)
+    figures = list(next(iter(done.scores.values())).figures)
+    table = new_table(f"{done.images} images", *(f">{n}" for n in names))
+    for figure in figures:
+        table.add_row(figure, *(_percent(done.scores[n].figures[figure]) for n in names))
+    for label in next(iter(done.scores.values())).classes:
+        table.add_row(f"{label} {figures[0]}", *(_percent(done.scores[n].classes[label][figures[0]]) for n in names))
+    terminal.table(table)
+    if done.costs:
+        costs = new_table("layer", ">share of the error")
+        for cost in done.costs[:_MOST_ROWS]:
+            costs.add_row(cost.layer, _percent(cost.share))
+        terminal.table(costs)
+    if done.rtl_images:
+        result = "equal to the golden model" if done.rtl_equal else "NOT equal to the golden model"
+        terminal.say(f"{done.rtl_images} images in RTL: {result}")
+    for line in done.suggestions:
+        terminal.say(line, label="suggestion", color="yellow")
+    for path in done.worst:
+        terminal.result(str(path))
+
+
+def _percent(value: float) -> str:
+    return f"{100 * value:.1f} %"

@@ -1,0 +1,227 @@
+"""Evaluation: accuracy of the float model, the quantized model and the accelerator side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from intloom.api import Program, compile, load_program  # noqa: A004  # see intloom.api
+from intloom.common.errors import UsageError
+from intloom.evaluation.average_precision import Score
+from intloom.evaluation.dataset import Dataset, Task, load_dataset
+from intloom.evaluation.engines import (
+    Engine,
+    Normalization,
+    accelerator_engine,
+    class_tensor,
+    onnx_engine,
+    results,
+    same,
+)
+from intloom.evaluation.layer_cost import LayerCost, layer_costs
+from intloom.evaluation.scoring import Scored, score_classes, score_objects
+from intloom.files import check_folder
+from intloom.models import is_quantized, load_onnx, model_proto, operators
+from intloom.pictures import draw_boxes, read_picture
+from intloom.quantization import QuantizeOptions, quantize
+
+Tell = Callable[[str, int, int], None]
+FLOAT, QUANTIZED, ACCELERATOR, RTL = "float", "quantized", "accelerator", "rtl"
+_CALIBRATION_IMAGES, _COST_IMAGES, _WORST, _DRAWN = 32, 4, 4, 20
+_LOSS = 0.01
+"""Loss of accuracy from which suggestions are made."""
+_LARGE_SHARE = 0.2
+_LEAST_DRAWN_SCORE = 0.25
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluateOptions:
+    """Options of an evaluation."""
+
+    task: Task
+    folder: Path
+    """Results of every image, and pictures of the worst ones."""
+    float_model: Path | None = None
+    """The float model of a quantized model or program."""
+    preset: str | None = None
+    images: int | None = None
+    """Maximum number of images."""
+    rtl_images: int = 1
+    normalization: Normalization = Normalization.UNIT
+    dims: Mapping[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """Result of an evaluation."""
+
+    task: Task
+    images: int
+    scores: Mapping[str, Score]
+    """By engine."""
+    rtl_images: int
+    rtl_equal: bool
+    costs: tuple[LayerCost, ...]
+    worst: tuple[Path, ...]
+    suggestions: tuple[str, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "task": str(self.task),
+            "images": self.images,
+            "scores": {n: {"figures": s.figures, "classes": s.classes} for n, s in self.scores.items()},
+            "rtl": {"images": self.rtl_images, "equal": self.rtl_equal},
+            "layers": [{"layer": c.layer, "share": c.share} for c in self.costs],
+            "worst": [str(p) for p in self.worst],
+            "suggestions": list(self.suggestions),
+        }
+
+
+def evaluate(
+    model: Path, data: Path, options: EvaluateOptions, *, say: Callable[[str], None], tell: Tell
+) -> Evaluation:
+    """Evaluate a float model, a quantized model or a program on labeled images.
+
+    A float model is quantized with images of the data, and compiled. An interrupted evaluation resumes.
+
+    Raises
+    ------
+    FileFormatError
+        The data has none of the known layouts.
+    UnsupportedError
+        The network's outputs are not those of the task.
+    """
+    check_folder(options.folder, "output")
+    found = load_dataset(data, options.task)
+    found = Dataset(found.classes, found.samples[: options.images])
+    float_model, program = _prepare(model, found, options, say, tell)
+    engines = _engines(float_model, program)
+    raw = {e.name: _all(e, found, options, len(found.samples), tell) for e in engines}
+    scored = {name: _score(values, found, options.task) for name, values in raw.items()}
+    sample = min(options.rtl_images, len(found.samples))
+    rtl = _all(accelerator_engine(RTL, program, "rtl"), found, options, sample, tell) if sample else []
+    costs = _costs(float_model, program, found, engines[0].shape, options, tell) if float_model is not None else []
+    return Evaluation(
+        options.task,
+        len(found.samples),
+        {name: s.score for name, s in scored.items()},
+        sample,
+        same(rtl, raw[ACCELERATOR][:sample]),
+        tuple(costs),
+        tuple(_draw_worst(raw[ACCELERATOR], scored[ACCELERATOR], found, options)),
+        tuple(suggest({n: s.score for n, s in scored.items()}, costs, len(found.samples))),
+    )
+
+
+def _prepare(
+    model: Path, data: Dataset, options: EvaluateOptions, say: Callable[[str], None], tell: Tell
+) -> tuple[Path | None, Program]:
+    """The float model if there is one, and the program."""
+    program = load_program(model)
+    if program is not None:
+        if options.preset is not None:
+            raise UsageError("--preset cannot be set for a program, which is compiled already; give the model")
+        program.bundle.need_model("evaluate")
+        return options.float_model, program
+    float_model, quantized = options.float_model, model
+    if not is_quantized(operators(load_onnx(model, external_data=False))):
+        if float_model is not None:
+            raise UsageError(f"--float is for quantized models, but {model} is a float model; remove it")
+        float_model, quantized = model, options.folder / f"{model.stem}.q.onnx"
+        if not quantized.exists():
+            say(f"{model} is quantized with images of the data; see intloom quantize for other options")
+            samples = _calibration(model, data, options)
+            quantize(model, quantized, samples, QuantizeOptions(samples=_CALIBRATION_IMAGES), progress=tell)
+    tell("compile", 0, 1)
+    return float_model, compile(quantized, options.preset, dims=options.dims or None)
+
+
+def _calibration(model: Path, data: Dataset, options: EvaluateOptions) -> Path:
+    """Inputs made from images of the data, as the engines make them."""
+    shape = onnx_engine(FLOAT, load_onnx(model)).shape
+    tensors = [_tensor(s.path, shape, options) for s in data.samples[:_CALIBRATION_IMAGES]]
+    path = options.folder / "calibration.npy"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    np.save(path, np.concatenate(tensors))
+    return path
+
+
+def _tensor(path: Path, shape: tuple[int, ...], options: EvaluateOptions) -> Any:
+    if options.task is Task.CLASSIFY:
+        return class_tensor(path, shape[2], shape[3], options.normalization)
+    return read_picture(path, shape[2], shape[3]).tensor
+
+
+def _engines(float_model: Path | None, program: Program) -> list[Engine]:
+    engines = [onnx_engine(FLOAT, load_onnx(float_model))] if float_model is not None else []
+    model = program.bundle.model
+    assert model is not None  # _prepare has checked it
+    return [*engines, onnx_engine(QUANTIZED, model_proto(model)), accelerator_engine(ACCELERATOR, program, "golden")]
+
+
+def _all(engine: Engine, data: Dataset, options: EvaluateOptions, count: int, tell: Tell) -> list[Any]:
+    found = []
+    tell(engine.name, 0, count)
+    for result in results(engine, data, options.task, options.normalization, options.folder / "results", count):
+        found.append(result)
+        tell(engine.name, len(found), count)
+    return found
+
+
+def _score(values: list[Any], data: Dataset, task: Task) -> Scored:
+    return score_classes(values, data) if task is Task.CLASSIFY else score_objects(values, data, task)
+
+
+def _costs(
+    float_model: Path, program: Program, data: Dataset, shape: tuple[int, ...], options: EvaluateOptions, tell: Tell
+) -> list[LayerCost]:
+    model = program.bundle.model
+    assert model is not None  # _prepare has checked it
+    tensors = [_tensor(s.path, shape, options) for s in data.samples[:_COST_IMAGES]]
+    return layer_costs(load_onnx(float_model), model_proto(model), tensors, lambda n, total: tell("layers", n, total))
+
+
+def _draw_worst(values: list[Any], scored: Scored, data: Dataset, options: EvaluateOptions) -> list[Path]:
+    """Pictures of the images with the lowest figures, with objects found, or for a classifier the class."""
+    made = []
+    order = np.argsort(scored.images, kind="stable")[:_WORST]
+    for number, index in enumerate(order, 1):
+        sample, value = data.samples[index], values[index]
+        path = options.folder / f"worst-{number}.png"
+        picture = read_picture(sample.path, 64, 64).original
+        if options.task is Task.CLASSIFY:
+            boxes = np.zeros((1, 4), np.float32)
+            labels = [f"{data.classes[int(value.argmax())]}, is {data.classes[sample.truths[0].label]}"]
+        else:
+            shown = np.flatnonzero(value.scores >= _LEAST_DRAWN_SCORE)[:_DRAWN]
+            truths = np.array([t.box for t in sample.truths], np.float32).reshape(-1, 4)
+            boxes = np.concatenate([truths, value.boxes[shown].astype(np.float32)])
+            labels = [f"label {data.classes[t.label]}" for t in sample.truths]
+            labels += [f"{data.classes[value.labels[i]]} {value.scores[i]:.2f}" for i in shown]
+        draw_boxes(picture, boxes, labels, path)
+        made.append(path)
+    return made
+
+
+def suggest(scores: Mapping[str, Score], costs: list[LayerCost], images: int) -> list[str]:
+    """What may reduce the loss between float and accelerator."""
+    if FLOAT not in scores:
+        return ["give the float model with --float to see what quantization costs"]
+    figure = next(iter(scores[FLOAT].figures))
+    loss = scores[FLOAT].figures[figure] - scores[ACCELERATOR].figures[figure]
+    if loss < _LOSS:
+        return []
+    found = [f"{figure} is {100 * loss:.1f} points below float: quantize with --calibration-method percentile"]
+    if images < _CALIBRATION_IMAGES:
+        found.append(f"use more calibration images than {images}: --calibration FOLDER --samples {_CALIBRATION_IMAGES}")
+    found += [
+        f"{c.layer} causes {100 * c.share:.0f} % of the error: keep it float on the host with --exclude {c.layer}"
+        for c in costs[:3]
+        if c.share >= _LARGE_SHARE
+    ]
+    return found

@@ -1,0 +1,137 @@
+"""`intloom evaluate` on small generated data sets: every engine, resumed, with pictures and costs of layers."""
+
+import json
+
+import numpy as np
+import onnx
+import pytest
+from PIL import Image, ImageDraw
+
+from intloom.cli import main
+from intloom.common.errors import ExitCode
+from intloom.evaluation.average_precision import Score
+from intloom.evaluation.dataset import Task
+from intloom.evaluation.decode import decode, suppress
+from intloom.evaluation.evaluate import suggest
+from intloom.evaluation.layer_cost import LayerCost, layer_costs, with_float_layer
+from intloom.images import synthetic_image
+from intloom.pictures import letterbox
+
+
+def photo(seed, size=64):
+    pixels = (synthetic_image(size, size, seed).transpose(1, 2, 0) * 255).astype(np.uint8)
+    return Image.fromarray(pixels)
+
+
+@pytest.fixture(scope="module")
+def detections(tmp_path_factory):
+    """Four images with one labeled rectangle each."""
+    folder = tmp_path_factory.mktemp("detect")
+    (folder / "images").mkdir()
+    (folder / "labels").mkdir()
+    for i in range(4):
+        picture = photo(i)
+        ImageDraw.Draw(picture).rectangle([8 + 8 * i, 8, 31 + 8 * i, 40], fill="red")
+        picture.save(folder / f"images/{i}.png")
+        (folder / f"labels/{i}.txt").write_text(f"{i % 4} {(20 + 8 * i) / 64} 0.375 0.375 0.5\n")
+    return folder
+
+
+def evaluate(capsys, *words):
+    code = main(["evaluate", *map(str, words), "--rtl", "0", "--json", "-q"])
+    return code, json.loads(capsys.readouterr().out)
+
+
+@pytest.mark.slow
+def test_a_detector_from_float_to_accelerator(detections, float_models, tmp_path, capsys, cache_folder, monkeypatch):
+    words = (
+        float_models("mini_yolo", 64),
+        "--data",
+        detections,
+        "--task",
+        "detect",
+        "--preset",
+        "nano",
+        "-o",
+        tmp_path,
+    )
+    code, result = evaluate(capsys, *words)
+    assert code == ExitCode.OK
+    assert list(result["scores"]) == ["float", "quantized", "accelerator"]
+    assert result["scores"]["quantized"] == result["scores"]["accelerator"]
+    assert result["images"] == 4
+    assert len(result["worst"]) == 4 and all(Image.open(p).size == (64, 64) for p in result["worst"])
+    assert result["layers"] and result["layers"][0]["share"] >= result["layers"][-1]["share"]
+    assert json.loads((tmp_path / "evaluation.json").read_text()) == result
+    # The second evaluation reads the results; the network does not run.
+    monkeypatch.setattr("intloom.evaluation.engines._run", None)
+    assert evaluate(capsys, *words)[1]["scores"] == result["scores"]
+
+
+@pytest.mark.slow
+def test_a_program_is_evaluated_with_its_model(detections, quantized_models, tmp_path, capsys, cache_folder):
+    loom = tmp_path / "net.loom"
+    model = quantized_models("mini_yolo", 64)
+    assert main(["compile", str(model), "--preset", "nano", "-o", str(loom), "-q"]) == 0
+    code, result = evaluate(
+        capsys, loom, "--data", detections, "--task", "detect", "--images", "2", "-o", tmp_path / "out"
+    )
+    assert code == ExitCode.OK and result["images"] == 2
+    assert list(result["scores"]) == ["quantized", "accelerator"]
+    assert "--float" in result["suggestions"][0]
+
+
+def outputs(rows, columns):
+    table = np.zeros((1, columns, len(rows)), np.float32)
+    table[0, :, :] = np.array(rows, np.float32).T
+    return [table]
+
+
+def test_boxes_are_decoded_into_the_image():
+    picture = letterbox(Image.new("RGB", (128, 64)), 64, 64)
+    rows = [[32, 32, 16, 8, 0.9, 0.1], [33, 32, 16, 8, 0.8, 0.1], [32, 32, 16, 8, 0.1, 0.7], [0, 0, 9, 9, 0, 0]]
+    found = decode(outputs(rows, 6), Task.DETECT, 2, picture)
+    assert found.scores.tolist() == pytest.approx([0.9, 0.7])
+    assert found.labels.tolist() == [0, 1]
+    assert found.boxes[0].tolist() == pytest.approx([48, 24, 80, 40])
+
+
+def test_key_points_and_masks_are_decoded_into_the_image():
+    picture = letterbox(Image.new("RGB", (128, 64)), 64, 64)
+    found = decode(outputs([[32, 32, 16, 8, 0.9, 32, 16, 0.5]], 8), Task.POSE, 1, picture)
+    assert found.keypoints[0, 0].tolist() == pytest.approx([64, 0, 0.5])
+    prototypes = np.full((1, 32, 16, 16), -1.0, np.float32)
+    prototypes[0, 0] = 1.0
+    row = [32, 32, 16, 8, 0.9, 1.0, *[0.0] * 31]
+    found = decode([*outputs([row], 37), prototypes], Task.SEGMENT, 1, picture)
+    assert found.masks.shape == (1, 64, 128)
+    assert found.masks[0, 30, 60] and found.masks[0].sum() == pytest.approx(32 * 16, rel=0.1)
+
+
+def test_suppression_keeps_the_best_of_each_class():
+    boxes = np.array([[0, 0, 10, 10], [0, 0, 10, 11], [0, 0, 10, 10], [20, 0, 30, 10]], float)
+    assert suppress(boxes, np.array([0, 0, 1, 0]), 0.7).tolist() == [0, 2, 3]
+
+
+@pytest.mark.slow
+def test_the_cost_of_a_layer_is_the_error_that_its_float_form_removes(float_models, quantized_models):
+    floats, quantized = onnx.load(float_models("tiny")), onnx.load(quantized_models("tiny"))
+    (name,) = (n.name for n in floats.graph.node if n.op_type == "Conv")
+    made = with_float_layer(floats, quantized, name)
+    onnx.checker.check_model(made)
+    (layer,) = (n for n in made.graph.node if n.name == name)
+    assert layer.input[1] in {i.name for i in made.graph.initializer}
+    tensors = [synthetic_image(16, 16, 3)[None]]
+    (cost,) = layer_costs(floats, quantized, tensors, lambda _done, _all: None)
+    assert cost.layer == name and 0 < cost.share < 1
+
+
+def test_suggestions_follow_from_the_loss():
+    def score(value):
+        return Score({"mAP50-95": value}, {})
+
+    good = {"float": score(0.5), "accelerator": score(0.495)}
+    assert suggest(good, [], 100) == []
+    bad = suggest({**good, "accelerator": score(0.4)}, [LayerCost("conv1", 0.5), LayerCost("conv2", 0.1)], 8)
+    assert "10.0 points" in bad[0] and "--samples 32" in bad[1] and "--exclude conv1" in bad[2] and len(bad) == 3
+    assert "--float" in suggest({"accelerator": score(0.4)}, [], 8)[0]
