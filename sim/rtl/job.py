@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common.errors import UsageError
-from intloom.compiler.program.memory_port import MemoryTiming
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec import regs
 from intloom.sim.host.run_program import RunSetup
 
