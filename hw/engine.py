@@ -7,6 +7,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.bus.axi4 import Axi4
+from intloom.hw.clock_gate import add_gated
 from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.control.counters import UNIT_EVENTS_LAYOUT
 from intloom.hw.control.dispatch import Dispatch
@@ -99,14 +100,11 @@ class Engine(wiring.Component):
         """Instantiate the components and connect them group by group."""
         m = Module()
         p = self._params
-        m.submodules.load = load = LoadUnit(p)
-        m.submodules.mac = mac = MacUnit(p)
-        m.submodules.vec = vec = VectorUnit(p)
-        m.submodules.store = store = StoreUnit(p)
+        load, mac, vec, store = LoadUnit(p), MacUnit(p), VectorUnit(p), StoreUnit(p)
+        m.submodules.mac = mac
         self._connect_memories(m, load, mac, vec, store)
-        m.submodules.fetch = fetch = Fetch(p)
+        fetch, dispatch = Fetch(p), Dispatch(p)
         self._connect_bus(m, fetch, load, store)
-        m.submodules.dispatch = dispatch = Dispatch(p)
         self._connect_fetch(m, fetch, dispatch)
         m.submodules.queues = queues = InstructionQueues(p)
         wiring.connect(m, dispatch.queues, queues.write)
@@ -115,6 +113,10 @@ class Engine(wiring.Component):
         for unit in QUEUED_UNITS:
             self._connect_unit(m, unit, queues, ports[unit])
         self._watch(m, dispatch, queues, ports)
+        for name, unit in (("load", load), ("vec", vec), ("store", store)):
+            self._add_gated(m, name, unit, unit.unit.valid | ~unit.unit.idle, platform)
+        self._add_gated(m, "fetch", fetch, ~fetch.idle | (fetch.words.valid & fetch.words.ready), platform)
+        self._add_gated(m, "dispatch", dispatch, ~dispatch.waiting, platform)
         m.d.comb += [
             dispatch.all_idle.eq(queues.empty.all() & Cat(port.idle for port in ports).all()),
             self.ended.eq(dispatch.ended),
@@ -122,6 +124,10 @@ class Engine(wiring.Component):
             self.bus_idle.eq(fetch.idle & load.unit.idle & store.unit.idle),
         ]
         return m
+
+    def _add_gated(self, m: Module, name: str, component: wiring.Component, works: Value, platform: object) -> None:
+        """Clock a component while it works, in a halt, and from the launch on: then configuration is stable."""
+        add_gated(m, name, component, works | self.launch | self.halt if self._params.clock_gating else None, platform)
 
     def _connect_memories(self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit) -> None:
         m.submodules.scratch = scratch = Scratchpad(self._params)

@@ -18,6 +18,7 @@ WAIVERS = {
     "CASEOVERLAP": "Yosys writes a one-hot multiplexer as casez with one bit per item; at most one bit is set.",
     "CMPCONST": "A comparison may be constant for some parameters.",
     "DECLFILENAME": "All modules are in one file.",
+    "LATCH": "The gate of a clock holds its enable in a latch while the clock is high.",
     "PROCASSINIT": "Registers have an initial value and a reset, so that an FPGA starts in the simulated state.",
     "UNOPTFLAT": "Members of a struct depend on other members of it; Yosys checks that no bit depends on itself.",
     "UNUSEDSIGNAL": "Carries of additions that wrap by design, and configuration bits beyond the address width.",

@@ -13,6 +13,7 @@ from amaranth.hdl import ClockDomain
 from amaranth.lib import wiring
 
 from intloom.common.errors import EnvironmentFault
+from intloom.hw.clock_gate import GATE_MODULE
 from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct, OneModule, ProductForm
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
@@ -54,6 +55,58 @@ _PRODUCT = """
 """
 """Text of the product module; both forms are generated from `LutProduct`."""
 
+_CLOCK_GATE = """
+// {module}: passes those edges of clk at whose end of cycle enable is high. Outputs of the accelerator are the same in
+// every cycle whether its clocks are gated or not, so that each technology takes the form that suits it:
+// - with INTLOOM_CLOCK_GATE_LATCH: a latch and an AND gate, the behavior of an ASIC's integrated clock gate;
+// - with INTLOOM_CLOCK_GATE_DCCA: Lattice ECP5's clock buffer with enable;
+// - with INTLOOM_CLOCK_GATE_BUFGCE: Xilinx's clock buffer with enable;
+// - with INTLOOM_CLOCK_GATE_NONE: no gate, the clock always runs. SYNTHESIS defines it if no other form is chosen.
+// Without any of them, in a simulator: the latch, so that the simulator skips components whose clock is stopped. With
+// INTLOOM_CLOCK_GATE_COUNT each gate also counts its edges and prints the number at the end of a simulation.
+`ifndef INTLOOM_CLOCK_GATE_LATCH
+`ifndef INTLOOM_CLOCK_GATE_DCCA
+`ifndef INTLOOM_CLOCK_GATE_BUFGCE
+`ifndef INTLOOM_CLOCK_GATE_NONE
+`ifdef SYNTHESIS
+`define INTLOOM_CLOCK_GATE_NONE
+`else
+`define INTLOOM_CLOCK_GATE_LATCH
+`endif
+`endif
+`endif
+`endif
+`endif
+module {module}(clk, enable, gated_clk);
+  input clk;
+  wire clk;
+  input enable;
+  wire enable;
+  output gated_clk;
+  wire gated_clk;
+`ifdef INTLOOM_CLOCK_GATE_LATCH
+  reg open;
+  always @(clk or enable) if (!clk) open = enable;
+  assign gated_clk = clk & open;
+`endif
+`ifdef INTLOOM_CLOCK_GATE_DCCA
+  DCCA gate(.CLKI(clk), .CE(enable), .CLKO(gated_clk));
+`endif
+`ifdef INTLOOM_CLOCK_GATE_BUFGCE
+  BUFGCE gate(.I(clk), .CE(enable), .O(gated_clk));
+`endif
+`ifdef INTLOOM_CLOCK_GATE_NONE
+  assign gated_clk = clk;
+`endif
+`ifdef INTLOOM_CLOCK_GATE_COUNT
+  reg [63:0] edges = 0;
+  always @(posedge gated_clk) edges <= edges + 1;
+  final $display("clock %m %0d", edges);
+`endif
+endmodule
+"""
+"""Text of the clock gate's module."""
+
 _ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")
 _PMUX = re.compile(r"\\\$(procmux)\$(\d+) ")
@@ -63,6 +116,8 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
     text = translated(Npu(params), TOP_NAME, platform=OneModule())
+    if params.clock_gating:
+        text += _CLOCK_GATE.format(module=GATE_MODULE)
     return text + product_module() if params.lut_products else text
 
 

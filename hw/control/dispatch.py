@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Sequence
+from collections.abc import Callable, Container, Sequence
 
 from amaranth.hdl import Cat, Module, Signal, Value
 from amaranth.lib import data, stream, wiring
@@ -52,6 +52,8 @@ class Dispatch(wiring.Component):
         All queues are empty and all units idle.
     index
         Index of the instruction in dispatch.
+    waiting
+        The inputs of this cycle change no output and no state.
     ended
         The program has ended.
     fault_valid, fault
@@ -100,6 +102,7 @@ class Dispatch(wiring.Component):
                 "end_met": In(1),
                 "index": Out(COUNT_BITS),
                 "all_idle": In(1),
+                "waiting": Out(1),
                 "ended": Out(1),
                 "fault_valid": Out(1),
                 "fault": Out(FAULT_LAYOUT),
@@ -180,10 +183,21 @@ class Dispatch(wiring.Component):
                 pass
         # CHECKING0 belongs to it: the last word is in the instruction register one cycle after its transfer.
         assembling = fsm.ongoing("ASSEMBLE") | fsm.ongoing("CHECKING0")
+        self._detect_waiting(m, fsm.ongoing, queued, unit)
         m.d.comb += self.queues.valid.eq(queued & (assembling | fsm.ongoing("WAITS")))
         self._drive_queue(m, instruction, unit, slot, fsm.ongoing("WAITS"))
         m.d.comb += altered.eq(self._check_program(m, instruction, word_fire, fsm.ongoing("CHECKING0"), checker))
         return m
+
+    def _detect_waiting(self, m: Module, ongoing: Callable[[str], Value], queued: Signal, unit: Signal) -> None:
+        """For the clock gate: only the states in which a program spends long times, and their own conditions."""
+        words = self.running & (self.words.valid | self.exhausted)
+        m.d.comb += self.waiting.eq(
+            (ongoing("FIRST") & ~words)
+            | (ongoing("FIND_SPACE") & queued & ~self.queues.not_full.bit_select(unit, 1))
+            | (ongoing("END") & (self.ended == (self.end_met & self.all_idle)))
+            | ongoing("FAULT")
+        )
 
     def _take_words(self, m: Module, instruction: Signal, error: Signal) -> Signal:
         """Shift words into the instruction register, first word lowest; returns whether a word transfers."""

@@ -5,11 +5,12 @@ Its reference model is `intloom.sim.isa_sim.conv`; tests/hw/mac/reference.py is 
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.bus.skid_buffer import SkidBuffer
+from intloom.hw.clock_gate import add_gated
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.array.mac_array import MacArray
@@ -21,7 +22,7 @@ from intloom.hw.mac.issue.sequencer import Sequencer
 from intloom.hw.mac.output.readout import AccumulatorReadout
 from intloom.hw.mac.output.result_writer import ResultWriter
 from intloom.hw.mac.weights.constant_sets import ConstantSets
-from intloom.hw.mac.weights.constants_loader import ConstantsLoader
+from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoader
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
@@ -103,7 +104,7 @@ class MacUnit(wiring.Component):
         m.submodules.array = self._array = MacArray(params)
         m.submodules.accumulators = self._accumulators = Accumulators(params)
         m.submodules.readout = self._readout = AccumulatorReadout(params)
-        m.submodules.epilogue = self._epilogue = Epilogue(params)
+        self._epilogue = Epilogue(params)
         m.submodules.writer = self._writer = ResultWriter(params)
         # Two register stages: halt fans out over the whole unit, and a stop 2 cycles later is within HALT_LATENCY.
         run, run_late = Signal(), Signal()
@@ -115,7 +116,14 @@ class MacUnit(wiring.Component):
         self._connect_constants(m)
         self._connect_results(m, run, run_late)
         self._report(m, run_late)
+        add_gated(m, "epilogue", self._epilogue, self._epilogue_wake() if params.clock_gating else None, platform)
         return m
+
+    def _epilogue_wake(self) -> Value:
+        """An item or a constant arrives; all pipelines of the epilogue are shorter than `ClockEnable.SETTLE`."""
+        epilogue = self._epilogue
+        arriving = (epilogue.valid, epilogue.residual_arrived, epilogue.activate)
+        return Cat(*arriving, epilogue.write.kind != ConstantKind.NONE).any()
 
     def _connect_issue(self, m: Module, run: Signal) -> None:
         decoder = self._decoder

@@ -72,6 +72,7 @@ class HardwareParams:
         "Array multipliers built from LUTs instead of DSP blocks in FPGA synthesis, 0 to rows*cols.", 0
     )
     trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
+    clock_gating: bool = _doc("Components without work have their clock stopped; cycles are the same either way.", True)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", _as_match(self.match))

@@ -116,6 +116,11 @@ def test_the_top_has_the_documented_ports(package: Path) -> None:
     assert ports & trace == (trace if _shape(package).trace else set())
 
 
+@pytest.mark.slow
+def test_the_parameter_decides_whether_clocks_are_gated(package: Path) -> None:
+    assert ("intloom_clock_gate" in (package / "npu.v").read_text()) == _shape(package).clock_gating
+
+
 def test_core_file_names_what_is_written() -> None:
     core = render_core(preset("nano"))
     for name in ("npu.v", "npu.vlt", "intloom.h"):

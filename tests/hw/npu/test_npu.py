@@ -11,9 +11,9 @@ from tests.hw.npu.simulate import run_cocotb
 
 ODD = HardwareParams(
     rows=8, cols=4, lanes=1, strip=16, scratch_kib=32, scratch_banks=2, weight_kib=4, axi_data_bits=64,
-    axi_addr_bits=36, axi_burst=4, axi_outstanding=2, queue_depth=2, trace=False,
+    axi_addr_bits=36, axi_burst=4, axi_outstanding=2, queue_depth=2, trace=False, clock_gating=False,
 )  # fmt: skip
-"""Unequal sides, one requantizer, a tiny weight memory, short bursts and queues."""
+"""Unequal sides, one requantizer, a tiny weight memory, short bursts and queues, clocks that always run."""
 SHAPES = {**PRESETS, "odd": ODD}
 BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
 

@@ -1,1 +1,0 @@
-"""Random programs over the whole legal field space, run on RTL and instruction simulator and compared."""

@@ -1,0 +1,54 @@
+"""The accelerator with gated clocks and with clocks that always run: the same outputs in every cycle."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from intloom.hw.clock_gate import GATE_MODULE
+from intloom.hw.generate import generate_verilog
+from intloom.hw.spec.params import preset
+from tests.hw.npu.lockstep import DIFFERENCE, lockstep
+from tests.hw.npu.simulate import run_cocotb
+
+NANO = preset("nano")
+GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue")
+_LATE = f"""
+module late_gate(input clk, input enable, output gated_clk);
+  parameter NUMBER = 0;
+  reg was_enabled;
+  integer late;
+  initial if (!$value$plusargs("late=%d", late)) late = -1;
+  always @(posedge clk) was_enabled <= enable;
+  {GATE_MODULE} gate(.clk(clk), .enable(enable & (was_enabled | late != NUMBER)), .gated_clk(gated_clk));
+endmodule
+"""
+"""A gate that, on demand, misses the first edge of each wake-up."""
+
+
+@pytest.fixture(scope="module")
+def side_by_side() -> str:
+    """Two accelerators, of which the first one's gates can be made late."""
+    text = generate_verilog(NANO)
+    for number, component in enumerate(GATED):
+        gate = f"  {GATE_MODULE} {component}_gate "
+        assert text.count(gate) == 1
+        text = text.replace(gate, f"  late_gate #(.NUMBER({number})) {component}_gate ")
+    assert f"  {GATE_MODULE} " not in text, "a gate is missing here"
+    return lockstep(text) + _LATE
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("bench", ["moves", "faults", "units", "stops"])
+def test_gated_clocks_change_no_output(bench: str, side_by_side: str, tmp_path: Path, seed: int) -> None:
+    """Transfers, faults, all instructions, and programs stopped at any moment."""
+    run_cocotb(NANO, f"tests.hw.npu.bench_{bench}", tmp_path, seed, verilog=side_by_side)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("component", GATED)
+def test_a_clock_that_wakes_a_cycle_late_is_found(component: str, side_by_side: str, tmp_path: Path, seed: int) -> None:
+    late = f"+late={GATED.index(component)}"
+    with pytest.raises(pytest.fail.Exception, match=DIFFERENCE):
+        run_cocotb(NANO, "tests.hw.npu.bench_units", tmp_path, seed, late, verilog=side_by_side)

@@ -1,0 +1,59 @@
+"""The clock enable against its model; a gated component beside one that is always clocked."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from amaranth.hdl import Module, Signal
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
+
+from intloom.hw.clock_gate import ClockEnable, add_gated
+from tests.hw.streams import run
+
+
+def test_the_enable_follows_its_model(rng: random.Random) -> None:
+    clock = ClockEnable()
+    wakes = [rng.random() < rate for rate in (0.0, 0.5, 0.01, 0.2) for _ in range(150)]
+    enables: list[bool] = []
+
+    async def bench(ctx: Any) -> None:
+        for wake in wakes:
+            ctx.set(clock.wake, wake)
+            enables.append(bool(ctx.get(clock.enable)))
+            await ctx.tick()
+
+    run(clock, bench)
+    assert enables == ClockEnable.model(wakes)
+    assert 100 < enables.count(False) < 500
+
+
+class _Counting(wiring.Component):
+    """Two counters of all cycles, one of them in a component that `wake` clocks."""
+
+    def __init__(self) -> None:
+        super().__init__({"wake": In(1), "gated": Out(16), "free": Out(16)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for port, wake in ((self.gated, self.wake), (self.free, None)):
+            inner = Module()
+            count = Signal(16)
+            inner.d.sync += count.eq(count + 1)
+            m.d.comb += port.eq(count)
+            add_gated(m, port.name, inner, wake, platform)
+        return m
+
+
+def test_a_component_without_work_is_not_clocked() -> None:
+    counting = _Counting()
+
+    async def bench(ctx: Any) -> None:
+        await ctx.tick().repeat(100)
+        assert (ctx.get(counting.gated), ctx.get(counting.free)) == (ClockEnable.SETTLE, 100)
+        ctx.set(counting.wake, 1)
+        await ctx.tick()
+        assert ctx.get(counting.gated) == ClockEnable.SETTLE + 1
+
+    run(counting, bench)
