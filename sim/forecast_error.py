@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory_port import MemoryTiming
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.job import MemorySettings

@@ -23,13 +23,14 @@ from typing import Any
 from intloom.common.atomic_write import write_bytes
 from intloom.common.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
 from intloom.compiler.program.memory import encode_all
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.isa import ISA_VERSION, decode
 from intloom.hw.spec.params import HardwareParams, from_dict
 from intloom.hw.spec.program_check import remove_check
 
 MAGIC = b"INTLOOM\0"
-FORMAT_VERSION = 4
+FORMAT_VERSION = 5
 ALIGNMENT = 64
 _HEADER = struct.Struct("<8sI4xQQQ")
 _DIGEST_BYTES = 32
@@ -49,6 +50,7 @@ def _manifest(program: Program) -> dict[str, Any]:
         "image_at": program.image_at,
         "memory_words": program.memory_words,
         "predicted_cycles": program.predicted_cycles,
+        "memory": asdict(program.memory),
         "tensors": [asdict(p) for p in program.tensors],
         "layers": [asdict(layer) for layer in program.layers],
         "provenance": [[p.layer, p.tile, p.note] for p in program.provenance],
@@ -138,6 +140,7 @@ def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
         tensors=tuple(_tensor(p) for p in manifest["tensors"]),
         layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
         predicted_cycles=manifest["predicted_cycles"],
+        memory=MemoryTiming(**manifest["memory"]),
         source=manifest["source"],
         dims={str(name): int(size) for name, size in manifest["dims"].items()},
         region=manifest["region"],

@@ -14,7 +14,8 @@ from heapq import heappop, heappush
 from intloom.compiler.program.cost import Cost, instruction_cost
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layer_cycles import layer_cycles
-from intloom.compiler.program.memory_port import MemoryPort, MemoryTiming
+from intloom.compiler.program.memory_port import MemoryPort
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Provenance
 from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, Instruction, Unit

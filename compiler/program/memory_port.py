@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from math import ceil, inf
 
 from intloom.compiler.program.cost import move_bursts
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec import timing as hardware
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Instruction, Target, Unit
@@ -14,18 +15,6 @@ from intloom.hw.spec.params import HardwareParams
 
 _SLACK = 1e-3
 """A remainder below this many words is rounding error."""
-
-
-@dataclass(frozen=True, kw_only=True)
-class MemoryTiming:
-    """Latency and bandwidth of the memory; the defaults are those of a run."""
-
-    read_latency: int = 100
-    """Cycles from a read request to its first beat."""
-    write_latency: int = 20
-    """Cycles from a burst's last beat to its response."""
-    bandwidth: float = 1.0
-    """Beats per cycle, reads and writes together; 0: one beat per cycle in each direction."""
 
 
 @dataclass

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 
@@ -88,6 +89,8 @@ class Program:
     tensors: tuple[TensorBuffer, ...]
     layers: tuple[Layer, ...]
     predicted_cycles: int
+    memory: MemoryTiming = field(default_factory=MemoryTiming)
+    """The memory that the schedule was made for and `predicted_cycles` assumes."""
     source: str = ""
     """SHA-256 of the source model."""
     dims: Mapping[str, int] = field(default_factory=dict)

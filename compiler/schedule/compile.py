@@ -10,8 +10,10 @@ from intloom.compiler.emit.emitter import Emitter
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Layer, Program, Role, TensorBuffer
 from intloom.compiler.schedule.alloc import first_fit
+from intloom.compiler.schedule.cuts import WORD_PRICE, Goal
 from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.interleave import Interleaved, interleave
 from intloom.compiler.schedule.liveness import live_ranges
@@ -26,6 +28,9 @@ from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams
 
+DEFAULT_MEMORY = MemoryTiming()
+_PRICES: Mapping[int, tuple[float, ...]] = {0: (), 1: (1.0,), 2: (1.0, 2.0), 3: (1.0, 0.5, 2.0, 4.0)}
+"""For each effort, the prices of a moved word that are searched with, in units of the usual one."""
 Progress = Callable[[int, int], None]
 """Called with tasks emitted and tasks in all."""
 
@@ -39,7 +44,8 @@ class _Plan:
     image: ConstantImage
     stage_list: StageList
     keep: bool
-    effort: int
+    goal: Goal | None
+    memory: MemoryTiming
     slots: list[Slot] = field(default_factory=list)
 
     @property
@@ -61,6 +67,7 @@ def compile_graph(
     *,
     keep_intermediates: bool = False,
     effort: int = 1,
+    memory: MemoryTiming = DEFAULT_MEMORY,
     progress: Progress | None = None,
 ) -> Program:
     """Compile a graph for an accelerator.
@@ -75,6 +82,9 @@ def compile_graph(
         Give every tensor its own memory, for debugging: nothing is fused or overwritten.
     effort
         How many schedules the search for fused groups tries: 1 to 3. With 0, every tensor goes through DRAM.
+        Compile time is proportional to the number of searches: 1, 2 and 4.
+    memory
+        The memory that the schedule is made for; the program is right for every memory.
     progress
         Told how many tasks of how many have been emitted.
 
@@ -85,9 +95,25 @@ def compile_graph(
     CapacityError
         A node that does not fit the scratchpad or the weight memory; the message names sizes that do.
     """
+    goals = [Goal(memory=memory, stripe_heights=effort, word_price=p * WORD_PRICE) for p in _PRICES[effort]]
+    if keep_intermediates or effort == 0:
+        return _compile(graph, params, keep_intermediates, None, memory, progress)
+    # The estimate that a search uses is coarse, so the forecast decides between searches.
+    programs = [_compile(graph, params, False, goal, memory, progress) for goal in goals]
+    return min(programs, key=goals[0].score)
+
+
+def _compile(
+    graph: IntGraph,
+    params: HardwareParams,
+    keep: bool,
+    goal: Goal | None,
+    memory: MemoryTiming,
+    progress: Progress | None,
+) -> Program:
     image = ConstantImage(params)
-    stage_list = build_stages(graph, params, image, keep_intermediates=keep_intermediates)
-    plan = _Plan(graph, params, image, stage_list, keep_intermediates, effort)
+    stage_list = build_stages(graph, params, image, keep_intermediates=keep)
+    plan = _Plan(graph, params, image, stage_list, keep, goal, memory)
     order = _cut(plan)
     # `_cut` adds weights and tables to the image, so the image's size is known only here.
     tensors_at = image.words
@@ -109,9 +135,8 @@ def _cut(plan: _Plan) -> Interleaved:
     # All stages are cut before the error, so that its advice holds for the whole graph.
     if misfits := [stage for stage, tiling in tilings if tiling is None]:
         raise too_large(misfits)
-    plan.slots = schedule_slots(
-        plan.stages, plan.params, [t for _, t in tilings if t is not None], 0 if plan.keep else plan.effort
-    )
+    fitting = [t for _, t in tilings if t is not None]
+    plan.slots = schedule_slots(plan.stages, plan.params, fitting, plan.goal)
     return interleave([task for slot in plan.slots for task in slot_tasks(slot, plan.image)], plan.slots)
 
 
@@ -193,7 +218,7 @@ def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer
 
 def _program(plan: _Plan, emitter: Emitter, task_emitter: TaskEmitter, code_at: int) -> Program:
     params = plan.params
-    expected = forecast(emitter.instructions, emitter.provenance, len(plan.graph.nodes), params)
+    expected = forecast(emitter.instructions, emitter.provenance, len(plan.graph.nodes), params, plan.memory)
     # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
     step = instruction_words(1, params)
     code_at += -code_at % step
@@ -209,4 +234,5 @@ def _program(plan: _Plan, emitter: Emitter, task_emitter: TaskEmitter, code_at: 
         tensors=_tensors(plan, task_emitter),
         layers=_layers(plan, emitter, expected.layers),
         predicted_cycles=expected.cycles,
+        memory=plan.memory,
     )

@@ -13,6 +13,8 @@ from math import ceil, inf
 
 import numpy as np
 
+from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import Program
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.dataflow import Access, Dataflow
 from intloom.compiler.schedule.geometry import Rect
@@ -22,15 +24,42 @@ from intloom.compiler.schedule.stripes import StripePlanner, Stripes
 from intloom.compiler.schedule.tiling import Tiling
 from intloom.hw.spec.params import HardwareParams
 
-_WORD_PRICE = 0.4
-"""Cycles that a moved word may cost."""
+WORD_PRICE = 0.4
+"""Cycles that a moved word may cost beside a memory of one word per cycle; a slower memory raises it."""
 _TASK_PRICE = 12
 """Cycles that a tile's start and end cost on average."""
+_TILE_PRICE = 60
+"""The same for a tile whose operands come from DRAM."""
 _SLOT_PRICE = 150
 """Cycles between two stages of which the second one needs the whole result of the first."""
+_EXPOSED_PART = 0.5
+"""Part of a group's first loads that the group before does not hide."""
 _LONGEST_GROUP = 24
 _LEAST_PIXELS = 32
 """Fewer pixels of the first stage in each step would leave strips short."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Goal:
+    """What a search minimizes, and how widely it searches."""
+
+    memory: MemoryTiming
+    stripe_heights: int
+    """Stripe heights that are tried for each group, beside the largest."""
+    word_price: float = WORD_PRICE
+
+    @property
+    def word_cycles(self) -> float:
+        """Cycles in which the memory moves a word."""
+        return 1 / self.memory.words_per_cycle
+
+    def price(self, words: float) -> float:
+        """The price of moving words."""
+        return self.word_price * self.word_cycles * words
+
+    def score(self, program: Program) -> float:
+        """Forecast cycles and the price of all words."""
+        return program.predicted_cycles + self.price(sum(layer.dram_words for layer in program.layers))
 
 
 @dataclass(frozen=True, eq=False)
@@ -48,8 +77,9 @@ class Group:
 class GroupCosts:
     """Costs of groups of one program."""
 
-    def __init__(self, flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling]) -> None:
+    def __init__(self, flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> None:
         self._flow = flow
+        self._goal = goal
         self._tilings = tilings
         self._params = params
         self._planner = StripePlanner(flow)
@@ -68,46 +98,59 @@ class GroupCosts:
         stages = self._flow.stages[first:stop]
         return len({t for s in stages for t in s.vector_tables}) * self._params.table_words
 
+    def _time(self, array: int, vector: int, moved: int) -> float:
+        """Cycles of work of which array, vector unit and memory port do their parts in parallel."""
+        return max(array, vector, moved * self._goal.word_cycles)
+
     # Groups of one stage.
 
     def tiled(self, index: int, tiling: Tiling) -> Group:
         """A stage whose tiles come from DRAM and go there."""
         stage = self._flow.stages[index]
         stored = sum(w.words for w in self._flow.writes[index])
-        busy = max(self.cycles(index, stage.extent[0], False))
-        cost = busy + _WORD_PRICE * (tiling.moved + stored) + 60 * tiling.tiles
+        moved = tiling.moved + stored
+        cost = (
+            self._time(*self.cycles(index, stage.extent[0], False), moved) + self._goal.price(moved) + 60 * tiling.tiles
+        )
         return Group(index, index + 1, cost)
 
     # Groups that run stage by stage with whole tensors on chip.
 
     def whole(self, first: int, stop: int) -> Group | None:
         """Stages one after the other; tensors between them stay on chip."""
-        cost, moved = 0.0, 0
+        cost = 0.0
+        moved = self._weights[first:stop]
         live: list[tuple[int, int, int]] = []
         streams = [0] * (stop - first)
         for inside in self._flow.inside(first, stop):
             plane = inside.buffer.plane
-            moved += len(inside.stored) * plane
+            if inside.writes:
+                # Counted at the last writer, which is near enough.
+                moved[inside.writes[-1].stage.index - first] += len(inside.stored) * plane
             if inside.reads and inside.writes:
-                moved += len(inside.loaded) * plane
+                moved[inside.reads[0].stage.index - first] += len(inside.loaded) * plane
                 users = [a.stage.index - first for a in inside.accesses]
                 live.append((min(users), max(users), len(inside.held) * plane))
                 continue
-            moved += sum(r.words for r in inside.reads)
+            for read in inside.reads:
+                moved[read.stage.index - first] += read.words
             for access in inside.accesses:
                 streams[access.stage.index - first] += self._tile_part(access)
-        if not live:
-            return None
-        for birth, death, words in live:
-            for k in range(birth, death + 1):
-                streams[k] += words
-        if max(streams) > self._params.scratch_words - self._tables(first, stop):
+        if not live or self._peak(live, streams) > self._params.scratch_words - self._tables(first, stop):
             return None
         for k in range(first, stop):
             rows = self._flow.stages[k].extent[0]
-            cost += max(self.cycles(k, rows, False)) + _SLOT_PRICE
-            moved += self._weights[k]
-        return Group(first, stop, cost + _WORD_PRICE * moved)
+            cost += self._time(*self.cycles(k, rows, False), moved[k - first]) + _SLOT_PRICE
+        return Group(first, stop, cost + self._goal.price(sum(moved)))
+
+    @staticmethod
+    def _peak(live: list[tuple[int, int, int]], streams: list[int]) -> int:
+        """The most words in use at once; `live` has first and last stage and words of each buffer."""
+        use = list(streams)
+        for birth, death, words in live:
+            for k in range(birth, death + 1):
+                use[k] += words
+        return max(use)
 
     def _tile_part(self, access: Access) -> int:
         """Scratchpad words that two good tiles of a stage take for an operand or result."""
@@ -137,8 +180,12 @@ class GroupCosts:
                     array, vector, tasks = array + a * count, vector + v * count, tasks + count
                     moved += 0 if resident else self._weights[k] * count
         moved += self._moved(plan)
-        exposed = self._weights[first] + self._first_loads(plan)
-        cost = max(array, vector) + _TASK_PRICE * tasks + _WORD_PRICE * moved + 0.5 * exposed
+        exposed = (
+            self._weights[first] + self._first_loads(plan)
+        ) * self._goal.word_cycles + self._goal.memory.read_latency
+        cost = (
+            self._time(array, vector, moved) + _TASK_PRICE * tasks + self._goal.price(moved) + _EXPOSED_PART * exposed
+        )
         return Group(first, stop, cost, plan, resident)
 
     @staticmethod
@@ -182,11 +229,11 @@ def _paces(stage: Stage) -> list[int]:
 class CutSearch:
     """Finds the cheapest cuts."""
 
-    def __init__(self, costs: GroupCosts, flow: Dataflow, tilings: Sequence[Tiling], effort: int) -> None:
+    def __init__(self, costs: GroupCosts, flow: Dataflow, tilings: Sequence[Tiling], stripe_heights: int) -> None:
         self._costs = costs
         self._flow = flow
         self._tilings = tilings
-        self._effort = effort
+        self._stripe_heights = stripe_heights
 
     def run(self) -> list[Group]:
         """The groups, in order."""
@@ -224,7 +271,9 @@ class CutSearch:
                     paces.pop(0)
                     continue
                 striped.append(group)
-                striped += [g for p in paces[1 : 1 + self._effort] if (g := self._costs.striped(first, stop, p))]
+                striped += [
+                    g for p in paces[1 : 1 + self._stripe_heights] if (g := self._costs.striped(first, stop, p))
+                ]
                 break
             found += [*([whole] if whole else []), *striped]
             if stop > first + 1 and whole is None and not paces:
@@ -232,6 +281,6 @@ class CutSearch:
         return found
 
 
-def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], effort: int) -> list[Group]:
+def find_groups(flow: Dataflow, params: HardwareParams, tilings: Sequence[Tiling], goal: Goal) -> list[Group]:
     """The cheapest cut of all stages into groups."""
-    return CutSearch(GroupCosts(flow, params, tilings), flow, tilings, effort).run()
+    return CutSearch(GroupCosts(flow, params, tilings, goal), flow, tilings, goal.stripe_heights).run()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from intloom.compiler.emit.constants import ConstantImage
-from intloom.compiler.schedule.cuts import Group, find_groups
+from intloom.compiler.schedule.cuts import Goal, Group, find_groups
 from intloom.compiler.schedule.dataflow import Dataflow
 from intloom.compiler.schedule.residency import Residency
 from intloom.compiler.schedule.slot import Slot
@@ -17,15 +17,18 @@ from intloom.hw.spec.params import HardwareParams
 
 
 def schedule_slots(
-    stages: Sequence[Stage], params: HardwareParams, tilings: Sequence[Tiling], effort: int
+    stages: Sequence[Stage],
+    params: HardwareParams,
+    tilings: Sequence[Tiling],
+    goal: Goal | None,
 ) -> list[Slot]:
-    """The slots of all stages in order; with effort 0, every tensor goes through DRAM."""
+    """The slots of all stages in order; without a goal, every tensor goes through DRAM."""
     flow = Dataflow(stages)
     groups = [Group(k, k + 1, 0.0) for k in range(len(stages))]
-    if effort:
-        groups = find_groups(flow, params, tilings, effort)
+    if goal is not None:
+        groups = find_groups(flow, params, tilings, goal)
     residency = Residency(flow, groups, params)
-    if effort:
+    if goal is not None:
         residency.keep_between_groups(tilings)
         residency.start_vector_results_early(tilings)
     residency.allocate()

@@ -11,7 +11,9 @@ from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, Config, Dims, Preset, parse_dims, terminal_of
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.memory_map import peak_words
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
+from intloom.compiler.schedule.compile import DEFAULT_MEMORY
 from intloom.files import check_output
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
 from intloom.flow.memory_page import write_memory_page
@@ -27,6 +29,8 @@ Examples:
 [bold]intloom compile yolov8n.q.onnx -o yolov8n.loom[/bold]
 
 [bold]intloom compile yolov8n.q.onnx -o yolov8n.loom --map memory.html[/bold]
+
+[bold]intloom compile yolov8n.q.onnx --bandwidth 0.25 --latency 400 --effort 2 -o yolov8n.loom[/bold]
 
 [bold]intloom compile yolov8n.q.onnx --config my.toml --match exact -o yolov8n.loom --json[/bold]
 """
@@ -59,6 +63,17 @@ def _run(
             help="How many fused schedules the compiler tries, 1 to 3; 0: none, every tensor goes through DRAM.",
         ),
     ] = 1,
+    latency: Annotated[
+        int, typer.Option(metavar="CYCLES", min=0, help="Memory read latency that the schedule is made for.")
+    ] = DEFAULT_MEMORY.read_latency,
+    bandwidth: Annotated[
+        float,
+        typer.Option(
+            metavar="BEATS",
+            min=0,
+            help="Beats per cycle that the schedule is made for, reads and writes together; 0: one in each direction.",
+        ),
+    ] = DEFAULT_MEMORY.bandwidth,
     memory_map: Annotated[
         Path | None, typer.Option("--map", metavar="FILE.html", help="Write a drawing of the memory use over time.")
     ] = None,
@@ -71,7 +86,13 @@ def _run(
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         compiled = compile_model(
-            model, params, dims=parse_dims(dim), keep_intermediates=keep_intermediates, effort=effort, progress=tell
+            model,
+            params,
+            dims=parse_dims(dim),
+            keep_intermediates=keep_intermediates,
+            effort=effort,
+            memory=MemoryTiming(read_latency=latency, bandwidth=bandwidth),
+            progress=tell,
         )
         store(compiled.programs, model, output)
     if memory_map is not None:
@@ -95,6 +116,7 @@ def summarize(compiled: Compiled) -> dict[str, Any]:
         "match": str(program.params.match),
         "instructions": len(program.instructions),
         "predicted_cycles": program.predicted_cycles,
+        "memory": {"latency": program.memory.read_latency, "bandwidth": program.memory.bandwidth},
         "macs": macs,
         "predicted_mac_use": _use(macs, program.predicted_cycles, program),
         "dram_bytes": sum(layer.dram_words for layer in program.layers) * program.params.word_bytes,

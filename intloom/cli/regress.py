@@ -19,7 +19,7 @@ from intloom.flow.networks import load_network
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
 from intloom.sim.regress.runner import Summary, run_cases
-from intloom.sim.regress.suites import SUITES, suite
+from intloom.sim.regress.suites import SUITES, random_programs, suite
 
 _HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join(SUITES)}, all.
 
@@ -31,6 +31,8 @@ Examples:
 [bold]intloom regress smoke --jobs 2[/bold]
 
 [bold]intloom regress ops --case 'conv-*' -o out/ops[/bold]
+
+[bold]intloom regress random --seeds 1000:4999 --jobs 2[/bold]
 
 [bold]intloom regress all --dask tcp://head-node:8786[/bold]
 """
@@ -54,6 +56,9 @@ def _run(
     output: Annotated[
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Output folder. Default: out/regress/SUITE.")
     ] = None,
+    seeds: Annotated[
+        str | None, typer.Option(metavar="FIRST:LAST", help="Suite random: these seeds instead of 0:999.")
+    ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Rerun all cases, including those that passed before.")
     ] = False,
@@ -61,7 +66,7 @@ def _run(
 ) -> None:
     terminal = terminal_of(context)
     check_least("--jobs", jobs, 1)
-    cases = choose_cases(suite(suite_name), case or [])
+    cases = choose_cases(_cases(suite_name, seeds), case or [])
     folder = output or Path("out/regress") / suite_name
     check_folder(folder, "output")
     check_temporary_space()
@@ -78,6 +83,17 @@ def _run(
 
         summary = run_cases(cases, tools, folder, jobs=jobs, dask=dask, resume=not fresh, report=report)
     _finish(terminal, summary, folder, as_json)
+
+
+def _cases(suite_name: str, seeds: str | None) -> list[Case]:
+    if seeds is None:
+        return suite(suite_name)
+    if suite_name != "random":
+        raise UsageError(f"--seeds needs suite random, not {suite_name}")
+    first, _, last = seeds.partition(":")
+    if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
+        raise UsageError(f"--seeds must be FIRST:LAST, such as 1000:1999, not {seeds!r}")
+    return random_programs(range(int(first), int(last) + 1))
 
 
 def choose_cases(cases: list[Case], patterns: list[str]) -> list[Case]:
@@ -110,12 +126,16 @@ def _finish(terminal: Terminal, summary: Summary, folder: Path, as_json: bool) -
             }
         )
     else:
-        table = new_table("suite", ">passed", ">failed", ">cycles", ">bytes compared")
+        table = new_table("suite", ">passed", ">failed", ">instructions", ">cycles", ">bytes compared")
         for name in dict.fromkeys(r.suite for r in summary.results):
             rows = [r for r in summary.results if r.suite == name]
             passed = sum(r.outcome is Outcome.PASS for r in rows)
-            totals = (sum(r.cycles for r in rows), sum(r.compared_bytes for r in rows))
-            table.add_row(name, str(passed), str(len(rows) - passed), f"{totals[0]:,}", f"{totals[1]:,}")
+            totals = (
+                sum(r.instructions for r in rows),
+                sum(r.cycles for r in rows),
+                sum(r.compared_bytes for r in rows),
+            )
+            table.add_row(name, str(passed), str(len(rows) - passed), *(f"{total:,}" for total in totals))
         terminal.table(table)
         resumed = f", {summary.resumed} of them passed in an earlier run" if summary.resumed else ""
         terminal.say(f"{len(summary.results)} cases{resumed}; {', '.join(str(p) for p in files.values())}")

@@ -14,8 +14,9 @@ from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import load_model
 from intloom.compiler.program.combined_program import combined_program
 from intloom.compiler.program.file import save_regions
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
-from intloom.compiler.schedule import compile_graph
+from intloom.compiler.schedule.compile import DEFAULT_MEMORY, compile_graph
 from intloom.files import atomic_path, check_output
 from intloom.flow.model_interface import NodeArg, input_args, output_args
 from intloom.flow.trial import try_host_parts
@@ -67,6 +68,7 @@ def compile_model(
     dims: Mapping[str, int] | None = None,
     keep_intermediates: bool = False,
     effort: int = 1,
+    memory: MemoryTiming = DEFAULT_MEMORY,
     progress: Tell | None = None,
 ) -> Compiled:
     """Fold and schedule the quantized model `source` for the hardware `params`."""
@@ -94,6 +96,7 @@ def compile_model(
             params,
             keep_intermediates=keep_intermediates,
             effort=effort,
+            memory=memory,
             progress=lambda done, every: tell("schedule", done, every),
         )
         programs.append(replace(made, source=folded.source, dims=model.dims, region=index, regions=len(folded.regions)))

@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
-from intloom.hw.spec.isa import Instruction, Kind, Target
+from collections.abc import Iterator
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.program.footprint import ADDRESS_SPACE
+from intloom.hw.spec.isa import DRAM_BITS, Instruction, Kind, Target
 from intloom.sim.isa_sim.machine import Machine, Words
 from intloom.sim.isa_sim.registry import executes
 
@@ -17,24 +23,32 @@ def _copy(words: Words, local: Words, target: int, *, wraps: bool) -> None:
         local[: len(words) - head] = words[head:]
 
 
+def _starts(i: Instruction, base: str, name: str) -> NDArray[np.int64]:
+    """First words of all runs, before they wrap: [plane, run]."""
+    planes = np.arange(i["n2"], dtype=np.int64)[:, None] * i[f"{name}_s2"]
+    return i[base] + planes + np.arange(i["n1"], dtype=np.int64) * i[f"{name}_s1"]
+
+
+def _runs(machine: Machine, i: Instruction) -> Iterator[tuple[int, int]]:
+    """Memory offset and local address of each run, in order; steps may wrap, so that they can be negative."""
+    memory_words = (1 << machine.params.axi_addr_bits) // machine.params.word_bytes
+    offsets = _starts(i, "dram", "dram") % min(1 << DRAM_BITS, memory_words)
+    addresses = _starts(i, "local", "local") % ADDRESS_SPACE
+    return zip(offsets.reshape(-1).tolist(), addresses.reshape(-1).tolist(), strict=True)
+
+
 @executes(Kind.LOAD)
 def load(machine: Machine, instruction: Instruction) -> None:
     """Copy runs of words from memory; weight memory wraps."""
     i = instruction
     local = machine.weights if i["target"] == Target.WEIGHT else machine.scratch
-    for plane in range(i["n2"]):
-        for run in range(i["n1"]):
-            source = i["dram"] + plane * i["dram_s2"] + run * i["dram_s1"]
-            target = i["local"] + plane * i["local_s2"] + run * i["local_s1"]
-            _copy(machine.dram[source : source + i["n0"]], local, target, wraps=local is machine.weights)
+    for source, target in _runs(machine, i):
+        _copy(machine.dram[source : source + i["n0"]], local, target, wraps=local is machine.weights)
 
 
 @executes(Kind.STORE)
 def store(machine: Machine, instruction: Instruction) -> None:
     """Copy runs of words to memory."""
     i = instruction
-    for plane in range(i["n2"]):
-        for run in range(i["n1"]):
-            source = i["local"] + plane * i["local_s2"] + run * i["local_s1"]
-            target = i["dram"] + plane * i["dram_s2"] + run * i["dram_s1"]
-            machine.dram[target : target + i["n0"]] = machine.scratch[source : source + i["n0"]]
+    for target, source in _runs(machine, i):
+        machine.dram[target : target + i["n0"]] = machine.scratch[source : source + i["n0"]]

@@ -14,6 +14,8 @@ from intloom.compiler.program.program import Program
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays
 
+PROGRAM = "program"
+"""The value of `Case.graph` for random programs."""
 Argument = int | str | tuple[int, ...]
 
 
@@ -36,7 +38,7 @@ class Case:
     hardware: str
     """The parameters as TOML."""
     graph: str
-    """Which recipe of `intloom.sim.regress.graphs` makes the graph, or `network`."""
+    """Which recipe of `intloom.sim.regress.graphs` makes the graph; or `network`, or `program` for a random program."""
     arguments: Mapping[str, Argument] = field(default_factory=dict)
     seed: int = 0
     stall_permille: int = 0
@@ -51,7 +53,8 @@ class Case:
     @property
     def reproduce(self) -> str:
         """The command that runs this case alone, whether or not it has passed before."""
-        return f"intloom regress {self.suite} --case {shlex.quote(self.name)} --fresh"
+        chosen = f"--seeds {self.seed}:{self.seed}" if self.graph == PROGRAM else f"--case {shlex.quote(self.name)}"
+        return f"intloom regress {self.suite} {chosen} --fresh"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -66,6 +69,7 @@ class CaseResult:
     message: str = ""
     cycles: int = 0
     compared_bytes: int = 0
+    instructions: int = 0
     seed: int = 0
     reproduce: str = ""
     version: str = ""

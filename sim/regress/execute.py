@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 import tomllib
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import partial
 from typing import Any
 
@@ -14,9 +14,10 @@ from intloom.hw.spec.params import HardwareParams, from_dict
 from intloom.sim.backend import GoldenBackend, IsaBackend, RtlBackend
 from intloom.sim.compare import compare
 from intloom.sim.compare.divergence import find_divergence
-from intloom.sim.regress.case import Case, CaseResult, Network, Outcome, ReferenceComparison, Tools
+from intloom.sim.regress.case import PROGRAM, Case, CaseResult, Network, Outcome, ReferenceComparison, Tools
 from intloom.sim.regress.faults import fault
 from intloom.sim.regress.graphs import make_graph
+from intloom.sim.regress.program_case import run_program_case
 from intloom.sim.regress.version import project_version
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.job import MemorySettings
@@ -30,6 +31,7 @@ class _Finding:
     """Why it failed; empty: it passed."""
     cycles: int = 0
     compared_bytes: int = 0
+    instructions: int = 0
 
 
 def execute(case: Case, tools: Tools) -> CaseResult:
@@ -37,13 +39,7 @@ def execute(case: Case, tools: Tools) -> CaseResult:
     start = time.monotonic()
     try:
         hardware = from_dict(tomllib.loads(case.hardware))
-        network = _network(case, tools)
-        program = tools.compile(network.graph, hardware)
-        found = (
-            _Finding(message=_fault_case(case, program, network.inputs))
-            if case.fault
-            else _equal_case(case, hardware, network, program)
-        )
+        found = _program_case(case, hardware) if case.graph == PROGRAM else _graph_case(case, hardware, tools)
         outcome = Outcome.FAIL if found.message else Outcome.PASS
     except IntloomError as error:
         outcome, found = Outcome.ERROR, _Finding(message=f"{type(error).__name__}: {error}")
@@ -56,10 +52,24 @@ def execute(case: Case, tools: Tools) -> CaseResult:
         message=found.message,
         cycles=found.cycles,
         compared_bytes=found.compared_bytes,
+        instructions=found.instructions,
         seed=case.seed,
         reproduce=case.reproduce,
         version=project_version(),
     )
+
+
+def _program_case(case: Case, hardware: HardwareParams) -> _Finding:
+    found = run_program_case(case.seed, hardware, case.stall_permille)
+    return _Finding(**asdict(found))
+
+
+def _graph_case(case: Case, hardware: HardwareParams, tools: Tools) -> _Finding:
+    network = _network(case, tools)
+    program = tools.compile(network.graph, hardware)
+    if case.fault:
+        return _Finding(message=_fault_case(case, program, network.inputs), instructions=len(program.instructions))
+    return _equal_case(case, hardware, network, program)
 
 
 def _network(case: Case, tools: Tools) -> Network:
@@ -90,6 +100,7 @@ def _equal_case(case: Case, hardware: HardwareParams, network: Network, program:
     return _Finding(
         message="\n".join(messages),
         cycles=rtl.cycles,
+        instructions=len(program.instructions),
         compared_bytes=reference.compared_bytes + against_isa.compared_bytes + against_rtl.compared_bytes,
     )
 

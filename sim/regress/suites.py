@@ -3,19 +3,23 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import numpy as np
 
 from intloom.common.errors import ParameterError, UsageError
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.regress.case import Argument, Case
+from intloom.sim.random_programs.hardware import hardware_of
+from intloom.sim.regress.case import PROGRAM, Argument, Case
 from intloom.sim.regress.faults import FAULTS
 
 _NANO = preset("nano")
 _SIZE = {"height": 7, "width": 9}
 _STRESS_SEEDS = 40
+_RANDOM_PROGRAMS = 1000
+_STALLS = (0, 50, 0, 300, 700)
+"""Chances of a pause, in thousandths. Their number and that of the hardware have no common factor."""
 _STRESS_HARDWARE = 3
 """Random hardware costs a build each, so many stress cases share one."""
 _YOLOV8N_CONVOLUTIONS = (
@@ -164,6 +168,14 @@ def faults() -> list[Case]:
     return [_case("faults", name, "conv", 0, arguments=arguments, fault=name) for name in FAULTS]
 
 
+def random_programs(seeds: Iterable[int] = range(_RANDOM_PROGRAMS)) -> list[Case]:
+    """Random programs on all presets and on random hardware, some with random stalls; the seed is the case's name."""
+    return [
+        _case("random", f"seed-{seed}", PROGRAM, seed, hardware_of(seed), stall_permille=_STALLS[seed % len(_STALLS)])
+        for seed in seeds
+    ]
+
+
 SUITES: dict[str, Callable[[], list[Case]]] = {
     "smoke": smoke,
     "ops": ops,
@@ -171,6 +183,7 @@ SUITES: dict[str, Callable[[], list[Case]]] = {
     "networks": networks,
     "stress": stress,
     "faults": faults,
+    "random": random_programs,
 }
 
 

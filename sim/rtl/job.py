@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from intloom.common.errors import UsageError
-from intloom.compiler.program.memory_port import MemoryTiming
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec import regs
 from intloom.sim.host.run_program import RunSetup
 
@@ -103,13 +103,19 @@ class Job:
     """Record every word that a unit writes; local memories only with a bench that taps them."""
     waves: tuple[int, int] = (0, 0)
     """First and last cycle, from the simulation's start, of the waves that a bench built for them records."""
+    memory_base: int = MEMORY_BASE
+    """Byte address in the base register."""
+    first_byte: int = MEMORY_BASE
+    """Byte address of the first byte of the memory file."""
+    registers: Sequence[str] = ()
+    """Registers that the bare loop reads at the end."""
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
 
     def setup(self) -> RunSetup:
         """The run as the host driver takes it; the memory file already holds the image."""
         return RunSetup(
-            memory_base=MEMORY_BASE,
+            memory_base=self.memory_base,
             program_word=self.program_word,
             instructions=self.instructions,
             watchdog=self.watchdog,
@@ -185,7 +191,7 @@ def _lines(job: Job, files: RunFiles) -> str:
     writes = [*job.setup().register_writes(), ("CONTROL", regs.pack("CONTROL", start=1))]
     lines = {
         "word_bytes": job.word_bytes,
-        "base": MEMORY_BASE,
+        "base": job.first_byte,
         "memory_bytes": job.memory_words * job.word_bytes,
         "memory_file": files.memory,
         "status_file": files.status,
@@ -199,7 +205,7 @@ def _lines(job: Job, files: RunFiles) -> str:
         "stall_permille": job.memory.stall_permille,
         "seed": job.memory.seed,
         "outstanding": job.memory.outstanding,
-        "error_address": MEMORY_BASE + injected.word * job.word_bytes if injected else 0,
+        "error_address": job.memory_base + injected.word * job.word_bytes if injected else 0,
         "error_response": int(injected.response) if injected else 0,
         "error_directions": int(injected.direction) if injected else 0,
         "limit": job.limit,
@@ -210,6 +216,7 @@ def _lines(job: Job, files: RunFiles) -> str:
     text = [f"{key} {value}" for key, value in lines.items()]
     text += [f"boundary {unit} {count}" for unit, count in job.boundaries]
     text += [f"counter {r.offset}" for r in regs.COUNTERS]
+    text += [f"read {regs.register(name).offset} 0" for name in job.registers]
     text += [f"write {regs.register(name).offset} {value}" for name, value in writes]
     return "\n".join(text) + "\n"
 
@@ -224,7 +231,7 @@ def _settings(job: Job, files: RunFiles) -> dict[str, Any]:
         "result": str(files.result),
         "memory": str(files.memory),
         "memory_bytes": job.memory_words * job.word_bytes,
-        "base": MEMORY_BASE,
+        "base": job.first_byte,
         "word_bytes": job.word_bytes,
         "error_byte": injected.word * job.word_bytes if injected else 0,
         "error_directions": int(injected.direction) if injected else 0,

@@ -1,5 +1,6 @@
 // The bare loop: the accelerator alone, without shell, VPI or Python, against the same memory model. It is the upper
-// bound of simulation speed. Prints one JSON line with cycles and seconds from the start command to the interrupt.
+// bound of simulation speed. Prints one JSON line: cycles and seconds from the start command to the interrupt, and what
+// the status registers then say.
 #include <signal.h>
 #include <sys/prctl.h>
 #include <verilated.h>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <vector>
 
 #include "Vtop.h"
 #include "ports.h"
@@ -83,8 +85,17 @@ int main(int argc, char** argv) {
         const auto start = Clock::now();
         while (!top->irq && loop.now() < limit) loop.cycle();
         const double seconds = std::chrono::duration<double>(Clock::now() - start).count();
-        std::printf("{\"cycles\": %llu, \"seconds\": %.6f, \"finished\": %s}\n",
-                    static_cast<unsigned long long>(loop.now() - first), seconds, top->irq ? "true" : "false");
+        const bool finished = top->irq;
+        const uint64_t cycles = loop.now() - first;
+        std::vector<uint32_t> values;
+        for (const auto& row : environment.job.rows("read"))
+            environment.registers.read(static_cast<uint32_t>(row.at(0)), [&](uint32_t data, uint8_t) { values.push_back(data); });
+        loop.finish_accesses();
+        std::printf("{\"cycles\": %llu, \"seconds\": %.6f, \"finished\": %s, \"violation\": \"%s\", \"registers\": [",
+                    static_cast<unsigned long long>(cycles), seconds, finished ? "true" : "false",
+                    environment.memory.violation().c_str());
+        for (size_t i = 0; i < values.size(); ++i) std::printf("%s%u", i ? ", " : "", values[i]);
+        std::printf("]}\n");
         top->final();
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench: %s\n", error.what());

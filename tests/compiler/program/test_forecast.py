@@ -3,7 +3,7 @@
 import pytest
 
 from intloom.compiler.program.forecast import forecast
-from intloom.compiler.program.memory_port import MemoryTiming
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing

@@ -1,12 +1,16 @@
 """Buffers in the scratchpad: apart while they live, inside the memory, and only where they save traffic."""
 
 from itertools import pairwise
+from pathlib import Path
 
 import pytest
 
 from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.program.file import from_bytes, to_bytes
+from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Role
 from intloom.compiler.schedule import compile_graph
+from intloom.compiler.schedule.cuts import Goal
 from intloom.compiler.schedule.limits import check_sizes
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.slots import schedule_slots
@@ -21,13 +25,13 @@ from tests.support.yolo_graph import yolo_graph
 BASE = preset("base")
 
 
-def slots_of(graph, params: HardwareParams, effort: int = 1) -> list[Slot]:
+def slots_of(graph, params: HardwareParams) -> list[Slot]:
     check_sizes(graph)
     stages = build_stages(graph, params, ConstantImage(params), keep_intermediates=False).stages
     space = Space(params.scratch_words, params.weight_words)
     tilings = [choose_tiling(s, space) for s in stages]
     assert None not in tilings
-    return schedule_slots(stages, params, tilings, effort)
+    return schedule_slots(stages, params, tilings, Goal(memory=MemoryTiming(), stripe_heights=1))
 
 
 def check_addresses(slots: list[Slot], params: HardwareParams) -> None:
@@ -76,3 +80,19 @@ def test_a_skip_connection_that_does_not_fit_goes_through_dram():
         y = maker.conv(y, 64, 3, table=False)
     program = compile_graph(maker.graph(maker.conv(maker.concat(x, y), 16, table=False)), BASE.replace(scratch_kib=64))
     assert any(t.role is Role.SHARED for t in program.tensors)
+
+
+def test_more_effort_never_gives_a_worse_program():
+    graph, _ = yolo_graph(96)
+    goal = Goal(memory=MemoryTiming(), stripe_heights=1)
+    first, second = (compile_graph(graph, BASE.replace(scratch_kib=64), effort=e) for e in (1, 2))
+    assert goal.score(second) <= goal.score(first)
+
+
+def test_a_program_records_the_memory_that_it_was_scheduled_for():
+    graph, _ = yolo_graph(64)
+    slow = MemoryTiming(read_latency=400, bandwidth=0.25)
+    program = compile_graph(graph, BASE, memory=slow)
+    assert program.memory == slow
+    assert from_bytes(to_bytes(program), Path("memory.loom"))[0].memory == slow
+    assert program.predicted_cycles > compile_graph(graph, BASE).predicted_cycles

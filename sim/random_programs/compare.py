@@ -1,0 +1,150 @@
+"""Runs a random program on both simulators; their memories are sparse files over the whole address space."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from intloom.common.errors import IntloomError
+from intloom.common.temporary_files import temporary_folder
+from intloom.hw.spec import regs
+from intloom.hw.spec.isa import Kind, disassemble
+from intloom.sim.isa_sim.machine import Machine, blank_machine
+from intloom.sim.isa_sim.registry import SEMANTICS
+from intloom.sim.random_programs.program import RandomProgram, residual_fits
+from intloom.sim.rtl.bare import BareResult, build_bare, run_bare
+from intloom.sim.rtl.build import Build
+from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
+from intloom.sim.rtl.verilog import verilog_of
+
+_SPACE_BITS = 40
+"""Address bits that the memory model covers."""
+_LIMIT = 20_000_000
+_QUICK = "-O1"
+"""Compiler flags: simulators of random hardware run for seconds."""
+_READ = ("STATUS", "ERROR_INDEX")
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """How a program ended."""
+
+    problem: str
+    """The first difference or error; empty if both simulators agree."""
+    cycles: int = 0
+    compared_bytes: int = 0
+
+
+class IllegalProgramError(IntloomError):
+    """The program has no defined result, for example after an instruction was removed."""
+
+
+def simulator_of(program: RandomProgram) -> Build:
+    """The RTL simulator for the program's hardware, built or from the cache."""
+    return build_bare(verilog_of(program.params), optimize=_QUICK)
+
+
+def compare(program: RandomProgram, simulator: Build, stall_permille: int = 0) -> Comparison:
+    """Run `program` on both simulators and compare all of memory, which at the end has the scratchpad's content."""
+    with temporary_folder("random") as folder:
+        expected, files = folder / "expected.bin", RunFiles(folder)
+        for path in (expected, files.memory):
+            _create(program, path)
+        _interpret(program, expected)
+        result = _run(program, simulator, files, stall_permille)
+        size = sum(stop - first for first, stop in _extents(expected))
+        return Comparison(_problem(program, result, expected, files.memory), result.cycles, size)
+
+
+def _space(program: RandomProgram) -> int:
+    return 1 << min(program.params.axi_addr_bits, _SPACE_BITS)
+
+
+def _create(program: RandomProgram, path: Path) -> None:
+    with path.open("wb") as file:
+        file.truncate(_space(program))
+        for word, data in program.contents().items():
+            file.seek(program.base + word * program.params.word_bytes)
+            file.write(data)
+
+
+def _interpret(program: RandomProgram, path: Path) -> None:
+    """Execute the instructions in order on the file."""
+    params = program.params
+    memory = np.memmap(path, np.int8, "r+")
+    machine: Machine = blank_machine(params, np.zeros(params.word_bytes, np.uint8))
+    machine.dram = memory.reshape(-1, params.word_bytes)[program.base // params.word_bytes :]
+    for instruction in program.instructions():
+        residual = instruction.kind is Kind.CONV and instruction["residual"]
+        if residual and not residual_fits(instruction, params, machine.weights):
+            raise IllegalProgramError("a residual constant must fit 48 bits")
+        SEMANTICS[instruction.kind](machine, instruction)
+    memory.flush()
+
+
+def _run(program: RandomProgram, simulator: Build, files: RunFiles, stall_permille: int) -> BareResult:
+    space = _space(program)
+    job = Job(
+        word_bytes=program.params.word_bytes,
+        memory_words=space // program.params.word_bytes,
+        program_word=program.program_word,
+        instructions=len(program.code()) // 64,
+        fingerprint=program.params.fingerprint(),
+        limit=_LIMIT,
+        memory=MemorySettings(stall_permille=stall_permille, seed=program.seed & 0xFFFF),
+        memory_base=program.base,
+        first_byte=0,
+        registers=_READ,
+    )
+    return run_bare(simulator, job, files)
+
+
+def _problem(program: RandomProgram, result: BareResult, expected: Path, found: Path) -> str:
+    if result.violation:
+        return f"AXI rule broken: {result.violation}"
+    if not result.finished:
+        return f"no end within {_LIMIT} cycles"
+    status, index = result.registers
+    fields = regs.unpack("STATUS", status)
+    if fields["error"]:
+        return f"error {regs.Cause(fields['cause']).name} at instruction {index}: {_text(program, index)}"
+    return _difference(program, expected, found)
+
+
+def _text(program: RandomProgram, index: int) -> str:
+    instructions = program.instructions()
+    return disassemble(instructions[index]) if index < len(instructions) else "behind the program"
+
+
+def _extents(path: Path) -> Iterator[tuple[int, int]]:
+    """The ranges of a sparse file that hold data."""
+    with path.open("rb") as file:
+        at, size = 0, path.stat().st_size
+        while True:
+            try:
+                first = os.lseek(file.fileno(), at, os.SEEK_DATA)
+            except OSError:
+                return
+            at = os.lseek(file.fileno(), first, os.SEEK_HOLE)
+            yield first, min(at, size)
+
+
+def _difference(program: RandomProgram, expected: Path, found: Path) -> str:
+    wanted, got = np.memmap(expected, np.uint8, "r"), np.memmap(found, np.uint8, "r")
+    for first, stop in sorted({*_extents(expected), *_extents(found)}):
+        differs = np.flatnonzero(wanted[first:stop] != got[first:stop])
+        if differs.size:
+            at = first + int(differs[0])
+            return f"{_location(program, at)}: {int(got[at])} instead of {int(wanted[at])}"
+    return ""
+
+
+def _location(program: RandomProgram, at: int) -> str:
+    word, byte = divmod(at - program.base, program.params.word_bytes)
+    if 0 <= word - program.result_word < program.params.scratch_words:
+        return f"scratchpad word {word - program.result_word}, byte {byte}"
+    return f"memory word {word:#x}, byte {byte}"

@@ -1,0 +1,50 @@
+"""Random legal hardware parameters."""
+
+from __future__ import annotations
+
+import random
+
+from intloom.common.errors import ParameterError
+from intloom.hw.spec.params import PRESETS, HardwareParams, from_dict
+
+_RANDOM_SETS = 20
+
+
+def hardware_of(seed: int) -> HardwareParams:
+    """The hardware of a random program: each preset and 20 random sets of parameters in turn."""
+    number = seed % (len(PRESETS) + _RANDOM_SETS)
+    return [*PRESETS.values()][number] if number < len(PRESETS) else random_parameters(number)
+
+
+def random_parameters(seed: int) -> HardwareParams:
+    """Random legal parameters of hardware that simulates fast; equal seeds give equal parameters."""
+    rng = random.Random(seed)
+    while True:
+        rows, cols = (rng.choice((4, 4, 8, 8, 16)) for _ in range(2))
+        match = rng.choice(("ort", "exact"))
+        values = {
+            "rows": rows,
+            "cols": cols,
+            "lanes": rng.choice((1, 2, 4, 8)),
+            "strip": rng.choice((16, 32, 64, 128, 256)),
+            "scratch_kib": rng.choice((4, 8, 16, 32, 64)),
+            "scratch_banks": rng.choice((2, 4, 8, 16)),
+            "weight_kib": rng.choice((2, 4, 8, 16, 32)),
+            "axi_data_bits": 8 * rows,
+            "axi_addr_bits": rng.choice((32, 33, 36, 39, 40, rng.randint(32, 40))),
+            "axi_burst": rng.choice((4, 8, 16, 32, 64, 128, 256)),
+            "axi_outstanding": rng.choice((1, 2, 4, 8, 16, 32)),
+            "mantissa_bits": 24 if match == "ort" else rng.randint(8, 24),
+            "acc_bits": rng.choice((20, 24, 32, rng.randint(20, 32))),
+            "match": match,
+            "queue_depth": rng.choice((2, 4, 8, 16)),
+            "vector_multiply": rng.random() < 0.8,
+            "vector_average": rng.random() < 0.8,
+            "vector_lanes": rng.choice((0, 1, 2, 4, 8)),
+            "lut_products": rng.randint(0, rows * cols),
+            "trace": rng.random() < 0.5,
+        }
+        try:
+            return from_dict(values)
+        except ParameterError:
+            continue

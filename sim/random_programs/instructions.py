@@ -1,0 +1,261 @@
+"""Random instructions of every kind. Fields that no condition binds take any value that the specification allows."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+
+from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, TableUse, Target, make
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.random_programs.values import any_value, size, sizes, some, step
+
+Fields = dict[str, int]
+
+_LONGEST = (1 << COORDINATE_BITS) - 1
+_BLOCKS = (1 << 12) - 1
+_AVERAGE_TAPS = 1023
+"""The most window words whose sum fits 18 bits with its sign."""
+_OUTPUT_WORDS = 600
+_MOVE_WORDS = 1500
+_MOST_PRODUCTS = 20_000
+"""Strips times tiles, about the cycles of the array."""
+
+
+class InstructionMaker:
+    """Random instructions for one accelerator; addresses are in range only by chance, so callers check them."""
+
+    def __init__(self, rng: random.Random, params: HardwareParams, islands: list[tuple[int, int]]) -> None:
+        self._rng = rng
+        self._params = params
+        self._islands = islands
+        """First word and number of words of the memory ranges that loads and stores use."""
+        self.mac_table = False
+        """Whether a CONV has loaded a table."""
+
+    def instruction(self, kind: Kind) -> Instruction:
+        """One random instruction of `kind`."""
+        fields = _MAKERS[kind](self)
+        known = BY_KIND[kind]
+        return make(kind, **{name: value for name, value in fields.items() if name in {f.name for f in known.fields}})
+
+    def _base(self) -> int:
+        words = self._params.scratch_words
+        return self._rng.choice((0, words - 1, self._rng.randrange(words), self._rng.randrange(words)))
+
+    def _reach(self) -> int:
+        return self._rng.choice((8, 64, 512, self._params.scratch_words))
+
+    def _output(self, budget: int) -> Fields:
+        rng = self._rng
+        h, w, blocks = sizes(rng, (_LONGEST, _LONGEST, _BLOCKS), budget)
+        x = rng.choice((1, 1, rng.randint(1, 15)))
+        reach = self._reach()
+        return {
+            "out_h": h,
+            "out_w": w,
+            "blocks": blocks,
+            "out_x": x,
+            "out_row": rng.choice((w * x, step(rng, h, reach, 16))) % (1 << 16),
+            "out_plane": rng.choice((w * x * h, step(rng, blocks, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
+            "out_base": self._base(),
+            "table": rng.randrange(2),
+        }
+
+    def _operand(self, name: str, rows: int, columns: int, blocks: int) -> Fields:
+        rng, reach = self._rng, self._reach()
+        return {
+            f"{name}_row": rng.choice((columns, step(rng, rows, reach, 16))) % (1 << 16),
+            f"{name}_plane": rng.choice((rows * columns, step(rng, blocks, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
+            f"{name}_base": self._base(),
+        }
+
+    def _affine(self, kind: Kind) -> Fields:
+        rng = self._rng
+        fields = some(rng, kind, "m1", "m2", "c", "shift", "even")
+        if rng.random() < 0.8:
+            # Most results then are inside int8.
+            shift = rng.randint(0, 30)
+            scale = 1 << shift >> (0 if kind is Kind.VADD else 6)
+            fields |= {"shift": shift, "m1": rng.randint(-scale, scale), "m2": rng.randint(-scale, scale)}
+            fields["c"] = rng.randint(-(1 << shift), 1 << shift) << 5
+        return fields if kind is Kind.VADD else fields | {"m2": fields["m1"]}
+
+    def _pair(self, kind: Kind) -> Fields:
+        fields = self._output(_OUTPUT_WORDS)
+        shape = (fields["out_h"], fields["out_w"], fields["blocks"])
+        fields |= self._operand("a", *shape) | self._operand("b", *shape) | self._affine(kind)
+        return fields | (some(self._rng, kind, "zp_a", "zp_b") if kind is Kind.VMUL else {})
+
+    def vtable(self) -> Fields:
+        """VTABLE."""
+        return {"a_base": self._rng.randint(0, self._params.scratch_words - self._params.table_words)}
+
+    def vadd(self) -> Fields:
+        """VADD."""
+        return self._pair(Kind.VADD)
+
+    def vmul(self) -> Fields:
+        """VMUL."""
+        return self._pair(Kind.VMUL)
+
+    def vcopy(self) -> Fields:
+        """VCOPY."""
+        rng, word = self._rng, self._params.word_bytes
+        fields = self._output(_OUTPUT_WORDS) | some(rng, Kind.VCOPY, "up_h", "up_w")
+        if rng.random() < 0.5:
+            fields |= {"up_h": rng.randint(1, 3), "up_w": rng.randint(1, 3)}
+        rows, columns = -(-fields["out_h"] // fields["up_h"]), -(-fields["out_w"] // fields["up_w"])
+        first = rng.choice((0, rng.randrange(word)))
+        return {
+            **fields,
+            **self._operand("a", rows, columns, fields["blocks"]),
+            "a_x": step(rng, columns, self._reach(), 8),
+            "rotate": rng.randrange(word),
+            "first_byte": first,
+            "byte_count": rng.choice((word - first, rng.randint(1, word - first))),
+        }
+
+    def _pool(self, kind: Kind) -> Fields:
+        rng = self._rng
+        fields = self._output(_OUTPUT_WORDS)
+        outputs = fields["out_h"] * fields["out_w"] * fields["blocks"]
+        taps = min(_AVERAGE_TAPS, 1 + 8 * _OUTPUT_WORDS // outputs)
+        kernel_h, kernel_w = sizes(rng, (255, 255), taps)
+        window = some(rng, kind, "stride_h", "stride_w", "in_h", "in_w", "iy0", "ix0")
+        if rng.random() < 0.8:
+            window |= {"iy0": rng.randint(-4, 4), "ix0": rng.randint(-4, 4), "stride_h": rng.randint(1, 3)}
+            window |= {"stride_w": rng.randint(1, 3), "in_h": rng.randint(1, 40), "in_w": rng.randint(1, 40)}
+        rows = min(window["in_h"], fields["out_h"] * window["stride_h"] + kernel_h)
+        columns = min(window["in_w"], fields["out_w"] * window["stride_w"] + kernel_w)
+        fields |= window | {"kernel_h": kernel_h, "kernel_w": kernel_w}
+        fields |= self._operand("a", rows, columns, fields["blocks"])
+        if rng.random() < 0.3:
+            # Row 0 then lies outside, and the address of the window's first row wraps.
+            fields["a_base"] = (fields["a_base"] - max(0, window["iy0"]) * fields["a_row"]) % (1 << SCRATCH_BITS)
+        return fields
+
+    def vmax(self) -> Fields:
+        """VMAX."""
+        return self._pool(Kind.VMAX)
+
+    def vavg(self) -> Fields:
+        """VAVG."""
+        return self._pool(Kind.VAVG) | self._affine(Kind.VAVG) | some(self._rng, Kind.VAVG, "zp_in")
+
+    def _move(self) -> Fields:
+        rng, p = self._rng, self._params
+        n0, n1, n2 = sizes(rng, (p.scratch_words, (1 << 16) - 1, (1 << 16) - 1), _MOVE_WORDS)
+        first, words = rng.choice(self._islands)
+        other, _ = rng.choice(self._islands)
+        far = (other - first) % (1 << 32)
+        reach = self._reach()
+        steps = (n0, step(rng, n1, min(words, reach), 32), *((far,) if n1 == 2 else ()))
+        planes = (n0 * n1, step(rng, n2, min(words, reach), 32), *((far,) if n2 == 2 else ()))
+        return {
+            "dram": first + rng.choice((0, rng.randrange(words), max(0, words - n0))),
+            "n0": n0,
+            "n1": n1,
+            "n2": n2,
+            "dram_s1": rng.choice(steps) % (1 << 32),
+            "dram_s2": rng.choice(planes) % (1 << 32),
+            "local": self._base(),
+            "local_s1": rng.choice((n0, step(rng, n1, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
+            "local_s2": rng.choice((n0 * n1, step(rng, n2, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
+        }
+
+    def load(self) -> Fields:
+        """LOAD; the weight memory takes every address."""
+        fields = self._move()
+        if self._rng.random() < 0.4:
+            fields["target"] = Target.WEIGHT
+            fields |= some(self._rng, Kind.LOAD, "local", "local_s1", "local_s2")
+        return fields
+
+    def store(self) -> Fields:
+        """STORE."""
+        return self._move()
+
+    def conv(self) -> Fields:
+        """CONV."""
+        rng, p = self._rng, self._params
+        fields = self._conv_shape()
+        fields |= self._conv_input(fields)
+        reach, planes = self._reach(), -(-fields["out_blocks"] * p.cols // p.rows) + 1
+        lane = rng.randrange(0, p.rows, p.lanes)
+        choices = [TableUse.NONE, TableUse.LOAD, *([TableUse.KEEP] if self.mac_table else [])]
+        fields |= some(rng, Kind.CONV, "zp_in", "zp_out", "weights", "res_shift", "res_even") | {
+            "table": rng.choice(choices),
+            "out_lane": rng.choice((0, lane)),
+            "residual": int(rng.random() < 0.3),
+            "res_base": self._base(),
+            "res_row": rng.choice((fields["out_w"], step(rng, fields["out_h"], reach, 16))) % (1 << 16),
+            "res_plane": rng.choice((fields["out_w"] * fields["out_h"], step(rng, planes, reach, SCRATCH_BITS))),
+        }
+        return fields
+
+    def _conv_shape(self) -> Fields:
+        rng, p = self._rng, self._params
+        while True:
+            budget = rng.choice((20, 100, _OUTPUT_WORDS))
+            fields = self._output(budget)
+            fields["out_blocks"] = size(rng, max(1, budget * p.rows // p.cols), 4095)
+            kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
+            fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "in_blocks": in_blocks}
+            fields |= {"two_planes": int(rng.random() < 0.2), "packed": int(rng.random() < 0.2)}
+            fields |= some(rng, Kind.CONV, "stride_h", "stride_w", "dilation_h", "dilation_w")
+            if rng.random() < 0.6:
+                fields |= {"dilation_h": 1, "dilation_w": 1}
+            planes = -(-fields["out_blocks"] * p.cols // p.rows) + 1
+            pixels = fields["out_h"] * fields["out_w"]
+            fields["out_plane"] = rng.choice((fields["out_row"] * fields["out_h"], step(rng, planes, 4096, 20)))
+            fields["out_plane"] %= 1 << SCRATCH_BITS
+            tiles = kernel_h * kernel_w * in_blocks * (1 + fields["two_planes"]) * fields["out_blocks"]
+            if pixels * planes <= 4 * _OUTPUT_WORDS and tiles * max(pixels, p.cols) <= _MOST_PRODUCTS:
+                return fields
+
+    def _conv_input(self, f: Fields) -> Fields:
+        rng, p = self._rng, self._params
+        group = p.pixels_per_word if f["packed"] else 1
+        rows = (f["out_h"] - 1) * f["stride_h"] + (f["kernel_h"] - 1) * f["dilation_h"] + 1
+        columns = (f["out_w"] - 1) * f["stride_w"] + ((f["kernel_w"] - 1) * f["dilation_w"] + 1) * group
+        window = some(rng, Kind.CONV, "in_h", "in_w", "iy0", "ix0")
+        if rng.random() < 0.8:
+            window = {"in_h": max(1, rows + rng.randint(-3, 2)), "in_w": max(1, columns + rng.randint(-3, 2))}
+            window |= {"iy0": rng.randint(-3, 3), "ix0": rng.randint(-5, 5)}
+        window = {n: min(max(v, BY_KIND[Kind.CONV].field(n).minimum), _LONGEST) for n, v in window.items()}
+        words = -(-min(window["in_w"], columns + 8) // group)
+        row = rng.choice((words, words + rng.randint(0, 3), step(rng, rows, self._reach(), 16))) % (1 << 16)
+        ring = rng.choice((0, 0, rng.randint(1, 8) * max(1, row), any_value(rng, BY_KIND[Kind.CONV].field("in_ring"))))
+        plane = rng.choice((row * min(rows, window["in_h"]), step(rng, f["in_blocks"], self._reach(), SCRATCH_BITS)))
+        # Row iy0 may lie before the tensor; its offset then wraps.
+        offset = rng.choice((min(window["iy0"], 0) * row, 0, rng.randint(0, 4 * max(1, row))))
+        ring %= 1 << SCRATCH_BITS
+        return window | {
+            "in_row": row,
+            "in_ring": ring,
+            "in_plane": plane % (1 << SCRATCH_BITS),
+            "in_row_off": offset % (ring or 1 << SCRATCH_BITS),
+            "in_base": self._base(),
+            "in_block_step": rng.choice((0, plane, step(rng, f["out_blocks"], self._reach(), SCRATCH_BITS)))
+            % (1 << SCRATCH_BITS),
+        }
+
+
+def residual_word(conv: Instruction, params: HardwareParams) -> int:
+    """The first word of a CONV's residual constants in the weight memory."""
+    return (conv["weights"] + conv_stream(conv, params).residual_start) % params.weight_words
+
+
+_MAKERS: dict[Kind, Callable[[InstructionMaker], Fields]] = {
+    Kind.LOAD: InstructionMaker.load,
+    Kind.STORE: InstructionMaker.store,
+    Kind.CONV: InstructionMaker.conv,
+    Kind.VTABLE: InstructionMaker.vtable,
+    Kind.VCOPY: InstructionMaker.vcopy,
+    Kind.VADD: InstructionMaker.vadd,
+    Kind.VMUL: InstructionMaker.vmul,
+    Kind.VMAX: InstructionMaker.vmax,
+    Kind.VAVG: InstructionMaker.vavg,
+}

@@ -1,0 +1,254 @@
+"""Random programs: instructions with legal addresses, the waits that their hazards need, and memory contents."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from itertools import pairwise
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.hw.spec.arith import Affine, Scale
+from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.formats import RESIDUAL_BYTES, pack_channels, pack_residual
+from intloom.hw.spec.identity import begin
+from intloom.hw.spec.isa import (
+    BY_KIND,
+    INSTRUCTION_BYTES,
+    QUEUED_UNITS,
+    AccessPattern,
+    Instruction,
+    Kind,
+    TableUse,
+    Target,
+    Unit,
+    encode,
+    make,
+)
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.program_check import add_check
+from intloom.sim.random_programs.instructions import InstructionMaker, residual_word
+from intloom.sim.random_programs.words import Words, memory_words, words_of
+
+_ISLAND_WORDS = 2048
+_ISLANDS = 4
+_ATTEMPTS = 200
+_RECORDS = 16
+NO_LAG = (1 << 20,) * 4
+"""No waits but those for hazards."""
+_CONSTANT_BITS = 48
+"""Width of the constant of the residual addition in hardware; software writes it as 64 bits."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """An instruction without waits."""
+
+    instruction: Instruction
+    lag: tuple[int, int, int, int]
+    """Waits beyond those for hazards: for each unit, for all but so many of its instructions so far."""
+
+
+@dataclass(frozen=True, eq=False)
+class RandomProgram:
+    """A program, and the memory that it runs on."""
+
+    seed: int
+    params: HardwareParams
+    base: int
+    """Byte address of the memory base."""
+    image_word: int
+    """First word of the initial scratchpad; that of the weight memory and the results follow."""
+    program_word: int
+    constants_word: int
+    """First word of the constants of convolutions; see `constants`."""
+    islands: tuple[tuple[int, int], ...]
+    steps: tuple[Step, ...]
+
+    @property
+    def result_word(self) -> int:
+        """First word of the scratchpad's content at the end."""
+        return self.image_word + self.params.scratch_words + self.params.weight_words
+
+    def with_steps(self, steps: Sequence[Step]) -> RandomProgram:
+        """The same program with other instructions."""
+        return replace(self, steps=tuple(steps))
+
+    def instructions(self) -> list[Instruction]:
+        """All instructions with their waits: fill both memories, the steps, store the scratchpad."""
+        p = self.params
+        weights_word = self.image_word + p.scratch_words
+        fill = (
+            make(Kind.LOAD, dram=self.image_word, n0=p.scratch_words),
+            make(Kind.LOAD, dram=weights_word, n0=p.weight_words, target=1),
+        )
+        drain = make(Kind.STORE, dram=self.result_word, n0=p.scratch_words)
+        order = _Order(p)
+        body = [order.next(i, NO_LAG) for i in fill]
+        body += [order.next(s.instruction, s.lag) for s in self.steps]
+        body.append(order.next(drain, NO_LAG))
+        end = make(Kind.END, **{f"wait_{u.name.lower()}": order.counts[u] for u in QUEUED_UNITS})
+        return [begin(p), *body, end]
+
+    def code(self) -> bytes:
+        """The encoded program."""
+        return add_check(encode(i) for i in self.instructions())
+
+    def contents(self) -> dict[int, bytes]:
+        """Memory before the start: bytes by word."""
+        noise = np.random.default_rng(self.seed)
+        p = self.params
+        image = noise.integers(0, 256, (p.scratch_words + p.weight_words) * p.word_bytes, dtype=np.uint8)
+        found = {self.image_word: image.tobytes()}
+        for first, words in self.islands:
+            found[first] = noise.bytes(words * p.word_bytes)
+        found[self.constants_word] = constants(random.Random(self.seed), p)
+        return found | {self.program_word: self.code()}
+
+
+@dataclass
+class _Order:
+    """Waits from the hazards with all earlier instructions."""
+
+    params: HardwareParams
+    counts: dict[Unit, int] = field(default_factory=lambda: dict.fromkeys(QUEUED_UNITS, 0))
+    earlier: list[tuple[Unit, int, Words]] = field(default_factory=list)
+
+    def next(self, instruction: Instruction, lag: Sequence[int]) -> Instruction:
+        """The instruction with its waits."""
+        unit, words = instruction.unit, words_of(instruction, self.params)
+        waits = {u: max(0, self.counts[u] - back) for u, back in zip(QUEUED_UNITS, lag, strict=True)}
+        for other, number, before in self.earlier:
+            if number > waits[other] and _conflict(unit, words, other, before):
+                waits[other] = number
+        self.counts[unit] += 1
+        self.earlier.append((unit, self.counts[unit], words))
+        return instruction.with_fields(**{f"wait_{u.name.lower()}": n for u, n in waits.items()})
+
+
+def _meet(a: dict[str, NDArray[np.int64]], b: dict[str, NDArray[np.int64]]) -> bool:
+    return any(bool(np.isin(a[name], b[name]).any()) for name in a.keys() & b.keys())
+
+
+def _conflict(unit: Unit, words: Words, other: Unit, before: Words) -> bool:
+    """Whether an instruction must wait for an earlier one: MAC and VEC write in order, and after their own reads."""
+    if _meet(words.reads, before.writes):
+        return True
+    if unit is other and unit in (Unit.MAC, Unit.VEC):
+        return False
+    return _meet(words.writes, before.writes) or _meet(words.writes, before.reads)
+
+
+def is_legal(i: Instruction, params: HardwareParams, islands: Sequence[tuple[int, int]]) -> bool:
+    """Whether the addresses are in range, stores leave the program alone, and the result does not depend on timing."""
+    words = words_of(i, params)
+    scratch = [a["scratch"] for a in (words.reads, words.writes) if "scratch" in a]
+    if any(a.size and int(a.max()) >= params.scratch_words for a in scratch):
+        return False
+    for accesses in (words.reads, words.writes):
+        if "dram" in accesses and not _in_islands(accesses["dram"], islands):
+            return False
+    # What an instruction reads of its own results depends on timing.
+    if _meet(words.reads, words.writes):
+        return False
+    # The order in which one instruction writes its results is not defined, except for moves.
+    return i.spec.pattern is AccessPattern.MOVE or len(np.unique(words.written)) == len(words.written)
+
+
+def _in_islands(addresses: NDArray[np.int64], islands: Sequence[tuple[int, int]]) -> bool:
+    found = np.zeros(len(addresses), bool)
+    for first, words in islands:
+        found |= (addresses >= first) & (addresses < first + words)
+    return bool(found.all())
+
+
+def residual_fits(conv: Instruction, params: HardwareParams, weights: NDArray[np.int8]) -> bool:
+    """Whether the residual constant in the weight memory has no more bits than the hardware's."""
+    words = -(-RESIDUAL_BYTES // params.word_bytes)
+    rows = (residual_word(conv, params) + np.arange(words)) % params.weight_words
+    constant = int.from_bytes(weights[rows].tobytes()[8:16], "little", signed=True)
+    return -(1 << _CONSTANT_BITS - 1) <= constant < 1 << _CONSTANT_BITS - 1
+
+
+def record_words(params: HardwareParams) -> int:
+    """Words of one record of constants: those of the residual addition, then those of the channels."""
+    return params.residual_words + params.channel_words
+
+
+def constants(rng: random.Random, params: HardwareParams) -> bytes:
+    """Records with which results are rarely saturated."""
+    records = []
+    for _ in range(_RECORDS):
+        shift = rng.randint(0, 40)
+        scale = 1 << min(shift, 31)
+        m1, m2 = (rng.randint(-scale, scale - 1) for _ in range(2))
+        wide = rng.randint(-(1 << _CONSTANT_BITS - 1), (1 << _CONSTANT_BITS - 1) - 1)
+        affine = Affine(m1, m2, wide if rng.random() < 0.3 else rng.randint(-60, 60) << shift, shift)
+        records.append(pack_residual(affine).ljust(params.residual_words * params.word_bytes, b"\0"))
+        biases = [rng.randint(-3000, 3000) if rng.random() < 0.8 else wide % (1 << 31) for _ in range(params.cols)]
+        mantissas = (rng.getrandbits(params.mantissa_bits) for _ in range(params.cols))
+        records.append(pack_channels(biases, [Scale(m, params.mantissa_bits + rng.randint(0, 12)) for m in mantissas]))
+    return b"".join(records)
+
+
+def _constant_loads(rng: random.Random, conv: Instruction, params: HardwareParams, first: int) -> list[Step]:
+    """Loads of a record: the residual constants if the CONV reads them, the first block's channels in most cases."""
+    stream = conv_stream(conv, params)
+    record = first + rng.randrange(_RECORDS) * record_words(params)
+    parts = [(stream.residual_start, record, params.residual_words)] if conv["residual"] else []
+    if rng.random() < 0.7:
+        parts.append((stream.blocks_start, record + params.residual_words, params.channel_words))
+    local = [((conv["weights"] + at) % params.weight_words, dram, words) for at, dram, words in parts]
+    loads = (make(Kind.LOAD, target=Target.WEIGHT, local=at, dram=dram, n0=words) for at, dram, words in local)
+    return [Step(load, NO_LAG) for load in loads]
+
+
+def _kinds(params: HardwareParams) -> list[Kind]:
+    enabled = params.to_dict()
+    queued = [s for s in BY_KIND.values() if s.unit in QUEUED_UNITS]
+    return [s.kind for s in queued if not s.requires or enabled[s.requires]]
+
+
+def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[int, list[int]]:
+    """A memory base, and word offsets of the image, the program and the islands: anywhere in the address space."""
+    word, reach = params.word_bytes, memory_words(params)
+    sizes = [2 * params.scratch_words + params.weight_words, length * INSTRUCTION_BYTES // word + 64]
+    sizes += [_RECORDS * record_words(params)] + [_ISLAND_WORDS] * _ISLANDS
+    # Bases that need every bit of the address; offsets then stay below the end of the address space.
+    space = 1 << min(params.axi_addr_bits, 40)
+    base = rng.choice((0, space // 2, rng.randrange(space // 2), space // 4 * 3)) // 4096 * 4096
+    reach = min(reach, (space - base) // word)
+    while True:
+        starts = [
+            rng.choice((rng.randrange(reach - s), reach - s, rng.randrange(min(reach, 1 << 18) - s))) for s in sizes
+        ]
+        spans = sorted((at, at + s) for at, s in zip(starts, sizes, strict=True))
+        if all(stop <= start for (_, stop), (start, _) in pairwise(spans)):
+            return base, starts
+
+
+def random_program(seed: int, params: HardwareParams, length: int = 24) -> RandomProgram:
+    """The program of this seed; equal seeds and parameters give equal programs."""
+    rng = random.Random(seed)
+    base, (image, program, constants_word, *islands) = _layout(rng, params, length + 5)
+    spans = [(first, _ISLAND_WORDS) for first in islands]
+    maker = InstructionMaker(rng, params, spans)
+    kinds = _kinds(params)
+    # A program of few kinds has more hazards between neighbors of one unit.
+    chosen = rng.choice((kinds, rng.sample(kinds, 3), [Kind.CONV, Kind.LOAD, Kind.STORE]))
+    steps = []
+    for _ in range(rng.randint(1, length)):
+        kind = rng.choice(chosen)
+        candidates = (maker.instruction(kind) for _ in range(_ATTEMPTS))
+        found = next((i for i in candidates if is_legal(i, params, spans)), None)
+        if found is None:
+            continue
+        if found.kind is Kind.CONV and found["table"] == TableUse.LOAD:
+            maker.mac_table = True
+        lag = (rng.choice((1 << 20, 1 << 20, rng.randrange(4))) for _ in QUEUED_UNITS)
+        if found.kind is Kind.CONV:
+            steps += _constant_loads(rng, found, params, constants_word)
+        steps.append(Step(found, (next(lag), next(lag), next(lag), next(lag))))
+    return RandomProgram(seed, params, base, image, program, constants_word, tuple(spans), tuple(steps))

@@ -1,0 +1,95 @@
+"""Random programs: RTL and instruction simulator agree; programs are legal; failing ones are found and shrunk."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from itertools import combinations
+
+import pytest
+
+from intloom.hw.spec.isa import BY_KIND, QUEUED_UNITS, Kind, make
+from intloom.hw.spec.params import preset
+from intloom.sim.isa_sim.registry import SEMANTICS
+from intloom.sim.random_programs.compare import compare, simulator_of
+from intloom.sim.random_programs.hardware import hardware_of, random_parameters
+from intloom.sim.random_programs.program import NO_LAG, Step, is_legal, random_program
+from intloom.sim.random_programs.shrink import shrink
+
+PROGRAMS = 50
+NANO = preset("nano")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("part", range(5))
+def test_rtl_and_instruction_simulator_agree(part: int, seed: int) -> None:
+    """Ten programs of the run's seed in each part."""
+    for number in range(10):
+        program = random_program(seed + part * 10 + number, NANO)
+        found = compare(program, simulator_of(program), stall_permille=(0, 100)[number % 2])
+        assert not found.problem, f"seed {program.seed}: {found.problem}"
+        assert found.cycles > NANO.scratch_words
+
+
+def test_equal_seeds_give_equal_programs() -> None:
+    first, again, other = (random_program(n, NANO) for n in (5, 5, 6))
+    assert (first.code(), first.contents()) == (again.code(), again.contents())
+    assert first.code() != other.code()
+
+
+def test_programs_are_legal_and_hold_every_kind() -> None:
+    kinds: Counter[Kind] = Counter()
+    for number in range(40):
+        program = random_program(number, NANO)
+        kinds.update(s.instruction.kind for s in program.steps)
+        instructions = program.instructions()
+        assert [i.kind for i in (instructions[0], instructions[-1])] == [Kind.BEGIN, Kind.END]
+        constants = (program.constants_word, 16 * (NANO.residual_words + NANO.channel_words))
+        assert all(is_legal(s.instruction, NANO, [*program.islands, constants]) for s in program.steps)
+    assert set(kinds) == {s.kind for s in BY_KIND.values() if s.unit in QUEUED_UNITS}
+    assert min(kinds.values()) >= 10
+
+
+def test_instructions_overlap_and_bases_need_the_highest_address_bits() -> None:
+    programs = [random_program(number, preset("base")) for number in range(30)]
+    assert max(p.base for p in programs) >> 39
+    assert max(first for p in programs for first, _ in p.islands) >> 31
+    waits = [i["wait_vec"] for p in programs for i in p.instructions() if i.kind is Kind.VCOPY]
+    assert sum(w > 0 for w in waits) > 10
+
+
+def test_random_hardware_is_legal_and_varied() -> None:
+    found = [random_parameters(number) for number in range(4, 24)]
+    assert found == [hardware_of(number) for number in range(4, 24)]
+    for name in ("rows", "cols", "lanes", "scratch_banks", "axi_burst", "acc_bits", "queue_depth", "match", "trace"):
+        assert len({getattr(p, name) for p in found}) > 1, name
+    assert {hardware_of(n).rows for n in range(4)} == {4, 8, 16, 32}
+
+
+@pytest.mark.slow
+def test_a_wrong_instruction_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The instruction simulator multiplies wrongly: of a program that ends with a VMUL, only a VMUL is left."""
+    program = random_program(1, NANO)
+    right = SEMANTICS[Kind.VMUL]
+
+    def wrong(machine, instruction):
+        right(machine, instruction.with_fields(zp_a=instruction["zp_a"] ^ 1))
+
+    monkeypatch.setitem(SEMANTICS, Kind.VMUL, wrong)
+    small = program.with_steps([Step(make(Kind.VMUL, m1=1, m2=1, out_base=64), NO_LAG)])
+    simulator = simulator_of(program)
+    for candidate in (small, program.with_steps([*program.steps, *small.steps])):
+        shrunk, failure = shrink(candidate, simulator)
+        assert [s.instruction.kind for s in shrunk.steps] == [Kind.VMUL]
+        assert "scratchpad word" in failure.problem
+
+
+def test_contents_do_not_overlap() -> None:
+    for number in range(20):
+        program = random_program(number, hardware_of(number))
+        size = program.params.word_bytes
+        spans = [(word * size, word * size + len(data)) for word, data in program.contents().items()]
+        results = program.result_word * size
+        spans.append((results, results + program.params.scratch_words * size))
+        assert all(a[1] <= b[0] or b[1] <= a[0] for a, b in combinations(spans, 2))
+        assert replace(program, seed=number).contents() == program.contents()
