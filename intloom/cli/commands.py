@@ -27,6 +27,7 @@ COMMANDS: Mapping[str, str] = {
     "regress": "Run a suite of checked simulations.",
     "bench": "Measure simulation speed and the error of predicted cycles.",
     "report": "Write a self-contained HTML page of a run.",
+    "compare": "Compare two runs: cycles, memory traffic and differences of every layer.",
     "verilog": "Write the accelerator as Verilog.",
     "doctor": "Check the tools that simulation and synthesis need.",
     "version": "Print versions.",

@@ -15,6 +15,7 @@ from intloom.common.temporary_files import check_temporary_space
 from intloom.evaluation import EvaluateOptions, Evaluation, Task, evaluate
 from intloom.evaluation.engines import Normalization
 from intloom.files import write_text
+from intloom.report.evaluation import write_evaluation
 
 _HELP = """Measure the accuracy of a network on labeled images: float model, quantized model and accelerator.
 
@@ -22,7 +23,8 @@ The data is a folder in COCO layout (annotations.json and images), in YOLO layou
 classification with one folder per class. A float model is quantized with images of the data. The accelerator's results
 are those of the golden model; the first images also run in RTL. The exit code is 1 if these results differ.
 
-An interrupted evaluation resumes. Results, pictures of the worst images and evaluation.json are in the output folder.
+An interrupted evaluation resumes. Results, pictures of the worst images, evaluation.json and
+evaluation.html are in the output folder.
 
 Examples:
 
@@ -69,10 +71,12 @@ def _run(
     with terminal.progress() as tell:
         done = evaluate(model, data, options, say=terminal.say, tell=tell)
     write_text(output / "evaluation.json", json.dumps(done.to_dict(), indent=1))
+    page = write_evaluation(model.stem, done.to_dict(), output)
     if as_json:
         terminal.json(done.to_dict())
     else:
         _show(terminal, done)
+        terminal.result(str(page))
     if not done.rtl_equal:
         raise typer.Exit(int(ExitCode.MISMATCH))
 
@@ -96,8 +100,6 @@ def _show(terminal: Terminal, done: Evaluation) -> None:
         terminal.say(f"{done.rtl_images} images in RTL: {result}")
     for line in done.suggestions:
         terminal.say(line, label="suggestion", color="yellow")
-    for path in done.worst:
-        terminal.result(str(path))
 
 
 def _percent(value: float) -> str:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib.metadata import version
-from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,15 @@ from intloom.common.errors import EncodingError, FileFormatError
 from intloom.files import check_output, read_bytes, write_text
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind, Target, assemble
+from intloom.report.template import asset, fill
 
 RECORD = "run.json"
 TIMELINE = "timeline.json"
 PAGE = "report.html"
-_CLOCK_MHZ = 100
-"""Clock frequency for times in milliseconds: the target of the presets on small FPGAs."""
+MEASURED_MHZ = {"nano": 118.5, "small": 96.3, "base": 106.8}
+"""Fmax of the presets after place and route for an ECP5 of speed grade 6; docs/data/fpga.json has the records."""
+_OTHER_MHZ = 100.0
+"""Clock shown for other hardware: the target of the presets."""
 _LAYER_KEYS = (
     "index", "name", "op", "origin", "macs", "cycles", "mac_use", "busy", "stalls", "dram_bytes",
     "predicted_cycles", "instructions", "compared_bytes", "mismatches", "compared_in",
@@ -53,7 +54,7 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
         The folder holds no run record, or an altered one.
     """
     page = folder / PAGE if target is None else target
-    record, timeline = _load(folder / RECORD), _load(folder / TIMELINE)
+    record, timeline = load_record(folder / RECORD), load_record(folder / TIMELINE)
     check_output(page, folder / RECORD, folder / TIMELINE)
     try:
         text = render(record, timeline, _present(folder, page))
@@ -70,10 +71,8 @@ def write_report(folder: Path, target: Path | None = None) -> Path:
 def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[str, str]]) -> str:
     """The HTML text of the page."""
     _check_layers(record["layers"])
-    here = files("intloom.report")
-    environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined)
-    template = environment.from_string((here / "page.html.j2").read_text("utf-8"))
-    return template.render(
+    return fill(
+        "page.html.j2",
         run=record,
         divergence=record.get("first_divergence"),
         tiles=_tiles(record),
@@ -81,9 +80,8 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         totals=_totals(record["checks"]),
         cycles=f"{record['cycles'] or 0:,}",
         files=links,
-        version=version("intloom"),
-        css=Markup((here / "report.css").read_text("utf-8")),  # our own file
-        js=Markup((here / "report.js").read_text("utf-8")),  # our own file
+        clock=MEASURED_MHZ.get(record["hardware"], _OTHER_MHZ),
+        js=Markup(asset("report.js")),  # our own file
         data=_embedded(
             {
                 **record,
@@ -94,7 +92,8 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
     )
 
 
-def _load(path: Path) -> dict[str, Any]:
+def load_record(path: Path) -> dict[str, Any]:
+    """A JSON object that `intloom run` wrote."""
     try:
         value = json.loads(read_bytes(path, "run record"), parse_constant=_refuse_constant)
     except ValueError as error:
@@ -174,15 +173,6 @@ def _tiles(record: dict[str, Any]) -> list[_Tile]:
         tiles.append(_Tile("cycles", *_scaled(cycles), f"ideal {' '.join(_scaled(ideal))}"))
         tiles.append(
             _Tile("array utilization", f"{100 * record['mac_use']:.1f}", "%", f"{peak} multipliers, all cycles counted")
-        )
-        milliseconds = cycles / (_CLOCK_MHZ * 1e3)
-        tiles.append(
-            _Tile(
-                "one inference",
-                f"{milliseconds:.2f}",
-                "ms",
-                f"{1000 / milliseconds:.1f} per second at {_CLOCK_MHZ} MHz",
-            )
         )
     else:
         note = "predicted by the compiler; --backend rtl counts them"

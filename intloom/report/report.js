@@ -99,27 +99,28 @@ function drawComparison() {
 
 const columns = [
   ["#", (l) => l.index, (l) => l.index, true],
-  ["layer", (l) => l.name, (l) => escape(l.name), false],
+  ["layer", (l) => l.name, (l) => `<button type="button">${escape(l.name)}</button>`, false],
   ["kind", (l) => l.op, (l) => `<span class="op">${escape(l.op)}</span>`, false],
-  ["MACs", (l) => l.macs, (l) => l.macs ? short(l.macs) : "", true],
-  ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : '<span class="dim">–</span>', true],
-  ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true],
-  ["predicted", (l) => l.predicted_cycles, (l) => l.predicted_cycles ? number(l.predicted_cycles) : "", true],
-  ["utilization", (l) => l.mac_use, (l) => l.macs && l.cycles ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false],
-  ["unit cycles", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false],
-  ["memory B", (l) => l.dram_bytes, (l) => l.dram_bytes ? short(l.dram_bytes) : "", true],
+  ["MACs", (l) => l.macs, (l) => l.macs ? short(l.macs) : "", true, (l) => !l.macs],
+  ["cycles", (l) => l.cycles, (l) => l.cycles ? number(l.cycles) : '<span class="dim">–</span>', true, (l) => !l.cycles],
+  ["ideal", (l) => l.macs / peak, (l) => l.macs ? number(l.macs / peak) : "", true, (l) => !l.macs],
+  ["predicted", (l) => l.predicted_cycles, (l) => l.predicted_cycles ? number(l.predicted_cycles) : "", true, (l) => !l.predicted_cycles],
+  ["utilization", (l) => l.mac_use, (l) => l.macs && l.cycles ? `<span class="meter"><i style="width:${100 * Math.min(1, l.mac_use)}%"></i></span>${percent(l.mac_use)}` : "", false, (l) => !l.macs || !l.cycles],
+  ["unit cycles", (l) => l.cycles - (l.busy[mainUnit(l)] ?? 0), (l) => l.cycles ? `<span class="stack">${bars(unitParts(l), l.cycles, "i")}</span>` : "", false, (l) => !l.cycles],
+  ["memory B", (l) => l.dram_bytes, (l) => l.dram_bytes ? short(l.dram_bytes) : "", true, (l) => !l.dram_bytes],
   ["comparison", (l) => ["missing", "inside", "equal", "differs"].indexOf(comparison(l)[0]), (l) => ({
     equal: '<span class="goodtext">✓ equal</span>', differs: `<span class="badtext">✗ ${number(l.mismatches)} differ</span>`,
     inside: `<span class="goodtext" title="${escape(comparison(l)[1])}">✓ fused</span>`, missing: '<span class="dim">–</span>' })[comparison(l)[0]], false],
-  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into another layer, or no instruction needed">none</span>', true],
+  ["instructions", (l) => l.instructions, (l) => l.instructions ? `<a href="#layer-${l.index}">${number(l.instructions)} ↓</a>` : '<span class="dim" title="fused into another layer, or no instruction needed">none</span>', true, (l) => !l.instructions],
 ];
 let order = 0, up = true;
 function drawTable() {
   const words = $("search").value.toLowerCase().split(/\s+/).filter(Boolean);
   const rows = run.layers.filter((l) => words.every((w) => `${l.name} ${l.op} ${l.origin.join(" ")}`.toLowerCase().includes(w)));
-  const key = columns[order][1];
-  rows.sort((a, b) => (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.index - b.index) * (up ? 1 : -1));
-  const head = columns.map(([n, , , right], i) => `<th data-column="${i}" aria-sort="${i === order ? (up ? "ascending" : "descending") : "none"}" class="${right ? "num" : ""}${i === order ? " sorted" + (up ? " up" : "") : ""}">${n}</th>`).join("");
+  const key = columns[order][1], blank = columns[order][4];
+  // Blank cells are last in both directions.
+  rows.sort((a, b) => blank && blank(a) !== blank(b) ? (blank(a) ? 1 : -1) : (key(a) < key(b) ? -1 : key(a) > key(b) ? 1 : a.index - b.index) * (up ? 1 : -1));
+  const head = columns.map(([n, , , right], i) => `<th data-column="${i}" aria-sort="${i === order ? (up ? "ascending" : "descending") : "none"}" class="${right ? "num" : ""}${i === order ? " sorted" + (up ? " up" : "") : ""}"><button type="button">${n}</button></th>`).join("");
   $("layers").tHead.innerHTML = `<tr>${head}</tr>`;
   $("layers").tBodies[0].innerHTML = rows.map((l) => `<tr data-layer="${l.index}"${l.index === chosen ? ' class="chosen"' : ""} title="${escape(l.origin.join(", "))}">${columns.map(([n, , cell, right]) => `<td class="${right ? "num" : n === "layer" ? "name" : ""}">${cell(l)}</td>`).join("")}</tr>`).join("");
   $("count").textContent = `${rows.length} of ${run.layers.length}`;
@@ -201,6 +202,17 @@ function wireTimeline() {
   });
 }
 
+function wireKeys() {
+  $("timeline")?.addEventListener("keydown", (e) => {
+    const span = view[1] - view[0], middle = (view[0] + view[1]) / 2;
+    const step = { ArrowLeft: -0.2, ArrowRight: 0.2 }[e.key], factor = { "+": 0.5, "-": 2 }[e.key];
+    if (factor) zoom(factor, middle); else if (e.key === "Home") view = [0, run.cycles]; else if (!step) return;
+    if (step) { const start = Math.max(0, Math.min(run.cycles - span, view[0] + step * span)); view = [start, start + span]; }
+    e.preventDefault();
+    drawTimeline();
+  });
+}
+
 function paint() {
   unitColors = run.unit_names.map((n) => color(n));
   drawUnits(); drawComparison(); drawTable(); resize();
@@ -214,15 +226,19 @@ function mark() {
 }
 document.addEventListener("click", (e) => {
   const column = e.target.closest("th[data-column]"), layer = e.target.closest("[data-layer]");
-  if (column) { const c = +column.dataset.column; up = c === order ? !up : c < 3; order = c; drawTable(); }
+  if (column) { const c = +column.dataset.column; up = c === order ? !up : c < 3; order = c; drawTable(); document.querySelector(`th[data-column="${c}"] button`).focus(); }
   else if (layer) choose(+layer.dataset.layer, layer.tagName !== "TR");
 });
 $("search").addEventListener("input", drawTable);
-$("theme").addEventListener("click", () => {
-  const dark = document.documentElement.dataset.theme ? document.documentElement.dataset.theme === "dark" : matchMedia("(prefers-color-scheme: dark)").matches;
-  document.documentElement.dataset.theme = dark ? "light" : "dark";
-  paint();
-});
+window.addEventListener("themechange", paint);
+function drawLatency() {
+  const clock = $("clock");
+  if (!clock) return;
+  const seconds = clock.value > 0 ? run.cycles / (clock.value * 1e6) : NaN;
+  $("latency").textContent = seconds > 0 ? (1000 * seconds).toFixed(2) : "–";
+  $("rate").textContent = seconds > 0 ? (1 / seconds).toFixed(1) : "–";
+}
+$("clock")?.addEventListener("input", drawLatency);
 document.querySelectorAll("#zoom button").forEach((b) => b.addEventListener("click", () => {
   if (b.dataset.zoom === "0") view = [0, run.cycles];
   zoom(+b.dataset.zoom || 1, (view[0] + view[1]) / 2);
@@ -238,6 +254,8 @@ function follow() {
 window.addEventListener("hashchange", follow);
 window.addEventListener("resize", resize);
 wireTimeline();
+wireKeys();
+drawLatency();
 paint();
 if (!follow() && run.layers.length) {
   // Initially select the first layer that differs, otherwise the longest one.

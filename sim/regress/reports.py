@@ -8,6 +8,7 @@ from pathlib import Path
 from xml.etree import ElementTree as ET
 
 import jinja2
+from markupsafe import Markup
 
 from intloom.common.atomic_write import write_bytes, write_text
 from intloom.sim.regress.case import Outcome
@@ -53,19 +54,25 @@ def to_json(summary: Summary) -> str:
     return json.dumps({"ok": summary.ok, "counts": counts, "resumed": summary.resumed, "cases": cases}, indent=1)
 
 
-def html(summary: Summary) -> str:
-    """The regression as one HTML page that needs nothing else."""
+_COLORS = {Outcome.PASS.value: "goodtext", Outcome.FAIL.value: "badtext", Outcome.ERROR.value: "badtext"}
+"""Classes of the style sheet."""
+
+
+def html(summary: Summary, css: str = "") -> str:
+    """The regression as one HTML page that needs nothing else, with the style sheet `css`."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
     )
     counts = {o.value: sum(r.outcome is o for r in summary.results) for o in Outcome}
-    return environment.get_template("report.html.j2").render(results=summary.results, counts=counts)
+    return environment.get_template("report.html.j2").render(
+        results=summary.results, counts=counts, colors=_COLORS, css=Markup(css)
+    )
 
 
-def write_reports(summary: Summary, folder: Path) -> dict[str, Path]:
-    """Write all three reports into `folder`; gives their paths by kind."""
+def write_reports(summary: Summary, folder: Path, css: str = "") -> dict[str, Path]:
+    """Write all three reports into `folder`, the page with the style sheet `css`; gives their paths by kind."""
     paths = {"junit": folder / "junit.xml", "json": folder / "results.json", "html": folder / "report.html"}
     write_bytes(paths["junit"], junit(summary))
     write_text(paths["json"], to_json(summary))
-    write_text(paths["html"], html(summary))
+    write_text(paths["html"], html(summary, css))
     return paths

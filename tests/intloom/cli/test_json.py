@@ -18,6 +18,7 @@ STEPS = [
     (["disasm", "n.loom"], list),
     (["run", "n.loom", "--backend", "isa", "--check", "-o", "run"], dict),
     (["report", "run"], dict),
+    (["compare", "run", "run"], dict),
     (["verilog", "--preset", "nano", "-o", "rtl"], dict),
     (["cache", "list"], list),
     (["cache", "path"], dict),

@@ -19,8 +19,29 @@ seen.units = all("#units .unit").length;
 seen.skyline = all("#skyline g.layer").length;
 seen.traffic = all("#traffic g.layer").length;
 seen.comparison = all("#comparison .cells i.equal, #comparison .cells i.inside").length;
-one('th[data-column="4"]').click();
+one('th[data-column="4"] button').click();
 const cycles = all("#layers tbody tr td:nth-child(5)").map((e) => +e.textContent.replace(/,/g, "") || 0);
+one('th[data-column="3"] button').click();
+const macs = () => all("#layers tbody tr td:nth-child(4)").map((e) => e.textContent);
+const blanksLast = (list) => list.includes("") && list.slice(list.indexOf("")).every((t) => t === "");
+seen.blanks = blanksLast(macs());
+one('th[data-column="3"] button').click();
+seen.blanks = seen.blanks && blanksLast(macs());
+seen.focus = document.activeElement === one('th[data-column="3"] button');
+one("#clock").value = "1000";
+const before = one("#latency").textContent;
+one("#clock").dispatchEvent(new Event("input"));
+seen.clock = [before, one("#latency").textContent];
+one("#timeline").dispatchEvent(new KeyboardEvent("keydown", { key: "+" }));
+seen.zoomed = view[1] - view[0] < run.cycles;
+one("#timeline").dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight" }));
+one("#timeline").dispatchEvent(new KeyboardEvent("keydown", { key: "Home" }));
+seen.whole = view[1] - view[0] === run.cycles;
+one("#layers tbody tr td:nth-child(2) button").click();
+seen.row = one("#listing-name").textContent === one("#layers tbody tr td:nth-child(2)").textContent;
+const named = (e) => e.textContent.trim() || e.ariaLabel || e.labels?.length || e.alt;
+seen.names = all("button, input, canvas, [role=region], img").filter((e) => !named(e));
+seen.main = all("main").length;
 seen.sorted = cycles.every((v, i) => i === 0 || cycles[i - 1] >= v) && cycles[0] > cycles[cycles.length - 1];
 one("#search").value = "concat";
 one("#search").dispatchEvent(new Event("input"));
@@ -69,7 +90,12 @@ def test_everything_on_the_page_works(run_folder, width):
     assert not seen["failed"]
     assert seen["rows"] == seen["skyline"] == seen["traffic"] == seen["comparison"] == len(layers)
     assert seen["units"] == 4
-    assert seen["sorted"]
+    assert seen["sorted"] and seen["blanks"] and seen["focus"]
+    slow, fast = (float(text) for text in seen["clock"])
+    assert slow == pytest.approx(record["cycles"] / 118.5e3, abs=0.01)
+    assert fast == pytest.approx(record["cycles"] / 1e6, abs=0.01)
+    assert seen["zoomed"] and seen["whole"] and seen["row"] and seen["main"] == 1
+    assert not seen["names"], "every control has a name"
     assert seen["found"] and all("oncat" in name for name in seen["found"])
     assert seen["listing"] == layers[0]["instructions"]
     assert (seen["chosen"], seen["linked"]) == (layers[0]["name"], layers[1]["name"])

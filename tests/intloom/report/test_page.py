@@ -2,12 +2,14 @@
 
 import json
 import re
+from pathlib import Path
 
 import pytest
 
 from intloom.cli import main
 from intloom.common.errors import FileFormatError
 from intloom.report import write_report
+from intloom.report.page import MEASURED_MHZ
 
 
 @pytest.fixture(scope="module")
@@ -146,3 +148,9 @@ def test_an_altered_timeline_is_refused_by_name(run_folder, tmp_path):
     (tmp_path / "timeline.json").write_text(json.dumps(rows))
     with pytest.raises(FileFormatError, match="altered"):
         write_report(tmp_path)
+
+
+def test_clocks_of_presets_are_the_measured_ones():
+    measured = json.loads((Path(__file__).parents[3] / "docs/data/fpga.json").read_text())
+    grades = {name: entry["mhz"] for name, entry in measured.items() if "mhz" in entry}
+    assert {name: mhz["6"] for name, mhz in grades.items()} == MEASURED_MHZ
