@@ -30,7 +30,7 @@ from intloom.compiler.importer.text import model_text
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.ir.serialize import to_text
 from intloom.compiler.ir.verify import verify
-from intloom.compiler.partition.assignment import Assignment, assign_nodes
+from intloom.compiler.partition.assignment import CONSEQUENCES, Assignment, assign_nodes
 from intloom.compiler.partition.host import boundary_value, final_part, input_source, part_before
 from intloom.compiler.partition.regions import return_small_regions, split, tensor_levels, without_unread_inputs
 from intloom.compiler.partition.warn import find_warnings
@@ -116,11 +116,20 @@ class FoldedModel:
             No node of the model can run on the accelerator.
         """
         if not self.regions:
-            reasons = "; ".join(f"{v.name}: {v.reason}" for v in self.assignments if v.reason)[:400]
-            raise UnsupportedError(
-                f"no part of the model can run on the accelerator: {reasons or 'the model is not quantized'}"
-            )
+            raise UnsupportedError(f"no part of the model can run on the accelerator: {self._cause}")
         return self.whole
+
+    @property
+    def _cause(self) -> str:
+        """The first reason for which nodes run on the host; reasons that follow from it come last."""
+        rows = [a for a in self.assignments if a.target in (Target.HOST, Target.UNSUPPORTED)]
+        causes = [a for a in rows if not a.reason.startswith(CONSEQUENCES)] or rows
+        if not causes:
+            return "the model is not quantized"
+        first = causes[0]
+        remedy = f": {first.remedy}" if first.remedy else ""
+        more = f" ({len(rows)} nodes run on the host; intloom inspect lists them)" if len(rows) > 1 else ""
+        return f"{first.name}: {first.reason}{remedy}{more}"
 
     @property
     def host_computed(self) -> frozenset[str]:

@@ -20,6 +20,9 @@ _ROUNDED_ONCE = ("DoubleQDQPairsRemover",)
 _PLAIN_LAYOUT = ("NhwcTransformer",)
 _SUBGRAPHS = ("QDQPropagationTransformer",)
 """onnxruntime 1.31 aborts the process in this optimizer where a subgraph reads a dequantized value by name."""
+_BLOCKED = b"block_size"
+_FUSIONS = ("QDQSelectorActionTransformer",)
+"""onnxruntime 1.31 fuses operators with blocked scales to integer kernels that do not support them."""
 _SUBGRAPH_NAMES = (b"then_branch", b"else_branch", b"body")
 
 
@@ -34,7 +37,11 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
     own optimizations produce with this entry or with its NHWC layout; the last attempt disables both. The sums of
     these convolutions are exact without the entry.
     """
-    disabled = (*_ROUNDED_ONCE, *(_SUBGRAPHS if _has_subgraphs(model) else ()))
+    disabled: tuple[str, ...] = _ROUNDED_ONCE
+    if _has_subgraphs(model):
+        disabled += _SUBGRAPHS
+    if _BLOCKED in model:
+        disabled += _FUSIONS
     whole = _options(disabled, optimized, threads, True)
     try:
         return _session(model, whole)

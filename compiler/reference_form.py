@@ -5,7 +5,8 @@ It has the real values of the file, and every value keeps its name. Of the nodes
 - int8 activations are uint8 (pass `unsigned_activations`),
 - a ConvTranspose is zero insertion and a Conv, because onnxruntime has no integer kernel for it,
 - a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
-- data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float.
+- data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float. The host
+  parts have them too.
 """
 
 from __future__ import annotations
@@ -19,8 +20,7 @@ from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
 from intloom.compiler.fold.lowering.conv_transpose import output_first
 from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
 from intloom.compiler.fold.passes.pass_manager import run_passes
-from intloom.compiler.fold.patterns.data_movement import is_data_movement
-from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, is_quantize, read_qparams
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode
 from intloom.compiler.importer.check import check_model
 
@@ -33,8 +33,7 @@ def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
     plain = run_passes(model, (constants.PASS, custom_shapes.PASS), check_model)
     form = run_passes(model, (constants.PASS, custom_shapes.PASS, unsigned_activations.PASS), check_model)
     form = _without_chains(form, accelerated)
-    if _lacks_pairs(form, accelerated):
-        form = propagate_qdq.propagate_qdq(form)
+    form = propagate_qdq.propagate_qdq(form)
     form = _Rewriter(form, accelerated).rewrite()
     check_model(form)
     return None if form.nodes == plain.nodes else form
@@ -45,12 +44,6 @@ def _without_chains(model: Model, accelerated: Set[str]) -> Model:
     rewritten = integer_chains.fold_integer_chains(model)
     kept = {node.name for node in rewritten.nodes if not node.origin}
     return rewritten if {node.name for node in model.nodes} - kept <= accelerated else model
-
-
-def _lacks_pairs(model: Model, accelerated: Set[str]) -> bool:
-    """Whether an operator of the accelerator reads moved values without a QDQ pair after the data movement."""
-    readers = [n for n in model.nodes if n.name in accelerated and not is_quantize(n) and not is_data_movement(n)]
-    return any(v in model.producers and is_data_movement(model.producers[v]) for n in readers for v in n.inputs)
 
 
 @dataclass

@@ -10,6 +10,7 @@ TESTS = Path(__file__).parent
 ROOT = TESTS.parent
 PURPOSES = {
     "support": "builders and assertions that several test folders share",
+    "support/corpus": "small models of every form of quantization, with what the compiler makes of each",
     "hw/formal": "proofs with SymbiYosys about components of several folders",
     "hw/npu": "whole accelerator on the detailed bench",
     "intloom/yolo_scripts": "scripts as users of onnxruntime write them, run by a test of the session",

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Set
 from dataclasses import dataclass
 from functools import cache
 
 from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
 
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.patterns.qparams import is_dequantize, is_quantize
+from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, QUANTIZE, is_dequantize, is_quantize
 from intloom.compiler.fold.target import Target
-from intloom.compiler.importer import Model
+from intloom.compiler.importer import MICROSOFT, Model, OnnxNode
 from intloom.compiler.partition.host import before
 
 
@@ -23,6 +24,32 @@ class Assignment:
     target: Target
     reason: str = ""
     remedy: str = ""
+
+
+FLOAT_RESULT = "its result is float: no QuantizeLinear follows"
+CONSEQUENCES = ("the host computes", FLOAT_RESULT)
+"""Beginnings of reasons that follow from the assignment of another node."""
+
+
+def _of_microsoft(model: Model, node: OnnxNode) -> tuple[str, str]:
+    """Reason and remedy for a pair of com.microsoft that has no form in the standard domain."""
+    kind = model.dtype(node.input(2)) or model.dtype(node.input(0))
+    if kind in ("int16", "uint16", "int4", "uint4"):
+        return f"its values are stored as {kind}", "quantize activations to uint8 or int8"
+    return f"{node.domain}::{node.op} has no standard form here", "give it constant scale and zero point"
+
+
+def _outside(model: Model, node: OnnxNode, needed: Set[str]) -> tuple[Target, str, str]:
+    """Target, reason and remedy of a node that belongs to no quantization unit."""
+    if node.domain == MICROSOFT and node.op in (QUANTIZE, DEQUANTIZE):
+        return Target.HOST, *_of_microsoft(model, node)
+    if node.op == "Constant":
+        return Target.PLACEMENT, "a constant", ""
+    if is_quantize(node) or is_dequantize(node):
+        return Target.PLACEMENT, "on the boundary: fused with the nodes that read it", ""
+    if node.name not in needed:
+        return Target.PLACEMENT, "no output depends on it", ""
+    return Target.HOST, FLOAT_RESULT, "add a QuantizeLinear, DequantizeLinear pair after it"
 
 
 def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
@@ -39,15 +66,8 @@ def assign_nodes(model: Model, builder: GraphBuilder) -> tuple[Assignment, ...]:
         found = by_origin.get(node.name)
         if found:
             target, reason, remedy = min(found, key=lambda f: _WEIGHT[f[0]])
-        elif node.op == "Constant":
-            target, reason, remedy = Target.PLACEMENT, "a constant", ""
-        elif is_quantize(node) or is_dequantize(node):
-            target, reason, remedy = Target.PLACEMENT, "on the boundary: fused with the nodes that read it", ""
-        elif node.name not in needed:
-            target, reason, remedy = Target.PLACEMENT, "no output depends on it", ""
         else:
-            target, reason = Target.HOST, "its result is float: no QuantizeLinear follows"
-            remedy = "add a QuantizeLinear, DequantizeLinear pair after it"
+            target, reason, remedy = _outside(model, node, needed)
         if target is Target.HOST and (node.domain, node.op) not in host_operators():
             target, reason = (
                 Target.UNSUPPORTED,

@@ -14,7 +14,7 @@ from intloom.compiler.frontend import FoldedModel
 from intloom.compiler.importer import to_bytes
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.partition.host import before
-from intloom.flow.host import Int8, as_internal, as_unsigned, run_with_outputs
+from intloom.flow.host import Int8, as_internal, as_signed, as_unsigned, run_with_outputs
 from intloom.sim.checks import GOLDEN, ONNXRUNTIME, Check
 from intloom.sim.result import RunResult
 
@@ -48,6 +48,33 @@ def check_onnxruntime(
     """
     reference, makers = reference_tensors(folded, file, feeds, tensors), _makers(folded.graph)
     return [compare_tensor(n, makers.get(n, ""), ONNXRUNTIME, tensors[n], reference[n]) for n in reference]
+
+
+def check_outputs(
+    folded: FoldedModel, file: onnx.ModelProto, feeds: Mapping[str, Array], outputs: Mapping[str, Array]
+) -> list[Check]:
+    """Compare the model's outputs that the host computes with those of onnxruntime, which runs the whole model."""
+    if folded.final_host_part is None:
+        return []
+    part = onnx.ModelProto.FromString(folded.final_host_part)
+    names = [o.name for o in part.graph.output if o.name in outputs]
+    proto, shifted = reference_model(folded, file)
+    given = {n: as_unsigned(array, n in shifted) for n, array in feeds.items()}
+    values = run_with_outputs(proto, names, given)
+    return [_compare_output(n, outputs[n], as_signed(values[n], n in shifted)) for n in names]
+
+
+def _compare_output(name: str, got: NDArray[Any], expected: NDArray[Any]) -> Check:
+    """Compare an output of any type; two values that are both NaN are equal."""
+    if got.shape != expected.shape:
+        return Check(name, "", ONNXRUNTIME, got.nbytes, got.nbytes, f"expected shape {expected.shape}, got {got.shape}")
+    different = (got != expected) & ((got == got) | (expected == expected))
+    count = int(np.count_nonzero(different))
+    if not count:
+        return Check(name, "", ONNXRUNTIME, got.nbytes, 0)
+    at = tuple(int(i) for i in np.argwhere(different)[0])
+    first = f"at {list(at)}: expected {expected[at]}, got {got[at]}"
+    return Check(name, "", ONNXRUNTIME, got.nbytes, count * got.itemsize, first, at)
 
 
 def reference_model(folded: FoldedModel, file: onnx.ModelProto) -> tuple[onnx.ModelProto, frozenset[str]]:

@@ -29,10 +29,9 @@ def compare_original(
 ) -> OriginalComparison:
     """Compare the model's `outputs` of a run with those of onnxruntime, which runs the file with its defaults."""
     try:
-        session = plain_session(file.SerializeToString())
+        theirs = run_session(plain_session(file.SerializeToString()), list(outputs), feeds)
     except Exception as error:  # noqa: BLE001  # onnxruntime's exceptions have no documented base class
-        return OriginalComparison(error=f"onnxruntime does not load the file itself: {' '.join(str(error).split())}")
-    theirs = run_session(session, list(outputs), feeds)
+        return OriginalComparison(error=f"onnxruntime does not run the file itself: {' '.join(str(error).split())}")
     scales = {name: q.scale for q in folded.output_quant.values() for name in (q.source, q.stored)}
     floats = {q.source for q in folded.output_quant.values() if q.source != q.stored}
     return OriginalComparison(

@@ -9,7 +9,7 @@ from pathlib import Path
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.flow.bundle import Bundle
-from intloom.flow.checking import check_golden, check_onnxruntime, covering_layers
+from intloom.flow.checking import check_golden, check_onnxruntime, check_outputs, covering_layers
 from intloom.flow.first_divergence import first_difference, located
 from intloom.flow.host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
@@ -94,6 +94,7 @@ def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array]) -> R
     if bundle.model is not None and match is RoundingMode.ORT:
         tensors = {**result.inputs, **golden, **result.tensors, **result.outputs}
         checks += check_onnxruntime(folded, model_proto(bundle.model), feeds, tensors)
+        checks += check_outputs(folded, model_proto(bundle.model), feeds, result.model_outputs)
     original = None
     if bundle.model is not None and match is RoundingMode.ORT:
         original = compare_original(folded, model_proto(bundle.model), feeds, result.model_outputs)

@@ -157,7 +157,7 @@ def _zero_point(model: Model, node: OnnxNode, scale: NDArray[np.float32]) -> NDA
     if zero is None:
         raise UnsupportedError(f"node {node.name!r}: its zero point must be a constant: quantize the model statically")
     # Equal sizes are enough: a scalar scale may come with a zero point that is a vector of one value.
-    if zero.size != scale.size:
+    if zero.size != scale.size or (zero.ndim > 1 and scale.ndim <= 1):
         raise ModelError(f"node {node.name!r}: zero point must have the scale's shape {scale.shape}, not {zero.shape}")
     return np.asarray(zero).astype(np.int32).reshape(scale.shape)
 
