@@ -220,6 +220,10 @@ class Engine(wiring.Component):
         m.submodules.faults = faults = FaultLatch()
         # No reset: the index counts only while the unit is not idle, after an issue.
         issued_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)), reset_less=True)
+        # A queued instruction is suspect if it may issue and does not. One that waits is suspect only if no unit has an
+        # issued instruction, whose end it could wait for. Registered: the scan is a long path.
+        any_issued, suspect = Signal(), Signal(len(QUEUED_UNITS))
+        m.d.sync += any_issued.eq(~Cat(port.idle for port in ports).all())
         for unit in QUEUED_UNITS:
             port, source = ports[unit], faults.sources[unit]
             m.d.comb += [
@@ -231,10 +235,11 @@ class Engine(wiring.Component):
             issued, following = watchdog.candidates[2 * unit], watchdog.candidates[2 * unit + 1]
             with m.If(port.valid & port.ready):
                 m.d.sync += issued_index[unit].eq(port.index)
+            m.d.sync += suspect[unit].eq(~queues.empty[unit] & (queues.o[unit].valid | ~any_issued))
             m.d.comb += [
                 issued.valid.eq(~port.idle),
                 issued.index.eq(issued_index[unit]),
-                following.valid.eq(~queues.empty[unit]),
+                following.valid.eq(suspect[unit]),
                 following.index.eq(queues.o[unit].payload.index),
             ]
         dispatch_source, watchdog_source = faults.sources[len(QUEUED_UNITS)], faults.sources[len(QUEUED_UNITS) + 1]

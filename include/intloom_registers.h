@@ -43,7 +43,7 @@
 #define INTLOOM_REG_LENGTH 0x028u /* rw: Number of instructions in the program. */
 #define INTLOOM_REG_BASE_LOW 0x02cu /* rw: Memory base, lower half: a byte address. Bits below the word size are 0. */
 #define INTLOOM_REG_BASE_HIGH 0x030u /* rw: Memory base, upper half. */
-#define INTLOOM_REG_WATCHDOG 0x034u /* rw: Cycles without a finished instruction or bus beat after which the program stops with an error; 0: disabled. */
+#define INTLOOM_REG_WATCHDOG 0x034u /* rw: Cycles without a finished instruction or bus beat after which the program stops with an error that names the unit without progress; 0: disabled. */
 #define INTLOOM_REG_CAP_ROWS 0x080u /* ro: Parameter rows. Input-channel lanes of the MAC array, and bytes in a word of every memory. A power of two, 4 to 32. */
 #define INTLOOM_REG_CAP_COLS 0x084u /* ro: Parameter cols. Output-channel lanes of the MAC array. A power of two, 4 to 32. */
 #define INTLOOM_REG_CAP_LANES 0x088u /* ro: Parameter lanes. Parallel requantizer lanes; an output pixel is read out of the accumulators in cols/lanes cycles. Divides rows and cols. */

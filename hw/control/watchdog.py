@@ -23,8 +23,8 @@ CANDIDATE_LAYOUT = data.StructLayout({"valid": 1, "index": COUNT_BITS})
 class Watchdog(wiring.Component):
     """Counts consecutive cycles without progress and raises a fault when they exceed `limit`.
 
-    The fault names the oldest unfinished instruction: the smallest index among the candidates. A background scan looks
-    for it, one candidate per cycle.
+    The fault names the oldest instruction that could make progress: the smallest index among the candidates. A
+    background scan looks for it, one candidate per cycle.
 
     Members
     -------
@@ -35,7 +35,8 @@ class Watchdog(wiring.Component):
     limit
         Allowed cycles without progress; 0 disables the watchdog.
     candidates
-        Per unit: its last issued instruction, and the next one in its queue.
+        Per unit: its last issued instruction, and the next one in its queue if it does not wait for another unit's
+        issued one.
     dispatch_index
         The instruction in dispatch, reported if no unit has an unfinished one.
     port

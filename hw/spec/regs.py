@@ -155,7 +155,8 @@ _CONTROL = (
         "WATCHDOG",
         0x034,
         Access.RW,
-        "Cycles without a finished instruction or bus beat after which the program stops with an error; 0: disabled.",
+        "Cycles without a finished instruction or bus beat after which the program stops with an error that names the "
+        "unit without progress; 0: disabled.",
         reset=1 << 20,
     ),
 )

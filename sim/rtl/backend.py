@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
+import math
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,8 +16,11 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
+from intloom.compiler.program.cost import instruction_cost
 from intloom.compiler.program.memory import initial_memory, read_outputs
 from intloom.compiler.program.program import Program
+from intloom.hw.spec.isa import Instruction
+from intloom.hw.spec.params import HardwareParams
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.bench import Bench, Watch
@@ -32,6 +37,8 @@ from intloom.sim.tensor_snapshots import tensor_snapshots
 
 MemoryFault = Callable[[NDArray[np.uint8]], None]
 
+_WATCHDOG_FLOOR = 4000
+_WATCHDOG_PAUSES = 64
 _LIMIT_FACTOR = 8
 _LIMIT_FLOOR = 2_000_000
 
@@ -39,6 +46,23 @@ _LIMIT_FLOOR = 2_000_000
 def default_limit(program: Program) -> int:
     """Cycles that no sound run of this program takes, by the compiler's forecast."""
     return _LIMIT_FLOOR + _LIMIT_FACTOR * program.predicted_cycles
+
+
+def default_watchdog(program: Program, memory: MemorySettings) -> int:
+    """Cycles without progress that no sound run of this program has: several times its longest instruction.
+
+    Bank conflicts delay an instruction by less than a factor of 4. A slow memory has long pauses between beats.
+    """
+    longest = max(map(_longest, program.instructions, itertools.repeat(program.params)), default=0)
+    pause = 1 / memory.bandwidth if memory.bandwidth else 1
+    pause += 1000 / (1000 - memory.stall_permille)
+    latency = memory.read_latency + memory.write_latency
+    return _WATCHDOG_FLOOR + 4 * (longest + latency) + _WATCHDOG_PAUSES * math.ceil(pause)
+
+
+def _longest(instruction: Instruction, params: HardwareParams) -> int:
+    cost = instruction_cost(instruction, params)
+    return max(cost.work + cost.tail, cost.constants) + max(0, cost.late)
 
 
 def make_job(program: Program, ends: list[Boundary], memory: MemorySettings, limit: int, watchdog: int) -> Job:
@@ -68,7 +92,8 @@ class RtlBackend:
     limit
         Cycles after which a run is stopped; default: 8 times the compiler's forecast plus 2 million.
     watchdog
-        Cycles without progress after which the accelerator stops with cause WATCHDOG.
+        Cycles without progress after which the accelerator stops with cause WATCHDOG; default: from the forecast of the
+        program's longest instruction and the memory's timing.
     verilog
         The accelerator's Verilog; default: generated for the program's parameters.
     folder
@@ -89,7 +114,7 @@ class RtlBackend:
         bench: Bench | None = None,
         memory: MemorySettings | None = None,
         limit: int | None = None,
-        watchdog: int = 1 << 20,
+        watchdog: int | None = None,
         verilog: str | None = None,
         folder: Path | None = None,
         keep_tensors: bool = False,
@@ -126,6 +151,10 @@ class RtlBackend:
         """Cycles after which a run of `program` is given up."""
         return self._limit if self._limit is not None else default_limit(program)
 
+    def watchdog(self, program: Program) -> int:
+        """Cycles without progress after which the accelerator stops."""
+        return self._watchdog if self._watchdog is not None else default_watchdog(program, self._memory)
+
     def observe(
         self,
         program: Program,
@@ -145,7 +174,7 @@ class RtlBackend:
             self._disturb(image)
         simulator = self._bench.build(self.verilog(program), self._on_build)
         ends = boundaries(program)
-        job = make_job(program, ends, self._memory, self.limit(program), self._watchdog)
+        job = make_job(program, ends, self._memory, self.limit(program), self.watchdog(program))
         job = dataclasses.replace(job, log_writes=log_writes, waves=waves)
         with self._files() as files:
             # The simulator maps this file, so the memory after the run needs no transfer back.
