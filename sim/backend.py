@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
+from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.backend import RtlBackend
 from intloom.sim.rtl.options import RtlOptions
@@ -138,7 +139,7 @@ class Capabilities:
     waves: bool = False
     """Records waves."""
     layer_jobs: bool = False
-    """Runs chosen layers or tiles as separate programs, several at once."""
+    """Simulates segments of a program, or chosen layers or tiles as programs of their own, several at once."""
     write_log: bool = False
     """Records every write, so that the first divergence can be located."""
     is_reference: bool = False
@@ -186,6 +187,8 @@ def backend_kind(name: str) -> BackendKind:
 
 def open_rtl(options: RtlOptions, *, keep_tensors: bool = False) -> RtlBackend:
     """The RTL backend with these options."""
+    if options.jobs > 1:
+        return ParallelRtlBackend(options, keep_tensors=keep_tensors)
     return RtlBackend(
         bench=options.bench,
         memory=options.memory,

@@ -19,6 +19,7 @@ from intloom.cli.run_options import (
     MemoryOptions,
     RunOptions,
     SimulatorOptions,
+    check_jobs,
     check_layers,
     check_memory,
     check_waves,
@@ -52,6 +53,8 @@ Examples:
 
 [bold]intloom run yolov8n.loom --backend isa --input bus.jpg --json[/bold]
 
+[bold]intloom run yolov8n.loom --check --jobs 2[/bold]
+
 [bold]intloom run yolov8n.loom --layers "model.4.*" --jobs 2[/bold]
 """
 
@@ -73,9 +76,10 @@ def _run(
     terminal = terminal_of(context)
     check_least("--seed", run.seed, 0)
     check_least("--limit", memory.limit, 1)
-    check_least("--jobs", part.jobs, 1)
+    check_least("--jobs", simulator.jobs, 1)
     check_memory(run, memory)
     check_layers(run, part)
+    check_jobs(run, memory, simulator, part)
     check_waves(run, simulator, part)
     if run.match_original and not run.check:
         raise UsageError("--match-original needs --check; add it")
@@ -98,9 +102,12 @@ def _run(
         limit=memory.limit,
         verilog=simulator.verilog,
         folder=waves,
+        # With --layers, blocks run in parallel instead.
+        jobs=simulator.jobs if part.layers is None else 1,
+        dask=simulator.dask,
     )
     if part.layers is not None:
-        _run_layers(terminal, bundle, feeds, rtl, part.layers, part, as_json)
+        _run_layers(terminal, bundle, feeds, rtl, part.layers, part.tile, simulator.jobs, as_json)
     else:
         _run_whole(terminal, bundle, feeds, rtl, host, run, simulator.waves, as_json)
 
@@ -116,7 +123,8 @@ def _run_layers(
     feeds: Mapping[str, Array],
     rtl: RtlOptions,
     pattern: str,
-    part: LayerOptions,
+    tile: int | None,
+    jobs: int,
     as_json: bool,
 ) -> None:
     """Run selected layers, each block separately, or one tile of them, and compare with the golden model."""
@@ -125,18 +133,18 @@ def _run_layers(
     params = bundle.program.params
     inputs = all_inputs(folded, HostSide(folded), feeds, params.match)
     with terminal.progress() as tell:
-        if part.tile is None:
+        if tile is None:
             pieces = block_pieces(folded, params, inputs, pattern)
         else:
-            pieces = tile_pieces(bundle.programs, folded, inputs, pattern, part.tile)
+            pieces = tile_pieces(bundle.programs, folded, inputs, pattern, tile)
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=part.jobs, tell=tell)
+        runs = run_pieces(pieces, lambda: open_rtl(shown), jobs=jobs, tell=tell)
     record = slices_record(bundle.program.name, params, runs, started)
     if as_json:
         terminal.json(record)
     else:
         table = new_table(
-            "block" if part.tile is None else "tile", ">cycles", ">utilization", ">bytes compared", "result", ""
+            "block" if tile is None else "tile", ">cycles", ">utilization", ">bytes compared", "result", ""
         )
         for row in record["slices"]:
             result = Text(row["first"], "red") if row["mismatches"] else Text("equal", "green")

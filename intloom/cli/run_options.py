@@ -89,6 +89,16 @@ class SimulatorOptions:
         ),
     ] = None
 
+    jobs: Annotated[
+        int,
+        typer.Option(
+            metavar="N", help="RTL: parallel simulations, of segments of the program or, with --layers, of blocks."
+        ),
+    ] = 1
+    dask: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="RTL: simulate the segments on this Dask cluster.")
+    ] = None
+
     @property
     def waves_of_whole_run(self) -> Path | None:
         """The folder for waves, if the bench records those of the whole run."""
@@ -107,7 +117,6 @@ class LayerOptions:
         int | None,
         typer.Option(metavar="N", help="With --layers: run tile N of each, instruction by instruction."),
     ] = None
-    jobs: Annotated[int, typer.Option(metavar="N", help="With --layers: parallel simulations.")] = 1
 
 
 def check_memory(run: RunOptions, memory: MemoryOptions) -> None:
@@ -125,6 +134,22 @@ def check_layers(run: RunOptions, part: LayerOptions) -> None:
         raise UsageError(f"--layers runs in RTL only, not with --backend {run.backend}; use --backend rtl")
     if part.layers is not None and run.output is not None:
         raise UsageError("-o and --layers exclude each other, because -o stores whole runs; remove one of them")
+
+
+def check_jobs(run: RunOptions, memory: MemoryOptions, simulator: SimulatorOptions, part: LayerOptions) -> None:
+    """Reject options that contradict parallel simulations."""
+    if simulator.dask is not None and (simulator.jobs < 2 or part.layers is not None):
+        raise UsageError("--dask distributes the segments of a whole program; add --jobs 2 or more, remove --layers")
+    if simulator.jobs < 2 or part.layers is not None:
+        return
+    if not run.kind.capabilities.layer_jobs:
+        raise UsageError(f"--jobs runs in RTL only, not with --backend {run.backend}; use --backend rtl")
+    if simulator.bench != "fast":
+        raise UsageError(f"--jobs needs --bench fast, not {simulator.bench}; remove --jobs or --bench")
+    if memory.stalls:
+        raise UsageError(
+            "--jobs needs a memory without --stalls, which depend on all earlier cycles; remove one of them"
+        )
 
 
 def check_waves(run: RunOptions, simulator: SimulatorOptions, part: LayerOptions) -> None:

@@ -9,8 +9,7 @@ from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from pathlib import Path
 
-from intloom.common.errors import EnvironmentFault, UsageError
-from intloom.common.extras import require_extra
+from intloom.sim.dask_cluster import dask_client
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
 from intloom.sim.regress.store import Store
@@ -18,7 +17,6 @@ from intloom.sim.regress.worker import clean_up_when_ended, execute_or_end
 
 _RETRIES = 5
 """How often Dask repeats a case whose worker died."""
-_CONNECT_SECONDS = 30
 
 Report = Callable[[CaseResult], None]
 
@@ -140,19 +138,10 @@ def _dead(case: Case) -> CaseResult:
 
 
 def _on_dask(cases: Sequence[Case], tools: Tools, address: str) -> Iterator[CaseResult]:
-    require_extra("dask", "distributed")
-    from distributed import Client, KilledWorker
-    from distributed import as_completed as dask_completed
+    with dask_client(address) as client:
+        from distributed import KilledWorker
+        from distributed import as_completed as dask_completed
 
-    try:
-        client = Client(address, timeout=_CONNECT_SECONDS, set_as_default=False)
-    except ValueError as error:
-        raise UsageError(f"--dask must be an address like tcp://host:8786, not {address!r}: {error}") from None
-    except (OSError, TimeoutError) as error:
-        raise EnvironmentFault(
-            f"cannot reach the Dask scheduler at {address}: {error}; start one with `dask scheduler`"
-        ) from None
-    with client, client.as_current():
         # A case may run twice when its worker dies, so its key alone names it.
         futures = {
             client.submit(execute, c, tools, key=f"case-{c.key}", retries=_RETRIES, pure=False): c for c in cases

@@ -7,9 +7,8 @@ import dataclasses
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,6 @@ from intloom.compiler.program.memory import initial_memory, read_outputs
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
-from intloom.sim.host.run_program import HostReport
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.bench import Bench, Watch
 from intloom.sim.rtl.build import Build, BuildWatch, sources_hash
@@ -29,10 +27,10 @@ from intloom.sim.rtl.completion import require_completed
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.layers import Boundary, boundaries, layer_results
-from intloom.sim.rtl.status import Status, read_pulses, read_snapshots, read_status
+from intloom.sim.rtl.recording import Recording, StoppedSimulationError, record
+from intloom.sim.rtl.status import Status
 from intloom.sim.rtl.unit_state import describe_state
 from intloom.sim.rtl.verilog import verilog_of
-from intloom.sim.rtl.write_log import read_writes
 from intloom.sim.tensor_snapshots import tensor_snapshots
 
 MemoryFault = Callable[[NDArray[np.uint8]], None]
@@ -134,10 +132,7 @@ class RtlBackend:
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not complete."""
         result = self.observe(program, inputs, progress=progress, log_writes=self._keep_tensors)
-        if result.report is not None and result.status is not None:
-            require_completed(program, result.report, result.status, self.limit(program))
-        tensors = {} if result.writes is None else tensor_snapshots(program, result.writes)
-        return dataclasses.replace(result, layers=layer_results(program, boundaries(program), result), tensors=tensors)
+        return complete(program, result, self.limit(program))
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
@@ -176,34 +171,27 @@ class RtlBackend:
         ends = boundaries(program)
         job = make_job(program, ends, self._memory, self.limit(program), self.watchdog(program))
         job = dataclasses.replace(job, log_writes=log_writes, waves=waves)
+        watch = None if progress is None else _reporter(program, ends, progress)
         with self._files() as files:
-            # The simulator maps this file, so the memory after the run needs no transfer back.
-            image.tofile(files.memory)
-            # After the build, so that `wall_s` is the run alone.
-            start = time.monotonic()
-            watch = None if progress is None else _reporter(program, ends, progress)
-            report = self._simulate(program, simulator, job, files, watch)
-            return _result(
-                program,
-                report,
-                files,
-                conditions=self._memory.conditions(),
-                writes=read_writes(files.writes, program.params.word_bytes) if log_writes else None,
-                wall_s=time.monotonic() - start,
-                build_s=simulator.seconds,
-            )
+            recording = self._record(program, simulator, job, image, files, watch)
+        return run_result(program, recording, self._memory.conditions(), simulator.seconds)
 
-    def _simulate(
-        self, program: Program, simulator: Build, job: Job, files: RunFiles, watch: Watch | None
-    ) -> HostReport:
+    def _record(
+        self,
+        program: Program,
+        simulator: Build,
+        job: Job,
+        image: NDArray[np.uint8],
+        files: RunFiles,
+        watch: Watch | None,
+    ) -> Recording:
         """One run; if the simulator crashes, the error contains the state of every unit."""
         try:
-            return self._bench.run(simulator, job, files, watch)
-        except SimulationError as error:
-            # The status file is mapped by the simulator, so it survives a crash.
-            status = read_status(files.status)
-            state = describe_state(program, status.started, status.done)
-            raise SimulationError(f"{error}\nnot before cycle {status.cycle}, with these units:\n{state}") from None
+            return record(self._bench, simulator, job, image, files, watch)
+        except StoppedSimulationError as error:
+            state = describe_state(program, error.status.started, error.status.done)
+            at = f"not before cycle {error.status.cycle}, with these units"
+            raise SimulationError(f"{error}\n{at}:\n{state}") from None
 
     @contextlib.contextmanager
     def _files(self) -> Iterator[RunFiles]:
@@ -215,28 +203,41 @@ class RtlBackend:
             yield RunFiles(folder)
 
 
-def _result(program: Program, report: HostReport, files: RunFiles, **fields: Any) -> RunResult:
-    """The result of a simulation from its report and files; `fields` are passed on."""
-    memory, counters = np.fromfile(files.memory, np.uint8), report.counters
+def run_result(
+    program: Program, recording: Recording, conditions: Mapping[str, int | float], build_s: float
+) -> RunResult:
+    """The result of a simulation of the whole program; it has no layers and tensors yet."""
+    report, counters = recording.report, recording.report.counters
     cycles = counters["CYCLES"]
     macs = sum(layer.macs for layer in program.layers)
     return RunResult(
         backend="rtl",
-        outputs=read_outputs(program, memory),
+        outputs=read_outputs(program, recording.memory),
+        wall_s=recording.wall_s,
+        build_s=build_s,
         cycles=cycles,
         macs=macs,
         mac_use=macs / (cycles * program.params.macs) if cycles else 0.0,
         sim_hz=cycles / report.seconds if report.seconds else 0.0,
         dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * program.params.word_bytes,
+        conditions=conditions,
         counters=counters,
-        memory=memory,
-        pulses=read_pulses(files.trace),
+        memory=recording.memory,
+        pulses=recording.pulses,
         origin=report.first_cycle,
         report=report,
-        status=read_status(files.status),
-        snapshots=tuple(read_snapshots(files.snapshots)),
-        **fields,
+        status=recording.status,
+        snapshots=recording.snapshots,
+        writes=recording.writes,
     )
+
+
+def complete(program: Program, result: RunResult, limit: int) -> RunResult:
+    """The result with layers, and with tensors if writes were logged; raises unless the program ran to its end."""
+    if result.report is not None and result.status is not None:
+        require_completed(program, result.report, result.status, limit)
+    tensors = {} if result.writes is None else tensor_snapshots(program, result.writes)
+    return dataclasses.replace(result, layers=layer_results(program, boundaries(program), result), tensors=tensors)
 
 
 _REPORT_SECONDS = 0.2

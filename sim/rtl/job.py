@@ -101,6 +101,8 @@ class Job:
     """Check the interfaces' protocols, in benches that can."""
     log_writes: bool = False
     """Record every word that a unit writes; local memories only with a bench that taps them."""
+    log_bus: bool = False
+    """Record every burst on the bus, in benches in C++."""
     waves: tuple[int, int] = (0, 0)
     """First and last cycle, from the simulation's start, of the waves that a bench built for them records."""
     memory_base: int = MEMORY_BASE
@@ -169,6 +171,11 @@ class RunFiles:
         return self.folder / "writes.bin"
 
     @property
+    def bursts(self) -> Path:
+        """Every burst on the bus, when the job asks for it."""
+        return self.folder / "bursts.bin"
+
+    @property
     def result(self) -> Path:
         """What the Python side of the bench found."""
         return self.folder / "result.json"
@@ -198,6 +205,7 @@ def _lines(job: Job, files: RunFiles) -> str:
         "trace_file": files.trace,
         "snapshot_file": files.snapshots,
         "write_log": files.writes if job.log_writes else "",
+        "bus_log": files.bursts if job.log_bus else "",
         "read_latency": job.memory.read_latency,
         "write_latency": job.memory.write_latency,
         # Thousandths: csrc/job.h reads every number as an integer.

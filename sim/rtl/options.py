@@ -59,6 +59,10 @@ class RtlOptions:
     """Where the run's files are kept; None: they are removed."""
     on_build: BuildWatch | None = None
     """Called with the progress of a simulator's build."""
+    jobs: int = 1
+    """Segments of a program that are simulated at the same time; see `intloom.sim.parallel`."""
+    dask: str | None = None
+    """Address of a Dask scheduler, to simulate the segments there."""
 
     def verilog_text(self) -> str | None:
         """Content of the Verilog file."""

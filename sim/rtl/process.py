@@ -19,6 +19,15 @@ _POLL_SECONDS = 0.02
 _LOG_LINES = 15
 
 
+class SimulatorEndedError(SimulationError):
+    """The simulator's process ended with an error."""
+
+    def __init__(self, message: str, code: int) -> None:
+        super().__init__(message)
+        self.killed = code < 0
+        """A signal ended it."""
+
+
 def cocotb_environment(toplevel: str, module: str, folder: Path, verilator: bool = True) -> dict[str, str]:
     """The environment in which a simulator with cocotb finds its Python, its top module and its tests."""
     require_extra("sim", "cocotb_tools.config")
@@ -48,7 +57,7 @@ def run_simulator(
     """Run `command` in `folder` to its end; `watch` is called a few times a second.
 
     The simulator has a process group of its own, so that an interrupt at the terminal meets only this process, which
-    then kills the whole group. Raises `SimulationError` with the end of the log when the simulator dies.
+    then kills the whole group. Raises `SimulatorEndedError` with the end of the log when the simulator dies.
     """
     with log.open("wb") as out:
         process = subprocess.Popen(
@@ -63,7 +72,8 @@ def run_simulator(
         # Also after a normal end: the simulator may have left children.
         kill_group(process)
     if process.returncode:
-        raise SimulationError(f"the simulator {_how_it_ended(process.returncode)}:\n{log_tail(log)}")
+        message = f"the simulator {_how_it_ended(process.returncode)}:\n{log_tail(log)}"
+        raise SimulatorEndedError(message, process.returncode)
 
 
 def kill_group(process: subprocess.Popen[bytes]) -> None:

@@ -2,6 +2,7 @@
 // the HDL shell calls it through DPI, and by the bare loop, which calls it itself.
 #pragma once
 
+#include "bus_log.h"
 #include "job.h"
 #include "memory.h"
 #include "recorder.h"
@@ -14,7 +15,8 @@ struct Environment {
     explicit Environment(const std::string& job_path)
         : job(job_path),
           writes(job.text("write_log"), static_cast<unsigned>(job.number("word_bytes"))),
-          memory(job, static_cast<unsigned>(job.number("word_bytes")), writes),
+          bursts(job.text("bus_log")),
+          memory(job, static_cast<unsigned>(job.number("word_bytes")), writes, bursts),
           recorder(job, registers) {}
 
     // Update the status block, which the parent process reads.
@@ -28,6 +30,7 @@ struct Environment {
 
     Job job;
     WriteLog writes;
+    BusLog bursts;
     Registers registers;
     Memory memory;
     Recorder recorder;

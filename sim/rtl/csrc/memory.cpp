@@ -18,7 +18,7 @@ unsigned log2_of(unsigned value) {
 
 }  // namespace
 
-Memory::Memory(const Job& job, unsigned word_bytes, WriteLog& log)
+Memory::Memory(const Job& job, unsigned word_bytes, WriteLog& log, BusLog& bursts)
     : word_bytes_(word_bytes),
       base_(job.number("base")),
       bytes_(job.number("memory_bytes")),
@@ -31,6 +31,7 @@ Memory::Memory(const Job& job, unsigned word_bytes, WriteLog& log)
       error_directions_(job.number("error_directions")),
       depth_(static_cast<unsigned>(job.number("outstanding"))),
       log_(log),
+      bursts_(bursts),
       store_(job.text("memory_file"), job.number("memory_bytes")),
       // Odd, because xorshift never leaves the state 0.
       random_(job.number("seed") * 2 + 1) {
@@ -70,10 +71,12 @@ void Memory::step(const AxiMaster& master, uint64_t cycle) {
 void Memory::accept(const AxiMaster& master, uint64_t cycle) {
     if (slave_.arready && master.arvalid) {
         check_burst("AR", master.araddr, master.arlen + 1u, master.arsize, master.arburst);
+        bursts_.record(cycle, false, master.araddr, master.arlen + 1u, credit_);
         reads_.push_back({master.araddr, master.arlen + 1u, master.arid, cycle + read_latency_, OKAY});
     }
     if (slave_.awready && master.awvalid) {
         check_burst("AW", master.awaddr, master.awlen + 1u, master.awsize, master.awburst);
+        bursts_.record(cycle, true, master.awaddr, master.awlen + 1u, credit_);
         writes_.push_back({master.awaddr, master.awlen + 1u, master.awid, 0, OKAY});
     }
 }

@@ -8,6 +8,7 @@
 #include <deque>
 #include <string>
 
+#include "bus_log.h"
 #include "job.h"
 #include "write_log.h"
 
@@ -33,7 +34,7 @@ struct AxiSlave {
 
 class Memory {
   public:
-    Memory(const Job& job, unsigned word_bytes, WriteLog& log);
+    Memory(const Job& job, unsigned word_bytes, WriteLog& log, BusLog& bursts);
 
     void step(const AxiMaster& master, uint64_t cycle);
     const AxiSlave& slave() const { return slave_; }
@@ -69,6 +70,7 @@ class Memory {
     const uint64_t error_address_, error_response_, error_directions_;
     const unsigned depth_;
     WriteLog& log_;
+    BusLog& bursts_;
     Mapping store_;
     std::deque<Burst> reads_, writes_, responses_;
     AxiSlave slave_{};

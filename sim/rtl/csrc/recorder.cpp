@@ -1,6 +1,7 @@
 #include "recorder.h"
 
 #include <cstring>
+#include <memory>
 
 namespace bench {
 namespace {
@@ -57,12 +58,14 @@ void Recorder::pulses(uint64_t cycle, unsigned started, unsigned done) {
 }
 
 void Recorder::snapshot(uint64_t cycle) {
-    std::fwrite(&cycle, sizeof cycle, 1, snapshots_);
+    // A row is written as a whole: the next layer may end before all counters are read.
+    const auto row = std::make_shared<std::vector<uint64_t>>(1, cycle);
     for (const uint32_t address : counters_)
         // The reads are queued on the register port, so the counters are those of a few cycles later.
-        registers_.read(address, [this](uint32_t data, uint8_t) {
-            const uint64_t value = data;
-            std::fwrite(&value, sizeof value, 1, snapshots_);
+        registers_.read(address, [this, row](uint32_t data, uint8_t) {
+            row->push_back(data);
+            if (row->size() == 1 + counters_.size())
+                std::fwrite(row->data(), sizeof(uint64_t), row->size(), snapshots_);
         });
 }
 

@@ -1,0 +1,113 @@
+"""The backend of time-parallel RTL runs."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+from intloom.common.errors import SimulationError, UsageError
+from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.program import Program
+from intloom.hw.spec.params import HardwareParams
+from intloom.sim.parallel.plan import WARM_UP, Plan, Planner
+from intloom.sim.parallel.run import ParallelRun
+from intloom.sim.parallel.segment import Segment
+from intloom.sim.parallel.workers import Task, open_workers
+from intloom.sim.result import Arrays, ProgressCallback, RunResult
+from intloom.sim.rtl.backend import RtlBackend, complete, make_job, run_result
+from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.options import RtlOptions
+
+_log = logging.getLogger(__name__)
+
+
+class ParallelRtlBackend(RtlBackend):
+    """The accelerator's RTL, several segments of a program at once.
+
+    The result is that of a plain run, with the same cycles, counters and trace. Where the states at a seam do not meet,
+    the overlap is extended. Where they never meet, or a segment differs from the instruction simulator, the program
+    runs in one simulator.
+
+    Parameters
+    ----------
+    options
+        How the RTL is simulated: `jobs` segments, on this machine or on the cluster `dask`.
+    keep_tensors
+        Keep every tensor that passes through memory, not only the outputs.
+    warm_up
+        Predicted cycles that a segment runs before its seam.
+
+    Raises
+    ------
+    UsageError
+        The memory has random stalls or an injected error, or the bench is not the fast one.
+    """
+
+    def __init__(self, options: RtlOptions, *, keep_tensors: bool = False, warm_up: int = WARM_UP) -> None:
+        super().__init__(
+            bench=options.bench,
+            memory=options.memory,
+            limit=options.limit,
+            verilog=options.verilog_text(),
+            keep_tensors=keep_tensors,
+            on_build=options.on_build,
+        )
+        _check(options)
+        self._options = options
+        self._warm_up = warm_up
+        self.plan: Plan | None = None
+        """The cuts of the last run; None before the first one."""
+
+    def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
+        """Run `program`; raises `SimulationError` with the state of every unit when it does not complete."""
+        _check_trace(program.params)
+        memory = self._options.memory
+        timing = MemoryTiming(
+            read_latency=memory.read_latency, write_latency=memory.write_latency, bandwidth=memory.bandwidth
+        )
+        planner = Planner(program, timing, self._warm_up)
+        self.plan = planner.plan(self._options.jobs)
+        if self.plan.cuts:
+            try:
+                return self._run(program, inputs, planner, self.plan, progress)
+            except SimulationError as error:
+                # The message counts instructions of a segment; the plain run gives the one for the program.
+                _log.warning("the program runs again in one simulator, because a segment failed: %s", error)
+        self.plan = planner.plan(1)
+        return super().run(program, inputs, progress=progress)
+
+    def _run(
+        self, program: Program, inputs: Arrays, planner: Planner, plan: Plan, progress: ProgressCallback | None
+    ) -> RunResult:
+        verilog, limit, watchdog = self.verilog(program), self.limit(program), self.watchdog(program)
+        # Built here, with progress; the workers of this machine find it in the cache.
+        build = None if self._options.dask else FastBench().build(verilog, self._options.on_build)
+
+        def task(segment: Segment) -> Task:
+            job = make_job(segment.program, segment.ends, self._options.memory, limit, watchdog)
+            job = replace(job, log_writes=self._keep_tensors, log_bus=True)
+            return Task(verilog=verilog, job=job, image=segment.image)
+
+        with open_workers(self._options.jobs, self._options.dask) as workers:
+            run = ParallelRun(program, inputs, planner, workers, task, limit, progress)
+            self.plan, recording = run.run(plan)
+        result = run_result(program, recording, self._options.memory.conditions(), build.seconds if build else 0.0)
+        return complete(program, result, limit)
+
+
+def _check(options: RtlOptions) -> None:
+    memory = options.memory
+    if memory.stall_permille or memory.error is not None:
+        raise UsageError(
+            "parallel jobs need a memory without random stalls and bus errors: a stall depends on all earlier cycles; "
+            "remove --stalls, or use one job"
+        )
+    if not isinstance(options.bench, FastBench):
+        raise UsageError(f"parallel jobs need bench fast, not {options.bench.name}; use one job")
+    if options.folder is not None:
+        raise UsageError("parallel jobs keep no files of a run; remove the folder, or use one job")
+
+
+def _check_trace(params: HardwareParams) -> None:
+    if not params.trace:
+        raise UsageError("parallel jobs need hardware with a trace port; set parameter trace, or use one job")

@@ -1,0 +1,202 @@
+"""A segment of a program as a program of its own.
+
+A segment that starts in the middle has a *prologue*: instructions that load both tables, weight memory and scratchpad
+with the state of the instruction simulator. A segment that ends in the middle has an *epilogue*, which stores the whole
+scratchpad, so that it can be compared. Every instruction of the segment keeps its address in memory: burst boundaries
+of the instruction fetch depend on it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.program.memory import encode_all, instruction_words
+from intloom.compiler.program.program import Program, Provenance
+from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, make
+from intloom.sim.parallel.state import State
+from intloom.sim.rtl.layers import Boundary, boundaries
+
+PROLOGUE = 7
+"""Instructions of a prologue."""
+EPILOGUE = 2
+"""Instructions of an epilogue."""
+
+
+@dataclass(frozen=True, eq=False)
+class Segment:
+    """Instructions `first` to `last` (exclusive) of a program."""
+
+    program: Program
+    image: NDArray[np.uint8]
+    """The whole memory before the segment, as words."""
+    first: int
+    last: int
+    ends: list[Boundary]
+    """Ends of layers, by the segment's own instruction counts."""
+    earlier_ends: int
+    """Layers that end before the segment."""
+
+
+@dataclass(frozen=True)
+class _Areas:
+    """Words behind the program's own memory that a segment uses: the state to load, and the stored scratchpad."""
+
+    program: Program
+
+    @property
+    def tables(self) -> int:
+        """Constants of the CONV that loads the array's table, and the vector unit's table."""
+        return self.program.memory_words
+
+    @property
+    def weights(self) -> int:
+        """Content of the weight memory."""
+        p = self.program.params
+        return self.tables + 2 * p.table_words + p.channel_words + p.tile_words
+
+    @property
+    def scratch(self) -> int:
+        """Content of the scratchpad."""
+        return self.weights + self.program.params.weight_words
+
+    @property
+    def stored(self) -> int:
+        """The scratchpad as the epilogue stores it."""
+        return self.scratch + self.program.params.scratch_words
+
+    @property
+    def end(self) -> int:
+        """Words in all."""
+        return self.stored + self.program.params.scratch_words
+
+
+def make_segment(program: Program, first: int, last: int, state: State) -> Segment:
+    """Instructions `first` to `last` (exclusive) of `program`; `state` is that before `first`."""
+    skipped = _counts(program.instructions[:first])
+    prologue = () if first == 0 else _prologue(program)
+    added = _counts(prologue)
+    body = _shifted(program.instructions[first:last], skipped, added) if first else program.instructions[:last]
+    epilogue = () if last == len(program.instructions) else _epilogue(program, (*prologue, *body))
+    code = (*prologue, *body, *epilogue)
+    nothing = Provenance(layer=-1, tile=0, note="restores or stores the state")
+    origin = (*(nothing for _ in prologue), *program.provenance[first:last], *(nothing for _ in epilogue))
+    at = program.instructions_at + instruction_words(first - len(prologue), program.params)
+    own = replace(
+        program,
+        instructions=code,
+        provenance=origin,
+        instructions_at=at,
+        image_at=0,
+        image=b"",
+        memory_words=_Areas(program).end,
+        tensors=(),
+        # The share of a layer's products in a segment is not known.
+        layers=tuple(replace(layer, macs=0) for layer in program.layers),
+    )
+    earlier, ends = _ends(program, skipped, added)
+    return Segment(own, _image(program, own, state), first, last, ends, earlier)
+
+
+def expected_memory(program: Program, segment: Segment, after: State) -> NDArray[np.uint8]:
+    """The memory after a segment; `after` is the state of the instruction simulator there."""
+    areas, memory = _Areas(program), segment.image.copy()
+    dram = after.dram.view(np.uint8)
+    code = _code(program)
+    kept = memory[code].copy()
+    memory[: len(dram)] = dram
+    memory[code] = kept
+    memory[areas.stored : areas.end] = after.scratch.view(np.uint8)
+    return memory.reshape(-1)
+
+
+def whole_memory(program: Program, memory: NDArray[np.uint8], original: NDArray[np.uint8]) -> NDArray[np.uint8]:
+    """The memory of the whole program after its last segment; `original` is the memory before the run."""
+    words = memory.reshape(-1, program.params.word_bytes)[: program.memory_words].copy()
+    words[_code(program)] = original.reshape(words.shape)[_code(program)]
+    return words.reshape(-1)
+
+
+def _code(program: Program) -> slice:
+    """Words of the program's instructions."""
+    first = program.instructions_at
+    return slice(first, first + instruction_words(len(program.instructions), program.params))
+
+
+def _counts(instructions: tuple[Instruction, ...]) -> dict[Unit, int]:
+    counts = Counter(i.unit for i in instructions)
+    return {unit: counts[unit] for unit in QUEUED_UNITS}
+
+
+def _waits(counts: dict[Unit, int]) -> dict[str, int]:
+    return {f"wait_{unit.name.lower()}": count for unit, count in counts.items()}
+
+
+def _shifted(body: tuple[Instruction, ...], skipped: dict[Unit, int], added: dict[Unit, int]) -> list[Instruction]:
+    """The body with waits in counts of the segment.
+
+    The first instruction of each unit waits for the whole prologue; the later ones issue after it. A wait of 0 stays 0.
+    """
+    found, seen = [], set()
+    for instruction in body:
+        waits = {}
+        for unit in QUEUED_UNITS:
+            name = f"wait_{unit.name.lower()}"
+            count = instruction[name]
+            least = added[unit] if count or instruction.unit not in seen else 0
+            waits[name] = max(count - skipped[unit] + added[unit], least) if count else least
+        seen.add(instruction.unit)
+        found.append(instruction.with_fields(**waits))
+    return found
+
+
+def _prologue(program: Program) -> tuple[Instruction, ...]:
+    """Load both tables by the instructions that use them, then weight memory and scratchpad."""
+    p, areas = program.params, _Areas(program)
+    stream = p.table_words + p.channel_words + p.tile_words
+    return (
+        program.instructions[0],
+        make(Kind.LOAD, target=Target.WEIGHT, dram=areas.tables, n0=stream),
+        make(Kind.LOAD, dram=areas.tables + stream, n0=p.table_words),
+        # One pixel at the end of the scratchpad, which is loaded afterwards.
+        make(Kind.CONV, table=TableUse.LOAD, out_base=p.scratch_words - -(-p.cols // p.rows), out_plane=1, wait_load=2),
+        make(Kind.VTABLE, wait_load=2),
+        make(Kind.LOAD, target=Target.WEIGHT, dram=areas.weights, n0=p.weight_words, wait_mac=1),
+        make(Kind.LOAD, dram=areas.scratch, n0=p.scratch_words, wait_mac=1, wait_vec=1),
+    )
+
+
+def _epilogue(program: Program, before: tuple[Instruction, ...]) -> tuple[Instruction, ...]:
+    """Store the scratchpad after everything else."""
+    counts = _counts(before)
+    store = make(Kind.STORE, dram=_Areas(program).stored, n0=program.params.scratch_words, **_waits(counts))
+    return store, make(Kind.END, **_waits({**counts, Unit.STORE: counts[Unit.STORE] + 1}))
+
+
+def _image(program: Program, own: Program, state: State) -> NDArray[np.uint8]:
+    """The whole memory before the segment."""
+    p, areas = program.params, _Areas(program)
+    memory = np.zeros((areas.end, p.word_bytes), np.uint8)
+    table = p.table_words
+    for start, words in (
+        (0, state.dram),
+        (areas.tables, state.mac_table.reshape(table, -1)),
+        # Bias, scale and weights of the CONV stay 0.
+        (areas.weights - table, state.vector_table.reshape(table, -1)),
+        (areas.weights, state.weights),
+        (areas.scratch, state.scratch),
+    ):
+        memory[start : start + len(words)] = words.view(np.uint8)
+    encoded = np.frombuffer(encode_all(own), np.uint8)
+    memory.reshape(-1)[own.instructions_at * p.word_bytes :][: len(encoded)] = encoded
+    return memory
+
+
+def _ends(program: Program, skipped: dict[Unit, int], added: dict[Unit, int]) -> tuple[int, list[Boundary]]:
+    """How many layers end before the segment, and the ends of the others in the segment's counts."""
+    ends = boundaries(program)
+    later = [end for end in ends if end.count > skipped[end.unit]]
+    return len(ends) - len(later), [replace(e, count=e.count - skipped[e.unit] + added[e.unit]) for e in later]

@@ -1,0 +1,39 @@
+"""States of the instruction simulator at chosen instructions of a program."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.program.program import Program
+from intloom.sim.isa_sim import IsaSimulator
+from intloom.sim.result import Arrays
+
+Words = NDArray[np.int8]
+
+
+@dataclass(frozen=True, eq=False)
+class State:
+    """What the accelerator holds before an instruction, when all earlier ones have finished."""
+
+    position: int
+    dram: Words
+    scratch: Words
+    weights: Words
+    mac_table: NDArray[np.int8]
+    vector_table: NDArray[np.int8]
+
+
+def states(program: Program, inputs: Arrays, positions: Iterable[int]) -> Iterator[State]:
+    """The state before each instruction in `positions`, in ascending order."""
+    simulator = IsaSimulator(program, check=False)
+    simulator.reset(inputs)
+    for position in sorted(set(positions)):
+        while simulator.position < position:
+            simulator.step()
+        machine = simulator.machine
+        arrays = (machine.dram, machine.scratch, machine.weights, machine.mac_table, machine.vector_table)
+        yield State(position, *(array.copy() for array in arrays))

@@ -1,0 +1,127 @@
+"""Time-parallel runs on the RTL: everything is equal to a plain run, also where an overlap was too short at first."""
+
+import os
+import signal
+from dataclasses import replace
+
+import numpy as np
+import psutil
+import pytest
+
+from intloom.common.errors import UsageError
+from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.sim.backend import RtlBackend, open_rtl
+from intloom.sim.parallel import run as parallel_run
+from intloom.sim.parallel.backend import ParallelRtlBackend
+from intloom.sim.parallel.plan import Planner
+from intloom.sim.parallel.state import states
+from intloom.sim.rtl.detailed import DetailedBench
+from intloom.sim.rtl.job import MemorySettings
+from intloom.sim.rtl.options import RtlOptions
+from tests.sim.parallel.networks import require_equal, residual_network, vector_network
+
+SLOW = MemorySettings(read_latency=400, bandwidth=0.25)
+
+
+@pytest.fixture(scope="module")
+def residual():
+    return residual_network()
+
+
+@pytest.fixture(scope="module")
+def plain(residual):
+    return RtlBackend(keep_tensors=True).run(*residual)
+
+
+def parallel(jobs, memory=None, **settings):
+    options = RtlOptions(jobs=jobs, memory=memory or MemorySettings())
+    return ParallelRtlBackend(options, keep_tensors=True, **settings)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("jobs", "warm_up"), [(2, 20_000), (3, 2_000)])
+def test_segments_together_are_the_plain_run(residual, plain, jobs, warm_up):
+    backend = parallel(jobs, warm_up=warm_up)
+    told = []
+    require_equal(backend.run(*residual, progress=told.append), plain)
+    assert len(backend.plan.segments) == jobs
+    assert told
+    assert told[-1].layers_done <= told[-1].layers
+
+
+@pytest.mark.slow
+def test_vector_instructions_with_kept_tables():
+    program, inputs = vector_network()
+    backend = parallel(2, warm_up=2_000)
+    require_equal(backend.run(program, inputs), RtlBackend(keep_tensors=True).run(program, inputs))
+    assert len(backend.plan.segments) == 2
+
+
+@pytest.mark.slow
+def test_an_overlap_that_is_too_short_is_extended(residual):
+    """A slow memory takes longer until both runs are in the same state."""
+    program, _ = residual
+    timing = MemoryTiming(read_latency=SLOW.read_latency, bandwidth=SLOW.bandwidth)
+    first = Planner(program, timing, 2_000).plan(2)
+    backend = parallel(2, SLOW, warm_up=2_000)
+    require_equal(backend.run(*residual), RtlBackend(memory=SLOW, keep_tensors=True).run(*residual))
+    assert backend.plan.cuts[0].first < first.cuts[0].first
+    assert backend.plan.cuts[0].last == first.cuts[0].last
+
+
+@pytest.mark.slow
+def test_a_killed_simulator_is_started_again(residual, plain):
+    killed = []
+
+    def kill_one(_progress):
+        own = [p for p in psutil.Process(os.getpid()).children(recursive=True) if p.name() == "simulator"]
+        if own and not killed:
+            killed.append(own[0].pid)
+            own[0].send_signal(signal.SIGKILL)
+
+    require_equal(parallel(2).run(*residual, progress=kill_one), plain)
+    assert killed
+
+
+@pytest.mark.slow
+def test_a_segment_that_differs_from_the_instruction_simulator_leads_to_a_plain_run(
+    residual, plain, monkeypatch, caplog
+):
+    def wrong_states(*arguments):
+        for state in states(*arguments):
+            scratch = state.scratch.copy()
+            scratch[0] ^= 1
+            yield replace(state, scratch=scratch)
+
+    monkeypatch.setattr(parallel_run, "states", wrong_states)
+    backend = parallel(2)
+    require_equal(backend.run(*residual), plain)
+    assert backend.plan.segments == [(0, len(residual[0].instructions))]
+    assert "memory after instruction" in caplog.text
+
+
+def test_a_short_program_runs_in_one_simulator(residual):
+    program, _ = residual
+    assert Planner(program, MemoryTiming(), 10**9).plan(2).segments == [(0, len(program.instructions))]
+
+
+def test_what_depends_on_all_earlier_cycles_is_refused():
+    for memory in (MemorySettings(stall_permille=1), replace(SLOW, stall_permille=5)):
+        with pytest.raises(UsageError, match="without random stalls"):
+            open_rtl(RtlOptions(jobs=2, memory=memory))
+    with pytest.raises(UsageError, match="need bench fast, not detailed"):
+        open_rtl(RtlOptions(jobs=2, bench=DetailedBench()))
+
+
+def test_hardware_without_a_trace_port_is_refused(residual):
+    program, inputs = residual
+    silent = replace(program, params=program.params.replace(trace=False))
+    with pytest.raises(UsageError, match="trace port"):
+        open_rtl(RtlOptions(jobs=2)).run(silent, inputs)
+
+
+def test_the_state_before_an_instruction_is_a_copy(residual):
+    program, inputs = residual
+    early, late = states(program, inputs, [40, 20])
+    assert (early.position, late.position) == (20, 40)
+    assert np.any(early.scratch != late.scratch)
