@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.program import Program
+from intloom.sim.compare.expected_writes import addresses
+from intloom.sim.local_tensors import LocalTensors, result_access
 from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.backend import RtlBackend
@@ -94,9 +96,14 @@ class IsaBackend:
         simulator.reset(inputs)
         completed = tensors_by_last_store(program) if self._keep_tensors else {}
         tensors: dict[str, NDArray[np.int8]] = {}
+        local = LocalTensors(program)
         while not simulator.finished:
             index = simulator.step()
             tensors |= {p.name: simulator.tensor(p.name) for p in completed.get(index, ())}
+            if self._keep_tensors and (result := local.results.get(index)) is not None:
+                words = addresses(result_access(program, result))
+                content = simulator.machine.scratch.view(np.uint8)[words]
+                local.put(result, np.arange(len(words)), content, np.ones(content.shape, bool))
             if progress is not None and index % _REPORT_EVERY == 0:
                 progress(_progress(program, index, time.monotonic() - start))
         wall_s = time.monotonic() - start
@@ -107,7 +114,7 @@ class IsaBackend:
             outputs=simulator.outputs(),
             wall_s=wall_s,
             macs=macs,
-            tensors=tensors,
+            tensors=tensors | (local.tensors() if self._keep_tensors else {}),
             memory=memory,
         )
 

@@ -30,6 +30,9 @@ def combined_program(programs: Sequence[Program]) -> Program:
         provenance=tuple(provenance),
         layers=tuple(layers),
         tensors=tuple(tensors.values()),
+        # Their instructions are renumbered; comparisons use the programs of the regions.
+        local_tensors=(),
+        local_results=(),
         image=b"".join(program.image for program in programs),
         memory_words=sum(program.memory_words for program in programs),
         predicted_cycles=sum(program.predicted_cycles for program in programs),

@@ -24,7 +24,16 @@ from intloom.common.atomic_write import write_bytes
 from intloom.common.errors import EncodingError, FileFormatError, HardwareMismatchError, ParameterError, UsageError
 from intloom.compiler.program.memory import encode_all
 from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
+from intloom.compiler.program.program import (
+    Layer,
+    Layout,
+    LocalResult,
+    LocalTensor,
+    Program,
+    Provenance,
+    Role,
+    TensorBuffer,
+)
 from intloom.hw.spec.isa import ISA_VERSION, decode
 from intloom.hw.spec.params import HardwareParams, from_dict
 from intloom.hw.spec.program_check import remove_check
@@ -52,6 +61,8 @@ def _manifest(program: Program) -> dict[str, Any]:
         "predicted_cycles": program.predicted_cycles,
         "memory": asdict(program.memory),
         "tensors": [asdict(p) for p in program.tensors],
+        "local_tensors": [asdict(t) for t in program.local_tensors],
+        "local_results": program.local_results,
         "layers": [asdict(layer) for layer in program.layers],
         "provenance": [[p.layer, p.tile, p.note] for p in program.provenance],
     }
@@ -140,6 +151,8 @@ def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
         tensors=tuple(_tensor(p) for p in manifest["tensors"]),
         layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
         predicted_cycles=manifest["predicted_cycles"],
+        local_tensors=tuple(LocalTensor(**t | {"shape": tuple(t["shape"])}) for t in manifest["local_tensors"]),
+        local_results=tuple(LocalResult(*r) for r in manifest["local_results"]),
         memory=MemoryTiming(**manifest["memory"]),
         source=manifest["source"],
         dims={str(name): int(size) for name, size in manifest["dims"].items()},

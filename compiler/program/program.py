@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import NamedTuple
 
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.hw.spec.isa import Instruction
@@ -45,6 +46,29 @@ class TensorBuffer:
     unsigned: bool
     first_instruction: int | None = None
     """The instruction that completes the tensor; None for inputs."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class LocalTensor:
+    """A tensor that is computed in the scratchpad and is never in DRAM as a whole.
+
+    It is the channel blocks from `first_block` on of a buffer, whose words `Program.local_results` locates.
+    """
+
+    name: str
+    shape: tuple[int, int, int, int]
+    buffer: int
+    first_block: int
+
+
+class LocalResult(NamedTuple):
+    """Where the first word that an instruction writes belongs: buffer, channel block, row and column."""
+
+    instruction: int
+    buffer: int
+    block: int
+    y: int
+    x: int
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -91,6 +115,9 @@ class Program:
     predicted_cycles: int
     memory: MemoryTiming = field(default_factory=MemoryTiming)
     """The memory that the schedule was made for and `predicted_cycles` assumes."""
+    local_tensors: tuple[LocalTensor, ...] = ()
+    local_results: tuple[LocalResult, ...] = ()
+    """Instructions that write parts of tensors in the scratchpad, in program order."""
     source: str = ""
     """SHA-256 of the source model."""
     dims: Mapping[str, int] = field(default_factory=dict)

@@ -11,7 +11,7 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.memory_timing import MemoryTiming
-from intloom.compiler.program.program import Layer, Program, Role, TensorBuffer
+from intloom.compiler.program.program import Layer, LocalTensor, Program, Role, TensorBuffer
 from intloom.compiler.schedule.alloc import first_fit
 from intloom.compiler.schedule.cuts import WORD_PRICE, Goal
 from intloom.compiler.schedule.geometry import Buffer
@@ -184,6 +184,18 @@ def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]
     return tuple(found)
 
 
+def _local_tensors(plan: _Plan, task_emitter: TaskEmitter, stored: set[str]) -> tuple[LocalTensor, ...]:
+    """Tensors that are only in the scratchpad, complete and at whole words."""
+    found = []
+    for name in plan.graph.tensors:
+        view = plan.stage_list.placement.view(name)
+        number = task_emitter.local.number(view)
+        if name not in stored and number is not None and view.aligned:
+            shape = plan.graph.tensors[name].shape
+            found.append(LocalTensor(name=name, shape=shape, buffer=number, first_block=view.first_block))
+    return tuple(found)
+
+
 def _is_stored(plan: _Plan, task_emitter: TaskEmitter, tensor: str) -> bool:
     view = plan.stage_list.placement.view(tensor)
     buffer = view.buffer
@@ -222,6 +234,7 @@ def _program(plan: _Plan, emitter: Emitter, task_emitter: TaskEmitter, code_at: 
     # Instructions start at a word that is a whole number of instructions, so that each lies in one piece.
     step = instruction_words(1, params)
     code_at += -code_at % step
+    tensors = _tensors(plan, task_emitter)
     return Program(
         name=plan.graph.name,
         params=params,
@@ -231,7 +244,9 @@ def _program(plan: _Plan, emitter: Emitter, task_emitter: TaskEmitter, code_at: 
         image_at=0,
         image=plan.image.to_bytes(),
         memory_words=code_at + instruction_words(len(emitter.instructions), params),
-        tensors=_tensors(plan, task_emitter),
+        tensors=tensors,
+        local_tensors=_local_tensors(plan, task_emitter, {t.name for t in tensors}),
+        local_results=tuple(task_emitter.local.results),
         layers=_layers(plan, emitter, expected.layers),
         predicted_cycles=expected.cycles,
         memory=plan.memory,

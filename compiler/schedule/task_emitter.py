@@ -17,6 +17,7 @@ from intloom.compiler.program.footprint import Memory
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule.geometry import Tile
 from intloom.compiler.schedule.local_memory import LocalMemory, ScratchMemory, WeightMemory
+from intloom.compiler.schedule.local_record import LocalRecord
 from intloom.compiler.schedule.tasks import BufferRequest, Fill, Region, Step, Task, load_fields, tile_of
 from intloom.compiler.schedule.tile_context import LoadedTables, TileContext
 from intloom.hw.spec.isa import Kind, Target
@@ -35,9 +36,15 @@ class TaskEmitter:
         self._scratch = ScratchMemory(emitter.params.scratch_words, self._load)
         self._weights = WeightMemory(emitter.params.weight_words, self._load)
         self._held = LoadedTables()
+        self._local = LocalRecord(emitter)
         self.last_store: dict[int, int] = {}
         self.stored: dict[int, set[int]] = defaultdict(set)
         """Blocks of each buffer that were stored."""
+
+    @property
+    def local(self) -> LocalRecord:
+        """What was written to local buffers."""
+        return self._local
 
     @property
     def _stores(self) -> tuple[LocalMemory, ...]:
@@ -111,8 +118,10 @@ class TaskEmitter:
     def _work(self, task: Task) -> None:
         stage = task.stage
         context, regions = self._context(task)
+        first = len(self._emitter.instructions)
         stage.compute(context)
         stage.emit_copies(context)
+        self._local.record(task, first)
         # Stores come last: the emitter's waits make them follow the instructions that write these words.
         for region, tile in regions:
             fields = region.move(tile.base, tile.plane, tile.row)

@@ -90,4 +90,7 @@ def _replaced(program: Program, instructions: list[Instruction]) -> Program:
     if len(instructions) != len(program.instructions):
         # The old program has no layer for these instructions.
         provenance = tuple(Provenance(layer=-1, tile=0, note="assembled") for _ in instructions)
-    return replace(program, instructions=tuple(instructions), provenance=provenance)
+    if instructions == list(program.instructions):
+        return program
+    # Changed instructions may write other words than those that the program records.
+    return replace(program, instructions=tuple(instructions), provenance=provenance, local_tensors=(), local_results=())

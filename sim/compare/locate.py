@@ -11,6 +11,7 @@ from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.compiler.program.program import Layout, Program, TensorBuffer
 from intloom.hw.spec.isa import Kind
 from intloom.sim.compare.expected_writes import addresses
+from intloom.sim.local_tensors import LocalTensors, result_access
 
 
 @dataclass(frozen=True)
@@ -48,8 +49,27 @@ def _element(program: Program, tensor: TensorBuffer, offset: int, byte: int) -> 
     return TensorElement(tensor.name, block * program.params.rows + byte, y, x)
 
 
+def _element_in_local_tensor(program: Program, word: int, byte: int, index: int) -> TensorElement | None:
+    """The value of a tensor that stays in the scratchpad."""
+    local = LocalTensors(program)
+    result = local.results.get(index)
+    if result is None:
+        return None
+    hits = np.flatnonzero(addresses(result_access(program, result)) == word)
+    if not len(hits):
+        return None
+    block, y, x = (int(c[hits[0]]) for c in local.coordinates(result))
+    for tensor in program.local_tensors:
+        channel = (block - tensor.first_block) * program.params.rows + byte
+        if tensor.buffer == result.buffer and 0 <= channel < tensor.shape[1]:
+            return TensorElement(tensor.name, channel, y, x)
+    return None
+
+
 def element_in_scratchpad(program: Program, word: int, byte: int, index: int) -> TensorElement | None:
-    """The tensor value in a byte of the scratchpad that instruction `index` wrote: where it is stored to, if it is."""
+    """The tensor value in a byte of the scratchpad that instruction `index` wrote, if it is part of a tensor."""
+    if (local := _element_in_local_tensor(program, word, byte, index)) is not None:
+        return local
     for later in range(index + 1, len(program.instructions)):
         instruction = program.instructions[later]
         accesses = footprint(instruction, program.params)
