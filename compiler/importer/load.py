@@ -137,6 +137,8 @@ def _check_opset(proto: onnx.ModelProto, newest: int) -> None:
     versions = [o.version for o in proto.opset_import if o.domain in (STANDARD, "ai.onnx")]
     if not versions:
         raise ModelError("the model must import the standard operator set, but it imports none: add an opset import")
+    if len(set(versions)) > 1:
+        raise ModelError(f"the model must import one version of the standard operator set, not {versions}: remove one")
     if not OLDEST_OPSET <= versions[0] <= newest:
         raise UnsupportedError(
             f"the model's opset must be from {OLDEST_OPSET} to {newest}, not {versions[0]}: convert it to one of these"

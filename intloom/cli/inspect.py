@@ -14,7 +14,10 @@ from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, Dims, parse_dims, terminal_of
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
+from intloom.flow.compiling import DEFAULT_PRESET
+from intloom.flow.crossings import Crossing, find_crossings
 from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.params import preset
 
 _HELP = """Show where every node of a model runs, and why.
 
@@ -68,11 +71,21 @@ def _as_dict(folded: FoldedModel) -> dict[str, Any]:
         "assignments": [asdict(v) for v in folded.assignments],
         "warnings": list(folded.warnings),
         "regions": [
-            {"nodes": len(g.nodes), "inputs": g.inputs, "outputs": g.outputs, "host_before": part is not None}
-            for g, part in zip(folded.regions, folded.host_parts, strict=True)
+            {
+                "nodes": len(g.nodes),
+                "inputs": g.inputs,
+                "outputs": g.outputs,
+                "host_before": part is not None,
+                **crossing.to_dict(),
+            }
+            for g, part, crossing in zip(folded.regions, folded.host_parts, _crossings(folded), strict=True)
         ],
         "final_host_part": folded.final_host_part is not None,
     }
+
+
+def _crossings(folded: FoldedModel) -> tuple[Crossing, ...]:
+    return find_crossings(folded, preset(DEFAULT_PRESET))
 
 
 def _show(terminal: Terminal, folded: FoldedModel) -> None:
@@ -89,7 +102,18 @@ def _show(terminal: Terminal, folded: FoldedModel) -> None:
     counts = Counter(str(v.target) for v in folded.assignments)
     regions = f"; {len(folded.regions)} regions with host parts between them" if len(folded.regions) > 1 else ""
     terminal.say(", ".join(f"{n} {kind}" for kind, n in counts.most_common()) + regions)
+    if len(folded.regions) > 1:
+        _show_crossings(terminal, folded)
     if hidden:
         terminal.say(f"{hidden} nodes without instructions are not listed (-v lists them)")
     for warning in folded.warnings:
         terminal.say(warning, label="warning", color="yellow")
+
+
+def _show_crossings(terminal: Terminal, folded: FoldedModel) -> None:
+    """What every region costs in transfers, and how to join it with the one before."""
+    table = new_table("region", "bytes in", "bytes out", "cycles", "host nodes before it", "how to join it")
+    for c in _crossings(folded):
+        numbers = (f"{n:,}" for n in (c.bytes_in, c.bytes_out, c.cycles))
+        table.add_row(str(c.region + 1), *numbers, str(len(c.host_nodes)), c.remedy if c.region else "")
+    terminal.table(table)

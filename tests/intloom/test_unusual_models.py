@@ -70,6 +70,12 @@ def test_an_operator_of_another_domain_with_a_known_name(maker):
     assert "acme::DequantizeLinear" in error_of(model)
 
 
+def test_two_versions_of_the_standard_operators(maker):
+    model = made(maker)
+    model.opset_import.append(helper.make_opsetid("ai.onnx", 1))
+    assert "one version of the standard operator set, not [17, 1]" in error_of(model)
+
+
 def test_an_unknown_operator_that_no_output_needs(maker):
     model = made(maker)
     model.opset_import.append(helper.make_opsetid("acme", 1))

@@ -23,7 +23,9 @@ from intloom.compiler.importer import Model, OnnxNode, ValueType
 from intloom.compiler.ir import AvgPool, Tensor
 
 _LARGEST_SUM = 1 << 17
-"""The vector unit's window sums have 18 bits with the sign."""
+"""The vector unit's window sums have 18 bits with the sign: 1024 bytes of -128."""
+_MOST_VALUES = 1 << 23
+"""Values that onnxruntime averages at once; they are floats then."""
 _TIE = 2.0**-18
 _ONE_IN = 10_000
 _MOST_AREAS = 9
@@ -107,9 +109,11 @@ def _average_of(
     """Emit the average of all windows of `x`, with an affine operation that equals onnxruntime at every sum."""
     main = unit.operator
     size = geometry.kernel[0] * geometry.kernel[1]
-    if 256 * size >= _LARGEST_SUM:
+    if 128 * size > _LARGEST_SUM:
         raise UnsupportedPattern(
-            f"its window of {geometry.kernel} has sums of more than 18 bits", "average in two steps"
+            f"its window of {geometry.kernel[0]} by {geometry.kernel[1]} has sums up to {128 * size}; the vector "
+            f"unit adds up to {_LARGEST_SUM}",
+            f"average at most {_LARGEST_SUM // 128} pixels at once: in two steps, each with a QuantizeLinear",
         )
     sums, truth = _every_sum(builder, unit, leaf, size)
     clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
@@ -178,9 +182,15 @@ def _every_sum(
     Each sum is distributed over its window as evenly as integers allow; every window is one channel.
     """
     sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
+    parts = np.array_split(sums, -(-sums.size * size // _MOST_VALUES))
+    return sums, np.concatenate([_average(builder, unit, leaf, _windows(p, size)) for p in parts]).astype(np.int64)
+
+
+def _windows(sums: NDArray[np.int64], size: int) -> Int8s:
+    """A window of `size` values for each sum."""
     low_part, rest = np.divmod(sums, size)
-    values = (low_part[:, None] + (np.arange(size) < rest[:, None])).astype(np.int8)
-    return sums, _average(builder, unit, leaf, values).astype(np.int64)
+    windows: Int8s = (low_part[:, None] + (np.arange(size) < rest[:, None])).astype(np.int8)
+    return windows
 
 
 def _average(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, values: Int8s) -> Int8s:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from itertools import product
+
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
-from intloom.compiler.fold.graph_builder import GraphBuilder, Operand
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.convolution import finish_convolution
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
+from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.importer import OnnxNode
+from intloom.compiler.ir import Concat
 
 _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
@@ -33,7 +38,8 @@ def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise UnsupportedPattern(
             f"it multiplies {x.shape[1]} values by a matrix of {matrix.shape[1]} rows", "correct the model"
         )
-    finish_convolution(builder, unit, x, Weights(_as_kernel(matrix, x), weights.scale), _PLAIN)
+    x, kernel = _as_kernel(builder, unit, matrix, x)
+    finish_convolution(builder, unit, x, Weights(kernel, weights.scale), _PLAIN)
 
 
 def _check_form(main: OnnxNode, x: Operand) -> None:
@@ -49,12 +55,39 @@ def _check_form(main: OnnxNode, x: Operand) -> None:
         )
 
 
-def _as_kernel(matrix: NDArray[np.int32], x: Operand) -> NDArray[np.int32]:
-    """Reshape the matrix to a kernel [out, channels, height, width] that covers the operand's image."""
+def _as_kernel(
+    builder: GraphBuilder, unit: QuantizationUnit, matrix: NDArray[np.int32], x: Operand
+) -> tuple[Operand, NDArray[np.int32]]:
+    """The operand's image and a kernel [out, channels, height, width] that covers it.
+
+    An image that is larger than a kernel is cut into equal parts, which become channels: the sum stays one sum.
+    """
     _, channels, height, width = x.tensor.shape
-    if max(height, width) > LARGEST_KERNEL:
-        raise UnsupportedPattern(
-            f"it multiplies a flattened image of {height} by {width}",
-            f"pool to {LARGEST_KERNEL} by {LARGEST_KERNEL} first",
-        )
-    return np.ascontiguousarray(matrix).reshape(matrix.shape[0], channels, height, width)
+    kernel = np.ascontiguousarray(matrix).reshape(matrix.shape[0], channels, height, width)
+    if max(height, width) <= LARGEST_KERNEL:
+        return x, kernel
+    (rows, down), (columns, right) = _cuts(height), _cuts(width)
+    mover = SpatialOps(builder, unit.origins)
+    missing = (down * rows - height, right * columns - width)
+    image, name = x.tensor, unit_name(unit)
+    if any(missing):
+        # Padded pixels have weights of zero; the zero point keeps them out of the correction in the bias, too.
+        image = mover.pad(image, (0, 0, *missing), x.tensor.zero_point, f"{name}/padded")
+        kernel = np.pad(kernel, ((0, 0), (0, 0), (0, missing[0]), (0, missing[1])))
+    parts, kernels = [], []
+    for i, j in product(range(down), range(right)):
+        top, left = i * rows, j * columns
+        chosen = Steps(top, top + rows), Steps(left, left + columns)
+        parts.append(mover.pick(image, *chosen, f"{name}/part{i}_{j}"))
+        kernels.append(kernel[:, :, top : top + rows, left : left + columns])
+    joined = f"{name}/parts"
+    node = Concat(name=joined, inputs=tuple(p.name for p in parts), output=joined, origin=unit.origins)
+    whole = replace(x.tensor, name=joined, shape=(1, channels * len(parts), rows, columns))
+    builder.emit(node, whole)
+    return replace(x, tensor=whole), np.concatenate(kernels, axis=1)
+
+
+def _cuts(size: int) -> tuple[int, int]:
+    """Size and number of equal parts of an axis that a kernel covers."""
+    count = -(-size // LARGEST_KERNEL)
+    return -(-size // count), count

@@ -150,11 +150,11 @@ def _float_bias(m: OnnxMaker) -> onnx.ModelProto:
     return finished(m, m.pair(value, (1, 4, 8, 8), 0.3))
 
 
-def _classifier(size: int, pool: str = "", scale: float = 1 / 64) -> Builder:
+def _classifier(size: int, pool: str = "", scale: float = 1 / 64, width: int = 0) -> Builder:
     """A flattened or pooled image and a Gemm."""
 
     def build(m: OnnxMaker) -> onnx.ModelProto:
-        x = m.image(2, size, size)
+        x = m.image(2, size, width or size)
         if pool == "ReduceMean":
             axes = m.constant(np.array([2, 3])) if m.opset > 17 else None
             more = {} if axes else {"axes": [2, 3]}
@@ -225,8 +225,10 @@ MODELS: dict[str, Builder] = {
     "ConvTranspose": _transposed,
     "flattened 7x7": _classifier(7),
     "flattened 24x24": _classifier(24),
+    "flattened 17x31": _classifier(17, width=31),
     "GlobalAveragePool 7x7": _classifier(7, "GlobalAveragePool"),
     "GlobalAveragePool 56x56": _classifier(56, "GlobalAveragePool"),
+    "GlobalAveragePool 32x32": _classifier(32, "GlobalAveragePool"),
     "ReduceMean 40x40": _classifier(40, "ReduceMean"),
     "SiLU": lambda m: finished(m, m.silu(m.conv(m.image(3, 6, 6), 8))),
     "HardSwish": _unary("HardSwish"),
