@@ -65,6 +65,12 @@ def _run(
     ] = Head.FLOAT,
     samples: Annotated[int, typer.Option(metavar="N", help="Maximum number of calibration images.")] = 8,
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the synthetic images.")] = 0,
+    equalize: Annotated[
+        bool, typer.Option("--equalize", help="Equalize the ranges of channels between layers first.")
+    ] = False,
+    correct_bias: Annotated[
+        bool, typer.Option("--correct-bias", help="Correct biases: keep the mean of every channel. Needs --form qdq.")
+    ] = False,
     exclude: Annotated[list[str] | None, typer.Option(metavar="NODE", help="Keep this node float. Repeatable.")] = None,
     dim: Dims = None,
     optimizer: Annotated[Optimizer, typer.Option(help="Library that preprocesses the model.")] = Optimizer.ONNXSLIM,
@@ -74,7 +80,7 @@ def _run(
     terminal = terminal_of(context)
     options = QuantizeOptions(
         form=form, activations=activations, weights=weights, calibration=method, head=head, samples=samples,
-        percentile=percentile, seed=seed, exclude=tuple(exclude or ()),
+        percentile=percentile, seed=seed, equalize=equalize, correct_bias=correct_bias, exclude=tuple(exclude or ()),
     )  # fmt: skip
     check_temporary_space()
     with terminal.progress() as tell:

@@ -57,8 +57,23 @@ def with_float_layer(floats: onnx.ModelProto, quantized: onnx.ModelProto, name: 
             layer.input[position] = f"float {source}"
             copy.graph.initializer.add().CopyFrom(original[source])
             copy.graph.initializer[-1].name = layer.input[position]
+    if theirs is not None and theirs.output[0] != (result := layer.output[0]):
+        _restore_relu(floats, copy, layer, theirs.output[0], result)
     _skip_pair(copy, layer.output[0])
     return copy
+
+
+def _restore_relu(
+    floats: onnx.ModelProto, copy: onnx.ModelProto, layer: onnx.NodeProto, original: str, result: str
+) -> None:
+    """Add the ReLU that the quantizer removed, because rounding to its range does the same."""
+    for node in floats.graph.node:
+        if node.op_type == "Relu" and node.input[0] == original and node.output[0] == result:
+            layer.output[0] = f"float {original}"
+            relu = onnx.helper.make_node("Relu", [layer.output[0]], [result])
+            at = next(i for i, n in enumerate(copy.graph.node) if n.name == layer.name)
+            copy.graph.node.insert(at + 1, relu)
+            _skip_pair(copy, result)
 
 
 def _skip_pair(model: onnx.ModelProto, name: str) -> None:

@@ -36,6 +36,8 @@ class Calibration(StrEnum):
     MINMAX = "minmax"
     ENTROPY = "entropy"
     PERCENTILE = "percentile"
+    MSE = "mse"
+    """Ranges with the smallest squared error after the activation function."""
 
 
 class Head(StrEnum):
@@ -80,6 +82,10 @@ class QuantizeOptions:
     """Percentage of values inside the range, for calibration by percentile; None is `DEFAULT_PERCENTILE`."""
     seed: int = 0
     """Seed of the synthetic images."""
+    equalize: bool = False
+    """Equalize the ranges of channels between layers first."""
+    correct_bias: bool = False
+    """Correct biases so that the mean of every channel equals that of the float model; needs the form `qdq`."""
     exclude: tuple[str, ...] = ()
     """Names of additional nodes that stay float."""
 
@@ -87,6 +93,8 @@ class QuantizeOptions:
         for name, kind in _CHOICES.items():
             # Strings are converted to members, so that a wrong one is an error instead of a default.
             object.__setattr__(self, name, _member(name, kind, getattr(self, name)))
+        if self.correct_bias and self.form is not Form.QDQ:
+            raise UsageError(f"bias correction needs the form qdq, not {self.form}; remove one of them")
         for name in ("samples", "seed"):
             if not isinstance(getattr(self, name), int):
                 raise UsageError(f"{name} must be a whole number, not {getattr(self, name)!r}")

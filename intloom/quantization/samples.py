@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import logging
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -16,6 +17,9 @@ from intloom.images import seeded_input
 from intloom.pictures import PICTURE_SUFFIXES, read_tensor
 
 FloatArray = NDArray[np.float32]
+_log = logging.getLogger(__name__)
+_LEAST_BYTE = 32
+"""Normalized pixels are below: with ImageNet's mean and deviation they are at most 2.7."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +73,19 @@ def load_samples(spec: InputSpec, source: Path | None, count: int, seed: int) ->
     if not samples:
         raise FileFormatError(f"calibration {source} must contain images or .npy arrays, but contains none")
     return samples
+
+
+def warn_of_bytes(model: onnx.ModelProto, samples: Sequence[FloatArray]) -> None:
+    """Log a warning if the samples have values up to 255 and the model does not divide its input itself."""
+    least, most = min(float(s.min()) for s in samples), max(float(s.max()) for s in samples)
+    given = image_input(model).name
+    readers = {n.op_type for n in model.graph.node if given in n.input}
+    if _LEAST_BYTE <= most <= 255 and least >= 0 and not readers & {"Div", "Mul", "Sub", "Cast", "BatchNormalization"}:
+        _log.warning(
+            "calibration values are from %g to %g, but most float models expect pixels from 0 to 1: divide them by 255",
+            least,
+            most,
+        )
 
 
 def _read(spec: InputSpec, source: Path) -> Iterator[FloatArray]:

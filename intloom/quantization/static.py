@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -18,7 +19,9 @@ from intloom.common.temporary_files import temporary_folder
 from intloom.files import atomic_path, check_output
 from intloom.models import is_quantized, load_onnx, operators
 from intloom.preprocess import Optimizer, Preprocessed, preprocess
+from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.dynamic import float_model, is_dynamic
+from intloom.quantization.equalization import equalize
 from intloom.quantization.options import (
     DEFAULT_PERCENTILE,
     ActivationType,
@@ -28,7 +31,8 @@ from intloom.quantization.options import (
     QuantizeOptions,
     WeightScales,
 )
-from intloom.quantization.samples import FloatArray, image_input, load_samples
+from intloom.quantization.ranges import as_overrides, best_ranges
+from intloom.quantization.samples import FloatArray, image_input, load_samples, warn_of_bytes
 from intloom.quantization.snr import TensorNoise, measure_noise
 from intloom.quantization.tail import float_tail
 
@@ -116,10 +120,19 @@ def quantize(
     samples = load_samples(
         image_input(model), None if calibration is None else Path(calibration), options.samples, options.seed
     )
+    warn_of_bytes(model, samples)
     excluded = _excluded(model.graph, options)
-    with atomic_path(target) as temporary:
-        _run_quantizer(prepared.path, temporary, samples, options, excluded, report)
+    with atomic_path(target) as temporary, temporary_folder() as folder:
+        floats = prepared.path
+        if options.equalize:
+            equalize(model)
+            floats = folder / source.name
+            onnx.save(model, floats)
+        _run_quantizer(floats, temporary, samples, options, excluded, report)
         made = onnx.load(temporary)
+        if options.correct_bias:
+            correct_biases(model, made, samples, lambda done, total: report("biases", done, total))
+            onnx.save(made, temporary)
         if not is_quantized(operators(made)):
             listed = ", ".join(sorted(set(operators(model))))
             raise UnsupportedError(f"{source} has no operator that onnxruntime's quantizer supports, only {listed}")
@@ -188,12 +201,15 @@ def _run_quantizer(
         Calibration.MINMAX: CalibrationMethod.MinMax,
         Calibration.ENTROPY: CalibrationMethod.Entropy,
         Calibration.PERCENTILE: CalibrationMethod.Percentile,
+        Calibration.MSE: CalibrationMethod.MinMax,
     }
     # quantize_static requires an instance of CalibrationDataReader.
     reader_class = type("Reader", (_Reader, CalibrationDataReader), {})
-    extra = {"ForceQuantizeNoInputCheck": True}
+    extra: dict[str, Any] = {"ForceQuantizeNoInputCheck": True}
     if options.calibration is Calibration.PERCENTILE:
-        extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE  # type: ignore[assignment]  # the options have values of several types
+        extra["CalibPercentile"] = options.percentile or DEFAULT_PERCENTILE
+    if options.calibration is Calibration.MSE:
+        extra["TensorQuantOverrides"] = as_overrides(best_ranges(load_onnx(model), samples))
     unsigned = options.activations is ActivationType.UINT8
     try:
         with _quiet():

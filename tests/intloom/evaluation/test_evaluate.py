@@ -16,6 +16,9 @@ from intloom.evaluation.evaluate import suggest
 from intloom.evaluation.layer_cost import LayerCost, layer_costs, with_float_layer
 from intloom.images import synthetic_image
 from intloom.pictures import letterbox
+from intloom.quantization import QuantizeOptions, quantize
+from intloom.quantization.graph_values import values_of
+from tests.intloom.quantization.test_accuracy import chain
 
 
 def photo(seed, size=64):
@@ -124,6 +127,20 @@ def test_the_cost_of_a_layer_is_the_error_that_its_float_form_removes(float_mode
     tensors = [synthetic_image(16, 16, 3)[None]]
     (cost,) = layer_costs(floats, quantized, tensors, lambda _done, _all: None)
     assert cost.layer == name and 0 < cost.share < 1
+
+
+@pytest.mark.slow
+def test_a_layer_in_float_keeps_its_relu(tmp_path):
+    folder, rng = tmp_path, np.random.default_rng(0)
+    onnx.save(chain(), folder / "f.onnx")
+    np.save(folder / "c.npy", rng.random((4, 3, 12, 12), np.float32))
+    quantize(folder / "f.onnx", folder / "q.onnx", folder / "c.npy", QuantizeOptions())
+    made = with_float_layer(chain(), onnx.load(folder / "q.onnx"), "conv1")
+    onnx.checker.check_model(made)
+    x = [rng.random((1, 3, 12, 12), np.float32)]
+    (wanted,), (got,) = (values_of(m, ["z"], x, 10_000)["z"] for m in (chain(), made))
+    assert got.min() == 0.0
+    np.testing.assert_allclose(got, wanted, atol=0.02 * wanted.max())
 
 
 def test_suggestions_follow_from_the_loss():

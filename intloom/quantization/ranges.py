@@ -1,0 +1,98 @@
+"""Ranges of activations that give the smallest error after the activation function.
+
+A range from the smallest to the largest value spends codes on values that do not matter: SiLU maps everything below -6
+almost to 0, and single outliers widen the range for all others. For each tensor, the ends are moved inwards, and the
+pair with the smallest squared error of f(x) against f(quantized x) is taken, where f is the activation function that
+reads the tensor. Errors are relative to the power of each sample, so that one sample with large values does not
+decide for all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+
+from intloom.quantization.graph_values import values_of
+from intloom.quantization.samples import FloatArray, image_input
+
+Floats = NDArray[np.float64]
+Range = tuple[float, float]
+_PRODUCERS = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul", "Mul", "Add", "Relu", "LeakyRelu"})
+"""Operators with a range of their own; others, such as MaxPool and Concat, take over that of their inputs."""
+_SHARES: Floats = np.concatenate([np.linspace(1.0, 0.2, 17), [0.15, 0.1, 0.07, 0.05, 0.03, 0.02, 0.01, 0.0]])
+"""Tried positions of an end, as shares of the extreme value."""
+_LEAST_VALUES, _MOST_VALUES = 256, 16384
+"""Values per sample, and values of all samples together."""
+_SMALL = 1e-12
+_CODES = 255
+
+
+def best_ranges(model: onnx.ModelProto, samples: Sequence[FloatArray]) -> dict[str, Range]:
+    """The range of every activation by name, from its values on the samples."""
+    names = [o for n in model.graph.node if n.op_type in _PRODUCERS for o in n.output]
+    most = max(_LEAST_VALUES, _MOST_VALUES // len(samples))
+    values = values_of(model, names, samples, most)
+    given = image_input(model).name
+    values[given] = [s.ravel()[:: max(1, s.size // most)].astype(np.float64) for s in samples]
+    return {name: best_range(v, activation_function(model, name)) for name, v in values.items()}
+
+
+def best_range(samples: Sequence[Floats], function: Callable[[Floats], Floats]) -> Range:
+    """The range for values, sample by sample, that `function` reads."""
+    values = np.concatenate(samples)
+    wanted = function(values)
+    weights = np.concatenate(
+        [np.full(len(s), 1 / (len(s) * (np.square(function(s)).mean() + _SMALL))) for s in samples]
+    )
+    least, most = min(0.0, float(values.min())), max(0.0, float(values.max()))
+    chosen, smallest = (least, most), np.inf
+    for low in dict.fromkeys(least * _SHARES):
+        for high in dict.fromkeys(most * _SHARES):
+            if high <= low:
+                continue
+            error = float((np.square(function(rounded(values, low, high)) - wanted) * weights).sum())
+            if error < smallest:
+                chosen, smallest = (float(low), float(high)), error
+    return chosen
+
+
+def rounded(values: Floats, low: float, high: float) -> Floats:
+    """The values after quantization to 8 bits with the range."""
+    scale = (high - low) / _CODES
+    zero = np.rint(-low / scale)
+    codes: Floats = np.clip(np.rint(values / scale) + zero, 0, _CODES)
+    restored: Floats = (codes - zero) * scale
+    return restored
+
+
+def activation_function(model: onnx.ModelProto, tensor: str) -> Callable[[Floats], Floats]:
+    """The activation function that alone reads a tensor; the identity if there is none."""
+    readers = {n.op_type: n for n in model.graph.node if tensor in n.input}
+    if set(readers) == {"Sigmoid", "Mul"} and readers["Sigmoid"].output[0] in readers["Mul"].input:
+        return silu
+    if set(readers) == {"Relu"}:
+        return relu
+    return lambda x: x
+
+
+def silu(x: Floats) -> Floats:
+    """X times its logistic function."""
+    result: Floats = x / (1.0 + np.exp(-np.clip(x, -80.0, 80.0)))
+    return result
+
+
+def relu(x: Floats) -> Floats:
+    """The larger of x and 0."""
+    result: Floats = np.maximum(x, 0.0)
+    return result
+
+
+def as_overrides(ranges: Mapping[str, Range]) -> dict[str, list[dict[str, float]]]:
+    """The ranges as onnxruntime's option TensorQuantOverrides."""
+    return {
+        name: [{"rmin": np.float32(low), "rmax": np.float32(high)}]  # type: ignore[dict-item]  # numpy floats are required
+        for name, (low, high) in ranges.items()
+    }

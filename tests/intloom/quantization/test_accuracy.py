@@ -1,0 +1,172 @@
+"""Better ranges, bias correction and equalization, on a network trained on generated shapes and on small cases."""
+
+import numpy as np
+import onnx
+import onnxruntime
+import pytest
+from onnx import helper, numpy_helper
+
+from intloom.common.errors import UsageError
+from intloom.quantization import Calibration, Form, QuantizeOptions, quantize
+from intloom.quantization.bias_correction import correct_biases
+from intloom.quantization.equalization import equalize
+from intloom.quantization.graph_values import channel_means
+from intloom.quantization.ranges import best_range, relu, rounded, silu
+from tests.support.shapes_network import pictures, trained
+
+OVEREXPOSED = 30
+"""Factor of one calibration picture, as from a faulty camera."""
+
+
+def scores(model, images):
+    session = onnxruntime.InferenceSession(str(model))
+    return np.array([session.run(None, {"images": image[None]})[0].ravel() for image in images])
+
+
+@pytest.fixture(scope="module")
+def network(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("shapes")
+    onnx.save(trained(), folder / "float.onnx")
+    calibration, _ = pictures(5, 32)
+    np.save(folder / "good.npy", calibration)
+    calibration[0] *= OVEREXPOSED
+    np.save(folder / "outlier.npy", calibration)
+    return folder
+
+
+def accuracy(network, data, **options):
+    images, labels = pictures(99, 600)
+    model = network / "float.onnx"
+    if options:
+        model = network / "quantized.onnx"
+        chosen = QuantizeOptions(samples=32, head="whole", **options)
+        quantize(network / "float.onnx", model, network / f"{data}.npy", chosen)
+    return float((scores(model, images).argmax(axis=1) == labels).mean())
+
+
+@pytest.mark.slow
+def test_ranges_by_error_keep_accuracy_where_the_default_loses_it(network):
+    whole = accuracy(network, "good")
+    assert whole > 0.93
+    assert accuracy(network, "good", calibration="minmax") > whole - 0.01
+    assert accuracy(network, "good", calibration="mse", correct_bias=True) > whole - 0.01
+    default = accuracy(network, "outlier", calibration="minmax")
+    ours = accuracy(network, "outlier", calibration="mse")
+    print(f"float {whole:.4f}, default {default:.4f}, mse {ours:.4f}")
+    assert ours > default + 0.01
+    assert ours > whole - 0.03
+
+
+def test_the_range_of_silu_stops_where_its_result_is_flat():
+    values = np.random.default_rng(0).normal(0, 8, 4000)
+    low, high = best_range([values], silu)
+    assert high == pytest.approx(values.max(), rel=0.25)
+    assert values.min() < low and -9 < low < -3
+    error = np.square(silu(rounded(values, low, high)) - silu(values)).mean()
+    assert error < 0.5 * np.square(silu(rounded(values, values.min(), values.max())) - silu(values)).mean()
+
+
+def test_the_range_of_relu_has_no_negative_part():
+    assert best_range([np.linspace(-5, 3, 500)], relu)[0] == 0.0
+
+
+def test_one_sample_does_not_decide():
+    rng = np.random.default_rng(0)
+    samples = [rng.normal(0, 1, 500) for _ in range(20)]
+    assert best_range([*samples, rng.normal(0, 100, 500)], lambda x: x)[1] < 60
+
+
+def chain(groups=1, seed=0):
+    """Two convolutions with ReLU between them, with channels of very different ranges."""
+    rng = np.random.default_rng(seed)
+    spread = 10.0 ** rng.uniform(-2, 2, 8)
+    first = rng.normal(size=(8, 3, 3, 3)) * spread[:, None, None, None]
+    second = rng.normal(size=(8, 8 // groups, 3, 3)) / spread.reshape(groups, 1, -1, 1, 1).repeat(
+        8 // groups, axis=1
+    ).reshape(8, -1, 1, 1)
+    arrays = {"w1": first, "b1": rng.normal(size=8) * spread, "w2": second, "b2": rng.normal(size=8)}
+    nodes = [
+        helper.make_node("Conv", ["images", "w1", "b1"], ["y"], "conv1", kernel_shape=[3, 3]),
+        helper.make_node("Relu", ["y"], ["z"], "relu"),
+        helper.make_node("Conv", ["z", "w2", "b2"], ["out"], "conv2", kernel_shape=[3, 3], group=groups),
+    ]
+    graph = helper.make_graph(
+        nodes,
+        "chain",
+        [helper.make_tensor_value_info("images", 1, [1, 3, 12, 12])],
+        [helper.make_tensor_value_info("out", 1, [1, 8, 8, 8])],
+        [numpy_helper.from_array(a.astype(np.float32), n) for n, a in arrays.items()],
+    )
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 13)], ir_version=8)
+
+
+def run(model, x):
+    return onnxruntime.InferenceSession(model.SerializeToString()).run(None, {"images": x})[0]
+
+
+@pytest.mark.parametrize("groups", [1, 2, 8])
+def test_equalization_keeps_the_float_result_and_makes_ranges_equal(groups):
+    model, x = chain(groups), np.random.default_rng(1).random((1, 3, 12, 12), np.float32)
+    before = run(model, x)
+    assert equalize(model) == 1
+    np.testing.assert_allclose(run(model, x), before, rtol=1e-3, atol=1e-3)
+    ranges = np.abs(numpy_helper.to_array(model.graph.initializer[0]).reshape(8, -1)).max(axis=1)
+    assert np.ptp(np.log10(ranges)) < 1.5
+
+
+def test_equalization_leaves_branches_and_other_functions(float_models):
+    model = chain()
+    model.graph.output.append(helper.make_tensor_value_info("z", 1, None))
+    assert equalize(model) == 0
+    model = chain()
+    model.graph.node[1].op_type = "Sigmoid"
+    assert equalize(model) == 0
+
+
+@pytest.mark.slow
+def test_equalization_reduces_the_error_of_unequal_channels(tmp_path):
+    model, rng = chain(), np.random.default_rng(2)
+    onnx.save(model, tmp_path / "f.onnx")
+    np.save(tmp_path / "c.npy", rng.random((8, 3, 12, 12), np.float32))
+    x = rng.random((1, 3, 12, 12), np.float32)
+    errors = []
+    for equal in (False, True):
+        options = QuantizeOptions(equalize=equal)
+        quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", tmp_path / "c.npy", options)
+        made = run(onnx.load(tmp_path / "q.onnx"), x)
+        errors.append(float(np.square(made - run(model, x)).mean()))
+    assert errors[1] < errors[0] / 10
+
+
+@pytest.mark.slow
+def test_bias_correction_takes_the_shift_of_channels_back(tmp_path):
+    rng = np.random.default_rng(3)
+    onnx.save(chain(), tmp_path / "f.onnx")
+    samples = [rng.random((1, 3, 12, 12), np.float32) for _ in range(8)]
+    np.save(tmp_path / "c.npy", np.concatenate(samples))
+    quantize(tmp_path / "f.onnx", tmp_path / "q.onnx", tmp_path / "c.npy", QuantizeOptions())
+    floats, made = onnx.load(tmp_path / "f.onnx"), onnx.load(tmp_path / "q.onnx")
+
+    def shift():
+        return np.abs(np.median(channel_means(made, "out", samples) - channel_means(floats, "out", samples), axis=0))
+
+    before = shift()
+    assert correct_biases(floats, made, samples, lambda _done, _all: None) == 2
+    assert shift().mean() < before.mean() / 10
+
+
+def test_options_that_do_not_fit_are_refused():
+    with pytest.raises(UsageError, match="needs the form qdq"):
+        QuantizeOptions(form=Form.QOPERATOR, correct_bias=True)
+    with pytest.raises(UsageError, match="percentile applies"):
+        QuantizeOptions(calibration=Calibration.MSE, percentile=99.0)
+
+
+def test_bytes_as_calibration_values_are_warned_about(tmp_path, float_models, caplog):
+    np.save(tmp_path / "bytes.npy", np.random.default_rng(0).integers(0, 256, (2, 3, 16, 16)).astype(np.float32))
+    quantize(float_models("tiny"), tmp_path / "q.onnx", tmp_path / "bytes.npy")
+    assert "divide them by 255" in caplog.text
+    caplog.clear()
+    np.save(tmp_path / "unit.npy", np.random.default_rng(0).random((2, 3, 16, 16), np.float32))
+    quantize(float_models("tiny"), tmp_path / "q.onnx", tmp_path / "unit.npy")
+    assert "divide" not in caplog.text
