@@ -6,7 +6,8 @@ All numbers are little-endian. A CONV reads one stream of words, from its field 
 2. the residual constants, if it adds a residual: m1 and m2 (int32), c (int64), padded to whole words;
 3. for each output block: the biases (int32) of its `cols` channels, then their scale words, then its weight tiles.
 
-A scale word holds a mantissa in its low bits and a right shift above it. A weight tile has one word for each column,
+A scale word holds a mantissa in its low bits and a right shift above it. Hardware with `mantissa_bits` below 24 ignores
+the higher bits of the mantissa. A weight tile has one word for each column,
 with the column's weight for every row. The tiles of an output block are ordered by plane, kernel row, kernel column and
 input block; the input block changes fastest.
 

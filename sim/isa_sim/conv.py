@@ -60,7 +60,7 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     # Both planes are multiplied by the same input, so the sum of two int8 planes replaces a second product.
     summed = tiles.sum(axis=1, dtype=np.int16)
     matrix = summed.transpose(0, 1, 3, 2).reshape(i["out_blocks"], -1, p.cols)
-    mantissa = (scale & SCALE_MANTISSA_MASK).astype(np.uint32)
+    mantissa = (scale & SCALE_MANTISSA_MASK & (1 << p.mantissa_bits) - 1).astype(np.uint32)
     shift = (scale >> SCALE_SHIFT_LSB & MAX_SHIFT).astype(np.uint8)
     return _Constants(table, residual, bias, mantissa, shift, matrix)
 

@@ -12,10 +12,10 @@ import numpy as np
 from intloom.common.errors import IntloomError
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec import regs
-from intloom.hw.spec.isa import Kind, disassemble
+from intloom.hw.spec.isa import Kind, Unit, disassemble
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
-from intloom.sim.random_programs.program import RandomProgram, residual_fits
+from intloom.sim.random_programs.program import RandomProgram, loads_table, residual_fits
 from intloom.sim.rtl.bare import BareResult, build_bare, run_bare
 from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
@@ -43,19 +43,22 @@ class IllegalProgramError(IntloomError):
     """The program has no defined result, for example after an instruction was removed."""
 
 
-def simulator_of(program: RandomProgram) -> Build:
+def simulator_of(program: RandomProgram, *, random_start: bool = False) -> Build:
     """The RTL simulator for the program's hardware, built or from the cache."""
-    return build_bare(verilog_of(program.params), optimize=_QUICK)
+    return build_bare(verilog_of(program.params), optimize=_QUICK, random_start=random_start)
 
 
-def compare(program: RandomProgram, simulator: Build, stall_permille: int = 0) -> Comparison:
-    """Run `program` on both simulators and compare all of memory, which at the end has the scratchpad's content."""
+def compare(program: RandomProgram, simulator: Build, stall_permille: int = 0, start_seed: int = 1) -> Comparison:
+    """Run `program` on both simulators and compare all of memory, which at the end has the scratchpad's content.
+
+    `start_seed` gives the values before the reset, on a simulator with a random start.
+    """
     with temporary_folder("random") as folder:
         expected, files = folder / "expected.bin", RunFiles(folder)
         for path in (expected, files.memory):
             _create(program, path)
         _interpret(program, expected)
-        result = _run(program, simulator, files, stall_permille)
+        result = _run(program, simulator, files, stall_permille, start_seed)
         size = sum(stop - first for first, stop in _extents(expected))
         return Comparison(_problem(program, result, expected, files.memory), result.cycles, size)
 
@@ -78,7 +81,12 @@ def _interpret(program: RandomProgram, path: Path) -> None:
     memory = np.memmap(path, np.int8, "r+")
     machine: Machine = blank_machine(params, np.zeros(params.word_bytes, np.uint8))
     machine.dram = memory.reshape(-1, params.word_bytes)[program.base // params.word_bytes :]
+    loaded: set[Unit] = set()
     for instruction in program.instructions():
+        if loads_table(instruction):
+            loaded.add(instruction.unit)
+        elif instruction.values.get("table") and instruction.unit not in loaded:
+            raise IllegalProgramError("a table must be loaded before it is used")
         residual = instruction.kind is Kind.CONV and instruction["residual"]
         if residual and not residual_fits(instruction, params, machine.weights):
             raise IllegalProgramError("a residual constant must fit 48 bits")
@@ -86,7 +94,7 @@ def _interpret(program: RandomProgram, path: Path) -> None:
     memory.flush()
 
 
-def _run(program: RandomProgram, simulator: Build, files: RunFiles, stall_permille: int) -> BareResult:
+def _run(program: RandomProgram, simulator: Build, files: RunFiles, stall_permille: int, start_seed: int) -> BareResult:
     space = _space(program)
     job = Job(
         word_bytes=program.params.word_bytes,
@@ -100,7 +108,7 @@ def _run(program: RandomProgram, simulator: Build, files: RunFiles, stall_permil
         first_byte=0,
         registers=_READ,
     )
-    return run_bare(simulator, job, files)
+    return run_bare(simulator, job, files, start_seed)
 
 
 def _problem(program: RandomProgram, result: BareResult, expected: Path, found: Path) -> str:

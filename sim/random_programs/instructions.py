@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
-from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, TableUse, Target, make
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, TableUse, Target, Unit, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.random_programs.values import any_value, size, sizes, some, step
 
@@ -31,8 +31,8 @@ class InstructionMaker:
         self._params = params
         self._islands = islands
         """First word and number of words of the memory ranges that loads and stores use."""
-        self.mac_table = False
-        """Whether a CONV has loaded a table."""
+        self.loaded: set[Unit] = set()
+        """The units with a loaded table."""
 
     def instruction(self, kind: Kind) -> Instruction:
         """One random instruction of `kind`."""
@@ -60,7 +60,7 @@ class InstructionMaker:
             "out_row": rng.choice((w * x, step(rng, h, reach, 16))) % (1 << 16),
             "out_plane": rng.choice((w * x * h, step(rng, blocks, reach, SCRATCH_BITS))) % (1 << SCRATCH_BITS),
             "out_base": self._base(),
-            "table": rng.randrange(2),
+            "table": int(Unit.VEC in self.loaded and rng.random() < 0.5),
         }
 
     def _operand(self, name: str, rows: int, columns: int, blocks: int) -> Fields:
@@ -184,7 +184,7 @@ class InstructionMaker:
         fields |= self._conv_input(fields)
         reach, planes = self._reach(), -(-fields["out_blocks"] * p.cols // p.rows) + 1
         lane = rng.randrange(0, p.rows, p.lanes)
-        choices = [TableUse.NONE, TableUse.LOAD, *([TableUse.KEEP] if self.mac_table else [])]
+        choices = [TableUse.NONE, TableUse.LOAD, *([TableUse.KEEP] if Unit.MAC in self.loaded else [])]
         fields |= some(rng, Kind.CONV, "zp_in", "zp_out", "weights", "res_shift", "res_even") | {
             "table": rng.choice(choices),
             "out_lane": rng.choice((0, lane)),

@@ -36,6 +36,8 @@ _ISLAND_WORDS = 2048
 _ISLANDS = 4
 _ATTEMPTS = 200
 _RECORDS = 16
+_MOST_STEPS = 3
+"""Instructions for one that is chosen: a CONV may have two loads of constants before it."""
 NO_LAG = (1 << 20,) * 4
 """No waits but those for hazards."""
 _CONSTANT_BITS = 48
@@ -164,6 +166,11 @@ def _in_islands(addresses: NDArray[np.int64], islands: Sequence[tuple[int, int]]
     return bool(found.all())
 
 
+def loads_table(i: Instruction) -> bool:
+    """Whether an instruction loads its unit's table."""
+    return i.kind is Kind.VTABLE or (i.kind is Kind.CONV and i["table"] == TableUse.LOAD)
+
+
 def residual_fits(conv: Instruction, params: HardwareParams, weights: NDArray[np.int8]) -> bool:
     """Whether the residual constant in the weight memory has no more bits than the hardware's."""
     words = -(-RESIDUAL_BYTES // params.word_bytes)
@@ -232,7 +239,7 @@ def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[in
 def random_program(seed: int, params: HardwareParams, length: int = 24) -> RandomProgram:
     """The program of this seed; equal seeds and parameters give equal programs."""
     rng = random.Random(seed)
-    base, (image, program, constants_word, *islands) = _layout(rng, params, length + 5)
+    base, (image, program, constants_word, *islands) = _layout(rng, params, _MOST_STEPS * length + 5)
     spans = [(first, _ISLAND_WORDS) for first in islands]
     maker = InstructionMaker(rng, params, spans)
     kinds = _kinds(params)
@@ -245,8 +252,8 @@ def random_program(seed: int, params: HardwareParams, length: int = 24) -> Rando
         found = next((i for i in candidates if is_legal(i, params, spans)), None)
         if found is None:
             continue
-        if found.kind is Kind.CONV and found["table"] == TableUse.LOAD:
-            maker.mac_table = True
+        if loads_table(found):
+            maker.loaded.add(found.unit)
         lag = (rng.choice((1 << 20, 1 << 20, rng.randrange(4))) for _ in QUEUED_UNITS)
         if found.kind is Kind.CONV:
             steps += _constant_loads(rng, found, params, constants_word)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import dataclass
 
 from intloom.sim.rtl.bench import prepare
@@ -12,6 +13,9 @@ from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
 from intloom.sim.rtl.shell import bare_ports
+
+_RANDOM_START = ("--x-initial", "unique", "--x-assign", "unique")
+"""Verilator's flags for random values of all registers and memories without initial values."""
 
 
 @dataclass(frozen=True)
@@ -32,26 +36,38 @@ class BareResult:
         return self.cycles / self.seconds
 
 
-def bare_plan(verilog: str, threads: int = 1, *, optimize: str = FASTEST) -> BuildPlan:
-    """The bare C++ loop around the accelerator in `verilog`."""
+def without_initial_values(verilog: str) -> str:
+    """The Verilog without initial values of registers, as an ASIC starts; only a reset gives them values."""
+    return re.sub(r"^(\s*reg .*?\S)\s+= .*;$", r"\1 ;", verilog, flags=re.MULTILINE)
+
+
+def bare_plan(verilog: str, threads: int = 1, *, optimize: str = FASTEST, random_start: bool = False) -> BuildPlan:
+    """The bare C++ loop around the accelerator in `verilog`; with `random_start` registers have no initial values."""
     return BuildPlan(
         name="bare",
         top=TOP,
-        generated={"npu.v": verilog, "ports.h": bare_ports(verilog)},
+        generated={
+            "npu.v": without_initial_values(verilog) if random_start else verilog,
+            "ports.h": bare_ports(verilog),
+        },
         cpp=("bare_main.cpp", *ENVIRONMENT_SOURCES),
-        verilator_flags=("--no-timing", *thread_flags(threads)),
+        verilator_flags=("--no-timing", *thread_flags(threads), *(_RANDOM_START if random_start else ())),
         optimize=optimize,
     )
 
 
-def build_bare(verilog: str, threads: int = 1, *, optimize: str = FASTEST) -> Build:
+def build_bare(verilog: str, threads: int = 1, *, optimize: str = FASTEST, random_start: bool = False) -> Build:
     """The bare loop, built or from the cache."""
-    return build(bare_plan(verilog, threads, optimize=optimize))
+    return build(bare_plan(verilog, threads, optimize=optimize, random_start=random_start))
 
 
-def run_bare(simulator: Build, job: Job, files: RunFiles) -> BareResult:
-    """Run `job` on a built bare loop; the memory file is changed in place."""
+def run_bare(simulator: Build, job: Job, files: RunFiles, start_seed: int = 1) -> BareResult:
+    """Run `job` on a built bare loop; the memory file is changed in place.
+
+    On a simulator with a random start, `start_seed` gives the values of registers and memories before the reset.
+    """
     prepare(job, files)
-    run_simulator([str(simulator.binary), str(files.job)], files.folder, files.log, {})
+    arguments = [str(files.job), f"+verilator+seed+{start_seed}", "+verilator+rand+reset+2"]
+    run_simulator([str(simulator.binary), *arguments], files.folder, files.log, {})
     values = json.loads(files.log.read_text(encoding="utf-8").splitlines()[-1])
     return BareResult(**values | {"registers": tuple(values["registers"])})

@@ -49,7 +49,13 @@ class Loop {
     void reset() {
         top_.rst = 1;
         ports::write_slave(top_, environment_.memory.slave());
-        for (int i = 0; i < 4; ++i) cycle();
+        // The environment is in reset too: what the accelerator drives before the first edges has no meaning.
+        for (int i = 0; i < 4; ++i, ++now_) {
+            top_.clk = 1;
+            top_.eval();
+            top_.clk = 0;
+            top_.eval();
+        }
         top_.rst = 0;
     }
 
