@@ -15,6 +15,7 @@ import pytest
 from intloom.cli import main
 from intloom.common.cache.housekeeping import Kind, items
 from intloom.common.cache.models import ModelCache
+from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import ExitCode
 from tests.support.signals import disturb
 
@@ -128,6 +129,22 @@ def test_run(tmp_path, program, rng):
     for after in moments(rng, 0.5, 6.0, 3):
         print(f"interrupted after {after:.3f} s")
         check_clean(interrupt(slow, after, tmp_path), tmp_path)
+
+
+@pytest.mark.slow
+def test_run_in_segments(tmp_path, quantized_models, rng):
+    path = tmp_path / "net.loom"
+    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+    # A slow bus lets the segments run for longer than the last moment.
+    words = ["run", path, "--jobs", "2", "--bandwidth", "0.01", "--limit", "1000000000"]
+    (tmp_path / "cache").symlink_to(cache_folder())
+    for after in moments(rng, 1.0, 6.0, 2):
+        print(f"interrupted after {after:.3f} s")
+        ending = interrupt(words, after, tmp_path)
+        assert ending.seconds < PATIENCE
+        assert not ending.left
+        assert [p.name for p in (tmp_path / "tmp").iterdir() if p.name != ".ses"] == []
+        assert ending.code == ExitCode.INTERRUPTED, ending.said
 
 
 @pytest.mark.slow

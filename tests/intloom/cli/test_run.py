@@ -209,6 +209,33 @@ def test_doctor_is_content_where_everything_is_there(capsys):
 
 
 @pytest.mark.slow
+def test_segments_at_the_same_time_give_the_record_of_one_simulation(quantized_models, tmp_path, capsys):
+    path = tmp_path / "net.loom"
+    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
+    code, one = run(capsys, path, "--check")
+    assert code == ExitCode.OK
+    code, two = run(capsys, path, "--check", "--jobs", 2)
+    assert code == ExitCode.OK
+    for key in ("cycles", "dram_bytes", "checks", "compared_bytes", "mismatches", "mac_use"):
+        assert two[key] == one[key], key
+    assert [k["cycles"] for k in two["layers"]] == [k["cycles"] for k in one["layers"]]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--jobs", "2", "--backend", "isa"], "--jobs runs in RTL only"),
+        (["--jobs", "2", "--bench", "detailed"], "--jobs needs --bench fast, not detailed"),
+        (["--jobs", "2", "--stalls", "5"], "without --stalls"),
+        (["--dask", "tcp://localhost:8786"], "add --jobs 2 or more"),
+    ],
+)
+def test_jobs_that_contradict_other_options_are_refused(program, capsys, words, said):
+    assert main(["run", str(program), *words]) == ExitCode.USAGE
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.slow
 def test_layers_alone_in_rtl_equal_golden_and_are_kept(quantized_models, tmp_path, capsys):
     path = tmp_path / "net.loom"
     assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
