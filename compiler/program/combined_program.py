@@ -30,6 +30,7 @@ def combined_program(programs: Sequence[Program]) -> Program:
         provenance=tuple(provenance),
         layers=tuple(layers),
         tensors=tuple(tensors.values()),
+        residences=tuple(r for program in programs for r in program.residences),
         # Their instructions are renumbered; comparisons use the programs of the regions.
         local_tensors=(),
         local_results=(),

@@ -31,6 +31,7 @@ from intloom.compiler.program.program import (
     LocalTensor,
     Program,
     Provenance,
+    Residence,
     Role,
     TensorBuffer,
 )
@@ -62,6 +63,7 @@ def _manifest(program: Program) -> dict[str, Any]:
         "memory": asdict(program.memory),
         "tensors": [asdict(p) for p in program.tensors],
         "local_tensors": [asdict(t) for t in program.local_tensors],
+        "residences": [asdict(r) for r in program.residences],
         "local_results": program.local_results,
         "layers": [asdict(layer) for layer in program.layers],
         "provenance": [[p.layer, p.tile, p.note] for p in program.provenance],
@@ -152,6 +154,7 @@ def _program(manifest: dict[str, Any], code: bytes, image: bytes) -> Program:
         layers=tuple(Layer(**layer | {"origin": tuple(layer["origin"])}) for layer in manifest["layers"]),
         predicted_cycles=manifest["predicted_cycles"],
         local_tensors=tuple(LocalTensor(**t | {"shape": tuple(t["shape"])}) for t in manifest["local_tensors"]),
+        residences=tuple(Residence(**r) for r in manifest["residences"]),
         local_results=tuple(LocalResult(*r) for r in manifest["local_results"]),
         memory=MemoryTiming(**manifest["memory"]),
         source=manifest["source"],

@@ -61,6 +61,19 @@ class LocalTensor:
     first_block: int
 
 
+@dataclass(frozen=True, kw_only=True)
+class Residence:
+    """How a tensor (or several side by side along channels) is held, and why it leaves the chip."""
+
+    tensor: str
+    words: int
+    rows: int
+    """Rows that the scratchpad holds at once; 0: it is only loaded and stored in tiles."""
+    height: int
+    reason: str = ""
+    """Why it is in DRAM as well; empty: it never leaves the scratchpad."""
+
+
 class LocalResult(NamedTuple):
     """Where the first word that an instruction writes belongs: buffer, channel block, row and column."""
 
@@ -118,6 +131,7 @@ class Program:
     local_tensors: tuple[LocalTensor, ...] = ()
     local_results: tuple[LocalResult, ...] = ()
     """Instructions that write parts of tensors in the scratchpad, in program order."""
+    residences: tuple[Residence, ...] = ()
     source: str = ""
     """SHA-256 of the source model."""
     dims: Mapping[str, int] = field(default_factory=dict)

@@ -14,9 +14,11 @@ from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Layer, LocalTensor, Program, Role, TensorBuffer
 from intloom.compiler.schedule.alloc import first_fit
 from intloom.compiler.schedule.cuts import WORD_PRICE, Goal
+from intloom.compiler.schedule.dataflow import Dataflow
 from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.interleave import Interleaved, interleave
 from intloom.compiler.schedule.liveness import live_ranges
+from intloom.compiler.schedule.residence_report import residences
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.slots import schedule_slots, slot_tasks
 from intloom.compiler.schedule.stage import Stage
@@ -245,6 +247,7 @@ def _program(plan: _Plan, emitter: Emitter, task_emitter: TaskEmitter, code_at: 
         image=plan.image.to_bytes(),
         memory_words=code_at + instruction_words(len(emitter.instructions), params),
         tensors=tensors,
+        residences=tuple(residences(Dataflow(plan.stages), plan.slots, params)),
         local_tensors=_local_tensors(plan, task_emitter, {t.name for t in tensors}),
         local_results=tuple(task_emitter.local.results),
         layers=_layers(plan, emitter, expected.layers),

@@ -11,10 +11,11 @@ import typer
 from rich.text import Text
 
 from intloom.cli.console import Terminal, new_table
-from intloom.cli.options import AsJson, Dims, parse_dims, terminal_of
+from intloom.cli.options import AsJson, Config, Dims, Preset, parse_dims, terminal_of
 from intloom.compiler.frontend import FoldedModel, dump_pass, fold_model
 from intloom.compiler.importer import load_model
-from intloom.flow.compiling import DEFAULT_PRESET
+from intloom.compiler.program.program import Program
+from intloom.flow.compiling import DEFAULT_PRESET, choose_params, compile_model
 from intloom.flow.crossings import Crossing, find_crossings
 from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.params import preset
@@ -28,6 +29,8 @@ Examples:
 [bold]intloom inspect yolov8n.q.onnx[/bold]
 
 [bold]intloom inspect model.onnx --dim batch=1 --json[/bold]
+
+[bold]intloom inspect yolov8n.q.onnx --memory --preset base[/bold]
 
 [bold]intloom inspect yolov8n.q.onnx --dump-after merge_tables[/bold]
 """
@@ -52,9 +55,18 @@ def _run(
     match: Annotated[RoundingMode, typer.Option(help="Rounding mode.")] = RoundingMode.ORT,
     dim: Dims = None,
     dump_after: Annotated[str | None, typer.Option(metavar="PASS", help="Print the graph after this pass.")] = None,
+    memory: Annotated[
+        bool, typer.Option("--memory", help="Compile, and show which tensors leave the chip, and why.")
+    ] = False,
+    preset: Preset = None,
+    config: Config = None,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
+    if memory:
+        compiled = compile_model(model, choose_params(preset, config, match), dims=parse_dims(dim))
+        _show_memory(terminal, compiled.program, as_json=as_json)
+        return
     loaded = load_model(model, dims=parse_dims(dim))
     if dump_after is not None:
         terminal.result(dump_pass(loaded, dump_after, match=match))
@@ -117,3 +129,20 @@ def _show_crossings(terminal: Terminal, folded: FoldedModel) -> None:
         numbers = (f"{n:,}" for n in (c.bytes_in, c.bytes_out, c.cycles))
         table.add_row(str(c.region + 1), *numbers, str(len(c.host_nodes)), c.remedy if c.region else "")
     terminal.table(table)
+
+
+def _show_memory(terminal: Terminal, program: Program, *, as_json: bool) -> None:
+    """Print where each tensor lies; those that never leave the scratchpad only with -v."""
+    word, found = program.params.word_bytes, program.residences
+    traffic = sum(layer.dram_words for layer in program.layers) * word
+    if as_json:
+        terminal.json({"dram_bytes": traffic, "tensors": [asdict(r) | {"bytes": r.words * word} for r in found]})
+        return
+    table = new_table("tensor", ">KiB", "scratchpad", "why it leaves the chip")
+    for r in found:
+        rows = "whole" if r.rows == r.height else f"{r.rows} of {r.height} rows" if r.rows else "tiles"
+        if r.reason or terminal.verbosity > 0:
+            table.add_row(r.tensor, f"{r.words * word / 1024:,.1f}", rows, r.reason)
+    terminal.table(table)
+    inside = sum(not r.reason for r in found)
+    terminal.say(f"{inside} of {len(found)} tensors never leave the chip; {traffic / 1e6:.2f} MB of memory traffic")

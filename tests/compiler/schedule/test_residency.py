@@ -96,3 +96,16 @@ def test_a_program_records_the_memory_that_it_was_scheduled_for():
     assert program.memory == slow
     assert from_bytes(to_bytes(program), Path("memory.loom"))[0].memory == slow
     assert program.predicted_cycles > compile_graph(graph, BASE).predicted_cycles
+
+
+def test_each_tensor_that_leaves_the_chip_has_a_reason():
+    graph, _ = yolo_graph(96)
+    params = BASE.replace(scratch_kib=32)
+    program = compile_graph(graph, params)
+    reasons = {r.tensor: r.reason for r in program.residences}
+    local = {t.name for t in program.local_tensors}
+    assert "input" in reasons[graph.inputs[0]]
+    assert all("output" in reasons[o] for o in graph.outputs)
+    assert sum(not r for r in reasons.values()) > len(reasons) / 2
+    assert any("more than the scratchpad" in r or "leaves no room" in r for r in reasons.values())
+    assert not {t.name for t in program.tensors} & {n for n, r in reasons.items() if not r and n in local}
