@@ -13,6 +13,7 @@
 
 static uint8_t distances[LARGEST_HEAD], classes[LARGEST_HEAD];
 static struct box candidates[CANDIDATES];
+static float weights[256]; /* Softmax weight of every byte: the core computes expf in software. */
 
 static uint32_t elements(const struct intloom_tensor *t)
 {
@@ -33,7 +34,7 @@ static float distance(const struct intloom_tensor *t, uint32_t side, uint32_t ce
     float sum = 0.0f, weighted = 0.0f;
 
     for (uint32_t bin = 0; bin < BINS; bin++) {
-        const float weight = expf(real(t, distances[(side * BINS + bin) * cells + cell]));
+        const float weight = weights[distances[(side * BINS + bin) * cells + cell]];
         sum += weight;
         weighted += weight * (float)bin;
     }
@@ -87,6 +88,8 @@ static uint32_t decode(const struct intloom_tensor *d, const struct intloom_tens
 {
     const uint32_t cells = c->height * c->width;
 
+    for (uint32_t byte = 0; byte < 256u; byte++)
+        weights[byte] = expf(real(d, (uint8_t)byte));
     for (uint32_t cell = 0; cell < cells; cell++) {
         const float x = (float)(cell % c->width) + 0.5f, y = (float)(cell / c->width) + 0.5f, s = (float)stride;
         struct box found = {0.0f, 0.0f, 0.0f, 0.0f, 0.0f, 0};

@@ -136,7 +136,7 @@ static void faults(void)
     code = window_start + region.window_at + region.code_to;
     *code ^= 0x80u;
     expect("corrupted program", intloom_run(&device, write_inputs, NULL), INTLOOM_E_STOPPED);
-    print_cause(INTLOOM_CAUSE_WRONG_PROGRAM);
+    print_cause(INTLOOM_CAUSE_PROGRAM_CHECK);
     expect("start after an error", intloom_start(&device, 0), INTLOOM_E_HALTED);
     expect("reset", intloom_reset(&device), INTLOOM_OK);
     *code ^= 0x80u;

@@ -55,7 +55,7 @@ def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> No
     assert lines == run.result.console.splitlines()
     values = dict(re.findall(r"^([\w -]+): (.*)$", run.result.console, re.MULTILINE))
     assert {name: values.get(name) for name in EXPECTED} == EXPECTED
-    assert run.result.console.count("cause: WRONG_PROGRAM") == 1
+    assert run.result.console.count("cause: PROGRAM_CHECK") == 1
     assert run.result.console.count("outputs: 2 of 2") == 2
 
 
