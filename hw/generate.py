@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from intloom.common.atomic_write import write_text
 from intloom.hw.npu import TOP_NAME
+from intloom.hw.package.constraints import render_constraints
+from intloom.hw.package.ipxact import render_ipxact
+from intloom.hw.package.modules import readable_modules
 from intloom.hw.resources import resource_summary
 from intloom.hw.spec.params import HardwareParams, preset_name
 from intloom.hw.spec.render_c import c_headers
 from intloom.hw.spec.render_manual import render_registers
+from intloom.hw.spec.render_rdl import render_rdl
 from intloom.hw.verilog import generate_verilog
 
 __all__ = ["WAIVERS", "generate_verilog", "package_files", "render_core", "render_waivers", "write_package"]
@@ -34,7 +39,7 @@ description: Int8 neural network accelerator, {rows} x {cols} multiply-accumulat
 filesets:
   rtl:
     files:
-      - {top}.v
+{rtl}
     file_type: verilogSource-2005
   waivers:
     files:
@@ -60,39 +65,47 @@ targets:
 """
 
 
-def render_waivers() -> str:
-    """Render Verilator's configuration file with the waivers."""
+def render_waivers(sources: Iterable[str] = (f"{TOP_NAME}.v",)) -> str:
+    """Render Verilator's configuration file with the waivers for these Verilog files."""
     lines = ["`verilator_config"]
     for rule, reason in WAIVERS.items():
-        lines += [f"// {reason}", f'lint_off -rule {rule} -file "*{TOP_NAME}.v"']
+        lines += [f"// {reason}", *(f'lint_off -rule {rule} -file "*{source}"' for source in sources)]
     return "\n".join([*lines, ""])
 
 
-def render_core(params: HardwareParams) -> str:
+def render_core(params: HardwareParams, sources: Iterable[str] = (f"{TOP_NAME}.v",)) -> str:
     """Render the FuseSoC core description; its version contains the parameter fingerprint."""
+    rtl = "\n".join(f"      - {source}" for source in sources)
     version = f"0-r{params.fingerprint()}"
     headers = "\n".join(f"      - {n}: {{is_include_file: true}}" for n in c_headers(params, "custom"))
-    return _CORE.format(top=TOP_NAME, version=version, rows=params.rows, cols=params.cols, headers=headers)
+    return _CORE.format(top=TOP_NAME, rtl=rtl, version=version, rows=params.rows, cols=params.cols, headers=headers)
 
 
-def package_files(params: HardwareParams, name: str, *, resources: bool = False) -> dict[str, str]:
+def package_files(params: HardwareParams, name: str, *, resources: bool = False, split: bool = False) -> dict[str, str]:
     """Name and text of every file of the package; deterministic."""
-    verilog = generate_verilog(params)
+    modules = readable_modules(params)
+    if split:
+        sources = {f"{module}.v": text for module, text in modules.items()}
+    else:
+        sources = {f"{TOP_NAME}.v": "\n".join(modules.values())}
     files = {
-        f"{TOP_NAME}.v": verilog,
-        f"{TOP_NAME}.vlt": render_waivers(),
-        f"{TOP_NAME}.core": render_core(params),
+        **sources,
+        f"{TOP_NAME}.vlt": render_waivers(sources),
+        f"{TOP_NAME}.core": render_core(params, sources),
         **c_headers(params, name),
+        **render_constraints(TOP_NAME),
+        "component.xml": render_ipxact(params, sources, f"0.{params.fingerprint()}"),
+        "registers.rdl": render_rdl(),
         "registers.md": render_registers(),
         "parameters.toml": f"# Hardware '{name}'.\n{params.to_toml()}",
     }
     if resources:
-        files["resources.md"] = resource_summary(verilog, TOP_NAME)
+        files["resources.md"] = resource_summary("".join(sources.values()), TOP_NAME)
     return files
 
 
 def write_package(
-    params: HardwareParams, directory: Path, name: str | None = None, *, resources: bool = False
+    params: HardwareParams, directory: Path, name: str | None = None, *, resources: bool = False, split: bool = False
 ) -> tuple[Path, ...]:
     """Write the package into `directory`, which is created if missing; returns the paths of the files.
 
@@ -106,9 +119,12 @@ def write_package(
         Name of the hardware in comments. Default: that of the preset, or `custom`.
     resources
         Also synthesize for a resource summary, which takes minutes for large arrays.
+    split
+        Write one file per module instead of one file.
     """
     written = []
-    for file, text in package_files(params, name or preset_name(params), resources=resources).items():
+    texts = package_files(params, name or preset_name(params), resources=resources, split=split)
+    for file, text in texts.items():
         write_text(directory / file, text)
         written.append(directory / file)
     return tuple(written)

@@ -10,6 +10,7 @@ import typer
 from intloom.cli.options import AsJson, Config, Preset, terminal_of
 from intloom.files import check_folder
 from intloom.flow.compiling import choose_params
+from intloom.flow.testbench import write_testbench
 from intloom.hw.generate import write_package
 from intloom.hw.spec.arith import RoundingMode
 
@@ -32,6 +33,7 @@ def _run(
     preset: Preset = None,
     config: Config = None,
     match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None,
+    split: Annotated[bool, typer.Option("--split", help="Write one file per module instead of npu.v.")] = False,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
@@ -39,7 +41,7 @@ def _run(
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         tell("generate", 0, 1)
-        files = write_package(params, output)
+        files = [*write_package(params, output, split=split), *write_testbench(params, output)]
     if as_json:
         terminal.json({"folder": str(output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()})
         return

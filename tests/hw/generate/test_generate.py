@@ -128,7 +128,7 @@ def test_core_file_names_what_is_written() -> None:
 
 
 def test_files_of_parameters_name_the_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("intloom.hw.generate.generate_verilog", lambda _: "")
+    monkeypatch.setattr("intloom.hw.generate.readable_modules", lambda _: {"npu": ""})
     for params, name in ((preset("nano"), "nano"), (preset("nano").replace(weight_kib=32), "custom")):
         write_package(params, tmp_path)
         assert (tmp_path / "parameters.toml").read_text().startswith(f"# Hardware '{name}'.\n")
