@@ -152,10 +152,10 @@ def render_ipxact(params: HardwareParams, sources: Iterable[str], version: str) 
     _files(root, sources)
     _add(root, "description", f"Int8 neural network accelerator, {params.rows} x {params.cols}")
     parameters = _add(root, "parameters")
-    for name, value in params.to_dict().items():
-        parameter = _add(parameters, "parameter", parameterId=name)
-        _add(parameter, "name", name)
-        _add(parameter, "value", f'"{value}"' if isinstance(value, str) else int(value))
+    for key, setting in params.to_dict().items():
+        parameter = _add(parameters, "parameter", parameterId=key)
+        _add(parameter, "name", key)
+        _add(parameter, "value", f'"{setting}"' if isinstance(setting, str) else int(setting))
     indent(root)
     text: str = tostring(root, encoding="unicode")
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
