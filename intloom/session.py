@@ -38,7 +38,9 @@ class Session:
     backend
         `golden`, `isa` or `rtl`; all give the same bytes. Default: `rtl` for a program, `golden` for a model.
     check
-        Compare every run with the golden model and with onnxruntime. A difference raises `MismatchError`.
+        Compare every run byte for byte with the golden model, and with onnxruntime on the integer form of the model
+        (the exact comparison). A difference raises `MismatchError`. The distance from the user's own file in plain
+        onnxruntime is information: `last.record["original"]`.
     rtl
         Options of the RTL simulation.
     preset, config, dims

@@ -29,6 +29,9 @@ def check_convolutions(model: Model) -> None:
 
 
 def _check(model: Model, node: OnnxNode, weights_at: int, bias_at: int | None) -> None:
+    mode = node.text("auto_pad", "NOTSET")
+    if mode != "NOTSET" and "pads" in node.attributes:
+        raise ModelError(f"node {node.name!r}: pads and auto_pad {mode} exclude each other: remove one of them")
     x, w = model.shape(node.input(0)), model.shape(node.input(weights_at))
     group = node.integer("group", 1)
     if x is None or w is None or len(x) < 2 or len(w) < 2 or group < 1:

@@ -22,6 +22,9 @@ def float_tail(graph: onnx.GraphProto) -> list[str]:
     convolution with weights 0, 1, 2 and so on, which computes the mean of a distribution, is not a trained layer.
     """
     constants = {i.name: i for i in graph.initializer}
+    # Exporters also write weights as Constant nodes.
+    made = [n for n in graph.node if n.op_type == "Constant" and not n.domain]
+    constants |= {n.output[0]: a.t for n in made for a in n.attribute if a.name == "value"}
     producers = {output: i for i, node in enumerate(graph.node) for output in node.output}
     late = _after_last_weights(graph, constants, producers)
     neighbors: dict[int, set[int]] = defaultdict(set)
@@ -54,7 +57,10 @@ def _after_last_weights(
 
 
 def _is_trained(node: onnx.NodeProto, constants: dict[str, onnx.TensorProto]) -> bool:
-    if node.op_type not in _WEIGHTED or len(node.input) < 2 or node.input[1] not in constants:
+    if node.op_type not in _WEIGHTED or len(node.input) < 2:
         return False
+    if node.input[1] not in constants:
+        # The weights of a convolution may be computed from constants; both factors of a MatMul may be activations.
+        return node.op_type in ("Conv", "ConvTranspose")
     weights = numpy_helper.to_array(constants[node.input[1]]).ravel()
     return not np.array_equal(weights, np.arange(weights.size))

@@ -17,6 +17,7 @@ from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, We
 from intloom.sim.golden import run_graph
 from intloom.zoo import ZOO, build
 from tests.support.parity import assert_equal, compare, folded, graph_inputs, random_feeds
+from tests.support.unsigned_weights import with_unsigned_weights
 
 pytestmark = [pytest.mark.slow, pytest.mark.evidence]
 
@@ -66,18 +67,29 @@ def test_tasks_in_int8(name: str, form: Form, head: Head, tmp_path: Path, rng: r
     print(f"{name} 320 int8 {form} {head}: 0 of {found.elements} bytes differ in {found.tensors} tensors")
 
 
+@pytest.mark.parametrize("unsigned", [False, True], ids=["int8 weights", "uint8 weights"])
 @pytest.mark.parametrize("weights", list(WeightScales))
 @pytest.mark.parametrize("form", list(Form))
 @pytest.mark.parametrize("activations", list(ActivationType))
 @pytest.mark.parametrize("name", list(ZOO))
 def test_every_network_on_many_images(
-    name: str, activations: ActivationType, form: Form, weights: WeightScales, tmp_path: Path, rng: random.Random
+    name: str,
+    activations: ActivationType,
+    form: Form,
+    weights: WeightScales,
+    unsigned: bool,
+    tmp_path: Path,
+    rng: random.Random,
 ) -> None:
     model = quantized(tmp_path, name, SMALL, activations=activations, form=form, weights=weights)
+    if unsigned:
+        model = with_unsigned_weights(model)
     plain = folded(model)
     found = [compare(model, rng.getrandbits(32), plain=plain) for _ in range(IMAGES)]
     assert not any(f.different for f in found)
-    print(f"{name} {SMALL} {activations} {form} {weights}: 0 of {sum(f.elements for f in found)} bytes differ")
+    kind = "uint8" if unsigned else "int8"
+    total = sum(f.elements for f in found)
+    print(f"{name} {SMALL} {activations} {form} {weights} {kind} weights: 0 of {total} bytes differ")
 
 
 def test_the_golden_model_is_fast(tmp_path: Path, seed: int) -> None:

@@ -107,6 +107,13 @@ def test_a_bias_of_the_wrong_length(maker):
     assert "its bias must have shape (4,), not (3,)" in error_of(model)
 
 
+def test_two_kinds_of_padding(maker):
+    model = made(maker)
+    node = next(n for n in model.graph.node if n.op_type == "Conv")
+    node.attribute.append(helper.make_attribute("auto_pad", "SAME_UPPER"))
+    assert "pads and auto_pad SAME_UPPER exclude each other" in error_of(model)
+
+
 def test_weights_of_other_channels(maker):
     model = made(maker)
     first, second = (n for n in model.graph.node if n.op_type == "Conv")

@@ -189,7 +189,9 @@ def _every_sum(
 def _windows(sums: NDArray[np.int64], size: int) -> Int8s:
     """A window of `size` values for each sum."""
     low_part, rest = np.divmod(sums, size)
-    windows: Int8s = (low_part[:, None] + (np.arange(size) < rest[:, None])).astype(np.int8)
+    # In bytes: there may be millions of values.
+    larger = np.arange(size, dtype=np.int16) < rest.astype(np.int16)[:, None]
+    windows: Int8s = low_part.astype(np.int8)[:, None] + larger.view(np.int8)
     return windows
 
 
