@@ -147,7 +147,7 @@ struct intloom_store {
     FIELD(local_s1, 256u, 20u, 0u, 0, 1048575, 0) \
     FIELD(local_s2, 276u, 20u, 0u, 0, 1048575, 0)
 
-/* Convolve one tile: loop over output blocks, strips of pixels, weight planes, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. */
+/* Convolve one tile: loop over output blocks, strips of pixels, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. */
 struct intloom_conv {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
@@ -172,7 +172,7 @@ struct intloom_conv {
     uint32_t dilation_w; /* Input pixels from one kernel column to the next. 1 to 15 */
     uint32_t in_blocks; /* Input channel blocks that contribute to each output block. 1 to 4095 */
     uint32_t out_blocks; /* Output channel blocks, of cols channels each. 1 to 4095 */
-    uint32_t two_planes; /* Weights are the sum of two int8 planes. 0 to 1 */
+    uint32_t weight_zero_points; /* The constants hold a zero point for each output channel, which is subtracted from its weights. 0 to 1 */
     uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 1048575 [words] */
     int32_t zp_in; /* Zero point of the input, the value of padding. -128 to 127 */
     int32_t zp_out; /* Zero point that the requantizer adds. -128 to 127 */
@@ -217,7 +217,7 @@ struct intloom_conv {
     FIELD(dilation_w, 281u, 4u, 0u, 1, 15, 1) \
     FIELD(in_blocks, 285u, 12u, 0u, 1, 4095, 1) \
     FIELD(out_blocks, 297u, 12u, 0u, 1, 4095, 1) \
-    FIELD(two_planes, 309u, 1u, 0u, 0, 1, 0) \
+    FIELD(weight_zero_points, 309u, 1u, 0u, 0, 1, 0) \
     FIELD(weights, 310u, 20u, 0u, 0, 1048575, 0) \
     FIELD(zp_in, 330u, 8u, 1u, -128, 127, 0) \
     FIELD(zp_out, 338u, 8u, 1u, -128, 127, 0) \

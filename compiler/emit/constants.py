@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.hw.spec.arith import Affine
+from intloom.compiler.ir.ops.conv import ArrayWeights
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 from intloom.hw.spec.formats import SCALE_SHIFT_LSB, pack_residual
 from intloom.hw.spec.params import HardwareParams
 
@@ -55,7 +58,21 @@ def channel_parameters(
     return words.reshape(blocks, -1).view(np.uint8)
 
 
-def pack_blocks(parameters: NDArray[np.uint8], tiles: NDArray[np.int8]) -> NDArray[np.uint8]:
-    """Every output block's bytes: its channel parameters, then its weight tiles [block, tile, column, lane]."""
-    flat = np.ascontiguousarray(tiles).view(np.uint8).reshape(len(tiles), -1)
-    return np.concatenate([parameters, flat], axis=1)
+def pack_blocks(parameters: NDArray[np.uint8], tiles: ArrayWeights, params: HardwareParams) -> NDArray[np.uint8]:
+    """Every output block's bytes: its channel parameters, then its weight tiles [block, tile, column, lane].
+
+    Weights of nine bits are stored as int8, with their zero points before the first tile.
+    """
+    if tiles.dtype == np.int8:
+        return np.concatenate([parameters, _flat_bytes(tiles)], axis=1)
+    # The value nearest to 0 with which all weights of a column fit.
+    least, most = INT8_MIN - tiles.min(axis=(1, 3)), INT8_MAX - tiles.max(axis=(1, 3))
+    zero_points = np.clip(0, least, most)
+    stored = (tiles + zero_points[:, None, :, None]).astype(np.int8)
+    padded = np.zeros((len(tiles), params.zero_point_words * params.word_bytes), np.int8)
+    padded[:, : params.cols] = zero_points
+    return np.concatenate([parameters, _flat_bytes(padded), _flat_bytes(stored)], axis=1)
+
+
+def _flat_bytes(blocks: NDArray[Any]) -> NDArray[np.uint8]:
+    return np.ascontiguousarray(blocks).view(np.uint8).reshape(len(blocks), -1)

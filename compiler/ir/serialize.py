@@ -19,7 +19,7 @@ from intloom.compiler.ir.verify import verify
 from intloom.hw.spec.arith import Affine
 
 FORMAT = "intloom-graph"
-VERSION = 2
+VERSION = 3
 
 
 def to_text(graph: IntGraph) -> str:

@@ -57,16 +57,17 @@ def conv_busy(i: Instruction, params: HardwareParams) -> int:
     # A strip ends only after the previous one is read out of the other accumulator bank.
     readout = params.cols // params.lanes
     least = max(sum(n * length * readout for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
-    return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(strips[-1][1], params))
+    return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(i, strips[-1][1], params))
 
 
-def _late_tile(pixels: int, params: HardwareParams) -> int:
-    """Stall cycles before an output block's first weight tile, whose constants are read through the same port.
+def _late_tile(i: Instruction, pixels: int, params: HardwareParams) -> int:
+    """Stall cycles before an output block's first weight tile: its constants and zero points use the same port.
 
-    The constants use the port cycles that two tiles leave free.
+    They use the port cycles that two tiles leave free.
     """
     spare = max(0, 2 * (pixels - params.cols) - 1)
-    return max(0, params.channel_words + 1 - spare)
+    zero_points = (params.zero_point_words + timing.ZERO_POINTS) * i["weight_zero_points"]
+    return max(0, params.channel_words + 1 + zero_points - spare)
 
 
 def _first_constants(i: Instruction, params: HardwareParams) -> int:

@@ -48,6 +48,11 @@ class ConvStage(Stage):
         return self.operands[0].buffer.layout is Layout.PIXELS4
 
     @property
+    def zero_points(self) -> bool:
+        """Whether the array subtracts zero points from the weights."""
+        return self.node.weights.dtype != np.int8
+
+    @property
     def row_step(self) -> tuple[int, int]:
         """A transposed convolution's tiles start at phase 0."""
         return self.passes[0][0].step
@@ -75,16 +80,17 @@ class ConvStage(Stage):
         return range(first, min(first + count, self.conv_blocks))
 
     def _runs(self, blocks: range, weights: Weights) -> tuple[InputRun, ...]:
-        return input_runs(blocks, self.params, self.out.channels, weights.shape[2], self.group)
+        return input_runs(blocks, self.params, self.out.channels, weights.shape[1], self.group)
 
     def _run_words(self, run: InputRun, weights: Weights) -> int:
-        planes, _, _, kernel_h, kernel_w = weights.shape
+        kernel_h, kernel_w = weights.shape[2:]
         return ConvStream(
             params=self.params,
             table=self.node.table is not None,
             residual=self.residual is not None,
+            zero_points=self.zero_points,
             out_blocks=run.count,
-            tiles=planes * kernel_h * kernel_w * run.blocks,
+            tiles=kernel_h * kernel_w * run.blocks,
         ).words
 
     def layout(self, size: int) -> list[Chunk]:
@@ -132,7 +138,7 @@ class ConvStage(Stage):
         """Channel parameters of a pass; a transposed convolution leaves the zero point of each pass's taps to us."""
         bias = self.node.bias.astype(np.int64)
         if isinstance(self.node, ConvTranspose):
-            bias = bias - self.node.zp_in * self.passes[number][1].sum(axis=(0, 2, 3, 4), dtype=np.int64)
+            bias = bias - self.node.zp_in * self.passes[number][1].sum(axis=(1, 2, 3), dtype=np.int64)
         return channel_parameters(bias.astype(np.int32), self.node.mantissa, self.node.shift, self.params)
 
     def _run_bytes(self, number: int, run: InputRun) -> NDArray[np.uint8]:
@@ -149,7 +155,7 @@ class ConvStage(Stage):
                 for b, s in zip(blocks, starts, strict=True)
             ]
             tiles = np.stack(made)
-        return pack_blocks(self._parameters(number)[run.first : run.first + run.count], tiles)
+        return pack_blocks(self._parameters(number)[run.first : run.first + run.count], tiles, self.params)
 
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """Rows and word columns that a tile reads."""
@@ -233,7 +239,7 @@ class ConvStage(Stage):
         at = part.weight_offset + (self.params.table_words if use is TableUse.KEEP else 0)
         return {
             "out_blocks": part.run.count,
-            "two_planes": int(len(node.weights) == 2),
+            "weight_zero_points": int(self.zero_points),
             # A chunk may wrap in the ring of the weight memory.
             "weights": (context.weights + at) % self.params.weight_words,
             "zp_in": node.zp_in,

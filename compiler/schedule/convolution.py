@@ -9,13 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from intloom.compiler.ir.ops.conv import ArrayWeights
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.hw.spec.params import HardwareParams
 
-Weights = NDArray[np.int8]
-"""[plane, out channel, in channel of the group, kernel row, kernel column]."""
+Weights = ArrayWeights
+"""[out channel, in channel of the group, kernel row, kernel column]."""
 
 
 @dataclass(frozen=True)
@@ -87,42 +87,42 @@ def block_tiles(
     weights: Weights, block: int, start: int, in_blocks: int, group: int, params: HardwareParams
 ) -> Weights:
     """Weight tiles [tile, column, lane] of output block `block` over `in_blocks` input blocks from `start`."""
-    planes, channels, per_group, kernel_h, kernel_w = weights.shape
+    channels, per_group, kernel_h, kernel_w = weights.shape
     # Lanes outside an output channel's own group keep zero weights, so one block may hold several groups.
-    tiles = np.zeros((planes, kernel_h, kernel_w, params.cols, in_blocks * params.rows), np.int8)
+    tiles = np.zeros((kernel_h, kernel_w, params.cols, in_blocks * params.rows), weights.dtype)
     each = channels // group
     stop = min((block + 1) * params.cols, channels)
     for g in range(block * params.cols // each, (stop - 1) // each + 1):
         low, high = max(g * each, block * params.cols), min((g + 1) * each, stop)
         lane = g * per_group - start * params.rows
-        part = weights[:, low:high].transpose(0, 3, 4, 1, 2)
+        part = weights[low:high].transpose(2, 3, 0, 1)
         tiles[..., low - block * params.cols : high - block * params.cols, lane : lane + per_group] = part
-    split = tiles.reshape(planes, kernel_h, kernel_w, params.cols, in_blocks, params.rows)
-    return split.transpose(0, 1, 2, 4, 3, 5).reshape(-1, params.cols, params.rows)
+    split = tiles.reshape(kernel_h, kernel_w, params.cols, in_blocks, params.rows)
+    return split.transpose(0, 1, 3, 2, 4).reshape(-1, params.cols, params.rows)
 
 
 def dense_tiles(weights: Weights, params: HardwareParams) -> Weights:
     """Weight tiles [block, tile, column, lane] of all output blocks of a convolution without groups."""
-    planes, channels, inputs, kernel_h, kernel_w = weights.shape
+    channels, inputs, kernel_h, kernel_w = weights.shape
     blocks, in_blocks = -(-channels // params.cols), -(-inputs // params.rows)
-    shape = (planes, blocks * params.cols, in_blocks * params.rows, kernel_h, kernel_w)
-    full = np.zeros(shape, np.int8)
-    full[:, :channels, :inputs] = weights
-    split = full.reshape(planes, blocks, params.cols, in_blocks, params.rows, kernel_h, kernel_w)
-    ordered = split.transpose(1, 0, 5, 6, 3, 2, 4)
+    shape = (blocks * params.cols, in_blocks * params.rows, kernel_h, kernel_w)
+    full = np.zeros(shape, weights.dtype)
+    full[:channels, :inputs] = weights
+    split = full.reshape(blocks, params.cols, in_blocks, params.rows, kernel_h, kernel_w)
+    ordered = split.transpose(0, 4, 5, 2, 1, 3)
     return np.ascontiguousarray(ordered).reshape(blocks, -1, params.cols, params.rows)
 
 
 def packed_kernel(weights: Weights, params: HardwareParams) -> Weights:
     """Weights of a packed convolution: kernel columns become groups of pixels, lanes are pixel * 4 + channel."""
-    planes, channels, inputs, kernel_h, kernel_w = weights.shape
+    channels, inputs, kernel_h, kernel_w = weights.shape
     group = params.pixels_per_word
     groups = -(-kernel_w // group)
     # Columns beyond the kernel have zero weights: the array reads whole words of pixels.
-    wide = np.zeros((planes, channels, PIXEL_CHANNELS, kernel_h, groups * group), np.int8)
-    wide[:, :, :inputs, :, :kernel_w] = weights
-    split = wide.reshape(planes, channels, PIXEL_CHANNELS, kernel_h, groups, group)
-    return split.transpose(0, 1, 5, 2, 3, 4).reshape(planes, channels, group * PIXEL_CHANNELS, kernel_h, groups)
+    wide = np.zeros((channels, PIXEL_CHANNELS, kernel_h, groups * group), weights.dtype)
+    wide[:, :inputs, :, :kernel_w] = weights
+    split = wide.reshape(channels, PIXEL_CHANNELS, kernel_h, groups, group)
+    return split.transpose(0, 4, 1, 2, 3).reshape(channels, group * PIXEL_CHANNELS, kernel_h, groups)
 
 
 def _phase_taps(phase: int, pad: int, size: int, stride: int, dilation: int) -> tuple[list[int], int, int]:
@@ -140,7 +140,7 @@ def transposed_passes(
     weights: Weights, stride: tuple[int, int], dilation: tuple[int, int], pads: tuple[int, int]
 ) -> list[tuple[Geometry, Weights]]:
     """A transposed convolution as ordinary ones, one for each phase; phases without taps get zero weights."""
-    kernel = weights.shape[3:]
+    kernel = weights.shape[2:]
     passes: list[tuple[Geometry, Weights]] = []
     for py in range(stride[0]):
         rows, y, dy = _phase_taps(py, pads[0], kernel[0], stride[0], dilation[0])
@@ -150,7 +150,7 @@ def transposed_passes(
             blank = not rows or not columns
             part = np.zeros_like(weights[..., :1, :1]) if blank else weights[..., rows, :][..., columns]
             geometry = Geometry(
-                kernel=(part.shape[3], part.shape[4]),
+                kernel=(part.shape[2], part.shape[3]),
                 first=(y, x),
                 stride=(1, 1),
                 dilation=(1, 1) if blank else (dy, dx),

@@ -115,7 +115,7 @@ class Placement:
             and n.group == 1
             and n.dilations[1] == 1
             # The field of the kernel's width counts words of `group` pixels in a packed convolution.
-            and n.weights.shape[4] <= _LARGEST_KERNEL * group
+            and n.weights.shape[3] <= _LARGEST_KERNEL * group
             for n in users
         )
 

@@ -17,9 +17,9 @@ def conv_cycles(stage: ConvStage, pixels: int, blocks: int, *, new_table: bool) 
     """Cycles of the array for `pixels` of `blocks` output blocks (of cols channels)."""
     p = stage.params
     strips = ceil(pixels / p.strip)
-    planes, _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
+    _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
     passes = len(stage.passes)
-    tiles = planes * kernel_h * kernel_w * ceil(per_group / p.rows)
+    tiles = kernel_h * kernel_w * ceil(per_group / p.rows)
     # The passes of a transposed convolution share the pixels.
     tile = max(ceil(pixels / passes), strips * p.cols)
     least = max(pixels * (p.cols // p.lanes) // passes, 2 * p.cols + timing.CONSTANTS_GAP)

@@ -127,10 +127,10 @@ def mac_cycles(stage: Stage, pixels: int, out_blocks: int) -> int:
     p = stage.params
     strips = -(-pixels // p.strip)
     blocks = max(1, out_blocks * p.rows // p.cols)
-    planes, _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
+    _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
     in_blocks = -(-per_group // p.rows)
     # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
-    return blocks * planes * kernel_h * kernel_w * in_blocks * max(pixels, strips * p.cols)
+    return blocks * kernel_h * kernel_w * in_blocks * max(pixels, strips * p.cols)
 
 
 def copy_cycles(stage: Stage, tile: tuple[int, int], chunk: Chunk) -> int:

@@ -17,40 +17,66 @@ module intloom_chain (A, B, Y);
 	) alu (.A(A), .B(B), .CI(1'b0), .BI(1'b0), .X(unused), .Y(Y), .CO(carries));
 endmodule
 
-// An int8 times the upper two bits of one, or two others, which are never negative. Four of them and their sums take a
-// third of the look-up tables that `booth` makes of a product.
+// An int8 times the upper three bits of a weight, or two others, which are never negative. Four of them and their sums
+// take a third of the look-up tables that `booth` makes of a product.
 (* techmap_celltype = "$__INTLOOM_PRODUCT" *)
 module intloom_product (A, B, Y);
 	parameter A_SIGNED = 1;
 	parameter B_SIGNED = 1;
 	parameter A_WIDTH = 8;
-	parameter B_WIDTH = 2;
+	parameter B_WIDTH = 3;
 	parameter Y_WIDTH = 10;
 	parameter _TECHMAP_CONSTMSK_B_ = 0;
 	parameter _TECHMAP_CONSTVAL_B_ = 0;
 	input [7:0] A;
-	input [B_WIDTH-1:0] B;
+	input [2:0] B;
 	output [9:0] Y;
-	localparam LOWER = B_WIDTH == 3 && _TECHMAP_CONSTMSK_B_[2] && !_TECHMAP_CONSTVAL_B_[2];
-	wire _TECHMAP_FAIL_ = !A_SIGNED || !B_SIGNED || A_WIDTH != 8 || (B_WIDTH != 2 && !LOWER) || Y_WIDTH != 10;
-	intloom_rows #(.MINUS(!LOWER)) pair (.a(A), .b0(B[0]), .b1(B[1]), .y(Y));
+	localparam LOWER = _TECHMAP_CONSTMSK_B_[2] && !_TECHMAP_CONSTVAL_B_[2];
+	wire _TECHMAP_FAIL_ = !A_SIGNED || !B_SIGNED || A_WIDTH != 8 || B_WIDTH != 3 || Y_WIDTH != 10;
+	wire [9:0] pair;
+	intloom_rows rows (.a(A), .b0(B[0]), .b1(B[1]), .y(pair));
+	generate
+		if (LOWER) assign Y = pair;
+		else intloom_minus_row minus (.a(A), .b(B[2]), .p(pair), .y(Y));
+	endgenerate
 endmodule
 
-// a * (b0 + 2*b1), or a * (b0 - 2*b1): a carry chain whose own look-up tables make both rows of partial products. Chains
-// begin at a tile's first position, so this one takes a tile's eight and no more; the outer bits stand beside it.
+// p - 4 * a * b, modulo 2**10: as below, eight positions of a chain and the other bits beside it.
+module intloom_minus_row (a, b, p, y);
+	input [7:0] a;
+	input b;
+	input [9:0] p;
+	output [9:0] y;
+	wire [3:0] carry;
+	// Input D is 1: a row of zeros is subtracted as ones, with a carry that comes in.
+	localparam [15:0] INIT = 16'h95aa;
+	assign y[2:0] = {p[2] ^ (a[0] & b), p[1:0]};
+	intloom_first #(.INIT(INIT)) first (
+		.a0(p[2] | ~(a[0] & b)), .b0(1'b1), .a(p[3]), .b(a[1]), .c(b), .d(1'b1), .sum(y[3]), .carry_out(carry[0]));
+	genvar i;
+	generate for (i = 1; i < 4; i = i + 1) begin : bits
+		CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+			.CIN(carry[i - 1]), .COUT(carry[i]),
+			.A0(p[2*i+2]), .B0(a[2*i]), .C0(b), .D0(1'b1), .S0(y[2*i+2]),
+			.A1(p[2*i+3]), .B1(a[2*i+1]), .C1(b), .D1(1'b1), .S1(y[2*i+3])
+		);
+	end endgenerate
+endmodule
+
+// a * (b0 + 2*b1): a carry chain whose own look-up tables make both rows of partial products. Chains begin at a tile's
+// first position, so this one takes a tile's eight and no more; the outer bits stand beside it.
 module intloom_rows (a, b0, b1, y);
-	parameter MINUS = 0;
 	input [7:0] a;
 	input b0, b1;
 	output [9:0] y;
 	wire [8:0] one = {a[7], a};
 	wire [8:0] two = {a, 1'b0};
 	wire [3:0] carry;
-	// A chain's carry is made of inputs A and B alone, so the row that is subtracted must be there.
-	localparam [15:0] INIT = MINUS ? 16'h8777 : 16'h7888;
+	// A chain's carry is made of inputs A and B alone.
+	localparam [15:0] INIT = 16'h7888;
 	assign y[0] = a[0] & b0;
 	assign y[1] = (two[1] & b1) ^ (one[1] & b0);
-	wire carry2 = MINUS ? ~(two[1] & b1) | (one[1] & b0) : two[1] & b1 & one[1] & b0;
+	wire carry2 = two[1] & b1 & one[1] & b0;
 	intloom_first #(.INIT(INIT)) first (
 		.a0(carry2), .b0(1'b1), .a(two[2]), .b(b1), .c(one[2]), .d(b0), .sum(y[2]), .carry_out(carry[0]));
 	genvar i;
@@ -61,8 +87,7 @@ module intloom_rows (a, b0, b1, y);
 			.A1(two[2*i+2]), .B1(b1), .C1(one[2*i+2]), .D1(b0), .S1(y[2*i+2])
 		);
 	end endgenerate
-	// The sign: -2*a of a negative a alone may need bit 8 for its amount.
-	assign y[9] = MINUS ? y[8] & ~(a[7] & b1 & ~b0) : a[7] & (b0 | b1);
+	assign y[9] = a[7] & (b0 | b1);
 endmodule
 
 // The first cell of a chain: its lower half only makes a carry, of a0 and b0, its upper half is a bit. A carry that came

@@ -24,6 +24,7 @@ from intloom.hw.mac.output.result_writer import ResultWriter
 from intloom.hw.mac.weights.constant_sets import ConstantSets
 from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoader
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
+from intloom.hw.mac.weights.zero_points import ZeroPoints
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
 from intloom.hw.spec.isa import COUNT_BITS
@@ -97,6 +98,7 @@ class MacUnit(wiring.Component):
         params = self._params
         m.submodules.decoder = self._decoder = InstructionDecoder(params)
         m.submodules.fetcher = self._fetcher = WeightFetcher(params)
+        m.submodules.zero_points = self._zero_points = ZeroPoints(params)
         m.submodules.loader = self._loader = ConstantsLoader(params)
         m.submodules.loop_setup = self._loop_setup = LoopSetup(params)
         m.submodules.sequencer = self._sequencer = Sequencer(params)
@@ -142,7 +144,7 @@ class MacUnit(wiring.Component):
 
     def _connect_weights(self, m: Module, run: Signal) -> None:
         """The loader reads seldom and has priority, except over a tile's last word."""
-        fetcher, loader, array = self._fetcher, self._loader, self._array
+        fetcher, loader, zero_points, array = self._fetcher, self._loader, self._zero_points, self._array
         m.submodules.requests = requests = SkidBuffer(CONSTANTS_REQUEST)
         wiring.connect(m, fetcher.constants, requests.i)
         wiring.connect(m, requests.o, loader.requests)
@@ -154,8 +156,12 @@ class MacUnit(wiring.Component):
             self.weights.valid.eq(fetcher.read_valid | loader.read_valid),
             self.weights.addr.eq(Mux(loader.read_valid, loader.read_address, fetcher.read_address)),
             loader.read_data.eq(self.weights.data),
-            array.load.eq(fetcher.load),
-            array.load_word.eq(self.weights.data),
+            zero_points.word.eq(self.weights.data),
+            zero_points.store.eq(fetcher.store_zero_points),
+            zero_points.clear.eq(fetcher.clear_zero_points),
+            zero_points.load_next.eq(fetcher.load_next),
+            array.load.eq(zero_points.load),
+            array.weights.eq(zero_points.weights),
             fetcher.taken.eq(self._sequencer.weights_taken),
             self._sequencer.weights_ready.eq(fetcher.ready),
         ]

@@ -19,6 +19,8 @@ from intloom.common.errors import EncodingError
 
 INT8_MIN = -128
 INT8_MAX = 127
+WEIGHT_BITS = 9
+"""Width of a weight: an int8 minus an int8 zero point. Its product with an int8 has 16 bits, as that of two int8."""
 FP32_SIGNIFICAND_BITS = 24
 SHIFT_BITS = 6
 MAX_SHIFT = (1 << SHIFT_BITS) - 1

@@ -19,6 +19,8 @@ class ConvStream:
     """The stream begins with a table."""
     residual: bool
     """Residual constants follow."""
+    zero_points: bool
+    """Zero points of its weights precede the tiles of each output block."""
     out_blocks: int
     tiles: int
     """Weight tiles of one output block."""
@@ -35,8 +37,9 @@ class ConvStream:
 
     @property
     def block_words(self) -> int:
-        """Words of an output block: channel constants and tiles."""
-        return self.params.channel_words + self.tiles * self.params.tile_words
+        """Words of an output block: channel constants, zero points and tiles."""
+        zero_points = self.params.zero_point_words * self.zero_points
+        return self.params.channel_words + zero_points + self.tiles * self.params.tile_words
 
     @property
     def words(self) -> int:
@@ -50,6 +53,7 @@ def conv_stream(conv: Instruction, params: HardwareParams) -> ConvStream:
         params=params,
         table=conv["table"] == TableUse.LOAD,
         residual=bool(conv["residual"]),
+        zero_points=bool(conv["weight_zero_points"]),
         out_blocks=conv["out_blocks"],
         tiles=conv_tiles(conv),
     )

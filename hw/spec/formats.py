@@ -4,12 +4,13 @@ All numbers are little-endian. A CONV reads one stream of words, from its field 
 
 1. the table, if it loads one: `TABLE_BYTES` bytes, the entry of byte value v at index v modulo 256;
 2. the residual constants, if it adds a residual: m1 and m2 (int32), c (int64), padded to whole words;
-3. for each output block: the biases (int32) of its `cols` channels, then their scale words, then its weight tiles.
+3. for each output block: the biases (int32) of its `cols` channels, then their scale words, then, with
+   `weight_zero_points`, their zero points (int8, padded to whole words), then its weight tiles.
 
 A scale word holds a mantissa in its low bits and a right shift above it. Hardware with `mantissa_bits` below 24 ignores
-the higher bits of the mantissa. A weight tile has one word for each column,
-with the column's weight for every row. The tiles of an output block are ordered by plane, kernel row, kernel column and
-input block; the input block changes fastest.
+the higher bits of the mantissa. A weight tile has one word for each column, with an int8 for every row: the weight plus
+the zero point of its column. The tiles of an output block are ordered by kernel row, kernel column and input block; the
+input block changes fastest.
 
 These functions define the formats. The compiler packs and the instruction simulator unpacks whole arrays with numpy;
 both are tested against them.
@@ -74,21 +75,25 @@ def unpack_channels(data: bytes) -> tuple[list[int], list[Scale]]:
     return biases, [unpack_scale(word) for (word,) in _SCALE.iter_unpack(data[half:])]
 
 
+def pack_zero_points(zero_points: Sequence[int], word_bytes: int) -> bytes:
+    """The zero points of one output block's weights, one for each of its `cols` channels, padded to whole words."""
+    packed = struct.pack(f"{len(zero_points)}b", *zero_points)
+    return packed + bytes(-len(packed) % word_bytes)
+
+
 def pack_tile(columns: Iterable[Sequence[int]]) -> bytes:
     """A weight tile from its columns, each the weights of all rows."""
     return b"".join(struct.pack(f"{len(column)}b", *column) for column in columns)
 
 
-def tile_order(conv: Instruction) -> Iterator[tuple[int, int, int, int]]:
-    """The (plane, kernel row, kernel column, input block) of an output block's tiles, in order."""
-    return product(
-        range(1 + conv["two_planes"]), range(conv["kernel_h"]), range(conv["kernel_w"]), range(conv["in_blocks"])
-    )
+def tile_order(conv: Instruction) -> Iterator[tuple[int, int, int]]:
+    """The (kernel row, kernel column, input block) of an output block's tiles, in order."""
+    return product(range(conv["kernel_h"]), range(conv["kernel_w"]), range(conv["in_blocks"]))
 
 
 def conv_tiles(conv: Instruction) -> int:
     """Weight tiles of one output block of a CONV."""
-    return (1 + conv["two_planes"]) * conv["kernel_h"] * conv["kernel_w"] * conv["in_blocks"]
+    return conv["kernel_h"] * conv["kernel_w"] * conv["in_blocks"]
 
 
 def move_words(move: Instruction) -> int:

@@ -137,8 +137,8 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         Kind.CONV,
         0x30,
         Unit.MAC,
-        "Convolve one tile: loop over output blocks, strips of pixels, weight planes, kernel rows, kernel columns and "
-        "input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are "
+        "Convolve one tile: loop over output blocks, strips of pixels, kernel rows, kernel columns and input "
+        "blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are "
         "requantized and written. Input words outside in_h x in_w read as zp_in.",
         (
             address("in_base", "First word of the input buffer."),
@@ -179,7 +179,11 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             Field("dilation_w", 4, "Input pixels from one kernel column to the next.", low=1),
             Field("in_blocks", 12, "Input channel blocks that contribute to each output block.", low=1),
             Field("out_blocks", 12, "Output channel blocks, of cols channels each.", low=1),
-            Field("two_planes", 1, "Weights are the sum of two int8 planes."),
+            Field(
+                "weight_zero_points",
+                1,
+                "The constants hold a zero point for each output channel, which is subtracted from its weights.",
+            ),
             address("weights", "First word of the constants in the weight memory; see Constants of CONV."),
             Field("zp_in", 8, "Zero point of the input, the value of padding.", signed=True),
             Field("zp_out", 8, "Zero point that the requantizer adds.", signed=True),

@@ -112,6 +112,11 @@ class HardwareParams:
         return CHANNEL_BYTES * self.cols // self.word_bytes
 
     @property
+    def zero_point_words(self) -> int:
+        """Words of the zero points of an output block's weights: a byte for each column, padded to whole words."""
+        return -(-self.cols // self.word_bytes)
+
+    @property
     def table_words(self) -> int:
         """Words of a 256-byte table."""
         return TABLE_BYTES // self.word_bytes
@@ -225,7 +230,7 @@ def _check_agreement(p: HardwareParams) -> None:
     if not 0 <= p.lut_products <= p.macs:
         raise ParameterError(f"lut_products must be from 0 to rows*cols = {p.macs}, not {p.lut_products}")
     # Double buffering: one weight tile with its constants is in use while the next one is loaded.
-    least = 2 * (p.tile_words + p.channel_words + p.table_words + p.residual_words)
+    least = 2 * (p.tile_words + p.zero_point_words + p.channel_words + p.table_words + p.residual_words)
     if p.weight_words < least:
         raise ParameterError(
             f"weight_kib must hold at least {least} words, but {p.weight_kib} KiB are {p.weight_words}"

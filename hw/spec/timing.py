@@ -76,6 +76,8 @@ CONSTANTS_LEAD = 64
 """Request for a CONV's constants to its first product, if its predecessor is still executing."""
 CONSTANTS_GAP = 2
 """Cycles between the constants of consecutive output blocks."""
+ZERO_POINTS = 1
+"""Last word of an output block's zero points to the block's first weight, without the read of that weight."""
 SECOND_BLOCK = 7
 """Last constant of the first output block to the first weight of the second one."""
 

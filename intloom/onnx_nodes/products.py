@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.fold.arithmetic.weights import split_planes
+from intloom.compiler.fold.arithmetic.weights import array_weights
 from intloom.compiler.fold.patterns.window import read_window
 from intloom.compiler.importer import Constant, ValueType
 from intloom.compiler.ir import Conv, Tensor
@@ -65,7 +65,7 @@ def conv_integer(e: Evaluation) -> tuple[Constant, ...]:
     rows, columns = geometry.output((tensor.height, tensor.width))
     channels = w.shape[0]
     node = Conv(
-        name=e.node.name, inputs=("x",), output="y", weights=split_planes(w, e.node.name),
+        name=e.node.name, inputs=("x",), output="y", weights=array_weights(w, e.node.name),
         bias=np.zeros(channels, np.int32), mantissa=np.zeros(channels, np.uint32), shift=np.zeros(channels, np.uint8),
         zp_in=zero - shift, zp_out=0, pads=geometry.pads, strides=geometry.strides, dilations=geometry.dilations,
         group=e.node.integer("group", 1),

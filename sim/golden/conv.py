@@ -30,8 +30,7 @@ def conv_sums(node: Conv, x: Image) -> Iterator[tuple[slice, slice, NDArray[np.i
     """The sums of products, in pieces: which channels, which rows, and the sums (channels, rows, columns)."""
     top, left, bottom, right = node.pads
     padded = np.pad(x, ((0, 0), (top, bottom), (left, right)), constant_values=node.zp_in) if any(node.pads) else x
-    # The planes are summands of the same weight, so their sum gives the same products.
-    weights = node.weights.sum(axis=0, dtype=np.int32)
+    weights = node.weights.astype(np.int32)
     out_channels, per_group, kernel_h, kernel_w = weights.shape
     rows = (padded.shape[1] - node.dilations[0] * (kernel_h - 1) - 1) // node.strides[0] + 1
     columns = (padded.shape[2] - node.dilations[1] * (kernel_w - 1) - 1) // node.strides[1] + 1

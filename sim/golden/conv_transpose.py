@@ -25,7 +25,7 @@ def conv_transpose(node: ConvTranspose, operands: Sequence[Image], context: Cont
 
 def scattered_sums(node: ConvTranspose, x: Image, wanted: Pair) -> NDArray[np.int64]:
     """The sums of products (channels, rows, columns) of an output of `wanted` rows and columns."""
-    weights = node.weights.sum(axis=0, dtype=np.int64)
+    weights = node.weights.astype(np.int64)
     out_channels, _, kernel_h, kernel_w = weights.shape
     (stride_h, stride_w), (dilation_h, dilation_w) = node.strides, node.dilations
     top, left, _, _ = node.pads

@@ -33,7 +33,7 @@ class _Constants:
     mantissa: NDArray[np.uint32]
     shift: NDArray[np.uint8]
     matrix: NDArray[np.int16]
-    """[output block, tap * lane, column], taps in the order kernel row, kernel column, input block; planes added."""
+    """[output block, tap * lane, column], taps in the order kernel row, kernel column, input block."""
 
 
 def _weight_bytes(machine: Machine, i: Instruction) -> NDArray[np.uint8]:
@@ -56,10 +56,13 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     parameters = np.ascontiguousarray(blocks[:, :head]).reshape(i["out_blocks"], 2, -1)
     bias = np.ascontiguousarray(parameters[:, 0]).view("<i4").reshape(-1)
     scale = np.ascontiguousarray(parameters[:, 1]).view("<u4").reshape(-1)
-    tiles = blocks[:, head:].view(np.int8).reshape(i["out_blocks"], 1 + i["two_planes"], -1, p.cols, p.rows)
-    # Both planes are multiplied by the same input, so the sum of two int8 planes replaces a second product.
-    summed = tiles.sum(axis=1, dtype=np.int16)
-    matrix = summed.transpose(0, 1, 3, 2).reshape(i["out_blocks"], -1, p.cols)
+    body = blocks[:, head:].view(np.int8)
+    zero_points = np.zeros((i["out_blocks"], p.cols), np.int16)
+    if i["weight_zero_points"]:
+        zero_points += body[:, : p.cols]
+        body = body[:, p.zero_point_words * p.word_bytes :]
+    weights = body.reshape(i["out_blocks"], -1, p.cols, p.rows) - zero_points[:, None, :, None]
+    matrix = weights.transpose(0, 1, 3, 2).reshape(i["out_blocks"], -1, p.cols)
     mantissa = (scale & SCALE_MANTISSA_MASK & (1 << p.mantissa_bits) - 1).astype(np.uint32)
     shift = (scale >> SCALE_SHIFT_LSB & MAX_SHIFT).astype(np.uint8)
     return _Constants(table, residual, bias, mantissa, shift, matrix)

@@ -203,7 +203,7 @@ class InstructionMaker:
             fields["out_blocks"] = size(rng, max(1, budget * p.rows // p.cols), 4095)
             kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
             fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "in_blocks": in_blocks}
-            fields |= {"two_planes": int(rng.random() < 0.2), "packed": int(rng.random() < 0.2)}
+            fields |= {"weight_zero_points": int(rng.random() < 0.3), "packed": int(rng.random() < 0.2)}
             fields |= some(rng, Kind.CONV, "stride_h", "stride_w", "dilation_h", "dilation_w")
             if rng.random() < 0.6:
                 fields |= {"dilation_h": 1, "dilation_w": 1}
@@ -211,7 +211,7 @@ class InstructionMaker:
             pixels = fields["out_h"] * fields["out_w"]
             fields["out_plane"] = rng.choice((fields["out_row"] * fields["out_h"], step(rng, planes, 4096, 20)))
             fields["out_plane"] %= 1 << SCRATCH_BITS
-            tiles = kernel_h * kernel_w * in_blocks * (1 + fields["two_planes"]) * fields["out_blocks"]
+            tiles = kernel_h * kernel_w * in_blocks * fields["out_blocks"]
             if pixels * planes <= 4 * _OUTPUT_WORDS and tiles * max(pixels, p.cols) <= _MOST_PRODUCTS:
                 return fields
 

@@ -52,13 +52,15 @@ class Maker:
         return graph, {n: self._bytes(self.tensors[n].shape) for n in self.inputs}
 
     def convolve(
-        self, x: str, channels: int, kernel: int, stride: int, pad: int, group: int = 1, planes: int = 1
+        self, x: str, channels: int, kernel: int, stride: int, pad: int, group: int = 1, nine_bits: bool = False
     ) -> str:
         """A convolution with a table."""
         _, inputs, height, width = self.tensors[x].shape
         size = [(n + 2 * pad - kernel) // stride + 1 for n in (height, width)]
-        weights = self._bytes((planes, channels, inputs // group, kernel, kernel))
-        scales = self._scales(channels, inputs // group * kernel * kernel * planes)
+        weights: NDArray[Any] = self._bytes((channels, inputs // group, kernel, kernel))
+        if nine_bits:
+            weights = weights - self._bytes((channels,)).astype(np.int16).reshape(-1, 1, 1, 1)
+        scales = self._scales(channels, inputs // group * kernel * kernel * (1 + nine_bits))
         fields = {"weights": weights, "pads": (pad,) * 4, "strides": (stride,) * 2, "group": group, **scales}
         return self.node(Conv, (x,), (channels, size[0], size[1]), **fields)
 
@@ -66,7 +68,7 @@ class Maker:
         """A transposed convolution."""
         _, inputs, height, width = self.tensors[x].shape
         size = [(n - 1) * stride + kernel for n in (height, width)]
-        weights = self._bytes((1, channels, inputs, kernel, kernel))
+        weights = self._bytes((channels, inputs, kernel, kernel))
         fields = {"weights": weights, "strides": (stride,) * 2, **self._scales(channels, inputs * kernel * kernel)}
         return self.node(ConvTranspose, (x,), (channels, size[0], size[1]), **fields)
 
@@ -119,9 +121,9 @@ def conv(m: Maker, inputs: int, outputs: int, height: int, width: int, kernel: i
     return m.convolve(m.input(inputs, height, width), outputs, kernel, stride, pad)
 
 
-def planes(m: Maker, inputs: int, outputs: int, height: int, width: int) -> str:
-    """A convolution whose weights are the sum of two planes."""
-    return m.convolve(m.input(inputs, height, width), outputs, 3, 1, 1, planes=2)
+def zero_points(m: Maker, inputs: int, outputs: int, height: int, width: int) -> str:
+    """A convolution whose weights have zero points."""
+    return m.convolve(m.input(inputs, height, width), outputs, 3, 1, 1, nine_bits=True)
 
 
 def grouped(m: Maker, inputs: int, outputs: int, height: int, width: int, kernel: int, stride: int, group: int) -> str:
@@ -231,7 +233,7 @@ RECIPES: dict[str, Recipe] = {
     "grouped": grouped,
     "maxpool": maxpool,
     "mul": mul,
-    "planes": planes,
+    "zero_points": zero_points,
     "residual": residual,
     "resize": resize,
     "slice": slice_,

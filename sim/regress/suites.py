@@ -97,7 +97,7 @@ def ops() -> list[Case]:
     cases += [("resize", {"channels": 5, "factor": f}) for f in (2, 3)]
     cases += [("concat", {"first": a, "second": b}) for a, b in ((4, 4), (3, 6), (1, 9))]
     cases += [("slice", {"channels": 12, "start": a, "stop": b}) for a, b in ((0, 4), (4, 12), (3, 7))]
-    cases.append(("planes", {"inputs": 5, "outputs": 6}))
+    cases.append(("zero_points", {"inputs": 5, "outputs": 6}))
     return [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
 
 

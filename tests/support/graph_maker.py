@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,7 +39,7 @@ class GraphMaker(Maker):
         dilation: tuple[int, int] = (1, 1),
         group: int = 1,
         table: bool = True,
-        planes: int = 1,
+        nine_bits: bool = False,
     ) -> str:
         """A convolution, by default of the same size (for stride 1)."""
         kernel = (kernel, kernel) if isinstance(kernel, int) else kernel
@@ -46,7 +48,11 @@ class GraphMaker(Maker):
         pads = pads or (reach[0] // 2, reach[1] // 2, reach[0] // 2, reach[1] // 2)
         inputs, height, width = self.shape(x)
         size = [(n + pads[a] + pads[a + 2] - reach[a]) // strides[a] + 1 for a, n in enumerate((height, width))]
-        weights = self._bytes((planes, channels, inputs // group, *kernel))
+        weights: NDArray[Any] = self._bytes((channels, inputs // group, *kernel))
+        if nine_bits:
+            zero_points = self._bytes((channels,)).astype(np.int16)
+            zero_points[:7] = np.array([-128, -127, -1, 0, 1, 126, 127])[:channels]
+            weights = weights - zero_points.reshape(-1, 1, 1, 1)
         fields = self._scales(channels, inputs // group * kernel[0] * kernel[1])
         fields |= {} if table else {"table": None}
         return self.node(
@@ -60,7 +66,7 @@ class GraphMaker(Maker):
         """A transposed convolution."""
         inputs, height, width = self.shape(x)
         size = [(n - 1) * stride + kernel - 2 * pad + extra for n in (height, width)]
-        weights = self._bytes((1, channels, inputs // group, kernel, kernel))
+        weights = self._bytes((channels, inputs // group, kernel, kernel))
         fields = self._scales(channels, inputs // group * kernel * kernel)
         return self.node(
             ConvTranspose, (x,), (channels, size[0], size[1]),

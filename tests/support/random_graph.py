@@ -40,9 +40,9 @@ class RandomGraph:
         _, height, width = m.shape(x)
         if height + pads[0] + pads[2] < reach[0] or width + pads[1] + pads[3] < reach[1]:
             return m.conv(x, self.channels(), 1)
-        planes = int(rng.choice([1, 1, 1, 2]))
+        nine_bits = bool(rng.integers(4) == 0)
         table = bool(rng.integers(2))
-        fields = {"stride": stride, "dilation": dilation, "pads": pads, "planes": planes, "table": table}
+        fields = {"stride": stride, "dilation": dilation, "pads": pads, "nine_bits": nine_bits, "table": table}
         return m.conv(x, self.channels(), kernel, **fields)
 
     def grouped(self) -> str:

@@ -93,7 +93,8 @@ class SlowMachine:
         constants = self._take(p.residual_words) if i["residual"] else b""
         for block in range(i["out_blocks"]):
             parameters = self._take(p.channel_words)
-            tiles = self._take((1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"] * p.cols)
+            self._zero_points = self._take(-(-p.cols // p.rows)) if i["weight_zero_points"] else bytes(p.cols)
+            tiles = self._take(i["kernel_h"] * i["kernel_w"] * i["in_blocks"] * p.cols)
             for column in range(p.cols):
                 bias = _int(parameters[4 * column : 4 * column + 4])
                 scale = int.from_bytes(parameters[4 * (p.cols + column) :][:4], "little")
@@ -105,14 +106,14 @@ class SlowMachine:
 
     def _sum(self, i: Instruction, block: int, column: int, oy: int, ox: int, tiles: bytes) -> int:
         p, total, tile = self.params, 0, 0
-        for _ in range(1 + i["two_planes"]):
-            for ky in range(i["kernel_h"]):
-                for kx in range(i["kernel_w"]):
-                    for b in range(i["in_blocks"]):
-                        weights = tiles[(tile * p.cols + column) * p.rows :][: p.rows]
-                        word = self._input(i, block, b, oy, ox, (ky, kx))
-                        total += sum(_signed(w) * x for w, x in zip(weights, word, strict=True))
-                        tile += 1
+        zero_point = _signed(self._zero_points[column])
+        for ky in range(i["kernel_h"]):
+            for kx in range(i["kernel_w"]):
+                for b in range(i["in_blocks"]):
+                    weights = tiles[(tile * p.cols + column) * p.rows :][: p.rows]
+                    word = self._input(i, block, b, oy, ox, (ky, kx))
+                    total += sum((_signed(w) - zero_point) * x for w, x in zip(weights, word, strict=True))
+                    tile += 1
         return total
 
     def _input(self, i: Instruction, block: int, b: int, oy: int, ox: int, tap: tuple[int, int]) -> list[int]:

@@ -1,4 +1,4 @@
-"""Constant weights and biases in the array's format: int8 planes, int32 bias, mantissa and shift per channel."""
+"""Constant weights and biases in the array's format: nine-bit weights, int32 bias, mantissa and shift per channel."""
 
 from __future__ import annotations
 
@@ -12,13 +12,12 @@ from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.importer import Model
 from intloom.compiler.ir import Tensor
+from intloom.compiler.ir.ops.conv import MOST_SPAN, ArrayWeights, weight_spans
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, scale_from_float
 
 INT32_MAX = (1 << 31) - 1
 _FAR = 1 << 40
 """Clip value for biases: larger than int32, and small enough for int64 sums."""
-MOST_ABOVE = 2 * INT8_MAX
-"""The largest difference of weight and zero point that two int8 planes represent."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,7 +32,7 @@ class Weights:
 class ArrayConstants:
     """Constants of a Conv node."""
 
-    planes: NDArray[np.int8]
+    weights: ArrayWeights
     bias: NDArray[np.int32]
     mantissa: NDArray[np.uint32]
     shift: NDArray[np.uint8]
@@ -62,7 +61,7 @@ def read_weights(model: Model, value: str, channel_axis: int = 0) -> Weights:
             f"the scales of weights {value!r} are along axis {params.axis}",
             f"quantize along axis {channel_axis}, per output channel",
         )
-    # The zero point is subtracted here, not in hardware: weights then need up to nine bits, see `split_planes`.
+    # Weights then need up to nine bits, see `array_weights`.
     _, zero = params.spread(array.shape)
     return Weights(array.astype(np.int32) - zero, params.scale)
 
@@ -114,7 +113,7 @@ def array_constants(
     zero_fed: bool = True,
     wraps: bool = False,
 ) -> ArrayConstants:
-    """Planes, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` adds the zero point to the bias.
+    """Weights, bias and scales of weights [out, in/group, kh, kw]; `zero_fed` adds the zero point to the bias.
 
     Without it (ConvTranspose, whose outputs have different numbers of taps) the sums are over `x - zero_point`. With
     `wraps`, a sum that leaves 32 bits because of its bias wraps, as the array and onnxruntime's integer kernels do.
@@ -145,25 +144,24 @@ def array_constants(
     except EncodingError as error:
         raise UnsupportedPattern(f"{name!r}: {error}", "quantize the model again") from None
     return ArrayConstants(
-        planes=split_planes(values, name),
+        weights=array_weights(values, name),
         bias=total.astype(np.int32),  # modulo 2**32
         mantissa=np.array([s.mantissa for s in scales], dtype=np.uint32),
         shift=np.array([s.shift for s in scales], dtype=np.uint8),
     )
 
 
-def split_planes(values: NDArray[np.int32], name: str) -> NDArray[np.int8]:
-    """Represent weights as one int8 plane, or as the sum of two where they need a ninth bit."""
+def array_weights(values: NDArray[np.int32], name: str) -> ArrayWeights:
+    """Weights minus their zero points as int8, or as int16 where one needs a ninth bit."""
     if values.size == 0:
         raise ModelError(f"node {name!r}: its weights are empty: remove the node")
-    # The first plane takes as much as fits, so that weights within int8 never need the second one.
-    first = np.clip(values, INT8_MIN, INT8_MAX)
-    rest = values - first
-    if not rest.any():
-        return first.astype(np.int8)[None]
-    if rest.max() > INT8_MAX:
+    if values.min() >= INT8_MIN and values.max() <= INT8_MAX:
+        return values.astype(np.int8)
+    span = int(weight_spans(values).max())
+    if span > MOST_SPAN:
         raise UnsupportedPattern(
-            "weights are both 255 above and 255 below their zero points, which two int8 planes cannot represent",
+            f"weights of an output channel of {name!r} and 0 are {span} apart, but a byte minus a zero point spans "
+            f"{MOST_SPAN}",
             "quantize the weights to int8",
         )
-    return np.stack([first, rest]).astype(np.int8)
+    return values.astype(np.int16)

@@ -85,7 +85,7 @@ def lower_channelwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         name=unit_name(unit),
         inputs=(x.tensor.name,),
         output=result.name,
-        weights=np.array([w for w, _, _ in candidates], dtype=np.int8).reshape(1, -1, 1, 1, 1),
+        weights=np.array([w for w, _, _ in candidates], dtype=np.int8).reshape(-1, 1, 1, 1),
         bias=np.array([b for _, b, _ in candidates], dtype=np.int32),
         mantissa=np.array([s.mantissa for _, _, s in candidates], dtype=np.uint32),
         shift=np.array([s.shift for _, _, s in candidates], dtype=np.uint8),

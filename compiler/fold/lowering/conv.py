@@ -1,4 +1,4 @@
-"""Conv with constant weights: int32 bias that includes the zero point, int8 weight planes, one scale per channel."""
+"""Conv with constant weights: int32 bias that includes the zero point, one scale per channel."""
 
 from __future__ import annotations
 

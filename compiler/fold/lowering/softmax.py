@@ -96,7 +96,7 @@ def _differences(
         name=f"{unit_name(unit)}/{kind}",
         inputs=(x.name,),
         output=name,
-        weights=np.array([[1, -1], [-1, 1]], dtype=np.int8).reshape(1, 2, 2, 1, 1),
+        weights=np.array([[1, -1], [-1, 1]], dtype=np.int8).reshape(2, 2, 1, 1),
         bias=np.full(2, offset, dtype=np.int32),
         mantissa=np.full(2, _UNSCALED.mantissa, dtype=np.uint32),
         shift=np.full(2, _UNSCALED.shift, dtype=np.uint8),

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -15,9 +18,9 @@ _PART = 16
 
 @exports(Conv)
 def convolution(w: Writer, graph: IntGraph, node: Conv) -> None:
-    """One QLinearConv; two planes of weights as two ConvInteger."""
-    split = len(node.weights) > 1
-    value = _requantized(w, node, *_plane_sums(w, node)) if split else _conv(w, node)
+    """One QLinearConv; weights of nine bits as the sum of several ConvInteger."""
+    int8 = node.weights.dtype == np.int8
+    value = _conv(w, node) if int8 else _requantized(w, node, *_integer_sums(w, node))
     w.table(node.table, value, node.output)
 
 
@@ -29,17 +32,16 @@ def transposed(w: Writer, graph: IntGraph, node: ConvTranspose) -> None:
 
 def _conv(w: Writer, node: Conv) -> str:
     """A QLinearConv. It subtracts the zero point itself, so what folding put into the bias comes out again."""
-    weights = node.weights.sum(axis=0, dtype=np.int32)
-    bias = node.bias + node.zp_in * weights.reshape(len(node.bias), -1).sum(axis=1)
+    bias = node.bias + node.zp_in * node.weights.reshape(len(node.bias), -1).sum(axis=1, dtype=np.int32)
     one, zero = w.constant(np.array(1, np.float32), "float"), w.constant(np.array(node.zp_in, np.int8), "int8")
     scale = np.ldexp(node.mantissa.astype(np.float64), -node.shift.astype(np.int64)).astype(np.float32)
     scales = w.constant(scale, "float")
-    stored = w.constant(weights.astype(np.int8), "int8")
+    stored = w.constant(node.weights, "int8")
     zeros = w.constant(np.zeros(len(scale), np.int8), "int8")
     end = w.constant(np.array(node.zp_out, np.int8), "int8")
     start = w.constant(bias.astype(np.int32), "int32")
     inputs = (node.inputs[0], one, zero, stored, scales, zeros, one, end, start)
-    shape = (node.weights.shape[3], node.weights.shape[4])
+    shape = (node.weights.shape[2], node.weights.shape[3])
     return w.op(
         "QLinearConv",
         inputs,
@@ -62,23 +64,35 @@ def _requantized(w: Writer, node: Conv, sums: str, bias: NDArray[np.int32]) -> s
     return w.op("Cast", (w.op("Clip", (moved, *limits)),), to=3)
 
 
-def _plane_sums(w: Writer, node: Conv) -> tuple[str, NDArray[np.int32]]:
-    """int32 sums over both planes of weights, and the bias to add: ConvInteger subtracts the zero point itself."""
+def _int8_parts(weights: NDArray[Any]) -> Iterator[NDArray[np.int8]]:
+    """Summands of the weights: onnxruntime's ConvInteger has no zero point for each channel."""
+    rest = weights.astype(np.int32)
+    while rest.any():
+        part = np.clip(rest, INT8_MIN, INT8_MAX)
+        yield part.astype(np.int8)
+        rest = rest - part
+
+
+def _integer_sums(w: Writer, node: Conv) -> tuple[str, NDArray[np.int32]]:
+    """int32 sums over weights of nine bits, and the bias to add: ConvInteger subtracts the zero point itself."""
     zero = w.constant(np.array(node.zp_in, np.int8), "int8")
     parts = [
         w.op(
             "ConvInteger",
-            (node.inputs[0], w.constant(plane, "int8"), zero),
-            kernel_shape=plane.shape[2:],
+            (node.inputs[0], w.constant(part, "int8"), zero),
+            kernel_shape=part.shape[2:],
             pads=node.pads,
             strides=node.strides,
             dilations=node.dilations,
             group=node.group,
         )
-        for plane in node.weights
+        for part in _int8_parts(node.weights)
     ]
-    sums = node.weights.sum(axis=0, dtype=np.int32).reshape(len(node.bias), -1).sum(axis=1)
-    return w.op("Add", (parts[0], parts[1])), node.bias + node.zp_in * sums.astype(np.int32)
+    total = parts[0]
+    for part in parts[1:]:
+        total = w.op("Add", (total, part))
+    sums = node.weights.reshape(len(node.bias), -1).sum(axis=1, dtype=np.int32)
+    return total, node.bias + node.zp_in * sums
 
 
 def _transposed_sums(w: Writer, graph: IntGraph, node: ConvTranspose) -> str:
@@ -89,7 +103,7 @@ def _transposed_sums(w: Writer, graph: IntGraph, node: ConvTranspose) -> str:
     UnsupportedError
         So many products are summed up that fp32 does not hold them.
     """
-    weights = node.weights.sum(axis=0, dtype=np.int32)
+    weights = node.weights.astype(np.int32)
     low = weights & (_PART - 1)
     zero = w.constant(np.array(node.zp_in, np.float32), "float")
     x = w.op("Sub", (w.op("Cast", (node.inputs[0],), to=1), zero))

@@ -4,14 +4,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir.node import Node, Pads, Pair, operator
 from intloom.compiler.ir.tensor import Shape, Tensor
-from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, MAX_SHIFT
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT
+
+ArrayWeights = NDArray[np.signedinteger[Any]]
+"""int8 or int16."""
+MOST_SPAN = INT8_MAX - INT8_MIN
+"""The largest difference of two weights of a channel, or of a weight and 0: all are int8 minus one int8 zero point."""
+
+
+def weight_spans(weights: NDArray[Any]) -> NDArray[np.int64]:
+    """For each output channel, the largest difference of two of its weights and 0."""
+    flat = weights.reshape(len(weights), -1)
+    high, low = (ends(axis=1, initial=0).astype(np.int64) for ends in (flat.max, flat.min))
+    spans: NDArray[np.int64] = high - low
+    return spans
 
 
 @operator
@@ -19,14 +32,15 @@ from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, MAX_SHIFT
 class Conv(Node):
     """Convolution; also fully connected layers (1x1) and depthwise ones (group = channels).
 
-    `y[m] = table[clamp(zp_out + round((bias[m] + sum over planes of x*w) * mantissa[m] * 2**-shift[m]))]`. The
+    `y[m] = table[clamp(zp_out + round((bias[m] + sum of x*w) * mantissa[m] * 2**-shift[m]))]`. The
     input's zero point is folded into `bias`; padding feeds `zp_in`.
     """
 
     OPERANDS: ClassVar = 1
 
-    weights: NDArray[np.int8]
-    """[planes, out channels, in channels / group, kernel rows, kernel columns]; one or two planes, to be added."""
+    weights: ArrayWeights
+    """[out channels, in channels / group, kernel rows, kernel columns]; int16 where the zero point of the weights,
+    which is subtracted from them, gives one a ninth bit."""
     bias: NDArray[np.int32]
     mantissa: NDArray[np.uint32]
     shift: NDArray[np.uint8]
@@ -44,22 +58,23 @@ class Conv(Node):
         self._check_constants(x)
         sizes = []
         for i, size in enumerate((x.height, x.width)):
-            span = self.dilations[i] * (self.weights.shape[3 + i] - 1) + 1
+            span = self.dilations[i] * (self.weights.shape[2 + i] - 1) + 1
             sizes.append((size + self.pads[i] + self.pads[i + 2] - span) // self.strides[i] + 1)
-        return (1, self.weights.shape[1], sizes[0], sizes[1])
+        return (1, len(self.weights), sizes[0], sizes[1])
 
     def macs(self, tensors: Mapping[str, Tensor]) -> int:
         """Each output pixel times the whole kernel."""
-        return tensors[self.output].height * tensors[self.output].width * int(self.weights[0].size)
+        return tensors[self.output].height * tensors[self.output].width * int(self.weights.size)
 
     def _check_constants(self, x: Tensor) -> None:
         shape, group = self.weights.shape, self.group
-        sound = self.weights.dtype == np.int8 and len(shape) == 5
-        self.require(sound, "weights must be int8 of rank 5", (self.weights.dtype, shape))
-        self.require(shape[0] in (1, 2), "weights must have one or two planes", shape[0])
-        divides = group > 0 and shape[1] % group == 0
-        self.require(divides, "groups must divide output channels", (group, shape[1]))
-        covers = shape[2] * group == x.channels
+        sound = self.weights.dtype in (np.int8, np.int16) and len(shape) == 4
+        self.require(sound, "weights must be int8 or int16 of rank 4", (self.weights.dtype, shape))
+        span = int(weight_spans(self.weights).max(initial=0))
+        self.require(span <= MOST_SPAN, f"weights of a channel and 0 must be at most {MOST_SPAN} apart", span)
+        divides = group > 0 and shape[0] % group == 0
+        self.require(divides, "groups must divide output channels", (group, shape[0]))
+        covers = shape[1] * group == x.channels
         self.require(covers, "weights must cover the input's channels", (shape, x.channels))
         self._check_scales()
         self.require(self.zp_in == x.zero_point, "zp_in must be the input's zero point", (self.zp_in, x.zero_point))
@@ -70,7 +85,7 @@ class Conv(Node):
     def _check_scales(self) -> None:
         for name, kind in (("bias", np.int32), ("mantissa", np.uint32), ("shift", np.uint8)):
             array = getattr(self, name)
-            sound = array.dtype == kind and array.shape == self.weights.shape[1:2]
+            sound = array.dtype == kind and array.shape == self.weights.shape[:1]
             self.require(sound, f"{name} must be one per channel", array.shape)
         mantissa, shift = int(self.mantissa.max()), int(self.shift.max())
         self.require(mantissa < 1 << FP32_SIGNIFICAND_BITS, "a mantissa must fit 24 bits", mantissa)
@@ -94,11 +109,11 @@ class ConvTranspose(Conv):
         self._check_constants(x)
         sizes = []
         for i, size in enumerate((x.height, x.width)):
-            span = self.dilations[i] * (self.weights.shape[3 + i] - 1) + 1
+            span = self.dilations[i] * (self.weights.shape[2 + i] - 1) + 1
             sizes.append((size - 1) * self.strides[i] + span - self.pads[i] - self.pads[i + 2] + self.output_padding[i])
-        return (1, self.weights.shape[1], sizes[0], sizes[1])
+        return (1, len(self.weights), sizes[0], sizes[1])
 
     def macs(self, tensors: Mapping[str, Tensor]) -> int:
         """Each input pixel times the whole kernel."""
         x = tensors[self.inputs[0]]
-        return x.height * x.width * int(self.weights[0].size)
+        return x.height * x.width * int(self.weights.size)

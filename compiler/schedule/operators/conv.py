@@ -16,7 +16,7 @@ from intloom.hw.spec.isa import Kind
 @schedules(Conv, ConvTranspose)
 def schedule_conv(stages: StageList, node: Conv) -> None:
     """One ConvStage; the Add adds it if the convolution performs a residual addition."""
-    kernel = (node.weights.shape[3], node.weights.shape[4])
+    kernel = (node.weights.shape[2], node.weights.shape[3])
     if stages.is_packed(node):
         kernel = (kernel[0], -(-kernel[1] // stages.params.pixels_per_word))
     dilation = {"dilation_h": node.dilations[0], "dilation_w": node.dilations[1]}
@@ -48,5 +48,5 @@ def _passes(stages: StageList, node: Conv) -> list[tuple[Geometry, Weights]]:
     if isinstance(node, ConvTranspose):
         return transposed_passes(node.weights, node.strides, node.dilations, node.pads[:2])
     weights = packed_kernel(node.weights, stages.params) if stages.is_packed(node) else node.weights
-    kernel = (weights.shape[3], weights.shape[4])
+    kernel = (weights.shape[2], weights.shape[3])
     return [(Geometry(kernel, (-node.pads[0], -node.pads[1]), node.strides, node.dilations), weights)]

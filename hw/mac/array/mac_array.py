@@ -10,6 +10,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.array.product import LutProduct
 from intloom.hw.spec import timing
+from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import REGISTER_COPY
 
@@ -18,20 +19,20 @@ _COLUMNS_A_COPY = 2
 
 
 def dot_bits(rows: int) -> int:
-    """Width of a sum of `rows` products of two int8."""
+    """Width of a sum of `rows` products."""
     return 16 + (rows - 1).bit_length()
 
 
 class MacArray(wiring.Component):
-    """`rows` x `cols` int8 products, summed per column.
+    """`rows` x `cols` products of an int8 and a weight of `WEIGHT_BITS` bits, summed per column.
 
     Weights are stationary. A tile is written into shadow registers column by column and becomes active as a whole with
     the pixel that carries `swap` (double buffer).
 
     Members
     -------
-    load, load_word:
-        Bit c writes the word, one weight per row, into the shadow of column c.
+    load, weights:
+        Bit c writes the weights, one for each row, into the shadow of column c.
     valid, pixel, swap:
         An input word; `swap` activates the shadow tile for this and the following pixels.
     dots:
@@ -48,7 +49,7 @@ class MacArray(wiring.Component):
 
     Requirements
     ------------
-    A column may be overwritten from the cycle of `swap` on, not before.
+    A column may be overwritten from the cycle after `swap` on, not before.
 
     Reset and faults
     ----------------
@@ -62,7 +63,7 @@ class MacArray(wiring.Component):
         super().__init__(
             {
                 "load": In(params.cols),
-                "load_word": In(8 * params.rows),
+                "weights": In(data.ArrayLayout(signed(WEIGHT_BITS), params.rows)),
                 "valid": In(1),
                 "pixel": In(8 * params.rows),
                 "swap": In(1),
@@ -83,22 +84,19 @@ class MacArray(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Wide registers for weights and pixels; per column the products and a free-running adder tree.
 
-        Pixels and weights pass one pipeline register for routing and one at the multiplier inputs: an FPGA's
-        multipliers are spread over the device and have their own input and output registers.
+        Pixels pass one pipeline register for routing, as weights do in `ZeroPoints`, and one at the multiplier inputs:
+        an FPGA's multipliers are spread over the device and have their own input and output registers.
         """
         m = Module()
         self._platform = platform
         routed = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
             m.d.sync += routed.eq(self.pixel)
-        self._load = Signal(self._cols)
-        self._load_word = Signal(8 * self._rows, reset_less=True)
-        m.d.sync += [self._load.eq(self.load), self._load_word.eq(self.load_word)]
         columns = range(self._cols)
         for number, first in enumerate(columns[::_COLUMNS_A_COPY]):
             pixel, swap = self._copy(m, "pixel", routed, number), self._copy(m, "swap", self.swap, number)
             for column in columns[first : first + _COLUMNS_A_COPY]:
-                products = self._products(m, column, pixel, self._weights(m, column, swap))
+                products = self._products(m, column, pixel, self._active(m, column, swap))
                 m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
 
@@ -108,20 +106,20 @@ class MacArray(wiring.Component):
         m.d.sync += copy.eq(of)
         return copy
 
-    def _weights(self, m: Module, column: int, swap: Signal) -> Signal:
-        shadow = Signal(8 * self._rows, name=f"shadow{column}", reset_less=True)
-        active = Signal(8 * self._rows, name=f"active{column}", reset_less=True)
-        with m.If(self._load[column]):
-            m.d.sync += shadow.eq(self._load_word)
+    def _active(self, m: Module, column: int, swap: Signal) -> data.View[data.ArrayLayout]:
+        shadow = Signal(self.weights.shape(), name=f"shadow{column}", reset_less=True)
+        active = Signal(self.weights.shape(), name=f"active{column}", reset_less=True)
+        with m.If(self.load[column]):
+            m.d.sync += shadow.eq(self.weights)
         with m.If(swap):
             m.d.sync += active.eq(shadow)
         return active
 
-    def _products(self, m: Module, column: int, pixel: Signal, weights: Signal) -> list[Value]:
+    def _products(self, m: Module, column: int, pixel: Signal, weights: data.View[data.ArrayLayout]) -> list[Value]:
         products = []
         for row in range(self._rows):
             name = f"product{column}_{row}"
-            factors = pixel.word_select(row, 8).as_signed(), weights.word_select(row, 8).as_signed()
+            factors = pixel.word_select(row, 8).as_signed(), weights[row]
             in_luts = column * self._rows + row < self._lut_products
             products.append(
                 LutProduct.attach(m, name, *factors, self._platform) if in_luts else _dsp_product(m, name, *factors)

@@ -9,15 +9,16 @@ from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec import timing
+from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.yosys_attributes import LUT_PRODUCT
 
 PRODUCT_MODULE = "intloom_lut_product"
 """Name of the module in Verilog."""
 
 _PART_BITS = 2
-"""Weight bits in each partial product: the look-up tables of one carry chain form it."""
+"""Weight bits in each partial product: the look-up tables of one carry chain form it. The last has the sign too."""
 
-PARTS = 8 // _PART_BITS
+PARTS = WEIGHT_BITS // _PART_BITS
 """Partial products of a product."""
 
 
@@ -35,7 +36,7 @@ class OneModule:
 
 
 class LutProduct(wiring.Component):
-    """A product of two int8 that FPGA synthesis keeps out of DSP blocks.
+    """A product of an int8 and a weight that FPGA synthesis keeps out of DSP blocks.
 
     The forms differ in what the register between operands and product holds: the product itself, or its parts.
 
@@ -61,7 +62,7 @@ class LutProduct(wiring.Component):
 
     Requirements
     ------------
-    None.
+    `weight` is not -256: its product with -128 would not fit 16 bits. No difference of two int8 is.
 
     Reset and faults
     ----------------
@@ -72,7 +73,7 @@ class LutProduct(wiring.Component):
 
     def __init__(self, form: ProductForm = ProductForm.PLAIN) -> None:
         self._form = form
-        super().__init__({"pixel": In(signed(8)), "weight": In(signed(8)), "product": Out(signed(16))})
+        super().__init__({"pixel": In(signed(8)), "weight": In(signed(WEIGHT_BITS)), "product": Out(signed(16))})
 
     @classmethod
     def attach(cls, m: Module, name: str, pixel: Value, weight: Value, platform: object) -> Value:
@@ -103,10 +104,12 @@ class LutProduct(wiring.Component):
 
     def _summed(self, m: Module) -> Value:
         parts: list[Value] = []
-        for low in range(0, len(self.weight), _PART_BITS):
+        for number in range(PARTS):
+            low, last = number * _PART_BITS, number == PARTS - 1
+            digit = self.weight[low:].as_signed() if last else self.weight[low : low + _PART_BITS]
+            # The product's 16 bits end with bit 9 of the last part.
             part = Signal(signed(8 + _PART_BITS), name=f"part{low}", reset_less=True, attrs={LUT_PRODUCT: 1})
-            digit = self.weight[low : low + _PART_BITS]
-            m.d.sync += part.eq(self.pixel * (digit.as_signed() if low + _PART_BITS == len(self.weight) else digit))
+            m.d.sync += part.eq(self.pixel * digit)
             parts.append(part)
         while len(parts) > 1:
             parts = [_add_parts(*pair) for pair in zip(parts[::2], parts[1::2], strict=True)]

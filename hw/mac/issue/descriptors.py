@@ -24,11 +24,12 @@ def _fields(*names: str) -> dict[str, Shape]:
     return {name: field_shape(spec.field(name)) for name in names}
 
 
-_LOOPS = _fields("kernel_h", "kernel_w", "in_blocks", "two_planes", "out_blocks")
+_LOOPS = _fields("kernel_h", "kernel_w", "in_blocks", "out_blocks")
 
 WEIGHT_DESCRIPTOR = data.StructLayout(
     {
         **_LOOPS,
+        **_fields("weight_zero_points"),
         "strips": PIXELS_BITS,
         "address": SCRATCH_BITS,
         "first_tile": SCRATCH_BITS,
@@ -36,7 +37,7 @@ WEIGHT_DESCRIPTOR = data.StructLayout(
         "load_residual": 1,
     }
 )
-"""For the weight fetcher: `address` of the constants, `first_tile` of the first weight tile."""
+"""For the weight fetcher: `address` of the constants, `first_tile` of the first weight tile or its zero points."""
 
 PIXEL_DESCRIPTOR = data.StructLayout(
     {

@@ -20,7 +20,7 @@ from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import HardwareParams
 
 _COPIED = (
-    "kernel_h", "kernel_w", "in_blocks", "two_planes", "out_blocks", "in_base", "in_ring", "in_plane", "in_block_step",
+    "kernel_h", "kernel_w", "in_blocks", "out_blocks", "in_base", "in_ring", "in_plane", "in_block_step",
     "in_h", "in_w", "iy0", "ix0", "packed", "stride_h", "stride_w", "dilation_h", "zp_in", "out_w", "strips", "index",
 )  # fmt: skip
 TAP_BITS = 8

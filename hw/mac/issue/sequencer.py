@@ -268,7 +268,7 @@ class Sequencer(wiring.Component):
         with m.Elif(last_pixel):
             m.d.sync += self.active.eq(0)
         with m.If(self.started):
-            single = (offered.kernel_h == 1) & (offered.kernel_w == 1) & (offered.in_blocks == 1) & ~offered.two_planes
+            single = (offered.kernel_h == 1) & (offered.kernel_w == 1) & (offered.in_blocks == 1)
             m.d.sync += [
                 self.active.eq(1),
                 plan.eq(offered),

@@ -10,14 +10,13 @@ from amaranth.hdl import Module, Signal
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-LAST_INDICES = data.StructLayout({"plane": 1, "row": 4, "column": 4, "block": 12})
+LAST_INDICES = data.StructLayout({"row": 4, "column": 4, "block": 12})
 """Last index of each loop, counted from 0."""
 
 
 class Tap(NamedTuple):
-    """A tile's index in its strip: weight plane, kernel row and column, input block."""
+    """A tile's index in its strip: kernel row and column, input block."""
 
-    plane: int
     row: int
     column: int
     block: int
@@ -25,14 +24,13 @@ class Tap(NamedTuple):
 
 def taps(bounds: Mapping[str, int]) -> Iterator[Tap]:
     """The tiles of a strip, in order."""
-    counts = (1 + bounds["two_planes"], bounds["kernel_h"], bounds["kernel_w"], bounds["in_blocks"])
+    counts = (bounds["kernel_h"], bounds["kernel_w"], bounds["in_blocks"])
     yield from (Tap(*index) for index in product(*map(range, counts)))
 
 
 def last_tile_indices(bounds: Any) -> dict[str, Any]:
     """The members of `LAST_INDICES`, from loop bounds in a mapping or a view."""
     return {
-        "plane": bounds["two_planes"],
         "row": bounds["kernel_h"] - 1,
         "column": bounds["kernel_w"] - 1,
         "block": bounds["in_blocks"] - 1,
@@ -40,7 +38,7 @@ def last_tile_indices(bounds: Any) -> dict[str, Any]:
 
 
 class TileLoops(wiring.Component):
-    """Counters for plane, kernel row, kernel column and input block; the last one is the innermost.
+    """Counters for kernel row, kernel column and input block; the last one is the innermost.
 
     Members
     -------
@@ -48,8 +46,8 @@ class TileLoops(wiring.Component):
         Each loop's last index.
     step:
         Advance to the next tile; after the last one, to the first.
-    block_end, column_end, row_end, last:
-        This tile is the last of the innermost loop; of the two innermost; of three; of all.
+    block_end, column_end, last:
+        This tile is the last of the innermost loop; of the two innermost; of all.
     first:
         This tile is the first of all.
 
@@ -77,7 +75,6 @@ class TileLoops(wiring.Component):
                 "step": In(1),
                 "block_end": Out(1),
                 "column_end": Out(1),
-                "row_end": Out(1),
                 "last": Out(1),
                 "first": Out(1),
             }
@@ -89,32 +86,30 @@ class TileLoops(wiring.Component):
         *_, final = taps(bounds)
         for tap in taps(bounds):
             yield {
-                "block_end": tap[3:] == final[3:],
-                "column_end": tap[2:] == final[2:],
-                "row_end": tap[1:] == final[1:],
+                "block_end": tap[2:] == final[2:],
+                "column_end": tap[1:] == final[1:],
                 "last": tap == final,
                 "first": not any(tap),
             }
 
     def elaborate(self, platform: object) -> Module:
-        """Four counters; each advances when all inner ones end."""
+        """Three counters; each advances when all inner ones end."""
         m = Module()
-        block, column, row, plane = Signal(12), Signal(4), Signal(4), Signal()
-        ends = (self.block_end, self.column_end, self.row_end, self.last)
+        block, column, row = Signal(12), Signal(4), Signal(4)
+        ends = (self.block_end, self.column_end, self.last)
         last_indices = (
             block == self.last_indices.block,
             column == self.last_indices.column,
             row == self.last_indices.row,
-            plane == self.last_indices.plane,
         )
         reached = self.step
         within = None
-        for counter, end, last in zip((block, column, row, plane), ends, last_indices, strict=True):
+        for counter, end, last in zip((block, column, row), ends, last_indices, strict=True):
             m.d.comb += end.eq(last if within is None else last & within)
             with m.If(reached):
                 m.d.sync += counter.eq(counter + 1)
                 with m.If(last):
                     m.d.sync += counter.eq(0)
             reached, within = self.step & end, end
-        m.d.comb += self.first.eq(~(block.any() | column.any() | row.any() | plane))
+        m.d.comb += self.first.eq(~(block.any() | column.any() | row.any()))
         return m

@@ -192,7 +192,7 @@ class TilePlanner(wiring.Component):
                     tap.y.eq(tap.y + self.plan.dilation_h),
                     tap.row.eq(add_in_ring(tap.row, self.plan.row_tap, self.plan.tap_minus_ring)),
                 ]
-            with m.If(loops.row_end):
+            with m.If(loops.last):
                 m.d.sync += [tap.y.eq(0), tap.row.eq(0)]
         return tap
 

@@ -1,4 +1,4 @@
-"""Weight fetcher: prefetches weight tiles into the array's shadow registers."""
+"""Weight fetcher: prefetches weight tiles into the array's shadow registers, and the zero points of their weights."""
 
 from __future__ import annotations
 
@@ -22,7 +22,8 @@ CONSTANTS_REQUEST = data.StructLayout({"address": SCRATCH_BITS, "load_table": 1,
 class WeightFetcher(wiring.Component):
     """Reads the tiles of each strip, again for every strip, one tile ahead of the pixels.
 
-    It also requests each output block's constants, which lie between the blocks' tiles in the weight memory. The shadow
+    Before a block's first tile it reads the zero points of the block's weights, if the instruction has them. It also
+    requests each output block's constants, which lie between the blocks' tiles in the weight memory. The shadow
     registers form a double buffer with the active tile: `ready` rises before a tile's last words have arrived, because
     the first pixel takes as long to reach the array.
 
@@ -36,8 +37,10 @@ class WeightFetcher(wiring.Component):
         Read requests; none without `read_allowed`, except for a tile's last word.
     last_word:
         A tile's last word is read in this cycle, with priority; a register.
-    load:
-        Bit c: the word that the memory returns in this cycle belongs to column c.
+    load_next:
+        Bit c: the word that the memory returns in the next cycle belongs to column c.
+    store_zero_points, clear_zero_points:
+        Bit k: the memory returns word k of a block's zero points. Pulse: an instruction without zero points begins.
     ready:
         A tile is in the shadow, or will be `SWAP_LEAD` cycles from now.
     taken:
@@ -50,10 +53,10 @@ class WeightFetcher(wiring.Component):
 
     Timing
     ------
-    One word a cycle: a tile takes `cols` cycles. From a descriptor taken to its constants request, and from that taken
-    to the first read: `REQUEST_LATENCY` = 1 cycle each. From the first read to `ready`: `cols` - 1 cycles. A tile's
-    last word is in the shadow `SWAP_LEAD` = 7 cycles after `ready` rises, and the shadow may be overwritten
-    from `SWAP_LEAD` cycles after `taken`.
+    One word a cycle: a tile takes `cols` cycles; zero points take a cycle for each word and one more. From a descriptor
+    taken to its constants request, and from that taken to the first read: `REQUEST_LATENCY` = 1 cycle each. From the
+    first read to `ready`: `cols` - 1 cycles. A tile's last word is in the shadow `SWAP_LEAD` = 7 cycles after `ready`
+    rises, and the shadow may be overwritten from `SWAP_LEAD` cycles after `taken`.
 
     Requirements
     ------------
@@ -79,7 +82,9 @@ class WeightFetcher(wiring.Component):
                 "read_address": Out(SCRATCH_BITS),
                 "read_allowed": In(1),
                 "last_word": Out(1),
-                "load": Out(params.cols),
+                "load_next": Out(params.cols),
+                "store_zero_points": Out(params.zero_point_words),
+                "clear_zero_points": Out(1),
                 "ready": Out(1),
                 "taken": In(1),
             }
@@ -87,17 +92,18 @@ class WeightFetcher(wiring.Component):
 
     @staticmethod
     def model(descriptor: Mapping[str, int], params: HardwareParams) -> Iterator[int]:
-        """The addresses read, in order: each block's tiles once per strip."""
+        """The addresses read, in order: each block's zero points, then its tiles once per strip."""
         size = sum(params.cols for _ in taps(descriptor))
+        before = params.zero_point_words * descriptor["weight_zero_points"]
         for block in range(descriptor["out_blocks"]):
-            start = descriptor["first_tile"] + block * (size + params.channel_words)
-            for _ in range(descriptor["strips"]):
-                yield from ((start + word) % (1 << SCRATCH_BITS) for word in range(size))
+            start = descriptor["first_tile"] + block * (before + size + params.channel_words)
+            words = [*range(before), *[*range(before, before + size)] * descriptor["strips"]]
+            yield from ((start + word) % (1 << SCRATCH_BITS) for word in words)
 
     @staticmethod
     def requests(descriptor: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, int]]:
         """Model of `constants`: the descriptor names the first block's address, the others follow a block's tiles."""
-        size = sum(params.cols for _ in taps(descriptor))
+        size = params.zero_point_words * descriptor["weight_zero_points"] + params.cols * len([*taps(descriptor)])
         yield {name: descriptor[name] for name in CONSTANTS_REQUEST.members}
         for block in range(1, descriptor["out_blocks"]):
             at = descriptor["first_tile"] + block * size + (block - 1) * params.channel_words
@@ -109,6 +115,9 @@ class WeightFetcher(wiring.Component):
         m.submodules.loops = loops = TileLoops()
         active = Signal()
         descriptor = Signal(WEIGHT_DESCRIPTOR, reset_less=True)
+        # Bit k: the next word is word k of the zero points. In the last one's cycle nothing is read, because the word
+        # after the zero points must not be a tile's.
+        self._zero_points = Signal(self._params.zero_point_words + 1)
         self._words(m, active)
         m.d.comb += loops.step.eq(self.last_word)
         self._advance(m, descriptor, active, loops)
@@ -120,20 +129,30 @@ class WeightFetcher(wiring.Component):
         That the last word will be read is known one cycle ahead, so `last_word` and `ready` are registers.
         """
         column = Signal(range(self._params.cols))
-        before_last = self.read_valid & (column == self._params.cols - 2)
-        enabled = active & ~self.constants.valid & ~self.ready
-        m.d.comb += self.read_valid.eq(self.last_word | (enabled & self.read_allowed))
+        enabled = active & ~self.constants.valid & self.read_allowed
+        tile_read = self.last_word | (enabled & ~self.ready & ~self._zero_points.any())
+        zero_points_read = enabled.replicate(self._params.zero_point_words) & self._zero_points[:-1]
+        before_last = tile_read & (column == self._params.cols - 2)
+        m.d.comb += self.read_valid.eq(tile_read | zero_points_read.any())
         m.d.sync += self.last_word.eq(before_last)
         with m.If(before_last):
             m.d.sync += self.ready.eq(1)
         with m.Elif(self.taken):
             m.d.sync += self.ready.eq(0)
-        with m.If(self.read_valid):
+        with m.If(tile_read):
             m.d.sync += column.eq(column + 1)
-        column_read = Signal(self._params.cols)
-        m.d.comb += column_read.eq(self.read_valid << column)
+        with m.If(zero_points_read.any() | self._zero_points[-1]):
+            m.d.sync += self._zero_points.eq(self._zero_points << 1)
         # One-hot through the memory's latency: the columns' enables leave registers and need no decoder.
-        m.d.comb += self.load.eq(pipeline_stages(m, "load", column_read, WEIGHT_LATENCY, reset_less=False))
+        column_read, stored = Signal(self._params.cols), Signal(self._params.zero_point_words)
+        clear = self.descriptors.valid & self.descriptors.ready & ~self.descriptors.payload.weight_zero_points
+        m.d.comb += [
+            column_read.eq(tile_read << column),
+            stored.eq(zero_points_read),
+            self.load_next.eq(pipeline_stages(m, "load", column_read, WEIGHT_LATENCY - 1, reset_less=False)),
+            self.store_zero_points.eq(pipeline_stages(m, "store", stored, WEIGHT_LATENCY, reset_less=False)),
+            self.clear_zero_points.eq(pipeline_stages(m, "clear", clear, WEIGHT_LATENCY, reset_less=False)),
+        ]
 
     def _advance(self, m: Module, descriptor: data.View[data.StructLayout], active: Signal, loops: TileLoops) -> None:
         """Addresses, and what follows a strip's last tile: its tiles again, a new block, a new instruction.
@@ -174,6 +193,7 @@ class WeightFetcher(wiring.Component):
                 blocks.eq(offered.out_blocks),
                 block_start.eq(offered.first_tile),
                 self.read_address.eq(offered.first_tile),
+                self._zero_points.eq(offered.weight_zero_points),
             ]
             self._request(m, offered.address, offered.load_table, offered.load_residual)
         with m.Elif(job_end):
@@ -181,9 +201,12 @@ class WeightFetcher(wiring.Component):
         with m.Elif(block_end):
             tiles = next_address + self._params.channel_words
             m.d.sync += [block_start.eq(tiles), self.read_address.eq(tiles)]
+            m.d.sync += self._zero_points.eq(descriptor.weight_zero_points)
             self._request(m, next_address)
         with m.Elif(self.read_valid):
             m.d.sync += self.read_address.eq(Mux(strip_end, block_start, next_address))
+        with m.If(self._zero_points[-1]):
+            m.d.sync += block_start.eq(self.read_address)
 
     def _request(
         self, m: Module, address: Signal, load_table: Signal | int = 0, load_residual: Signal | int = 0

@@ -52,7 +52,7 @@ def test_text_round_trip(rng: random.Random, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ('"version": 2', '"version": 1'),
+        ('"version": 3', '"version": 2'),
         ('"kind": "Conv"', '"kind": "Cow"'),
         ('"zp_in"', '"zp_on"'),
         ("{", "["),
@@ -111,5 +111,5 @@ def test_transposed_convolutions_export(group: int, stride: int, pad: int, extra
 
 def test_nine_bit_weights_and_borders_export(seed: int) -> None:
     maker = GraphMaker(seed)
-    x = maker.conv(maker.input(3, 7, 6), 8, 3, planes=2, stride=2)
-    check_export(maker.graph(maker.conv(maker.avg_pool(x, 1, pad=2), 4, 3, planes=2, group=2)), seed)
+    x = maker.conv(maker.input(3, 7, 6), 8, 3, nine_bits=True, stride=2)
+    check_export(maker.graph(maker.conv(maker.avg_pool(x, 1, pad=2), 4, 3, nine_bits=True, group=2)), seed)

@@ -11,6 +11,7 @@ from intloom.compiler.program.file import to_bytes
 from intloom.compiler.program.program import Layout, Program, Role
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec import timing
 from intloom.hw.spec.isa import Kind, TableUse
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden.run import run_graph
@@ -53,6 +54,23 @@ def test_single_convolution(name, inputs, outputs, kernel, stride):
     maker = GraphMaker(inputs)
     x = maker.input(inputs, 13, 18)
     check(maker, maker.conv(x, outputs, kernel, stride=stride), preset(name))
+
+
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.parametrize("kernel", [1, 2, 15])
+def test_zero_points_of_weights(name, kernel):
+    """Any zero point in each channel, also in a packed image and in groups, costs no time but that of its words."""
+    params = preset(name)
+    cycles = []
+    for nine_bits in (False, True):
+        maker = GraphMaker(kernel)
+        x = maker.conv(maker.input(3, 20, 16), 2 * params.cols, kernel, nine_bits=nine_bits)
+        program = check(maker, maker.conv(x, 2 * params.cols, 3, group=2, nine_bits=nine_bits), params)
+        convs = [i for i in program.instructions if i.kind is Kind.CONV]
+        assert all(i["weight_zero_points"] == nine_bits for i in convs)
+        cycles.append(program.predicted_cycles)
+    blocks = sum(i["out_blocks"] for i in convs)
+    assert cycles[0] <= cycles[1] <= cycles[0] + blocks * 2 * (params.zero_point_words + timing.ZERO_POINTS)
 
 
 def test_image_of_three_channels_is_read_packed():
@@ -104,7 +122,7 @@ def test_every_operation(name):
     maker = GraphMaker(4)
     m, x = maker, maker.input(24, 12, 12)
     a = m.conv(x, 24, 3, group=24)
-    b = m.conv(m.max_pool(a, 3, pad=1), 24, 3, group=3, planes=2)
+    b = m.conv(m.max_pool(a, 3, pad=1), 24, 3, group=3, nine_bits=True)
     c = m.mul(m.add(a, b, table=True), m.conv(m.avg_pool(b, 12), 24))
     d = m.transposed(m.max_pool(c, 2, 2), 10, 4, 2, pad=1)
     e = m.resize(m.apply_table(m.avg_pool(d, 3, 2, 1, table=True)))

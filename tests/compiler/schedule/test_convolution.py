@@ -15,7 +15,7 @@ NARROW = preset("base").replace(cols=8, lanes=8, lut_products=0)
 
 @pytest.mark.parametrize("params", [BASE, WIDE, NARROW])
 def test_tiles_of_one_block_equal_those_of_all(params):
-    weights = np.random.default_rng(0).integers(-128, 128, (2, 40, 36, 3, 2), dtype=np.int8)
+    weights = np.random.default_rng(0).integers(-128, 128, (40, 36, 3, 2), dtype=np.int8)
     every = dense_tiles(weights, params)
     in_blocks = -(-36 // params.rows)
     for block in range(len(every)):
@@ -23,10 +23,10 @@ def test_tiles_of_one_block_equal_those_of_all(params):
 
 
 def test_a_tile_holds_columns_of_lanes_and_zeros_beyond():
-    weights = np.arange(1, 1 + 18 * 17, dtype=np.int64).reshape(1, 18, 17, 1, 1).astype(np.int8)
+    weights = np.arange(1, 1 + 18 * 17, dtype=np.int64).reshape(18, 17, 1, 1).astype(np.int8)
     tiles = dense_tiles(weights, BASE)
     assert tiles.shape == (2, 2, 16, 16)
-    assert tiles[1, 1, 1, 0] == weights[0, 17, 16, 0, 0]
+    assert tiles[1, 1, 1, 0] == weights[17, 16, 0, 0]
     assert not tiles[1, :, 2:].any()
     assert not tiles[:, 1, :, 1:].any()
 
@@ -55,19 +55,19 @@ def test_depthwise_is_one_run_that_advances_with_the_output():
 
 
 def test_packed_kernel_groups_neighboring_pixels():
-    weights = np.random.default_rng(1).integers(-128, 128, (1, 2, 3, 1, 6), dtype=np.int8)
+    weights = np.random.default_rng(1).integers(-128, 128, (2, 3, 1, 6), dtype=np.int8)
     packed = packed_kernel(weights, BASE)
-    assert packed.shape == (1, 2, 16, 1, 2)
+    assert packed.shape == (2, 16, 1, 2)
     for column in range(6):
         for channel in range(3):
             lane = column % 4 * 4 + channel
-            assert packed[0, 1, lane, 0, column // 4] == weights[0, 1, channel, 0, column]
+            assert packed[1, lane, 0, column // 4] == weights[1, channel, 0, column]
     assert np.count_nonzero(packed) == np.count_nonzero(weights)
 
 
 @given(*(st.integers(1, 4) for _ in range(3)), st.integers(0, 2), st.integers(1, 5))
 def test_passes_of_a_transposed_convolution_meet_every_tap_once(kernel, stride, dilation, pad, size):
-    weights = np.arange(1, kernel * kernel + 1, dtype=np.int8).reshape(1, 1, 1, kernel, kernel)
+    weights = np.arange(1, kernel * kernel + 1, dtype=np.int8).reshape(1, 1, kernel, kernel)
     reach = (kernel - 1) * dilation + 1
     out = (size - 1) * stride + reach - 2 * pad
     if out < 1:
@@ -79,7 +79,7 @@ def test_passes_of_a_transposed_convolution_meet_every_tap_once(kernel, stride, 
             if 0 <= y < out:
                 expected.setdefault(y, set()).add((i, k))
     for geometry, part in transposed_passes(weights, (stride, stride), (dilation, dilation), (pad, pad)):
-        rows = [int(v - 1) // kernel for v in part[0, 0, 0, :, 0]] if part.any() else []
+        rows = [int(v - 1) // kernel for v in part[0, 0, :, 0]] if part.any() else []
         for q, y in enumerate(range(geometry.offset[0], out, stride)):
             taps = {(geometry.first[0] + q + t * geometry.dilation[0], k) for t, k in enumerate(rows)}
             inside = {(i, k) for i, k in taps if 0 <= i < size}

@@ -10,6 +10,7 @@ from amaranth.asserts import AnySeq
 from amaranth.hdl import Assert, Elaboratable, Module, Signal, signed
 
 from intloom.hw.mac.array.product import LutProduct, ProductForm
+from intloom.hw.spec.arith import WEIGHT_BITS
 from tests.hw.formal.prover import prove
 
 pytestmark = pytest.mark.slow
@@ -24,10 +25,11 @@ class FormsBench(Elaboratable):
     def elaborate(self, platform: object) -> Module:
         m = Module()
         pixels, weights = (
-            [Signal(signed(8), name=f"{name}{n}", reset_less=True) for n in range(4)] for name in ("pixel", "weight")
+            [Signal(signed(bits), name=f"{name}{n}", reset_less=True) for n in range(4)]
+            for name, bits in (("pixel", 8), ("weight", WEIGHT_BITS))
         )
         for operands in (pixels, weights):
-            m.d.comb += operands[0].eq(AnySeq(8))
+            m.d.comb += operands[0].eq(AnySeq(len(operands[0])))
             m.d.sync += [later.eq(operand) for operand, later in pairwise(operands)]
         m.submodules.plain, m.submodules.parts = plain, parts = (
             LutProduct(ProductForm.PLAIN),
@@ -40,7 +42,7 @@ class FormsBench(Elaboratable):
             parts.pixel.eq(pixels[given]),
             parts.weight.eq(weights[given] ^ self._weight_error),
             Assert(plain.product == parts.product),
-            Assert(plain.product == pixels[3] * weights[3]),
+            Assert((plain.product == pixels[3] * weights[3]) | (weights[3] == -256)),
         ]
         return m
 
@@ -51,6 +53,6 @@ def test_all_forms_are_the_product_of_the_operands(tmp_path: Path) -> None:
     assert result.holds, result.log
 
 
-@pytest.mark.parametrize("fault", [{"early": True}, {"weight_error": 0x80}])
+@pytest.mark.parametrize("fault", [{"early": True}, {"weight_error": 0x80}, {"weight_error": 0x100}])
 def test_another_latency_or_operand_is_found(fault: dict[str, int], tmp_path: Path) -> None:
     assert not prove(FormsBench(**fault), tmp_path, depth=5).holds

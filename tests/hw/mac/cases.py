@@ -39,11 +39,12 @@ def _shape(rng: random.Random, p: HardwareParams) -> dict[str, int]:
             "dilation_w": rng.choice((1, 1, 2)),
             "in_blocks": rng.choice((1, 1, 2, 3)),
             "out_blocks": rng.choice((1, 1, 2, 3)),
-            "two_planes": int(rng.random() < 0.2),
+            "weight_zero_points": int(rng.random() < 0.4),
             "packed": int(rng.random() < 0.25),
         }
-        tiles = (1 + f["two_planes"]) * f["kernel_h"] * f["kernel_w"] * f["in_blocks"]
-        words = p.table_words + p.residual_words + f["out_blocks"] * (p.channel_words + tiles * p.cols)
+        tiles = f["kernel_h"] * f["kernel_w"] * f["in_blocks"]
+        block = p.channel_words + p.zero_point_words + tiles * p.cols
+        words = p.table_words + p.residual_words + f["out_blocks"] * block
         if tiles * f["out_blocks"] * f["out_h"] * f["out_w"] <= _MOST_MACS and words <= p.weight_words:
             return f
 
@@ -112,7 +113,7 @@ def _constants(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> byte
         numbers = [(rng.randint(-m, m) & 0xFFFFFFFF).to_bytes(4, "little") for _ in range(2)]
         c = (rng.randint(-30 * m, 30 * m) & (1 << 64) - 1).to_bytes(8, "little")
         parts.append(b"".join([*numbers, c]).ljust(p.residual_words * p.rows, b"\0"))
-    tiles = (1 + f["two_planes"]) * f["kernel_h"] * f["kernel_w"] * f["in_blocks"]
+    tiles = f["kernel_h"] * f["kernel_w"] * f["in_blocks"]
     size = 74 * 74 * (tiles * p.rows) ** 0.5
     for _ in range(f["out_blocks"]):
         parts += [rng.randint(-int(size), int(size)).to_bytes(4, "little", signed=True) for _ in range(p.cols)]
@@ -120,6 +121,9 @@ def _constants(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> byte
             shift = rng.randint(8, 30)
             mantissa = min((1 << p.mantissa_bits) - 1, max(1, round(2**shift * 60 / size * rng.random())))
             parts.append((mantissa | shift << 24).to_bytes(4, "little"))
+        if f["weight_zero_points"]:
+            zero_points = bytes(rng.choice((0, 1, 127, 128, 129, 255, rng.randrange(256))) for _ in range(p.cols))
+            parts.append(zero_points.ljust(p.zero_point_words * p.rows, b"\0"))
         parts.append(rng.randbytes(tiles * p.cols * p.rows))
     return b"".join(parts)
 

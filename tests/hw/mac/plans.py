@@ -23,7 +23,7 @@ def random_plan(rng: random.Random, params: HardwareParams, **fixed: int) -> dic
         **{name: rng.randrange(ring or _ADDRESSES) for name in ("row_first", "row_stride", "row_tap")},
         **{name: rng.randint(1, 4) for name in ("stride_h", "stride_w")},
         **{name: rng.randint(1, 20) for name in ("in_h", "in_w")},
-        **{name: rng.randrange(2) for name in ("two_planes", "packed")},
+        "packed": rng.randrange(2),
         "iy0": rng.randint(-9, 9),
         "ix0": rng.randint(-9, 9),
         "column_tap": rng.randint(1, 15),

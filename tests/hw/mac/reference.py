@@ -37,13 +37,18 @@ class Reference:
             m1, m2 = (int.from_bytes(raw[k : k + 4], "little", signed=True) for k in (0, 4))
             c = wrap(int.from_bytes(raw[8:16], "little", signed=True), 48)
             residual = Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
-        tiles = (1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
+        tiles = i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
         for block in range(i["out_blocks"]):
             channels = self._weight_bytes(at, p.channel_words)
             at += p.channel_words
+            zero_points = np.zeros(p.cols, np.int64)
+            if i["weight_zero_points"]:
+                words = -(-p.cols // p.rows)
+                zero_points += np.frombuffer(self._weight_bytes(at, words), np.int8)[: p.cols]
+                at += words
             raw = self._weight_bytes(at, tiles * p.cols)
             at += tiles * p.cols
-            weights = np.frombuffer(raw, np.int8).reshape(tiles, p.cols, p.rows).astype(np.int64)
+            weights = np.frombuffer(raw, np.int8).reshape(tiles, p.cols, p.rows) - zero_points[:, None]
             for oy in range(i["out_h"]):
                 for ox in range(i["out_w"]):
                     self._pixel(i, block, oy, ox, weights, channels, residual)
@@ -61,12 +66,11 @@ class Reference:
         p = self.params
         sums = np.zeros(p.cols, np.int64)
         tile = 0
-        for _ in range(1 + i["two_planes"]):
-            for ky in range(i["kernel_h"]):
-                for kx in range(i["kernel_w"]):
-                    for b in range(i["in_blocks"]):
-                        sums += weights[tile] @ self._input(i, block, oy, ox, ky, kx, b)
-                        tile += 1
+        for ky in range(i["kernel_h"]):
+            for kx in range(i["kernel_w"]):
+                for b in range(i["in_blocks"]):
+                    sums += weights[tile] @ self._input(i, block, oy, ox, ky, kx, b)
+                    tile += 1
         for column in range(p.cols):
             bias, packed = (
                 int.from_bytes(channels[at : at + 4], "little", signed=signed)

@@ -74,9 +74,10 @@ def test_random_programs(name: str, group: int) -> None:
 
 
 @pytest.mark.parametrize("name", ["nano", "exact"])
-def test_long_convolutions_lose_no_cycles(name: str) -> None:
+@pytest.mark.parametrize("zero_points", [0, 1])
+def test_long_convolutions_lose_no_cycles(name: str, zero_points: int) -> None:
     p = PARAMS[name]
-    fields = {"out_plane": 1024 * p.cols // p.rows}
+    fields = {"out_plane": 1024 * p.cols // p.rows, "weight_zero_points": zero_points}
     outcome = _run(name, [_conv(p, **fields)] * 3)
     pixels = 3 * 2 * 9 * 32 * 32
     assert outcome.busy == pixels

@@ -49,13 +49,17 @@ def test_a_tile_has_a_word_for_each_column() -> None:
     assert formats.pack_tile([[1, -1], [2, -2]]) == b"\x01\xff\x02\xfe"
 
 
-def test_tiles_are_ordered_by_plane_kernel_row_kernel_column_and_input_block() -> None:
-    conv = make(Kind.CONV, two_planes=1, kernel_h=2, kernel_w=3, in_blocks=2)
+def test_zero_points_fill_whole_words() -> None:
+    assert formats.pack_zero_points([1, -1, 127, -128], 16).hex() == "01ff7f80" + 12 * "00"
+    assert len(formats.pack_zero_points([0] * 32, 4)) == 32
+
+
+def test_tiles_are_ordered_by_kernel_row_kernel_column_and_input_block() -> None:
+    conv = make(Kind.CONV, kernel_h=2, kernel_w=3, in_blocks=2)
     order = list(formats.tile_order(conv))
-    assert len(order) == formats.conv_tiles(conv) == 24
-    assert order[:3] == [(0, 0, 0, 0), (0, 0, 0, 1), (0, 0, 1, 0)]
-    assert order[6] == (0, 1, 0, 0)
-    assert order[12] == (1, 0, 0, 0)
+    assert len(order) == formats.conv_tiles(conv) == 12
+    assert order[:3] == [(0, 0, 0), (0, 0, 1), (0, 1, 0)]
+    assert order[6] == (1, 0, 0)
 
 
 @pytest.mark.parametrize("params", PRESETS.values(), ids=PRESETS)
@@ -67,6 +71,8 @@ def test_a_stream_is_table_residual_constants_and_blocks(params: HardwareParams)
     assert (stream.blocks_start - stream.residual_start) * word == max(formats.RESIDUAL_BYTES, word)
     assert stream.block_words * word == formats.CHANNEL_BYTES * params.cols + 3 * params.cols * params.rows
     assert stream.words == stream.blocks_start + 2 * stream.block_words
+    shifted = conv_stream(conv.with_fields(weight_zero_points=1), params)
+    assert (shifted.block_words - stream.block_words) * word == len(formats.pack_zero_points([0] * params.cols, word))
     kept = conv_stream(conv.with_fields(table=TableUse.KEEP, residual=0), params)
     assert kept.blocks_start == 0
 

@@ -89,7 +89,7 @@ def test_files_that_are_missing_or_no_text_are_refused(tmp_path: Path):
         ({"lut_products": 257}, "lut_products must be from 0 to rows*cols = 256, not 257"),
         ({"lut_products": -1}, "lut_products must be from 0 to rows*cols = 256, not -1"),
         ({"match": "tflite"}, "match must be one of ['ort', 'exact'], not 'tflite'"),
-        ({"weight_kib": 2, "cols": 32, "strip": 64}, "weight_kib must hold at least 130 words, but 2 KiB are 128"),
+        ({"weight_kib": 2, "cols": 32, "strip": 64}, "weight_kib must hold at least 134 words, but 2 KiB are 128"),
         ({"trace": 1}, "trace must be true or false, not 1"),
         ({"rows": True}, "rows must be an integer, not True"),
         ({"strip": 64.0}, "strip must be an integer, not 64.0"),

@@ -20,11 +20,12 @@ def random_conv(rng: random.Random, kind: type[Conv]) -> tuple[IntGraph, Conv]:
     group = rng.choice([1, 1, 2, 3])
     each_in, each_out = rng.choice([1, 2]), rng.choice([1, 2])
     kernel = (rng.randint(1, 3), rng.randint(1, 3))
-    planes = rng.choice([1, 2])
+    zero_point = rng.choice([None, -128, -1, 0, 1, 127])
     channels = each_out * group
     zero = rng.randint(-128, 127)
+    weights = noise.integers(-128, 128, (channels, each_in, *kernel)).astype(np.int8)
     options = {
-        "weights": noise.integers(-128, 128, (planes, channels, each_in, *kernel)).astype(np.int8),
+        "weights": weights if zero_point is None else weights - np.int16(zero_point),
         "bias": noise.integers(-5000, 5000, channels).astype(np.int32),
         "mantissa": noise.integers(1 << 23, 1 << 24, channels).astype(np.uint32),
         "shift": noise.integers(30, 34, channels).astype(np.uint8),
@@ -46,7 +47,7 @@ def random_conv(rng: random.Random, kind: type[Conv]) -> tuple[IntGraph, Conv]:
 
 
 def out_size(node: Conv, size: tuple[int, int]) -> tuple[int, int]:
-    spans = [node.dilations[i] * (node.weights.shape[3 + i] - 1) + 1 for i in (0, 1)]
+    spans = [node.dilations[i] * (node.weights.shape[2 + i] - 1) + 1 for i in (0, 1)]
     if isinstance(node, ConvTranspose):
         return tuple((size[i] - 1) * node.strides[i] + spans[i] - node.pads[i] - node.pads[i + 2] for i in (0, 1))
     return tuple((size[i] + node.pads[i] + node.pads[i + 2] - spans[i]) // node.strides[i] + 1 for i in (0, 1))
@@ -54,7 +55,7 @@ def out_size(node: Conv, size: tuple[int, int]) -> tuple[int, int]:
 
 def plain_sums(node: Conv, x: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     """Sums by loops, straight from the definition."""
-    weights = node.weights.astype(np.int64).sum(axis=0)
+    weights = node.weights.astype(np.int64)
     sums = np.zeros(shape, np.int64) + node.bias[:, None, None]
     each = shape[0] // node.group
     transposed = isinstance(node, ConvTranspose)
@@ -95,7 +96,7 @@ def test_long_sums_of_extreme_values_stay_exact(channels: int) -> None:
     """All products at their largest: beyond 1,024 of them float32 would lose bits."""
     node = Conv(
         name="n", inputs=("x",), output="y",
-        weights=np.full((1, 1, channels, 1, 1), 127, np.int8), bias=np.array([1], np.int32),
+        weights=np.full((1, channels, 1, 1), 127, np.int8), bias=np.array([1], np.int32),
         mantissa=np.array([1 << 23], np.uint32), shift=np.array([23], np.uint8), zp_in=0, zp_out=0,
     )  # fmt: skip
     tensors = {"x": Tensor("x", (1, channels, 1, 1), 1.0, 0, False), "y": Tensor("y", (1, 1, 1, 1), 1.0, 0, False)}

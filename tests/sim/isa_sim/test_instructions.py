@@ -32,14 +32,14 @@ def set_scales(machine: Machine, i: Instruction, rng: np.random.Generator) -> No
     """Give every output block scales that keep results inside int8 now and then; random ones would always saturate."""
     p = machine.params
     at = i["weights"] + (p.table_words if i["table"] == 2 else 0) + (p.residual_words if i["residual"] else 0)
-    tiles = (1 + i["two_planes"]) * i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
+    tiles = i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
     if i["residual"]:
         constants = np.zeros(max(16, p.word_bytes), np.uint8)
         constants[:8] = rng.integers(1 << 14, 1 << 16, 2).astype("<i4").view(np.uint8)
         constants[8:16] = rng.integers(-(1 << 20), 1 << 20, 1).astype("<i8").view(np.uint8)
         put(machine, at - p.residual_words, constants)
     for block in range(i["out_blocks"]):
-        start = at + block * (p.channel_words + tiles * p.cols)
+        start = at + block * (p.channel_words + p.zero_point_words * i["weight_zero_points"] + tiles * p.cols)
         bias = rng.integers(-20000, 20000, p.cols).astype("<i4")
         scale = rng.integers(1 << 23, 1 << 24, p.cols) | rng.integers(31, 36, p.cols) << 24
         put(machine, start, np.concatenate([bias.view(np.uint8), scale.astype("<u4").view(np.uint8)]))
@@ -82,7 +82,7 @@ def test_conv(index, seed):
         Kind.CONV, in_base=some(100, 120), in_row_off=some(0, row), in_ring=row * (in_h + 2) * some(0, 1), in_plane=50,
         in_row=row, in_block_step=step, in_h=in_h, in_w=in_w, iy0=some(-2, 2), ix0=some(-2, 2), packed=int(packed),
         kernel_h=some(1, 3), kernel_w=some(1, 2), stride_h=some(1, 3), stride_w=some(1, 3), dilation_h=some(1, 2),
-        dilation_w=some(1, 2), in_blocks=some(1, 2), out_blocks=some(1, 2), two_planes=some(0, 1),
+        dilation_w=some(1, 2), in_blocks=some(1, 2), out_blocks=some(1, 2), weight_zero_points=some(0, 1),
         weights=some(0, params.weight_words - 1), zp_in=some(-128, 127), zp_out=some(-20, 20), table=some(0, 2),
         out_h=out_h, out_w=out_w, out_base=OUT, out_plane=64, out_row=out_w * 2 + 1, out_x=some(1, 2),
         out_lane=some(0, params.rows // lanes - 1) * lanes, residual=some(0, 1), res_base=some(500, 520), res_plane=40,

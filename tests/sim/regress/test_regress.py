@@ -121,7 +121,7 @@ def test_the_layers_suite_has_every_layer_of_yolov8n():
     for node in graph.nodes:
         _, channels, height, _ = graph.tensors[node.inputs[0]].shape
         if isinstance(node, Conv):
-            wanted.add(("conv", channels, node.weights.shape[1], node.weights.shape[3], node.strides[0], height))
+            wanted.add(("conv", channels, node.weights.shape[0], node.weights.shape[2], node.strides[0], height))
         elif isinstance(node, MaxPool | Resize | Add):
             wanted.add((type(node).__name__.lower(), channels, height))
     found = set()

@@ -73,7 +73,7 @@ class SpatialOps:
 
     def _pick_once(self, x: Tensor, rows: Steps, columns: Steps, name: str) -> Tensor:
         kernel = (x.height - (rows.count - 1) * rows.step, x.width - (columns.count - 1) * columns.step)
-        weights = np.zeros((1, x.channels, 1, *kernel), dtype=np.int8)
+        weights = np.zeros((x.channels, 1, *kernel), dtype=np.int8)
         weights[..., rows.start, columns.start] = 1
         # The sum is the byte itself: subtracting the zero point here cancels its addition after the scale of 1.
         one = scale_from_float(1.0)

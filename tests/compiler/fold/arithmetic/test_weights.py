@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from intloom.common.errors import ModelError
+from intloom.compiler.fold.arithmetic.weights import array_weights
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import from_proto
@@ -55,3 +57,13 @@ def test_nan_weights_stay_with_the_host(rng):
     (made,) = m.node("Conv", [x.name, real])
     m.output(m.pair(made, (1, 4, 6, 6), 0.05))
     assert assignment_of(m, "Conv").target is Target.HOST
+
+
+def test_weights_are_int8_where_that_holds_them():
+    assert array_weights(np.array([[-128, 127]], np.int32), "n").dtype == np.int8
+    assert array_weights(np.array([[-255, 0], [0, 255]], np.int32), "n").tolist() == [[-255, 0], [0, 255]]
+
+
+def test_weights_that_are_no_bytes_minus_a_zero_point_are_refused():
+    with pytest.raises(UnsupportedPattern, match="'n' and 0 are 256 apart"):
+        array_weights(np.array([[-200, 56]], np.int32), "n")

@@ -22,10 +22,9 @@ def _word(values: list[int]) -> int:
 @pytest.mark.parametrize("params", [_NANO, _ODD, _NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=64)])
 def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> None:
     rng = random.Random(params.rows)
-    extremes = (-128, 127, -1, 0, 1)
 
-    def numbers() -> list[int]:
-        return [rng.choice((*extremes, rng.randint(-128, 127))) for _ in range(params.rows)]
+    def numbers(low: int, high: int) -> list[int]:
+        return [rng.choice((low, high, -1, 0, 1, rng.randint(low, high))) for _ in range(params.rows)]
 
     array = MacArray(params)
     latency = array.latency(params.rows)
@@ -34,19 +33,21 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
     async def bench(ctx: Any) -> None:
         cycle = 0
         tile: list[list[int]] = []
+        load, weights = 0, [0] * params.rows
         for _ in range(6):
-            coming = [numbers() for _ in range(params.cols)]
-            # The first column is written in the cycle of the swap already.
+            coming = [numbers(-255, 255) for _ in range(params.cols)]
             for column in range(params.cols):
                 swap = column == 0 and bool(tile)
                 if tile:
-                    pixel = numbers()
+                    pixel = numbers(-128, 127)
                     ctx.set(array.pixel, _word(pixel))
                     expected[cycle + latency] = MacArray.model(pixel, tile)
                 ctx.set(array.valid, bool(tile))
                 ctx.set(array.swap, swap)
-                ctx.set(array.load, 1 << column)
-                ctx.set(array.load_word, _word(coming[column]))
+                # The last column is written in the cycle of the swap, the first one in the next.
+                ctx.set(array.load, load)
+                ctx.set(array.weights, weights)
+                load, weights = 1 << column, coming[column]
                 if cycle in expected:
                     assert [ctx.get(array.dots[c]) for c in range(params.cols)] == expected[cycle]
                 await ctx.tick()

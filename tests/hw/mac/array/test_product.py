@@ -15,15 +15,16 @@ _MACRO = "INTLOOM_LUT_PRODUCTS"
 _BENCH = f"""\
 module bench;
   reg clk = 0;
-  reg signed [7:0] a, b;
+  reg signed [7:0] a;
+  reg signed [8:0] b;
   reg signed [15:0] expected [0:{LutProduct.LATENCY}];
   wire signed [15:0] plain, parts;
   integer i, j, n, wrong = 0;
   plain form0(.clk(clk), .pixel(a), .weight(b), .product(plain));
   parts form1(.clk(clk), .pixel(a), .weight(b), .product(parts));
   initial begin
-    for (i = 0; i < 65536 + {LutProduct.LATENCY}; i = i + 1) begin
-      // An odd factor: all pairs, and both operands change in every cycle.
+    for (i = 0; i < 131072 + {LutProduct.LATENCY}; i = i + 1) begin
+      // An odd factor: all pairs, and both operands change in every cycle. -128 * -256 wraps; no weight is -256.
       j = i * 40503;
       a = j; b = j >> 8;
       for (n = {LutProduct.LATENCY}; n > 0; n = n - 1) expected[n] = expected[n - 1];
@@ -50,7 +51,7 @@ def _wrong(folder: Path, module: str) -> str:
 
 @pytest.mark.needs("iverilog")
 def test_both_forms_are_the_product_of_all_operands(tmp_path: Path) -> None:
-    assert _wrong(tmp_path, product_module()) == "wrong: 0 of 65536"
+    assert _wrong(tmp_path, product_module()) == "wrong: 0 of 131072"
 
 
 @pytest.mark.needs("iverilog")

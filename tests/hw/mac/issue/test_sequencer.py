@@ -81,7 +81,7 @@ class Consumer:
 def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate: float, rng: random.Random) -> None:
     sequencer = Sequencer(params)
     # Strips of one tile each come faster than the readout releases their banks.
-    fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0, "out_blocks": 3, "strips": 4}
+    fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
     consumer = Consumer(sequencer, params, rng, rate)

@@ -13,7 +13,7 @@ from tests.hw.streams import run
 def test_loops_nest(rng: random.Random) -> None:
     loops = TileLoops()
     kernel = ("kernel_h", "kernel_w", "in_blocks")
-    bounds = [{name: rng.randint(1, 4) for name in kernel} | {"two_planes": rng.randrange(2)} for _ in range(5)]
+    bounds = [{name: rng.randint(1, 4) for name in kernel} for _ in range(5)]
     steps = 0
 
     async def bench(ctx: Any) -> None:
@@ -31,7 +31,7 @@ def test_loops_nest(rng: random.Random) -> None:
                 steps += 1
 
     run(loops, bench)
-    assert steps == 2 * sum((1 + b["two_planes"]) * b["kernel_h"] * b["kernel_w"] * b["in_blocks"] for b in bounds)
+    assert steps == 2 * sum(b["kernel_h"] * b["kernel_w"] * b["in_blocks"] for b in bounds)
 
 
 def test_every_bound_has_its_whole_width() -> None:
@@ -40,7 +40,7 @@ def test_every_bound_has_its_whole_width() -> None:
 
     async def bench(ctx: Any) -> None:
         for name in ("kernel_h", "kernel_w", "in_blocks"):
-            bounds = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 1}
+            bounds = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 2}
             bounds[name] = (1 << BY_KIND[Kind.CONV].field(name).width - 1) + 1
             ctx.set(loops.last_indices, last_tile_indices(bounds))
             expected = [*TileLoops.model(bounds)]
@@ -55,5 +55,5 @@ def test_every_bound_has_its_whole_width() -> None:
 
 
 def test_the_last_loop_is_the_fastest() -> None:
-    first, second, *_, last = taps({"two_planes": 1, "kernel_h": 3, "kernel_w": 4, "in_blocks": 5})
-    assert (first, second, last) == (Tap(0, 0, 0, 0), Tap(0, 0, 0, 1), Tap(1, 2, 3, 4))
+    first, second, *_, last = taps({"kernel_h": 3, "kernel_w": 4, "in_blocks": 5})
+    assert (first, second, last) == (Tap(0, 0, 0), Tap(0, 0, 1), Tap(2, 3, 4))

@@ -14,7 +14,7 @@ from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run
 
 NANO = preset("nano")
-FIRST = Tap(0, 0, 0, 0)
+FIRST = Tap(0, 0, 0)
 
 
 async def _ready(ctx: Any, planner: TilePlanner) -> None:
@@ -38,7 +38,7 @@ async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int])
 @pytest.mark.parametrize("pause", [0.0, 0.5])
 def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     planner = TilePlanner(NANO)
-    single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "two_planes": 0}
+    single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1}
     plans = [random_plan(rng, NANO, **single, strips=3, length=5, longer=2, out_w=6)]
     plans += [random_plan(rng, NANO) for _ in range(7)]
     continued = 0

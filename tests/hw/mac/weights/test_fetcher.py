@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import random
 from collections import deque
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any
 
 import pytest
@@ -11,20 +13,21 @@ import pytest
 from intloom.hw.mac.issue.tile_loops import taps
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.ports import WEIGHT_LATENCY
+from intloom.hw.spec import timing
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, sink, source
 
 
-def _descriptor(rng: random.Random) -> dict[str, int]:
+def _descriptor(rng: random.Random, zero_points: int | None = None) -> dict[str, int]:
     return {
         "kernel_h": rng.randint(1, 3),
         "kernel_w": rng.randint(1, 3),
         "in_blocks": rng.randint(1, 3),
-        "two_planes": rng.randrange(2),
         "out_blocks": rng.randint(1, 3),
         "strips": rng.randint(1, 3),
+        "weight_zero_points": rng.randrange(2) if zero_points is None else zero_points,
         "address": rng.getrandbits(SCRATCH_BITS),
         "first_tile": rng.getrandbits(SCRATCH_BITS),
         "load_table": rng.randrange(2),
@@ -32,11 +35,33 @@ def _descriptor(rng: random.Random) -> dict[str, int]:
     }
 
 
+@dataclass(frozen=True)
+class Word:
+    """A word that the fetcher reads: of a column, or of the zero points of a block."""
+
+    column: int | None = None
+    zero_points: int = 0
+    shifted: bool = False
+    """Its instruction has zero points."""
+
+
+def _words(descriptors: list[dict[str, int]], params: HardwareParams) -> Iterator[Word]:
+    for descriptor in descriptors:
+        shifted = bool(descriptor["weight_zero_points"])
+        for _ in range(descriptor["out_blocks"]):
+            yield from (Word(zero_points=1 << k) for k in range(params.zero_point_words * shifted))
+            for _ in range(descriptor["strips"] * len([*taps(descriptor)])):
+                yield from (Word(column, shifted=shifted) for column in range(params.cols))
+
+
 class Array:
     """Takes tiles as the sequencer does, and checks the arrival of their words against the issue of pixels."""
 
-    def __init__(self, fetcher: WeightFetcher, params: HardwareParams, rng: random.Random, rate: float) -> None:
-        self.fetcher, self.params, self.rng, self.rate = fetcher, params, rng, rate
+    def __init__(
+        self, fetcher: WeightFetcher, params: HardwareParams, words: Iterator[Word], rng: random.Random, rate: float
+    ) -> None:
+        self.fetcher, self.params, self.words, self.rng, self.rate = fetcher, params, words, rng, rate
+        self.shifted, self.changed = True, 0
         self.reads: list[int] = []
         self.taken: list[int] = []
         self.became_ready: list[int] = []
@@ -44,18 +69,22 @@ class Array:
 
     async def follow(self, ctx: Any, tiles: int) -> None:
         """Run until all tiles have been taken and their last words have arrived."""
-        fetcher, cycle, column_read = self.fetcher, 0, deque([0] * WEIGHT_LATENCY)
-        while len(self.taken) < tiles or any(column_read):
+        fetcher, cycle = self.fetcher, 0
+        # The last one arrives in this cycle, the one before it in the next.
+        arriving: deque[Word | None] = deque([None] * WEIGHT_LATENCY, WEIGHT_LATENCY + 1)
+        word = next(self.words, None)
+        while len(self.taken) < tiles or any(arriving):
             allowed = self.rng.random() < self.rate
             ctx.set(fetcher.read_allowed, allowed)
             valid = ctx.get(fetcher.read_valid)
-            last = len(self.reads) % self.params.cols == self.params.cols - 1
+            last = word is not None and word.column == self.params.cols - 1
             assert allowed or not valid or last
             assert ctx.get(fetcher.last_word) == bool(valid and last)
-            self._load(cycle, ctx.get(fetcher.load), column_read.popleft())
-            column_read.append(valid and 1 << len(self.reads) % self.params.cols)
+            arriving.appendleft(word if valid else None)
+            self._arrive(ctx, cycle, arriving[-1], arriving[-2])
             if valid:
                 self.reads.append(ctx.get(fetcher.read_address))
+                word = next(self.words, None)
             ready = ctx.get(fetcher.ready)
             if ready and len(self.became_ready) == len(self.taken):
                 self.became_ready.append(cycle)
@@ -66,9 +95,16 @@ class Array:
             await ctx.tick()
             cycle += 1
 
-    def _load(self, cycle: int, load: int, expected: int) -> None:
-        assert load == expected, "the word that comes now belongs to another column"
-        if load:
+    def _arrive(self, ctx: Any, cycle: int, word: Word | None, following: Word | None) -> None:
+        column = following.column if following else None
+        assert ctx.get(self.fetcher.load_next) == (0 if column is None else 1 << column)
+        stored, cleared = ctx.get(self.fetcher.store_zero_points), ctx.get(self.fetcher.clear_zero_points)
+        assert stored == (word.zero_points if word else 0)
+        if stored or cleared:
+            self.shifted, self.changed = bool(stored), cycle
+        if word and word.column is not None:
+            assert self.shifted == word.shifted
+            assert cycle > self.changed + 1, "zero points hold from the second cycle on"
             tile = len(self.loads) // self.params.cols
             # A word is in the shadow in the cycle after its load; the swap comes SWAP_LEAD cycles after the taking.
             earliest = self.taken[tile - 1] + self.fetcher.SWAP_LEAD if tile else 0
@@ -87,7 +123,7 @@ def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.R
     params = WEIGHT_SHAPES[name]
     descriptors = [_descriptor(rng) for _ in range(3 if params.cols < 16 else 1)]
     fetcher = WeightFetcher(params)
-    array = Array(fetcher, params, rng, rate)
+    array = Array(fetcher, params, _words(descriptors, params), rng, rate)
     requests: list[int] = []
     expected = [
         CONSTANTS_REQUEST.const(r).as_value().value
@@ -109,7 +145,8 @@ def test_tiles_are_fetched_for_every_strip(name: str, rate: float, rng: random.R
 
 
 @pytest.mark.parametrize("name", WEIGHT_SHAPES)
-def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, rng: random.Random) -> None:
+@pytest.mark.parametrize("zero_points", [0, 1])
+def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, zero_points: int, rng: random.Random) -> None:
     params = WEIGHT_SHAPES[name]
     fetcher = WeightFetcher(params)
 
@@ -122,11 +159,16 @@ def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, rng: random
     async def bench(ctx: Any) -> None:
         ctx.set(fetcher.read_allowed, 1)
         ctx.set(fetcher.constants.ready, 1)
-        ctx.set(fetcher.descriptors.payload, _descriptor(rng))
+        ctx.set(fetcher.descriptors.payload, _descriptor(rng, zero_points))
         ctx.set(fetcher.descriptors.valid, 1)
         assert ctx.get(fetcher.descriptors.ready)
         await rises(ctx, fetcher.constants.valid, WeightFetcher.REQUEST_LATENCY)
         await rises(ctx, fetcher.read_valid, WeightFetcher.REQUEST_LATENCY)
+        for _ in range(zero_points * params.zero_point_words):
+            assert ctx.get(fetcher.read_valid)
+            await ctx.tick()
+        if zero_points:
+            await rises(ctx, fetcher.read_valid, timing.ZERO_POINTS)
         await rises(ctx, fetcher.ready, params.cols - 1)
 
     run(fetcher, bench)
