@@ -49,8 +49,10 @@ def test_the_wheel_holds_the_packages_and_their_data(wheel: Path):
     tracked = subprocess.run(["git", "ls-files", *FOLDERS], cwd=ROOT, capture_output=True, text=True, check=True)
     wanted = {f for f in tracked.stdout.splitlines() if Path(f).name != "ruff.toml"}
     installed = {f if f.startswith("intloom/") else f"intloom/{f}" for f in wanted} - {f"intloom/{f}" for f in FOLDERS}
-    held = {n for n in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in n}
+    names = zipfile.ZipFile(wheel).namelist()
+    held = {n for n in names if ".dist-info/" not in n and ".data/" not in n}
     assert held == installed
+    assert any(n.endswith(".data/data/share/man/man1/intloom-run.1") for n in names)
 
 
 @pytest.fixture(params=["wheel", "checkout"])

@@ -20,7 +20,7 @@ _HEAD = """# Command line
 Results go to standard output, everything else to standard error. `intloom --install-completion` installs shell
 completion.
 """
-_MEANINGS = {
+MEANINGS = {
     ExitCode.OK: "success",
     ExitCode.MISMATCH: "two results that must be equal differ",
     ExitCode.USAGE: "invalid usage: wrong options, names, shapes or types",
@@ -34,19 +34,25 @@ _MEANINGS = {
     ExitCode.INTERNAL: "internal error of Intloom; report it with the output of -vv",
     ExitCode.INTERRUPTED: "interrupted by Ctrl-C or SIGTERM",
 }
+"""What each exit code means."""
 
 
 def command_page() -> str:
     """The page's text."""
     parts = [_HEAD, "\n## Exit codes\n\n| code | meaning |\n|---|---|\n"]
-    parts += [f"| {code.value} | {_MEANINGS[code]} |\n" for code in ExitCode]
+    parts += [f"| {code.value} | {MEANINGS[code]} |\n" for code in ExitCode]
     for name in COMMANDS:
-        app = typer.Typer(name="intloom")
-        importlib.import_module(f"intloom.cli.{name}").register(app)
-        app.callback()(_nothing)  # Typer turns an application with a single command into that command
-        group: Any = typer.main.get_command(app)
-        parts.append(_describe(f"intloom {name}", group.commands[name]))
+        parts.append(_describe(f"intloom {name}", parsed_command(name)))
     return "".join(parts)
+
+
+def parsed_command(name: str) -> Any:
+    """The parser of a subcommand."""
+    app = typer.Typer(name="intloom")
+    importlib.import_module(f"intloom.cli.{name}").register(app)
+    app.callback()(_nothing)  # Typer turns an application with a single command into that command
+    group: Any = typer.main.get_command(app)
+    return group.commands[name]
 
 
 def _nothing() -> None:

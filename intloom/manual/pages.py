@@ -3,13 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from pathlib import Path
 
+from intloom.cli.commands import COMMANDS
 from intloom.files import write_text
 from intloom.manual.commands import command_page
+from intloom.manual.man_pages import man_page
 from intloom.manual.operators import operator_page
+from intloom.manual.python_api import api_page
 
-PAGES: Mapping[str, Callable[[], str]] = {"supported-operators.md": operator_page, "command-line.md": command_page}
+PAGES: Mapping[str, Callable[[], str]] = {
+    "supported-operators.md": operator_page,
+    "command-line.md": command_page,
+    "python-reference.md": api_page,
+    **{f"man/intloom{f'-{name}' if name else ''}.1": partial(man_page, name) for name in ("", *COMMANDS)},
+}
 """Maps file names in `docs/` to the functions that return their text."""
 
 
