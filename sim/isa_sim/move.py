@@ -16,7 +16,9 @@ from intloom.sim.isa_sim.registry import executes
 def _copy(words: Words, local: Words, target: int, *, wraps: bool) -> None:
     # Only the weight memory is a ring; a scratchpad access beyond the end is an error that the checker reports.
     if wraps:
-        target %= len(local)
+        # Of a run that is longer than the ring, the last words stay.
+        overwritten = max(0, len(words) - len(local))
+        words, target = words[overwritten:], (target + overwritten) % len(local)
     head = min(len(words), len(local) - target)
     local[target : target + head] = words[:head]
     if head < len(words):
