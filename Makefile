@@ -30,7 +30,7 @@ test: $(READY)  ## all tests, quick ones first
 test-fast: $(READY)  ## tests of at most a few seconds each
 	$(PYTEST) -n $(JOBS) -m "not slow"
 
-evidence: $(READY)  ## every network of the zoo at full size against onnxruntime; about ten minutes
+evidence: $(READY)  ## all forms of the zoo against onnxruntime, 5,000 changed models, the corpus on the RTL; hours
 	$(PYTEST) -m evidence --durations 0 -rA
 
 soc: $(READY)  ## YOLOv8n at 96x96 on a simulated RISC-V system, firmware and accelerator; at most five minutes
