@@ -101,7 +101,10 @@ def _tie_prone(builder: GraphBuilder) -> Iterator[str]:
     for node in builder.nodes:
         if isinstance(node, Conv):
             low_bits = node.mantissa & -node.mantissa.astype(np.int64)
-            bits = [int(m // lowest).bit_length() for m, lowest in zip(node.mantissa, low_bits, strict=True) if m]
+            # An integer scale has no fraction to round.
+            fractional = low_bits < np.int64(1) << node.shift.astype(np.int64)
+            pairs = zip(node.mantissa[fractional], low_bits[fractional], strict=True)
+            bits = [int(m // lowest).bit_length() for m, lowest in pairs if m]
             if bits and min(bits) <= _ROUND_MANTISSA_BITS:
                 found.append(node.name)
     if found:

@@ -46,6 +46,18 @@ def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: 
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize(
+    "name",
+    [
+        "yolo11n", "yolo26n", "mobilenet_v3_large", "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2",
+        "vit_tiny",
+    ],
+)  # fmt: skip
+def test_newer_networks_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
+    assert_equal(quantized(tmp_path, name, 64), rng.getrandbits(32))
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["yolov8s", "yolov8m"])
 def test_larger_detectors_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
     assert_equal(quantized(tmp_path, name, 160), rng.getrandbits(32))

@@ -1,4 +1,4 @@
-"""Reshape, Flatten, Squeeze, Unsqueeze, Transpose: another view of the same bytes."""
+"""Reshape, Flatten, Squeeze, Unsqueeze: another view of the same bytes."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from math import prod
 
 from intloom.common.errors import ModelError
 from intloom.compiler.fold.arithmetic.tabulation import requant_table
-from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -14,14 +14,12 @@ from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Tensor
 
 
-@lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Transpose", "Dropout")
+@lowers("Reshape", "Flatten", "Squeeze", "Unsqueeze", "Dropout")
 def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower an operator that keeps the row-major order of bytes: its result is a view of the same bytes."""
     main = unit.operator
     leaf = main.input(0)
     x = builder.operand(leaf)
-    if main.op == "Transpose":
-        _check_transpose(x, main.integers("perm", tuple(reversed(range(len(x.shape))))))
     shape = builder.model.shape(unit.output)
     if shape is None:
         raise UnsupportedPattern(f"the shape of {unit.output!r} is unknown", "export the model with fixed sizes")
@@ -41,11 +39,3 @@ def lower_view(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     plain = builder.tensor(unit.output, x.tensor.shape, builder.params(unit))
     result = Tensor(plain.name, x.tensor.shape, plain.scale, plain.zero_point, plain.unsigned)
     builder.finish(unit, builder.table_node(unit_name(unit), x.tensor.name, table, result.name), result, Target.TABLE)
-
-
-def _check_transpose(x: Operand, order: tuple[int, ...]) -> None:
-    """Check that the transposition moves only axes of size 1, which keeps the order of bytes."""
-    if [a for a in order if x.shape[a] > 1] != sorted(a for a in order if x.shape[a] > 1):
-        raise UnsupportedPattern(
-            "it changes the order of values", "transpose on the host, after the last quantized operator"
-        )

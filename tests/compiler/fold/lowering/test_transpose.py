@@ -1,0 +1,54 @@
+"""Transpose: channel shuffles run on the array, other orders on the host."""
+
+import numpy as np
+import pytest
+
+from tests.support.lowered import compared, kinds
+from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import folded
+
+
+def shuffled(m, x, shape, perm, scale=None, zero=None):
+    """Reshape, Transpose and Reshape back, each result quantized; `scale` is that of the transposition's."""
+    (split,) = m.node("Reshape", [x.name, m.constant(np.array(shape))])
+    view = m.pair(split, tuple(shape), x.scale)
+    (moved,) = m.node("Transpose", [view.name], perm=list(perm))
+    order = tuple(shape[a] for a in perm)
+    turned = m.pair(moved, order, x.scale if scale is None else scale, zero)
+    (back,) = m.node("Reshape", [turned.name, m.constant(np.array(x.shape))])
+    return m.pair(back, x.shape, turned.scale, zero)
+
+
+@pytest.mark.parametrize(
+    ("channels", "shape", "perm"),
+    [
+        (12, [1, 2, 6, 5, 3], [0, 2, 1, 3, 4]),
+        (12, [1, 3, 4, 5, 3], [0, 2, 1, 3, 4]),
+        (40, [1, 2, 20, 15], [0, 2, 1, 3]),
+        (8, [1, 2, 2, 2, 5, 3], [0, 3, 1, 2, 4, 5]),
+        (2, [1, 2, 1, 5, 3], [0, 2, 1, 3, 4]),
+    ],
+)
+def test_channel_shuffles_need_no_host(channels, shape, perm, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 5, 3), channels)
+    m.output(m.conv(shuffled(m, x, shape, perm), 4))
+    parity = compared(m, seed)
+    found = kinds(parity)
+    assert not any("ties" in w and "Transpose" in w for w in parity.folded.warnings)
+    assert found.count("Conv") == (3 if channels > 2 else 2)
+
+
+def test_a_shuffle_to_another_scale_has_a_table(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 5, 3), 12)
+    m.output(m.conv(shuffled(m, x, [1, 2, 6, 5, 3], [0, 2, 1, 3, 4], x.scale * 1.3, 7), 4))
+    assert kinds(compared(m, seed)).count("Conv") == 3
+
+
+@pytest.mark.parametrize(("shape", "perm"), [([1, 12, 5, 3], [0, 1, 3, 2]), ([1, 2, 6, 15], [0, 3, 1, 2])])
+def test_values_that_leave_their_pixel_are_the_hosts(shape, perm, rng):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 5, 3), 12)
+    m.output(shuffled(m, x, shape, perm))
+    assert any("order of values" in a.reason for a in folded(m.model()).assignments)
