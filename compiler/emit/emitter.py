@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from intloom.compiler.program.footprint import footprint
+from intloom.compiler.program.footprint import Access, footprint
 from intloom.compiler.program.hazards import NOTHING, AccessTracker, Order
 from intloom.compiler.program.program import Provenance
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams
+
+_WAITS = tuple(f"wait_{u.name.lower()}" for u in QUEUED_UNITS)
 
 
 @dataclass
@@ -20,6 +22,9 @@ class Emitter:
     """Words of memory that loads and stores may touch."""
     instructions: list[Instruction] = field(default_factory=list)
     provenance: list[Provenance] = field(default_factory=list)
+
+    results: dict[int, Access] = field(default_factory=dict)
+    """The last access of each instruction; for those that compute, the words that they write."""
 
     def __post_init__(self) -> None:
         self._tracker = AccessTracker(self.params, self.tensor_words)
@@ -45,9 +50,10 @@ class Emitter:
         waits = self._order.needed_waits(unit, self._tracker.conflicts(unit, accesses))
         self._order.append(unit, waits)
         self._tracker.record(unit, self._order.count(unit), accesses)
-        named = {f"wait_{u.name.lower()}": n for u, n in zip(QUEUED_UNITS, waits, strict=True)}
-        # `make` checks every field; an instruction without waits needs no second check.
-        self._append(make(kind, **fields, **named) if waits != NOTHING else bare, provenance)
+        named = dict(zip(_WAITS, waits, strict=True))
+        self._append(bare.with_waits(named) if waits != NOTHING else bare, provenance)
+        # The last access is the result, which the footprint lists after the reads.
+        self.results[len(self.instructions) - 1] = accesses[-1]
         return len(self.instructions) - 1
 
     def _append(self, instruction: Instruction, provenance: Provenance) -> None:

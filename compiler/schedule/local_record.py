@@ -6,7 +6,6 @@ from collections import Counter
 from collections.abc import Iterator
 
 from intloom.compiler.emit.emitter import Emitter
-from intloom.compiler.program.footprint import footprint
 from intloom.compiler.program.program import LocalResult
 from intloom.compiler.schedule.geometry import Buffer, Rect, View
 from intloom.compiler.schedule.local_buffer import LocalBuffer
@@ -30,10 +29,10 @@ class LocalRecord:
             instruction = self._emitter.instructions[index]
             if instruction.unit not in (Unit.MAC, Unit.VEC):
                 continue
-            for access in footprint(instruction, self._emitter.params):
-                for local, rect in targets:
-                    if access.write and local.address <= access.base < local.address + local.words:
-                        self._add(index, local, rect, access.base, access.dims)
+            access = self._emitter.results[index]
+            for local, rect in targets:
+                if access.write and local.address <= access.base < local.address + local.words:
+                    self._add(index, local, rect, access.base, access.dims)
 
     def _add(self, index: int, local: LocalBuffer, rect: Rect, base: int, dims: tuple[tuple[int, int], ...]) -> None:
         columns = local.buffer.columns

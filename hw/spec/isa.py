@@ -89,6 +89,12 @@ class Instruction:
         values = {k: v for k, v in self.values.items() if k != "opcode"}
         return make(self.kind, **{**values, **changes})
 
+    def with_waits(self, waits: Mapping[str, int]) -> Instruction:
+        """A copy with other wait fields; only these are checked."""
+        for name, value in waits.items():
+            _check(self.spec, self.spec.field(name), value)
+        return Instruction(self.kind, MappingProxyType({**self.values, **waits}))
+
 
 def _check(spec: InstructionSpec, field: Field, value: int) -> int:
     if isinstance(value, bool) or not isinstance(value, int):

@@ -170,6 +170,13 @@ def test_with_fields_checks_again():
         load.with_fields(n1=0)
 
 
+def test_with_waits_equals_an_instruction_made_with_them_and_checks_their_range():
+    load = make(Kind.LOAD, n0=5)
+    assert load.with_waits({"wait_mac": 3, "wait_vec": 1}) == make(Kind.LOAD, n0=5, wait_mac=3, wait_vec=1)
+    with pytest.raises(EncodingError, match=r"LOAD\.wait_mac must be from 0"):
+        load.with_waits({"wait_mac": -1})
+
+
 def test_the_default_instruction_of_each_kind_is_just_its_name_in_text():
     for spec in INSTRUCTIONS:
         assert disassemble(make(spec.kind)) == spec.kind
