@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from intloom.common.atomic_write import write_text
@@ -41,7 +41,7 @@ filesets:
     files:
 {rtl}
     file_type: verilogSource-2005
-  waivers:
+{testbench}  waivers:
     files:
       - {top}.vlt
     file_type: vlt
@@ -62,6 +62,19 @@ targets:
       verilator:
         mode: lint-only
         verilator_options: [-Wall]
+{simulation}"""
+_TESTBENCH = """  testbench:
+    files:
+{files}
+    file_type: user
+"""
+_SIMULATION = """  sim:
+    filesets: [rtl, testbench]
+    toplevel: {top}_tb
+    default_tool: icarus
+    tools:
+      icarus:
+        iverilog_options: [-g2005]
 """
 
 
@@ -73,15 +86,38 @@ def render_waivers(sources: Iterable[str] = (f"{TOP_NAME}.v",)) -> str:
     return "\n".join([*lines, ""])
 
 
-def render_core(params: HardwareParams, sources: Iterable[str] = (f"{TOP_NAME}.v",)) -> str:
-    """Render the FuseSoC core description; its version contains the parameter fingerprint."""
+def render_core(
+    params: HardwareParams, sources: Iterable[str] = (f"{TOP_NAME}.v",), testbench: Iterable[str] = ()
+) -> str:
+    """Render the FuseSoC core description; its version contains the parameter fingerprint.
+
+    With the files of a testbench it has a target `sim`.
+    """
+    # Simulators run in the folder above the copied sources, where $readmemh looks for its files.
+    files = "\n".join(
+        f"      - {name}: {{{'file_type: verilogSource-2005' if name.endswith('.v') else f'copyto: {name}'}}}"
+        for name in testbench
+    )
+    parts = {
+        "testbench": _TESTBENCH.format(files=files) if files else "",
+        "simulation": _SIMULATION.format(top=TOP_NAME) if files else "",
+    }
     rtl = "\n".join(f"      - {source}" for source in sources)
     version = f"0-r{params.fingerprint()}"
     headers = "\n".join(f"      - {n}: {{is_include_file: true}}" for n in c_headers(params, "custom"))
-    return _CORE.format(top=TOP_NAME, rtl=rtl, version=version, rows=params.rows, cols=params.cols, headers=headers)
+    return _CORE.format(
+        **parts, top=TOP_NAME, rtl=rtl, version=version, rows=params.rows, cols=params.cols, headers=headers
+    )
 
 
-def package_files(params: HardwareParams, name: str, *, resources: bool = False, split: bool = False) -> dict[str, str]:
+def package_files(
+    params: HardwareParams,
+    name: str,
+    *,
+    resources: bool = False,
+    split: bool = False,
+    testbench: Mapping[str, str] | None = None,
+) -> dict[str, str]:
     """Name and text of every file of the package; deterministic."""
     modules = readable_modules(params)
     if split:
@@ -91,7 +127,8 @@ def package_files(params: HardwareParams, name: str, *, resources: bool = False,
     files = {
         **sources,
         f"{TOP_NAME}.vlt": render_waivers(sources),
-        f"{TOP_NAME}.core": render_core(params, sources),
+        f"{TOP_NAME}.core": render_core(params, sources, testbench or ()),
+        **(testbench or {}),
         **c_headers(params, name),
         **render_constraints(TOP_NAME),
         "component.xml": render_ipxact(params, sources, f"0.{params.fingerprint()}"),
@@ -105,7 +142,13 @@ def package_files(params: HardwareParams, name: str, *, resources: bool = False,
 
 
 def write_package(
-    params: HardwareParams, directory: Path, name: str | None = None, *, resources: bool = False, split: bool = False
+    params: HardwareParams,
+    directory: Path,
+    name: str | None = None,
+    *,
+    resources: bool = False,
+    split: bool = False,
+    testbench: Mapping[str, str] | None = None,
 ) -> tuple[Path, ...]:
     """Write the package into `directory`, which is created if missing; returns the paths of the files.
 
@@ -121,9 +164,11 @@ def write_package(
         Also synthesize for a resource summary, which takes minutes for large arrays.
     split
         Write one file per module instead of one file.
+    testbench
+        Name and text of the files of a Verilog testbench.
     """
     written = []
-    texts = package_files(params, name or preset_name(params), resources=resources, split=split)
+    texts = package_files(params, name or preset_name(params), resources=resources, split=split, testbench=testbench)
     for file, text in texts.items():
         write_text(directory / file, text)
         written.append(directory / file)

@@ -10,7 +10,7 @@ import typer
 from intloom.cli.options import AsJson, Config, Preset, terminal_of
 from intloom.files import check_folder
 from intloom.flow.compiling import choose_params
-from intloom.flow.testbench import write_testbench
+from intloom.flow.testbench import render_testbench
 from intloom.hw.generate import write_package
 from intloom.hw.spec.arith import RoundingMode
 
@@ -41,7 +41,7 @@ def _run(
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         tell("generate", 0, 1)
-        files = [*write_package(params, output, split=split), *write_testbench(params, output)]
+        files = write_package(params, output, split=split, testbench=render_testbench(params))
     if as_json:
         terminal.json({"folder": str(output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()})
         return

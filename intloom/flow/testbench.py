@@ -9,7 +9,6 @@ import numpy as np
 from intloom.compiler.program.memory import initial_memory, pack_tensor
 from intloom.compiler.program.program import Role
 from intloom.compiler.schedule import compile_graph
-from intloom.files import write_text
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.spec import regs
 from intloom.hw.spec.params import HardwareParams
@@ -30,7 +29,7 @@ def _hex(data: bytes, word_bytes: int) -> str:
     return "".join(word[::-1].hex() + "\n" for word in words)
 
 
-def testbench_files(params: HardwareParams) -> dict[str, str]:
+def render_testbench(params: HardwareParams) -> dict[str, str]:
     """Testbench, memory contents and expected output words; deterministic."""
     # Whole blocks of channels: other lanes of an output word would be undefined.
     channels = max(params.word_bytes, params.cols)
@@ -61,11 +60,3 @@ def testbench_files(params: HardwareParams) -> dict[str, str]:
         text = text.replace(f"@{name}@", str(value))
     text = text.replace("@MEMORY_FILE@", MEMORY_FILE).replace("@EXPECTED_FILE@", EXPECTED_FILE)
     return {f"{TESTBENCH}.v": text, MEMORY_FILE: _hex(memory, word), EXPECTED_FILE: _hex(expected, word)}
-
-
-def write_testbench(params: HardwareParams, folder: Path) -> list[Path]:
-    """Write the files into `folder`; returns their paths."""
-    texts = testbench_files(params)
-    for name, text in texts.items():
-        write_text(folder / name, text)
-    return [folder / name for name in texts]

@@ -125,6 +125,13 @@ def test_core_file_names_what_is_written() -> None:
     core = render_core(preset("nano"))
     for name in ("npu.v", "npu.vlt", "intloom.h"):
         assert f"- {name}" in core
+    assert "testbench" not in core
+    with_bench = render_core(preset("nano"), testbench=["npu_tb.v", "npu_tb_memory.hex"])
+    assert (
+        "- npu_tb.v: {file_type: verilogSource-2005}\n      - npu_tb_memory.hex: {copyto: npu_tb_memory.hex}\n"
+        in with_bench
+    )
+    assert "filesets: [rtl, testbench]" in with_bench
 
 
 def test_files_of_parameters_name_the_preset(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
