@@ -14,6 +14,8 @@ from amaranth.lib import wiring
 
 from intloom.common.errors import EnvironmentFault
 from intloom.hw.clock_gate import GATE_MODULE
+from intloom.hw.mac.array.mac_array import ARRAY_MODULE, MacArray
+from intloom.hw.mac.array.plain_array import plain_array
 from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct, OneModule, ProductForm
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
@@ -54,6 +56,28 @@ _PRODUCT = """
 {plain}`endif
 """
 """Text of the product module; both forms are generated from `LutProduct`."""
+
+_ARRAY = """
+// {module}: the MAC array. It has two forms with equal outputs in every cycle:
+// - with INTLOOM_PIPELINED_ARRAY: products and adder trees as they are built. SYNTHESIS, which Yosys and other
+//   synthesis tools define, and INTLOOM_LUT_PRODUCTS define it;
+// - without: whole dot products and a delay, which a simulator computes in a fraction of the time. Simulators take this
+//   form. To simulate the form for synthesis, define INTLOOM_LUT_PRODUCTS (Verilator, Icarus: -DINTLOOM_LUT_PRODUCTS).
+`ifdef SYNTHESIS
+`ifndef INTLOOM_PIPELINED_ARRAY
+`define INTLOOM_PIPELINED_ARRAY
+`endif
+`endif
+`ifdef INTLOOM_LUT_PRODUCTS
+`ifndef INTLOOM_PIPELINED_ARRAY
+`define INTLOOM_PIPELINED_ARRAY
+`endif
+`endif
+`ifdef INTLOOM_PIPELINED_ARRAY
+{pipelined}`else
+{plain}`endif
+"""
+"""Text of the array's module."""
 
 _CLOCK_GATE = """
 // {module}: passes those edges of clk at whose end of cycle enable is high. Outputs of the accelerator are the same in
@@ -107,6 +131,8 @@ endmodule
 """
 """Text of the clock gate's module."""
 
+_clock_alone = partial(ClockDomain, reset_less=True)
+"""A domain without a reset: the module has no reset port."""
 _ATTRIBUTE_LINE = re.compile(r"^ *\(\* (\w+) = .* \*\)\n", re.MULTILINE)
 _ATTRIBUTE = re.compile(r" *\(\* (\w+)(?: = [^*]*)? \*\)")
 _PMUX = re.compile(r"\\\$(procmux)\$(\d+) ")
@@ -115,18 +141,25 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
-    text = translated(Npu(params), TOP_NAME, platform=OneModule())
+    text = translated(Npu(params), TOP_NAME, platform=OneModule(arrays=True)) + array_module(params)
     if params.clock_gating:
         text += _CLOCK_GATE.format(module=GATE_MODULE)
     return text + product_module() if params.lut_products else text
+
+
+def array_module(params: HardwareParams) -> str:
+    """The module `ARRAY_MODULE` in both forms, with the macro that chooses one."""
+    pipelined = translated(
+        MacArray(params), ARRAY_MODULE, platform=OneModule(arrays=False), missing_domain=_clock_alone
+    )
+    return _ARRAY.format(module=ARRAY_MODULE, pipelined=pipelined, plain=plain_array(params, ARRAY_MODULE))
 
 
 @lru_cache(maxsize=1)
 def product_module() -> str:
     """The module `PRODUCT_MODULE` in both forms, with the macro that chooses one."""
     plain, parts = (
-        # The clock's domain has no reset, so the module has no reset port.
-        translated(LutProduct(form), PRODUCT_MODULE, missing_domain=partial(ClockDomain, reset_less=True))
+        translated(LutProduct(form), PRODUCT_MODULE, missing_domain=_clock_alone)
         for form in (ProductForm.PLAIN, ProductForm.PARTS)
     )
     return _PRODUCT.format(module=PRODUCT_MODULE, latency=LutProduct.LATENCY, plain=plain, parts=parts)

@@ -22,7 +22,7 @@ _MODULE_NAME = re.compile(r"\\npu\.\S+(?= )")
 
 def _documentation(params: HardwareParams) -> dict[str, str]:
     """Docstring of the component behind each module, by the module's path."""
-    return dict(_below(Fragment.get(Npu(params), OneModule()), TOP_NAME))
+    return dict(_below(Fragment.get(Npu(params), OneModule(arrays=True)), TOP_NAME))
 
 
 def _below(fragment: Fragment, path: str) -> Iterator[tuple[str, str]]:

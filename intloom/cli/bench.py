@@ -93,6 +93,8 @@ def _run(
         for speed in compare_benches(params, earlier):
             speeds.append(speed)
             terminal.say(f"{speed.bench}: {speed.hertz:,.0f} cycles/s")
+            if speed.stopped:
+                terminal.say("clock stopped: " + ", ".join(f"{n} {s:.1%}" for n, s in speed.stopped.items()))
         timed = [_time(terminal, word, found, params) for word, found in networks]
     record = {"preset": preset_name, "benches": _rows(speeds), "networks": timed}
     write_text(output, json.dumps(record, indent=1))
@@ -182,7 +184,14 @@ def _require_forecast(record: dict[str, Any], within: float) -> None:
 def _rows(speeds: list[Speed]) -> list[dict[str, Any]]:
     bare = speeds[0].hertz
     return [
-        {"bench": s.bench, "hertz": s.hertz, "of_bare": s.hertz / bare, "cycles": s.cycles, "build_s": s.build_s}
+        {
+            "bench": s.bench,
+            "hertz": s.hertz,
+            "of_bare": s.hertz / bare,
+            "cycles": s.cycles,
+            "build_s": s.build_s,
+            "clock_stopped": dict(s.stopped),
+        }
         for s in speeds
     ]
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 
 from intloom.common.errors import SimulationError
 from intloom.common.temporary_files import temporary_folder
@@ -27,6 +27,8 @@ class Speed:
     cycles: int
     seconds: float
     build_s: float
+    stopped: Mapping[str, float] = field(default_factory=dict)
+    """Share of the cycles in which the clock of each gated component was stopped; of the bare loop only."""
 
     @property
     def hertz(self) -> float:
@@ -52,7 +54,9 @@ def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: str |
             result = run_bare(simulator, _job(program), files)
             if not result.finished:
                 raise SimulationError(f"the {name} did not finish {program.name!r} in {result.cycles} cycles")
-            speeds[name].append(Speed(name, result.cycles, result.seconds, simulator.seconds))
+            # The gates also count the few cycles before the start command.
+            stopped = {unit: max(0.0, 1 - edges / result.cycles) for unit, edges in result.clocked.items()}
+            speeds[name].append(Speed(name, result.cycles, result.seconds, simulator.seconds, stopped))
     for runs in speeds.values():
         yield min(runs, key=lambda s: s.seconds)
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, build
@@ -14,6 +15,8 @@ from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
 from intloom.sim.rtl.shell import bare_ports
 
+_CLOCK = re.compile(r"^clock \S*?(\w+)_gate (\d+)$", re.MULTILINE)
+"""What a clock gate prints at the end."""
 _RANDOM_START = ("--x-initial", "unique", "--x-assign", "unique")
 """Verilator's flags for random values of all registers and memories without initial values."""
 
@@ -25,6 +28,8 @@ class BareResult:
     cycles: int
     seconds: float
     finished: bool
+    clocked: Mapping[str, int] = field(default_factory=dict)
+    """Clock edges that passed the gate of each gated component."""
     violation: str = ""
     """The first AXI rule that the accelerator broke; empty if none."""
     registers: tuple[int, ...] = ()
@@ -51,7 +56,12 @@ def bare_plan(verilog: str, threads: int = 1, *, optimize: str = FASTEST, random
             "ports.h": bare_ports(verilog),
         },
         cpp=("bare_main.cpp", *ENVIRONMENT_SOURCES),
-        verilator_flags=("--no-timing", *thread_flags(threads), *(_RANDOM_START if random_start else ())),
+        verilator_flags=(
+            "--no-timing",
+            "-DINTLOOM_CLOCK_GATE_COUNT",
+            *thread_flags(threads),
+            *(_RANDOM_START if random_start else ()),
+        ),
         optimize=optimize,
     )
 
@@ -69,5 +79,7 @@ def run_bare(simulator: Build, job: Job, files: RunFiles, start_seed: int = 1) -
     prepare(job, files)
     arguments = [str(files.job), f"+verilator+seed+{start_seed}", "+verilator+rand+reset+2"]
     run_simulator([str(simulator.binary), *arguments], files.folder, files.log, {})
-    values = json.loads(files.log.read_text(encoding="utf-8").splitlines()[-1])
-    return BareResult(**values | {"registers": tuple(values["registers"])})
+    log = files.log.read_text(encoding="utf-8")
+    (figures,) = (json.loads(line) for line in log.splitlines() if line.startswith("{"))
+    clocked = {name: int(edges) for name, edges in _CLOCK.findall(log)}
+    return BareResult(**figures | {"registers": tuple(figures["registers"]), "clocked": clocked})

@@ -4,15 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import Module, Signal, Value, signed
+from amaranth.hdl import ClockSignal, Instance, Module, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
-from intloom.hw.mac.array.product import LutProduct
+from intloom.hw.mac.array.product import LutProduct, OneModule
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import REGISTER_COPY
+
+ARRAY_MODULE = "intloom_mac_array"
+"""Name of the module in Verilog, which has a form for synthesis and one for simulation."""
+
+_INPUTS = ("load", "weights", "valid", "pixel", "swap")
 
 _COLUMNS_A_COPY = 2
 """Columns served by one copy of the pixel and swap registers."""
@@ -89,6 +94,10 @@ class MacArray(wiring.Component):
         """
         m = Module()
         self._platform = platform
+        if isinstance(platform, OneModule) and platform.arrays:
+            ports = {f"i_{name}": Value.cast(getattr(self, name)) for name in _INPUTS}
+            m.submodules.forms = Instance(ARRAY_MODULE, i_clk=ClockSignal(), o_dots=Value.cast(self.dots), **ports)
+            return m
         routed = Signal(8 * self._rows, reset_less=True)
         with m.If(self.valid):
             m.d.sync += routed.eq(self.pixel)

@@ -32,7 +32,14 @@ class ProductForm(Enum):
 
 
 class OneModule:
-    """Elaboration platform on which each `LutProduct` is an instance of `PRODUCT_MODULE`, defined in another text."""
+    """Elaboration platform on which components that have several forms are instances of modules in another text.
+
+    Each `LutProduct` is an instance of `PRODUCT_MODULE`, each clock gate one of its module, and with `arrays` each
+    `MacArray` is one of `ARRAY_MODULE`.
+    """
+
+    def __init__(self, *, arrays: bool) -> None:
+        self.arrays = arrays
 
 
 class LutProduct(wiring.Component):
