@@ -103,7 +103,8 @@ int main(int argc, char** argv) {
         if (argc < 2) throw std::runtime_error("call it with JOB-FILE");
         const bench::Job job(argv[1]);
         bench::WriteLog writes("", static_cast<unsigned>(job.number("word_bytes")));
-        bench::Memory memory(job, static_cast<unsigned>(job.number("word_bytes")), writes);
+        bench::BusLog bursts("");
+        bench::Memory memory(job, static_cast<unsigned>(job.number("word_bytes")), writes, bursts);
         const auto top = std::make_unique<Vtop>(context.get(), "");
         System system(*top, job, memory);
         system.reset();
