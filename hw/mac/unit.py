@@ -100,7 +100,7 @@ class MacUnit(wiring.Component):
         m.submodules.fetcher = self._fetcher = WeightFetcher(params)
         m.submodules.zero_points = self._zero_points = ZeroPoints(params)
         m.submodules.loader = self._loader = ConstantsLoader(params)
-        m.submodules.loop_setup = self._loop_setup = LoopSetup(params)
+        self._loop_setup = LoopSetup(params)
         m.submodules.sequencer = self._sequencer = Sequencer(params)
         m.submodules.pixel_fetcher = self._pixel_fetcher = PixelFetcher(params)
         m.submodules.array = self._array = MacArray(params)
@@ -118,8 +118,17 @@ class MacUnit(wiring.Component):
         self._connect_constants(m)
         self._connect_results(m, run, run_late)
         self._report(m, run_late)
-        add_gated(m, "epilogue", self._epilogue, self._epilogue_wake() if params.clock_gating else None, platform)
+        for name, component, wake in (
+            ("epilogue", self._epilogue, self._epilogue_wake()),
+            ("loop_setup", self._loop_setup, self._loop_setup_wake()),
+        ):
+            add_gated(m, name, component, wake if params.clock_gating else None, platform)
         return m
+
+    def _loop_setup_wake(self) -> Value:
+        """A descriptor is taken, or its plan is not finished, or the plan is taken."""
+        descriptors, plans = self._loop_setup.descriptors, self._loop_setup.plans
+        return Mux(descriptors.ready, descriptors.valid, ~plans.valid | plans.ready)
 
     def _epilogue_wake(self) -> Value:
         """An item or a constant arrives; all pipelines of the epilogue are shorter than `ClockEnable.SETTLE`."""
