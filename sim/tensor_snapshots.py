@@ -28,8 +28,8 @@ def tensors_by_last_store(program: Program) -> dict[int, list[TensorBuffer]]:
     return found
 
 
-def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:
-    """Every tensor that the program stores or keeps in the scratchpad; `writes` is the run's write log.
+def tensor_snapshots(program: Program, writes: NDArray[np.void], *, local: bool = True) -> dict[str, NDArray[np.int8]]:
+    """Every tensor that the program stores and, with `local`, keeps in the scratchpad; `writes` is the write log.
 
     A stored tensor has its value after its last store.
     """
@@ -47,7 +47,7 @@ def tensor_snapshots(program: Program, writes: NDArray[np.void]) -> dict[str, ND
         position += count
         for tensor in completed[index]:
             tensors[tensor.name] = read_tensor(program, memory.reshape(-1), tensor)
-    return tensors | _local_tensors(program, writes)
+    return tensors | _local_tensors(program, writes) if local else tensors
 
 
 def _local_tensors(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:

@@ -132,7 +132,7 @@ class RtlBackend:
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not complete."""
         result = self.observe(program, inputs, progress=progress, log_writes=self._keep_tensors)
-        return complete(program, result, self.limit(program))
+        return complete(program, result, self.limit(program), self._bench)
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
@@ -232,11 +232,13 @@ def run_result(
     )
 
 
-def complete(program: Program, result: RunResult, limit: int) -> RunResult:
+def complete(program: Program, result: RunResult, limit: int, bench: Bench) -> RunResult:
     """The result with layers, and with tensors if writes were logged; raises unless the program ran to its end."""
     if result.report is not None and result.status is not None:
         require_completed(program, result.report, result.status, limit)
-    tensors = {} if result.writes is None else tensor_snapshots(program, result.writes)
+    tensors = {}
+    if result.writes is not None:
+        tensors = tensor_snapshots(program, result.writes, local=bench.logs_results)
     return dataclasses.replace(result, layers=layer_results(program, boundaries(program), result), tensors=tensors)
 
 

@@ -71,6 +71,7 @@ class DetailedBench:
     """
 
     name = "detailed"
+    logs_results = False
 
     def __init__(self, *, waves: bool = False, monitors: bool = True, everything_public: bool = False) -> None:
         self._waves = waves
@@ -91,6 +92,7 @@ class IcarusBench:
     """The detailed bench on Icarus Verilog: an independent simulator that checks Verilator on small cases."""
 
     name = "icarus"
+    logs_results = False
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The compiled design, from the cache or compiled now; takes seconds, so `watch` is not called."""

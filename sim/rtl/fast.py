@@ -38,7 +38,7 @@ def cocotb_link_flags() -> tuple[str, ...]:
 def fast_plan(
     verilog: str, threads: int = 1, taps: bool = False, waves: bool = False, hdl_clock: bool = False
 ) -> BuildPlan:
-    """The fast bench around the accelerator in `verilog`, with `taps` on the local memories' write ports."""
+    """The fast bench around the accelerator in `verilog`; `taps` adds the loads into local memories to the log."""
     shell = bench_shell(verilog, taps, hdl_clock=hdl_clock)
     timing = "--timing" if hdl_clock else "--no-timing"
     return BuildPlan(
@@ -62,7 +62,7 @@ class FastBench:
     threads
         Threads of the simulated model.
     taps
-        Report every write into the local memories, for jobs with `log_writes`.
+        Log loads into the local memories too, for jobs with `log_writes`; results are always logged.
     waves
         Able to record waves, for jobs with a window of cycles.
     plusargs
@@ -72,6 +72,7 @@ class FastBench:
     """
 
     name = "fast"
+    logs_results = True
 
     def __init__(
         self,

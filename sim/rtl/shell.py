@@ -10,7 +10,7 @@ import jinja2
 
 from intloom.common.errors import FileFormatError
 from intloom.sim.rtl.ports import TOP, Port, parse_ports
-from intloom.sim.rtl.write_taps import Tap, find_taps
+from intloom.sim.rtl.write_taps import Tap, find_taps, result_taps
 
 SHELL_TOP = "bench"
 _TEMPLATES = Path(__file__).parent / "templates"
@@ -77,9 +77,10 @@ def _render(template: str, verilog: str, taps: tuple[Tap, ...] = (), *, hdl_cloc
 def bench_shell(verilog: str, taps: bool = False, *, hdl_clock: bool = False) -> str:
     """SystemVerilog of the fast bench's top module around the accelerator in `verilog`.
 
-    With `taps` it also reports every write into the local memories; with `hdl_clock` it makes its own clock.
+    It reports results that are written into the scratchpad; with `taps` also loads into the local memories. With
+    `hdl_clock` it makes its own clock.
     """
-    return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else (), hdl_clock=hdl_clock)
+    return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else result_taps(verilog), hdl_clock=hdl_clock)
 
 
 def bare_ports(verilog: str) -> str:

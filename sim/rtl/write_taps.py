@@ -1,4 +1,4 @@
-"""Write ports of the local memories, found in the Verilog; a bench with taps logs their writes.
+"""Write ports of the local memories, found in the Verilog; the fast bench logs their writes.
 
 Yosys drops ports with constant values and may rename others, so each signal is looked up in the text of its module.
 """
@@ -49,6 +49,14 @@ _PORTS = (
 def find_taps(verilog: str) -> tuple[Tap, ...]:
     """The write ports of both local memories; `FileFormatError` when one is not where it should be."""
     return tuple(_tap(verilog, *port) for port in _PORTS)
+
+
+def result_taps(verilog: str) -> tuple[Tap, ...]:
+    """The ports by which the array and the vector unit write results; `FileFormatError` as for `find_taps`.
+
+    They are enough to reconstruct tensors that never leave the scratchpad.
+    """
+    return tuple(_tap(verilog, *port) for port in _PORTS if port[0] in (Writer.MAC, Writer.VEC))
 
 
 def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) -> Tap:
