@@ -92,7 +92,7 @@ class ParallelRtlBackend(RtlBackend):
             run = ParallelRun(program, inputs, planner, workers, task, limit, progress)
             self.plan, recording = run.run(plan)
         result = run_result(program, recording, self._options.memory.conditions(), build.seconds if build else 0.0)
-        return complete(program, result, limit, self._bench)
+        return complete(program, result, limit, local=self.logs_results(program))
 
 
 def _check(options: RtlOptions) -> None:

@@ -132,7 +132,7 @@ class RtlBackend:
     def run(self, program: Program, inputs: Arrays, *, progress: ProgressCallback | None = None) -> RunResult:
         """Run `program`; raises `SimulationError` with the state of every unit when it does not complete."""
         result = self.observe(program, inputs, progress=progress, log_writes=self._keep_tensors)
-        return complete(program, result, self.limit(program), self._bench)
+        return complete(program, result, self.limit(program), local=self.logs_results(program))
 
     def settings_text(self) -> str:
         """Everything about this backend that a run's result depends on, but for the Verilog."""
@@ -141,6 +141,10 @@ class RtlBackend:
     def verilog(self, program: Program) -> str:
         """The Verilog that is simulated for `program`."""
         return self._verilog if self._verilog is not None else verilog_of(program.params)
+
+    def logs_results(self, program: Program) -> bool:
+        """Whether tensors that never leave the scratchpad are recorded."""
+        return self._bench.logs_results(self.verilog(program))
 
     def limit(self, program: Program) -> int:
         """Cycles after which a run of `program` is given up."""
@@ -232,13 +236,16 @@ def run_result(
     )
 
 
-def complete(program: Program, result: RunResult, limit: int, bench: Bench) -> RunResult:
-    """The result with layers, and with tensors if writes were logged; raises unless the program ran to its end."""
+def complete(program: Program, result: RunResult, limit: int, *, local: bool) -> RunResult:
+    """The result with layers, and with tensors if writes were logged; raises unless the program ran to its end.
+
+    `local` says that the log contains the results in the scratchpad.
+    """
     if result.report is not None and result.status is not None:
         require_completed(program, result.report, result.status, limit)
     tensors = {}
     if result.writes is not None:
-        tensors = tensor_snapshots(program, result.writes, local=bench.logs_results)
+        tensors = tensor_snapshots(program, result.writes, local=local)
     return dataclasses.replace(result, layers=layer_results(program, boundaries(program), result), tensors=tensors)
 
 

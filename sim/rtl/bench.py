@@ -20,8 +20,9 @@ class Bench(Protocol):
     """A simulator with its testbench."""
 
     name: str
-    logs_results: bool
-    """Whether the write log contains the results that are written into the scratchpad."""
+
+    def logs_results(self, verilog: str) -> bool:
+        """Whether the write log contains the results that are written into the scratchpad."""
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""

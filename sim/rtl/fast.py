@@ -15,6 +15,7 @@ from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
 from intloom.sim.rtl.status import read_status
+from intloom.sim.rtl.write_taps import result_taps
 
 ENVIRONMENT_SOURCES = ("mapping.cpp", "memory.cpp", "recorder.cpp")
 """C++ sources of the testbench environment, common to all C++ benches."""
@@ -72,7 +73,6 @@ class FastBench:
     """
 
     name = "fast"
-    logs_results = True
 
     def __init__(
         self,
@@ -88,6 +88,10 @@ class FastBench:
         self._plusargs = plusargs
         self._taps = taps
         self._waves = waves
+
+    def logs_results(self, verilog: str) -> bool:
+        """Whether the write log contains the results that are written into the scratchpad."""
+        return bool(result_taps(verilog))
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""

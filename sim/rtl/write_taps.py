@@ -52,11 +52,14 @@ def find_taps(verilog: str) -> tuple[Tap, ...]:
 
 
 def result_taps(verilog: str) -> tuple[Tap, ...]:
-    """The ports by which the array and the vector unit write results; `FileFormatError` as for `find_taps`.
+    """The ports by which the array and the vector unit write results; none in Verilog of another structure.
 
     They are enough to reconstruct tensors that never leave the scratchpad.
     """
-    return tuple(_tap(verilog, *port) for port in _PORTS if port[0] in (Writer.MAC, Writer.VEC))
+    try:
+        return tuple(_tap(verilog, *port) for port in _PORTS if port[0] in (Writer.MAC, Writer.VEC))
+    except FileFormatError:
+        return ()
 
 
 def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) -> Tap:
@@ -92,7 +95,9 @@ def _wire(modules: tuple[_Module, ...], members: tuple[str, ...]) -> str | None:
 
 
 def _module(verilog: str, module: str) -> str:
-    pattern = rf"^module \\{TOP}\.{re.escape(module)} \(.*?^endmodule"
+    # `intloom verilog` writes plain names.
+    name = rf"(?:\\{TOP}\.{re.escape(module)}|{TOP}_{module.replace('.', '_')})"
+    pattern = rf"^module {name} \(.*?^endmodule"
     found = re.search(pattern, verilog, re.MULTILINE | re.DOTALL)
     if found is None:
         raise FileFormatError(f"the Verilog must hold a module {TOP}.{module} to be watched, but has none")
