@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import random
-import subprocess
 from collections import Counter
 from pathlib import Path
 
@@ -17,8 +15,7 @@ from intloom.hw.spec.isa import INSTRUCTION_BITS, Kind, encode, make
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
-from intloom.sim.rtl.bare import build_bare
-from intloom.sim.rtl.bench import prepare
+from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
 
@@ -57,14 +54,11 @@ def _run(folder: Path, bits: list[int]) -> tuple[str, int, bytes]:
         watchdog=2000,
         registers=("STATUS", "ERROR_INDEX"),
     )
-    prepare(job, files)
-    binary = build_bare(verilog_of(NANO), optimize="-O1").binary
-    done = subprocess.run([binary, files.job], cwd=folder, capture_output=True, text=True, check=True)
-    result = json.loads(done.stdout.splitlines()[-1])
-    assert result["finished"]
-    status = regs.unpack("STATUS", result["registers"][0])
+    result = run_bare(build_bare(verilog_of(NANO), optimize="-O1"), job, files)
+    assert result.finished
+    status = regs.unpack("STATUS", result.registers[0])
     ending = Cause(status["cause"]).name if status["error"] else "done"
-    return ending, result["registers"][1], files.memory.read_bytes()[len(CODE) :]
+    return ending, result.registers[1], files.memory.read_bytes()[len(CODE) :]
 
 
 def _endings(folder: Path, changes: list[list[int]]) -> Counter[str]:
