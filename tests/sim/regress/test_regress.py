@@ -14,6 +14,7 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.ir import Add, Conv, MaxPool, Resize
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import quantized_network
+from intloom.sim import dask_cluster
 from intloom.sim.regress import runner
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
@@ -162,7 +163,7 @@ def test_a_network_needs_a_way_to_load_it():
 
 
 def test_a_scheduler_that_cannot_be_reached_is_named(tmp_path, monkeypatch):
-    monkeypatch.setattr(runner, "_CONNECT_SECONDS", 1)
+    monkeypatch.setattr(dask_cluster, "_CONNECT_SECONDS", 1)
     with pytest.raises(EnvironmentFault, match=r"cannot reach the Dask scheduler at tcp://127.0.0.1:9"):
         run_cases(suite("smoke"), TOOLS, tmp_path, dask="tcp://127.0.0.1:9")
 
