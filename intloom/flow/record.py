@@ -14,6 +14,9 @@ from typing import Any
 
 import numpy as np
 
+from intloom.compiler.program.chains import chains
+from intloom.compiler.program.footprint import Memory
+from intloom.compiler.program.memory_map import memory_map
 from intloom.compiler.program.program import Program
 from intloom.files import atomic_path, write_text
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
@@ -61,6 +64,7 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "predicted_cycles": program.predicted_cycles,
         "units": _units(result),
         "layers": _layers(program, result),
+        "chains": _chains(program),
         "checks": [c.to_dict() for c in checks],
         "first_divergence": None if result.first_divergence is None else result.first_divergence.to_dict(),
         "original": None if result.original is None else result.original.to_dict(),
@@ -77,6 +81,14 @@ def _units(result: RunResult) -> list[dict[str, Any]]:
             "stalls": {s.name: result.counters.get(stall_counter(unit, s), 0) for s in Stall},
         }
         for unit in QUEUED_UNITS
+    ]
+
+
+def _chains(program: Program) -> list[dict[str, Any]]:
+    word = program.params.word_bytes
+    return [
+        {"layers": list(c.layers), "dram_bytes": c.moved_words * word, "least_dram_bytes": c.least_words * word}
+        for c in chains(program)
     ]
 
 
@@ -115,13 +127,29 @@ def _layers(program: Program, result: RunResult) -> list[dict[str, Any]]:
 
 
 def make_timeline(program: Program, result: RunResult) -> dict[str, Any]:
-    """Every instruction: unit, layer, tile, first and last cycle (None without a trace), text."""
+    """Every instruction: unit, layer, tile, first and last cycle (None without a trace), text.
+
+    `local_memory` has the extents of scratchpad and weight memory: first and last word, first and last instruction.
+    """
     spans = {e.index: (e.start, e.end) for e in trace_events(program, result)}
     rows: list[list[Any]] = []
     for index, (instruction, source) in enumerate(zip(program.instructions, program.provenance, strict=True)):
         start, end = spans.get(index, (None, None))
         rows.append([int(instruction.unit), source.layer, source.tile, start, end, disassemble(instruction)])
-    return {"unit_names": UNIT_NAMES, "timeline": rows}
+    return {"unit_names": UNIT_NAMES, "timeline": rows, "local_memory": _local_memory(program)}
+
+
+def _local_memory(program: Program) -> list[dict[str, Any]]:
+    sizes = {Memory.SCRATCH: program.params.scratch_words, Memory.WEIGHT: program.params.weight_words}
+    extents = memory_map(program)
+    return [
+        {
+            "name": name,
+            "words": sizes[memory],
+            "extents": [[e.start, e.stop, e.first, e.last] for e in extents if e.memory is memory],
+        }
+        for name, memory in (("scratchpad", Memory.SCRATCH), ("weight memory", Memory.WEIGHT))
+    ]
 
 
 def trace_events(program: Program, result: RunResult) -> list[Event]:

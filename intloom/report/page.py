@@ -80,6 +80,8 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
         totals=_totals(record["checks"]),
         cycles=f"{record['cycles'] or 0:,}",
         files=links,
+        chains=[c for c in record["chains"] if len(c["layers"]) > 1],
+        single=_single(record["chains"]),
         clock=MEASURED_MHZ.get(record["hardware"], _OTHER_MHZ),
         js=Markup(asset("report.js")),  # our own file
         data=_embedded(
@@ -90,6 +92,16 @@ def render(record: dict[str, Any], timeline: dict[str, Any], links: list[dict[st
             }
         ),
     )
+
+
+def _single(chains: list[dict[str, Any]]) -> dict[str, int]:
+    """Totals of the layers that run by themselves."""
+    alone = [c for c in chains if len(c["layers"]) == 1]
+    return {
+        "layers": len(alone),
+        "dram_bytes": sum(c["dram_bytes"] for c in alone),
+        "least_dram_bytes": sum(c["least_dram_bytes"] for c in alone),
+    }
 
 
 def load_record(path: Path) -> dict[str, Any]:

@@ -54,7 +54,14 @@ function drawSkyline() {
     const gap = w > 3 ? 1 : 0;
     return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${number(l.cycles)} cycles, utilization ${percent(l.mac_use)}</title><rect class="lost" x="${at}" y="0" width="${Math.max(0.2, w - gap)}" height="${height}"/><rect class="done" x="${at}" y="${height - h}" width="${Math.max(0.2, w - gap)}" height="${h}"/></g>`;
   }).join("");
-  $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 46} ${height + 26}">${grid}${layers}${axis(width, height + 16, total)}</svg>`;
+  // Chains are few; each has a line from its first layer to its last.
+  const starts = [0];
+  run.layers.forEach((l) => starts.push(starts[starts.length - 1] + width * l.cycles / total));
+  const lines = run.chains.filter((c) => c.layers.length > 1).map((c) => {
+    const last = c.layers[c.layers.length - 1], from = starts[c.layers[0]], to = starts[last + 1];
+    return `<rect class="chain" x="${from}" y="${height + 3}" width="${Math.max(1, to - from - 2)}" height="3"><title>chain of ${c.layers.length} layers, ${escape(run.layers[c.layers[0]].name)} to ${escape(run.layers[last].name)}: ${short(c.dram_bytes)}B of memory traffic</title></rect>`;
+  }).join("");
+  $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 46} ${height + 34}">${grid}${layers}${lines}${axis(width, height + 22, total)}</svg>`;
 }
 function axis(width, y, total) {
   return ticks(width).map((f) => `<text x="${f * width}" y="${y}" text-anchor="${f === 0 ? "start" : f === 1 ? "end" : "middle"}">${short(f * total)} cycles</text>`).join("");
@@ -136,7 +143,39 @@ function choose(index, scroll) {
   const count = lines.length;
   $("listing-count").textContent = count ? `${number(count)} ${count === 1 ? "line" : "lines"}` : "none: fused into another layer, or no instruction needed";
   if (scroll) document.querySelector(`#layers tr[data-layer="${index}"]`)?.scrollIntoView({ block: "nearest" });
-  drawTimeline();
+  drawTimeline(); drawLocal();
+}
+
+// An extent lasts from the start of the instruction that writes it to the start of the one after its last read.
+const cycleOf = (index) => run.timeline[Math.min(index, run.timeline.length - 1)]?.[3] ?? run.cycles * index / Math.max(1, run.timeline.length);
+const hue = (layer) => `hsl(${Math.ceil(layer * 137.508) % 360} 55% 55%)`;
+function drawLocal() {
+  const canvas = $("local");
+  if (!canvas) return;
+  const ratio = window.devicePixelRatio || 1, width = canvas.clientWidth, heights = [130, 70];
+  canvas.width = width * ratio; canvas.height = 230 * ratio;
+  const pen = canvas.getContext("2d"), scale = width / run.cycles;
+  pen.scale(ratio, ratio);
+  pen.font = "11px system-ui, sans-serif";
+  let top = 14;
+  run.local_memory.forEach((memory, m) => {
+    pen.fillStyle = color("ink"); pen.fillText(`${memory.name}, ${number(memory.words * run.params.rows / 1024)} KiB`, 0, top - 3);
+    pen.fillStyle = color("track"); pen.fillRect(0, top, width, heights[m]);
+    for (const [start, stop, first, last] of memory.extents) {
+      const layer = run.timeline[first][1], x = cycleOf(first) * scale, rows = heights[m] / memory.words;
+      pen.fillStyle = layer === chosen ? color("accent") : hue(layer);
+      pen.fillRect(x, top + heights[m] - stop * rows, Math.max(0.5, (last >= run.timeline.length ? run.cycles : cycleOf(last)) * scale - x), Math.max(0.5, (stop - start) * rows));
+    }
+    top += heights[m] + 16;
+  });
+}
+function wireLocal() {
+  $("local")?.addEventListener("pointermove", (e) => {
+    const cycle = e.offsetX / e.target.clientWidth * run.cycles, second = e.offsetY >= 160, memory = run.local_memory[second ? 1 : 0];
+    const word = (second ? 230 - e.offsetY : 144 - e.offsetY) / (second ? 70 : 130) * memory.words;
+    const found = memory.extents.filter(([start, stop, first, last]) => start <= word && word < stop && cycleOf(first) <= cycle && cycle <= cycleOf(last)).pop();
+    $("held").textContent = found ? `${run.layers[run.timeline[found[2]][1]]?.name ?? ""}: words ${number(found[0])} to ${number(found[1])}` : "";
+  });
 }
 
 let view = [0, run.cycles || 1];
@@ -218,7 +257,7 @@ function paint() {
   drawUnits(); drawComparison(); drawTable(); resize();
 }
 function resize() {
-  drawSkyline(); drawTraffic(); drawTimeline();
+  drawSkyline(); drawTraffic(); drawTimeline(); drawLocal();
   mark();
 }
 function mark() {
@@ -254,6 +293,7 @@ function follow() {
 window.addEventListener("hashchange", follow);
 window.addEventListener("resize", resize);
 wireTimeline();
+wireLocal();
 wireKeys();
 drawLatency();
 paint();
