@@ -153,7 +153,8 @@ def test_one_wrong_byte_of_a_golden_layer_is_exit_code_one(int8_program, capsys,
 @pytest.mark.slow
 def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tmp_path, capsys):
     text = generate_verilog(preset("nano"))
-    right, wrong = "$signed(product1_0) + $signed(product1_1)", "$signed(product1_0) - $signed(product1_1)"
+    # In the form of the array that simulators take.
+    right, wrong = "pixels[0] * active[4] + pixels[1]", "pixels[0] * active[4] - pixels[1]"
     assert right in text
     (tmp_path / "npu.v").write_text(text.replace(right, wrong))
     code, record = run(capsys, program, "--backend", "rtl", "--check", "--verilog", tmp_path / "npu.v")
