@@ -11,6 +11,7 @@ from intloom.hw.generate import generate_verilog
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Unit
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.program_check import add_check
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
@@ -66,7 +67,7 @@ def _image(params: HardwareParams, program: list[Instruction], seed: int) -> byt
     """Memory: the program, then noise everywhere but in the channel parameters."""
     rng = np.random.default_rng(seed)
     image = bytearray(rng.bytes(MEMORY_WORDS * params.word_bytes))
-    code = b"".join(map(isa.encode, program))
+    code = add_check(map(isa.encode, program))
     image[: len(code)] = code
     for block in range(BLOCKS):
         at = (WEIGHTS + block * (params.channel_words + 9 * BLOCKS * params.tile_words)) * params.word_bytes
