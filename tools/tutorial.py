@@ -26,7 +26,7 @@ _MOST_LINES, _FIRST, _LAST = 8, 3, 3
 """Longer outputs are shown as their first and last lines."""
 _SKIPPED = ("preprocessed ",)
 """Starts of lines that depend on the state of the cache."""
-_MEASURED = re.compile(r"\d+(\.\d+)? (s|kHz)\b|\d+\.\d+")
+_MEASURED = re.compile(r"\d[\d,]*(\.\d+)? (s|kHz)\b|\d+\.\d+")
 """Times, and numbers with a fraction, whose last digit depends on the processor."""
 
 
