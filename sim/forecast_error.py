@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from intloom.compiler.program.chains import chains
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
@@ -13,7 +14,7 @@ from intloom.sim.rtl.job import MemorySettings
 
 @dataclass(frozen=True)
 class ForecastComparison:
-    """Forecast and measured cycles of a layer or a whole program."""
+    """Forecast and measured cycles of a chain of layers or a whole program."""
 
     name: str
     expected: int
@@ -35,17 +36,25 @@ def timing_of(memory: MemorySettings) -> MemoryTiming:
 def compare_forecast(
     program: Program, result: RunResult, memory: MemorySettings
 ) -> tuple[ForecastComparison, tuple[ForecastComparison, ...]]:
-    """The whole program's forecast, and every layer's, against an RTL run with this memory."""
+    """The whole program's forecast, and every chain's, against an RTL run with this memory.
+
+    Layers of a chain take turns, so the cycles of one of them are of no use by themselves.
+    """
     expected = forecast(
         program.instructions, program.provenance, len(program.layers), program.params, timing_of(memory)
     )
-    layers = tuple(
-        ForecastComparison(layer.name, cycles, layer.cycles)
-        for layer, cycles in zip(result.layers, expected.layers, strict=False)
+    found = tuple(
+        ForecastComparison(
+            " to ".join(dict.fromkeys(program.layers[k].name for k in (chain.layers[0], chain.layers[-1]))),
+            sum(expected.layers[k] for k in chain.layers),
+            sum(result.layers[k].cycles for k in chain.layers),
+        )
+        for chain in chains(program)
+        if chain.layers[-1] < len(result.layers)
     )
-    return ForecastComparison(program.name, expected.cycles, result.cycles), layers
+    return ForecastComparison(program.name, expected.cycles, result.cycles), found
 
 
-def worst(layers: tuple[ForecastComparison, ...], least: int) -> ForecastComparison | None:
-    """The layer of at least `least` cycles with the largest forecast error."""
-    return max((f for f in layers if f.measured >= least), key=lambda f: abs(f.error), default=None)
+def worst(found: tuple[ForecastComparison, ...], least: int) -> ForecastComparison | None:
+    """The chain of at least `least` cycles with the largest forecast error."""
+    return max((f for f in found if f.measured >= least), key=lambda f: abs(f.error), default=None)

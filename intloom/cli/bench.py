@@ -154,13 +154,13 @@ def _time(terminal: Terminal, word: str, network: Network, params: HardwareParam
 
 
 def _forecast(program: Program, result: RunResult) -> dict[str, Any]:
-    """Predicted and measured cycles in total and per layer, and the layer with the largest error."""
-    whole, layers = compare_forecast(program, result, MemorySettings())
-    furthest = worst(layers, max(_SHORT_LAYER, int(result.cycles * _SMALL_SHARE)))
+    """Predicted and measured cycles in total and per chain of layers, and the chain with the largest error."""
+    whole, found = compare_forecast(program, result, MemorySettings())
+    furthest = worst(found, max(_SHORT_LAYER, int(result.cycles * _SMALL_SHARE)))
     return {
         "cycles": whole.expected,
         "error": whole.error,
-        "layers": [{**asdict(layer), "error": layer.error} for layer in layers],
+        "chains": [{**asdict(chain), "error": chain.error} for chain in found],
         "worst": {**asdict(furthest), "error": furthest.error} if furthest is not None else None,
     }
 

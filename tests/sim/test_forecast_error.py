@@ -1,4 +1,4 @@
-"""The compiler's forecast against the RTL's own cycles, layer by layer."""
+"""The compiler's forecast against the RTL's own cycles, chain by chain."""
 
 import pytest
 
@@ -13,7 +13,7 @@ from tests.support.graph_maker import GraphMaker
 WITHIN = 0.03
 _USUAL = MemorySettings(read_latency=100, bandwidth=1.0)
 LEAST = 4000
-"""Shorter layers count with the whole only: filling and draining the pipelines is more than 3 % of them."""
+"""Shorter chains count with the whole only: filling and draining the pipelines is more than 3 % of them."""
 
 
 @pytest.fixture(scope="module")
@@ -23,17 +23,18 @@ def case():
     x = maker.add(maker.conv(x, 16, 3), x)
     x = maker.conv(maker.max_pool(x, 5, pad=2), 64, 1)
     graph = maker.graph(maker.conv(x, 96, 3, stride=2))
-    return compile_graph(graph, preset("base")), maker.random_inputs()
+    # Every tensor goes through memory: a fused program hides its latency.
+    return compile_graph(graph, preset("base"), effort=0), maker.random_inputs()
 
 
 @pytest.mark.slow
-def test_every_layer_of_a_detector_is_forecast_within_three_percent():
+def test_every_chain_of_a_detector_is_forecast_within_three_percent():
     network = load_network("yolov8n", 320)
     program = compile_graph(network.graph, preset("base"))
     measured = RtlBackend(memory=_USUAL).run(program, network.inputs)
-    whole, layers = compare_forecast(program, measured, _USUAL)
+    whole, found = compare_forecast(program, measured, _USUAL)
     assert abs(whole.error) < WITHIN, whole
-    furthest = worst(layers, LEAST)
+    furthest = worst(found, LEAST)
     assert furthest is not None
     assert abs(furthest.error) < WITHIN, furthest
 

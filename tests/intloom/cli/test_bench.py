@@ -37,7 +37,7 @@ def test_benches_and_networks_are_measured(tmp_path, capsys):
     assert network["compared_bytes"] == 16 * 16 * 16
     expected = network["forecast"]
     assert abs(expected["error"]) < 0.1, "a network of a few hundred cycles"
-    assert sum(layer["measured"] for layer in expected["layers"]) == network["cycles"]
+    assert sum(chain["measured"] for chain in expected["chains"]) == network["cycles"]
 
 
 @pytest.mark.slow

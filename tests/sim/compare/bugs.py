@@ -20,7 +20,7 @@ class Bug:
 BUGS = (
     Bug(
         "an adder of the array subtracts",
-        "engine.mac.array",
+        "intloom_mac_array",
         r"\$signed\(product1_2\) \+ \$signed\(product1_3\)",
         "$signed(product1_2) - $signed(product1_3)",
         Unit.MAC,
@@ -59,13 +59,14 @@ BUGS = (
 
 
 def inject(verilog: str) -> str:
-    """The Verilog with all bugs, asleep."""
+    """The Verilog with all bugs, asleep; the simulator takes the array's pipelined form, which has the bug."""
     for number, bug in enumerate(BUGS, start=1):
-        pattern = rf"^module \\npu\.{re.escape(bug.module)} \(.*?^endmodule"
+        name = re.escape(bug.module)
+        pattern = rf"^module (?:\\npu\.{name} |{name})\(.*?^endmodule"
         module = re.search(pattern, verilog, re.MULTILINE | re.DOTALL)
         assert module is not None, bug
         verilog = verilog.replace(module.group(), _edit(module.group(), bug, number), 1)
-    return verilog
+    return f"`define INTLOOM_PIPELINED_ARRAY\n{verilog}"
 
 
 def _edit(module: str, bug: Bug, number: int) -> str:
