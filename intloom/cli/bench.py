@@ -207,8 +207,8 @@ def _show(terminal: Terminal, record: dict[str, Any]) -> None:
         figures = (f"{row['cycles']:,}", f"{row['wall_s']:.1f}", f"{row['sim_hz']:,.0f}", f"{row['compared_bytes']:,}")
         table.add_row(row["network"], *figures, _furthest(row["forecast"]))
     terminal.table(table)
-    table = new_table("layer", ">cycles", ">predicted", ">error")
-    for layer in (k for row in record["networks"] for k in row["forecast"]["layers"]):
-        cells = (f"{layer['measured']:,}", f"{layer['expected']:,}", f"{100 * layer['error']:+.2f} %")
-        table.add_row(layer["name"], *cells)
+    table = new_table("layers", ">cycles", ">predicted", ">error")
+    for chain in (k for row in record["networks"] for k in row["forecast"]["chains"]):
+        cells = (f"{chain['measured']:,}", f"{chain['expected']:,}", f"{100 * chain['error']:+.2f} %")
+        table.add_row(chain["name"], *cells)
     terminal.table(table)
