@@ -180,7 +180,10 @@ def _stopped(rng: random.Random, errors: dict[int, int], moves: list[isa.Instruc
     bad = [n for n, (dram, _) in enumerate(words) if BASE + dram in errors]
     assert bench.written[: bad[0] if bad else None] == expected[: bad[0] if bad else len(bench.written)]
     ends = [k * len(words) // len(moves) for k in range(1, len(moves) + 1)]
-    assert bench.done_after == [end for end in ends if end <= (bad[0] if bad else len(bench.written))]
+    limit = bad[0] if bad else len(bench.written)
+    # An error in the next word may stop the unit between the last write of an instruction and its `done`.
+    certain = [end for end in ends if end < limit]
+    assert bench.done_after in (certain, [*certain, *(end for end in ends if end == limit)])
     return stop
 
 
