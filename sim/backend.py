@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
+from intloom.compiler.program.footprint import addresses
 from intloom.compiler.program.program import Program
-from intloom.sim.compare.expected_writes import addresses
 from intloom.sim.local_tensors import LocalTensors, result_access
 from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult

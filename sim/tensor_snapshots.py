@@ -10,11 +10,12 @@ from collections import defaultdict
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.compiler.program.footprint import addresses
 from intloom.compiler.program.memory import read_tensor
 from intloom.compiler.program.program import Program, TensorBuffer
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
-from intloom.sim.compare.expected_writes import addresses, write_count, writer_of
+from intloom.sim.compare.expected_writes import write_count, writer_of
 from intloom.sim.local_tensors import LocalTensors, result_access
 from intloom.sim.rtl.write_log import Writer
 

@@ -13,12 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UsageError
-from intloom.compiler.program.footprint import Memory, footprint
+from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
 from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, disassemble, make
 from intloom.hw.spec.params import HardwareParams
-from intloom.sim.compare.expected_writes import addresses
 from intloom.sim.isa_sim import IsaSimulator
 from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.result import Arrays

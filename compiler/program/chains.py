@@ -6,9 +6,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from intloom.compiler.program.footprint import Memory, footprint
+from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind, Unit
@@ -29,16 +28,20 @@ class Chain:
 
 def chains(program: Program) -> tuple[Chain, ...]:
     """The chains in the order of their first instruction; layers without instructions are in none."""
-    found = []
-    for layers in _groups(program):
-        moved, touched = 0, [np.empty(0, np.int64)]
-        for instruction, origin in zip(program.instructions, program.provenance, strict=True):
-            if origin.layer in layers and instruction.kind in (Kind.LOAD, Kind.STORE):
-                moved += move_words(instruction)
-                (access,) = (a for a in footprint(instruction, program.params) if a.memory is Memory.DRAM)
-                touched.append(_words(access.base, access.dims))
-        found.append(Chain(tuple(sorted(layers)), moved, np.unique(np.concatenate(touched)).size))
-    return tuple(found)
+    groups = list(_groups(program))
+    chain_of = {layer: number for number, layers in enumerate(groups) for layer in layers}
+    moved = [0] * len(groups)
+    touched = [[np.empty(0, np.int64)] for _ in groups]
+    for instruction, origin in zip(program.instructions, program.provenance, strict=True):
+        number = chain_of.get(origin.layer)
+        if number is not None and instruction.kind in (Kind.LOAD, Kind.STORE):
+            moved[number] += move_words(instruction)
+            (access,) = (a for a in footprint(instruction, program.params) if a.memory is Memory.DRAM)
+            touched[number].append(addresses(access))
+    return tuple(
+        Chain(tuple(sorted(layers)), words, np.unique(np.concatenate(parts)).size)
+        for layers, words, parts in zip(groups, moved, touched, strict=True)
+    )
 
 
 def _groups(program: Program) -> Iterator[set[int]]:
@@ -57,10 +60,3 @@ def _groups(program: Program) -> Iterator[set[int]]:
         end = max(end, last)
     if group:
         yield group
-
-
-def _words(base: int, dims: tuple[tuple[int, int], ...]) -> NDArray[np.int64]:
-    words = np.array([base], np.int64)
-    for count, step in dims:
-        words = (words[:, None] + np.arange(count) * step).ravel()
-    return words

@@ -6,6 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 
+import numpy as np
+from numpy.typing import NDArray
+
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, Instruction, Kind, Target
 from intloom.hw.spec.params import HardwareParams
@@ -35,6 +38,14 @@ class Access:
     def last(self) -> int:
         """The highest word."""
         return self.base + sum((n - 1) * s for n, s in self.dims)
+
+
+def addresses(access: Access) -> NDArray[np.int64]:
+    """All words of an access in the order of a move."""
+    found = np.asarray(access.base, np.int64)
+    for count, step in access.dims:
+        found = found[..., None] + np.arange(count, dtype=np.int64) * step
+    return found.reshape(-1) if access.memory is Memory.DRAM else found.reshape(-1) % ADDRESS_SPACE
 
 
 def _move(i: Instruction) -> list[Access]:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from intloom.compiler.program.footprint import ADDRESS_SPACE, Access, Memory, footprint
+from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Instruction, Kind, Target
@@ -18,14 +18,6 @@ from intloom.sim.result import Arrays
 from intloom.sim.rtl.write_log import Writer
 
 Words = NDArray[np.int64]
-
-
-def addresses(access: Access) -> Words:
-    """All words of an access in the order of a move."""
-    found = np.asarray(access.base, np.int64)
-    for count, step in access.dims:
-        found = found[..., None] + np.arange(count, dtype=np.int64) * step
-    return found.reshape(-1) if access.memory is Memory.DRAM else found.reshape(-1) % ADDRESS_SPACE
 
 
 def memory_words(program: Program, memory: Memory) -> int:

@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intloom.compiler.program.footprint import Memory, footprint
+from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.memory import PIXEL_CHANNELS
 from intloom.compiler.program.program import Layout, Program, TensorBuffer
 from intloom.hw.spec.isa import Kind
-from intloom.sim.compare.expected_writes import addresses
 from intloom.sim.local_tensors import LocalTensors, result_access
 
 

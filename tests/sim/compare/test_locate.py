@@ -2,10 +2,10 @@
 
 import numpy as np
 
+from intloom.compiler.program.footprint import addresses
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
-from intloom.sim.compare.expected_writes import addresses
 from intloom.sim.compare.locate import element_in_scratchpad
 from intloom.sim.golden import run_graph
 from intloom.sim.isa_sim import IsaSimulator
