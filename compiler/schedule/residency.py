@@ -146,11 +146,18 @@ class Residency:
             sources = [w.stage for r in self._flow.reads[slot.stages[0].index] for w in self._flow.writers[r.buffer]]
             first = max((self.slot_of[s.index] for s in sources if s.index < slot.stages[0].index), default=item.birth)
             before = self.slots[first : item.birth]
+            # Stages before the item's birth use the buffer in DRAM.
+            if any(self._uses(s, item.local.buffer) for s in before):
+                continue
             if all(s.stripes is None and self._leaves_room(s.index, item.local, tilings) for s in before):
                 self._items.remove(item)
                 self._count(item, -1)
                 self._add(replace(item, birth=first))
                 self._count(self._items[-1], 1)
+
+    def _uses(self, slot: Slot, buffer: Buffer) -> bool:
+        accesses = (a for s in slot.stages for a in self._flow.accesses(s.index))
+        return buffer in slot.local or any(a.buffer is buffer for a in accesses)
 
     def _leaves_room(self, index: int, local: LocalBuffer, tilings: Sequence[Tiling], *, counted: bool = False) -> bool:
         slot = self.slots[index]

@@ -128,7 +128,7 @@ class StageList:
         # Backwards, since a stage is dead only if no later stage that is kept reads what it makes.
         for stage in reversed(self.stages):
             out = stage.out
-            stage.copies = [c for c in stage.copies if c.target.buffer.stored]
+            stage.copies = [c for c in stage.copies if not c.target.buffer.needed.isdisjoint(c.target.block_range)]
             stage.keep_result = not stage.in_place and not out.buffer.needed.isdisjoint(out.block_range)
             if not stage.keep_result and not stage.copies:
                 continue

@@ -37,6 +37,7 @@ class TaskEmitter:
         self._weights = WeightMemory(emitter.params.weight_words, self._load)
         self._held = LoadedTables()
         self._local = LocalRecord(emitter)
+        self._lows: list[int] = []
         self.last_store: dict[int, int] = {}
         self.stored: dict[int, set[int]] = defaultdict(set)
         """Blocks of each buffer that were stored."""
@@ -55,12 +56,13 @@ class TaskEmitter:
         for store in self._stores:
             store.expect(tasks)
         heads = dict.fromkeys(self._stores, 0)
+        self._lows = _lows(tasks)
         for index, task in enumerate(tasks):
             # Before the forced load, so that the task gets its memory without an eviction where possible.
             self._prefetch(tasks, index, heads)
             for store, head in heads.items():
                 if head <= index:
-                    self._force(task, store)
+                    self._force(task, store, self._lows[index])
                     heads[store] = index + 1
             # Again, because an eviction may have made space.
             self._prefetch(tasks, index, heads)
@@ -80,7 +82,7 @@ class TaskEmitter:
         while going:
             store = min(going, key=lambda s: heads[s])
             ahead = heads[store]
-            low = max((t.slot.low for t in tasks[index : ahead + 1]), default=0)
+            low = max(self._lows[index : ahead + 1], default=0)
             if ahead < limit and self._may_load(tasks, index, ahead, store) and store.acquire(tasks[ahead], low):
                 heads[store] += 1
             else:
@@ -96,12 +98,12 @@ class TaskEmitter:
         return not any(r.overlaps(w) for r in tasks[ahead].loads for w in pending)
 
     @staticmethod
-    def _force(task: Step, store: LocalMemory) -> None:
+    def _force(task: Step, store: LocalMemory, low: int) -> None:
         """Make room for a task that must run now: drop what was kept for later ones, which then load it again."""
-        if store.acquire(task, task.slot.low):
+        if store.acquire(task, low):
             return
         store.evict()
-        if not store.acquire(task, task.slot.low):
+        if not store.acquire(task, low):
             raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
 
     def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
@@ -193,6 +195,20 @@ class TaskEmitter:
             stores += [(r, _part(tile, r, first)) for r in parts]
             tiles.append(tile)
         return tiles, at
+
+
+def _lows(tasks: Sequence[Step]) -> list[int]:
+    """For each task the first scratchpad word that no local buffer uses while the task runs.
+
+    A task that was moved forward runs while earlier slots still have tasks, whose buffers count as well.
+    """
+    slots = {t.slot.index: t.slot for t in tasks}
+    first = len(slots) + max(slots, default=0)
+    found: list[int] = []
+    for task in reversed(tasks):
+        first = min(first, task.slot.index)
+        found.append(max(slots[k].low for k in range(first, task.slot.index + 1) if k in slots))
+    return found[::-1]
 
 
 def _part(tile: Tile, region: Region, first: int) -> Tile:

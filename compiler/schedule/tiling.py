@@ -247,9 +247,11 @@ def tile_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] 
 
 def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:
     """Whether every single tile fits: samples may miss an odd one, which matters only where memory is tight."""
-    if 2 * tiling.scratch <= space.scratch:
+    chunks = stage.layout(tiling.chunk)
+    # The samples are of the first chunk, which may make no copy where another one does.
+    if 2 * tiling.scratch <= space.scratch and not (stage.copies and len(chunks) > 1):
         return True
-    rects, chunks = tile_rects(stage, tiling.tile_h, tiling.tile_w), stage.layout(tiling.chunk)
+    rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
     return all(tile_words(stage, r, c, space.local) <= space.scratch for r in rects for c in chunks)
 
 

@@ -63,7 +63,8 @@ def _checked(codes: Iterable[bytes]) -> Iterator[bytes]:
     for code in map(_payload, codes):
         if code[0] == _END.opcode:
             before = crc_of(code[:_CRC_BYTE], crc)
-            code = code[:_CRC_BYTE] + before.to_bytes(CRC_BITS // 8, "little") + code[_CRC_BYTE + CRC_BITS // 8 :]
+            # With zeros to the end the CRC after END is 0; END's check bits alone would miss some changes there.
+            code = (code[:_CRC_BYTE] + before.to_bytes(CRC_BITS // 8, "little")).ljust(INSTRUCTION_BYTES, b"\0")
         crc = crc_of(code, crc)
         yield (int.from_bytes(code, "little") | check_bits(crc) << CHECK_LSB).to_bytes(INSTRUCTION_BYTES, "little")
 

@@ -189,6 +189,20 @@ def test_tiles_at_the_edge_may_need_more_than_those_in_the_middle(seed):
     check_random(seed)
 
 
+@pytest.mark.parametrize(
+    "seed",
+    [
+        pytest.param(608598, id="tile of a moved vector task must not overlap a buffer of an earlier slot"),
+        pytest.param(608494, id="result that starts early in a buffer that the stage before writes"),
+        pytest.param(100086, id="result that starts early in a buffer that the stage before reads"),
+        pytest.param(608654, id="copy into blocks that no stage reads"),
+        pytest.param(300246, id="copy that only the second chunk makes"),
+    ],
+)
+def test_graphs_that_found_faults_of_the_schedule(seed):
+    check_random(seed)
+
+
 @pytest.mark.slow
 def test_many_random_graphs():
     first = int(os.environ["INTLOOM_SEED"]) % 1_000_000 + 1000

@@ -7,8 +7,18 @@ import random
 import pytest
 
 from intloom.common.errors import EncodingError
-from intloom.hw.spec.isa import CHECK_BITS, CHECK_LSB, INSTRUCTION_BITS, INSTRUCTION_BYTES, INSTRUCTIONS, encode, make
-from intloom.hw.spec.program_check import INITIAL, add_check, check_bits, crc_of, remove_check, shift_bit
+from intloom.hw.spec.isa import (
+    BY_KIND,
+    CHECK_BITS,
+    CHECK_LSB,
+    INSTRUCTION_BITS,
+    INSTRUCTION_BYTES,
+    INSTRUCTIONS,
+    Kind,
+    encode,
+    make,
+)
+from intloom.hw.spec.program_check import CRC_BITS, INITIAL, add_check, check_bits, crc_of, remove_check, shift_bit
 
 
 def _program(rng: random.Random, count: int = 12) -> list[bytes]:
@@ -61,6 +71,17 @@ def test_changed_bits_are_found(count: int, rng: random.Random) -> None:
         bits = rng.sample(range(8 * len(program)), count)
         with pytest.raises(EncodingError, match="instruction [0-4] was altered: .* compile it again"):
             remove_check(_flipped(program, *bits))
+
+
+def test_changed_bits_after_the_crc_of_end_are_found(rng: random.Random) -> None:
+    """Two changed bits there can leave END's check bits right; the CRC after END is then not 0."""
+    program = add_check(_program(rng, 1))
+    last = 8 * len(program) - INSTRUCTION_BITS
+    after = range(last + BY_KIND[Kind.END].offsets["crc"] + CRC_BITS, last + CHECK_LSB)
+    for bit in after[:-8]:
+        for distance in range(1, 8):
+            with pytest.raises(EncodingError, match="instruction 1 was altered"):
+                remove_check(_flipped(program, bit, bit + distance))
 
 
 def test_one_changed_bit_is_found_at_its_instruction(rng: random.Random) -> None:
