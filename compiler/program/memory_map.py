@@ -23,6 +23,17 @@ class Extent:
     label: str
 
 
+def memory_size(program: Program, memory: Memory) -> int:
+    """Words of a memory that a program can use."""
+    params = program.params
+    sizes = {
+        Memory.DRAM: program.memory_words,
+        Memory.SCRATCH: params.scratch_words,
+        Memory.WEIGHT: params.weight_words,
+    }
+    return sizes[memory]
+
+
 def _dram(program: Program) -> Iterator[Extent]:
     end = len(program.instructions)
     word = program.params.word_bytes

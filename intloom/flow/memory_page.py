@@ -8,7 +8,7 @@ from math import ceil
 from pathlib import Path
 
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.program.memory_map import Extent, memory_map, peak_of
+from intloom.compiler.program.memory_map import Extent, memory_map, memory_size, peak_of
 from intloom.compiler.program.program import Program
 from intloom.files import write_text
 
@@ -55,14 +55,8 @@ def memory_page(programs: Sequence[Program]) -> str:
     return "\n".join([*parts, "</body></html>\n"])
 
 
-def _size(program: Program, memory: Memory) -> int:
-    """Size of a memory in words."""
-    p = program.params
-    return {Memory.SCRATCH: p.scratch_words, Memory.WEIGHT: p.weight_words, Memory.DRAM: program.memory_words}[memory]
-
-
 def _panel(program: Program, memory: Memory, extents: Sequence[Extent]) -> str:
-    size, word = _size(program, memory), program.params.word_bytes
+    size, word = memory_size(program, memory), program.params.word_bytes
     peak = peak_of(extents)
     count = len(program.instructions)
     shapes = "".join(_shape(program, e, count, size) for e in extents)

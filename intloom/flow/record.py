@@ -16,7 +16,7 @@ import numpy as np
 
 from intloom.compiler.program.chains import chains
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.program.memory_map import memory_map
+from intloom.compiler.program.memory_map import memory_map, memory_size
 from intloom.compiler.program.program import Program
 from intloom.files import atomic_path, write_text
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit, disassemble
@@ -140,12 +140,11 @@ def make_timeline(program: Program, result: RunResult) -> dict[str, Any]:
 
 
 def _local_memory(program: Program) -> list[dict[str, Any]]:
-    sizes = {Memory.SCRATCH: program.params.scratch_words, Memory.WEIGHT: program.params.weight_words}
     extents = memory_map(program)
     return [
         {
             "name": name,
-            "words": sizes[memory],
+            "words": memory_size(program, memory),
             "extents": [[e.start, e.stop, e.first, e.last] for e in extents if e.memory is memory],
         }
         for name, memory in (("scratchpad", Memory.SCRATCH), ("weight memory", Memory.WEIGHT))

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import Memory, addresses, footprint
+from intloom.compiler.program.memory_map import memory_size
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Instruction, Kind, Target
@@ -18,17 +19,6 @@ from intloom.sim.result import Arrays
 from intloom.sim.rtl.write_log import Writer
 
 Words = NDArray[np.int64]
-
-
-def memory_words(program: Program, memory: Memory) -> int:
-    """Words of a memory; addresses of the local ones wrap there."""
-    params = program.params
-    sizes = {
-        Memory.DRAM: program.memory_words,
-        Memory.SCRATCH: params.scratch_words,
-        Memory.WEIGHT: params.weight_words,
-    }
-    return sizes[memory]
 
 
 def writer_of(instruction: Instruction) -> Writer | None:
@@ -88,5 +78,5 @@ def expected_writes(program: Program, inputs: Arrays) -> Iterator[ExpectedWrite]
         machine = simulator.machine
         stores = {Memory.DRAM: machine.dram, Memory.SCRATCH: machine.scratch, Memory.WEIGHT: machine.weights}
         # A view and not a copy, so a caller must compare before the next step.
-        words = addresses(target) % memory_words(program, target.memory)
+        words = addresses(target) % memory_size(program, target.memory)
         yield ExpectedWrite(index, writer, target.memory, words, stores[target.memory].view(np.uint8))
