@@ -20,6 +20,7 @@ from intloom.common.cache.models import ModelCache, Recipe
 from intloom.common.errors import ModelError, UnsupportedError
 from intloom.common.temporary_files import temporary_folder
 from intloom.compiler.importer.dims import fix_dims
+from intloom.compiler.importer.guarded_inference import guarded_inference
 from intloom.models import content_hash, load_onnx
 
 STEP = "preprocess"
@@ -104,6 +105,8 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
     if model.ByteSize() > _MOST_BYTES:
         raise UnsupportedError(f"{source} holds {model.ByteSize()} bytes; models above 2 GiB are not supported")
     try:
+        # First, because the libraries below infer shapes without the guard.
+        guarded_inference(model, check_type=False, strict=False)
         model = _with_newer_opset(model)
         _name_nodes(model.graph)
         onnx.checker.check_model(model)
@@ -111,7 +114,7 @@ def _prepare(model: onnx.ModelProto, source: Path, optimizer: Optimizer) -> byte
             model = _with_onnxslim(model)
         elif optimizer is Optimizer.ONNXRUNTIME:
             model = _with_onnxruntime(model)
-        inferred = onnx.shape_inference.infer_shapes(model, strict_mode=True, data_prop=True)
+        inferred = guarded_inference(model, check_type=False)
         onnx.checker.check_model(inferred)
     except Exception as error:
         # onnx, onnxslim and onnxruntime raise exceptions without a common base class.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import onnx
 
 from intloom.common.errors import ModelError
+from intloom.compiler.importer.guarded_inference import guarded_inference
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -18,19 +19,14 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     uncertain = _after_subgraphs(proto.graph)
     del proto.graph.value_info[:]
     proto.graph.value_info.extend(v for v in given if v.name not in standard)
-    inferred = _inferred(proto)
+    inferred = guarded_inference(proto)
     found = {v.name for v in inferred.graph.value_info if _is_static(v)}
     missing = [v for v in given if v.name in standard and v.name not in found | uncertain and _is_static(v)]
     if missing:
         proto.graph.value_info.extend(missing)
-        inferred = _inferred(proto)
+        inferred = guarded_inference(proto)
     _check_sizes(inferred.graph)
     return inferred
-
-
-def _inferred(proto: onnx.ModelProto) -> onnx.ModelProto:
-    found: onnx.ModelProto = onnx.shape_inference.infer_shapes(proto, check_type=True, strict_mode=True, data_prop=True)
-    return found
 
 
 def _after_subgraphs(graph: onnx.GraphProto) -> set[str]:

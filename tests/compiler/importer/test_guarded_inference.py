@@ -1,0 +1,89 @@
+"""Models for which onnx's shape inference would abort the process are refused."""
+
+import subprocess
+import sys
+from pathlib import Path
+
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+from intloom.common.errors import ModelError
+from intloom.compiler.importer.guarded_inference import guarded_inference
+
+
+def slice_node(value: str, made: str) -> onnx.NodeProto:
+    return helper.make_node("Slice", [value, "starts", "ends", "axes"], [made], name="cut")
+
+
+def model(nodes: list[onnx.NodeProto], shape: list[int], opset: int = 17) -> onnx.ModelProto:
+    numbers = [helper.make_tensor(n, TensorProto.INT64, [1], [v]) for n, v in (("starts", 0), ("ends", 2), ("axes", 2))]
+    weights = helper.make_tensor("w", TensorProto.FLOAT, [1, 1, 9, 9], [0.0] * 81)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, shape)
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    graph = helper.make_graph(nodes, "g", [x], [y], [*numbers, weights])
+    return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+
+def in_branches() -> onnx.ModelProto:
+    """A Slice of a negative size in both branches of an If, whose condition is an input."""
+    made = helper.make_tensor_value_info("made", TensorProto.FLOAT, None)
+    branch = helper.make_graph([slice_node("c", "made")], "branch", [], [made])
+    nodes = [
+        helper.make_node("Conv", ["x", "w"], ["c"]),
+        helper.make_node("If", ["condition"], ["y"], then_branch=branch, else_branch=branch),
+    ]
+    result = model(nodes, [1, 1, 3, 3])
+    result.graph.input.append(helper.make_tensor_value_info("condition", TensorProto.BOOL, []))
+    return result
+
+
+NEGATIVE = {
+    "inferred": model([helper.make_node("Conv", ["x", "w"], ["c"]), slice_node("c", "y")], [1, 1, 3, 3]),
+    "in an old opset": model([helper.make_node("Conv", ["x", "w"], ["c"]), slice_node("c", "y")], [1, 1, 3, 3], 11),
+    "in an input": model([slice_node("x", "y")], [1, 1, -3, 3]),
+    "in a branch": in_branches(),
+}
+
+
+def test_negative_sizes_are_refused(tmp_path: Path) -> None:
+    """In a process of its own: without the guard the library ends the process with SIGABRT."""
+    for name, made in NEGATIVE.items():
+        onnx.save(made, tmp_path / f"{name}.onnx")
+    code = """
+import sys
+from pathlib import Path
+from intloom.common.errors import ModelError
+from intloom.compiler.importer import load_model
+for path in sorted(Path(sys.argv[1]).iterdir()):
+    try:
+        load_model(path)
+    except ModelError as error:
+        print(path.stem, error, sep=": ", flush=True)
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code, str(tmp_path)], capture_output=True, text=True, timeout=120, check=False
+    )
+    lines = done.stdout.splitlines()
+    assert done.returncode == 0, (done.returncode, lines, done.stderr)
+    assert [line.split(":")[0] for line in lines] == sorted(NEGATIVE)
+    for line in lines:
+        expected = "not -3" if line.startswith("in an input:") else "of its input 'c' must not be negative, not -5"
+        assert expected in line
+
+
+@pytest.mark.parametrize("strict", [True, False])
+def test_the_library_is_not_reached_with_a_negative_size(strict: bool) -> None:
+    with pytest.raises(ModelError, match="node 'cut': dimension 2 of its input 'c' must not be negative, not -5"):
+        guarded_inference(NEGATIVE["inferred"], strict=strict)
+
+
+def test_guards_leave_no_trace() -> None:
+    given = model([slice_node("x", "y")], [1, 1, 3, 3])
+    before = given.SerializeToString()
+    result = guarded_inference(given)
+    assert given.SerializeToString() == before
+    assert [n.op_type for n in result.graph.node] == ["Slice"]
+    assert [o.domain for o in result.opset_import] == [""]
+    assert [v.name for v in result.graph.value_info] == []
+    assert [d.dim_value for d in result.graph.output[0].type.tensor_type.shape.dim] == [1, 1, 2, 3]
