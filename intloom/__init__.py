@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from intloom.compiler.custom import CustomOp
     from intloom.compiler.custom import register as register_custom_op
     from intloom.compiler.custom import unregister as unregister_custom_op
+    from intloom.execution_provider import register_execution_provider
     from intloom.quantization import QuantizeOptions, quantize
     from intloom.session import Session
     from intloom.sim.rtl.job import MemorySettings
@@ -66,6 +67,7 @@ __all__ = [
     "compile",
     "quantize",
     "register_custom_op",
+    "register_execution_provider",
     "unregister_custom_op",
 ]
 
@@ -81,6 +83,7 @@ _MODULES = {
     "CustomOp": "intloom.compiler.custom",
     "register_custom_op": "intloom.compiler.custom",
     "unregister_custom_op": "intloom.compiler.custom",
+    "register_execution_provider": "intloom.execution_provider",
     "RtlOptions": "intloom.sim.rtl.options",
     "QuantizeOptions": "intloom.quantization",
     "quantize": "intloom.quantization",

@@ -16,9 +16,9 @@ from intloom.compiler.program.program import Program
 from intloom.compiler.schedule.compile import DEFAULT_MEMORY
 from intloom.files import check_output
 from intloom.flow.compiling import Compiled, choose_params, compile_model, model_beside, store
-from intloom.flow.memory_page import write_memory_page
 from intloom.flow.record import hardware_name
 from intloom.hw.spec.arith import RoundingMode
+from intloom.report.memory_page import write_memory_page
 
 _HELP = """Compile a quantized model into a program for the accelerator.
 

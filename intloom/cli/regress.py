@@ -16,7 +16,7 @@ from intloom.common.temporary_files import check_temporary_space
 from intloom.compiler.schedule import compile_graph
 from intloom.files import check_folder
 from intloom.flow.networks import load_network
-from intloom.report.template import style
+from intloom.report.regression import write_regression
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
 from intloom.sim.regress.runner import Summary, run_cases
@@ -116,7 +116,7 @@ def _say(terminal: Terminal, result: CaseResult) -> None:
 
 
 def _finish(terminal: Terminal, summary: Summary, folder: Path, as_json: bool) -> None:
-    files = write_reports(summary, folder, style())
+    files = {**write_reports(summary, folder), "html": write_regression(summary, folder)}
     if as_json:
         terminal.json(
             {

@@ -3,6 +3,7 @@ const run = JSON.parse(document.getElementById("data").textContent);
 const $ = (id) => document.getElementById(id);
 const number = (n) => Math.round(n).toLocaleString("en-US");
 const short = (n) => n >= 1e9 ? (n / 1e9).toFixed(2) + " G" : n >= 1e6 ? (n / 1e6).toFixed(2) + " M" : n >= 1e4 ? (n / 1e3).toFixed(1) + " k" : number(n);
+const bytes = (n) => short(n) + (n >= 1e4 ? "B" : " B");
 const percent = (x) => (100 * x).toFixed(1) + " %";
 const escape = (s) => String(s).replace(/[&<>"]/g, (c) => ({ "&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;" })[c]);
 const color = (name) => getComputedStyle(document.documentElement).getPropertyValue("--" + name).trim();
@@ -59,7 +60,7 @@ function drawSkyline() {
   run.layers.forEach((l) => starts.push(starts[starts.length - 1] + width * l.cycles / total));
   const lines = run.chains.filter((c) => c.layers.length > 1).map((c) => {
     const last = c.layers[c.layers.length - 1], from = starts[c.layers[0]], to = starts[last + 1];
-    return `<rect class="chain" x="${from}" y="${height + 3}" width="${Math.max(1, to - from - 2)}" height="3"><title>chain of ${c.layers.length} layers, ${escape(run.layers[c.layers[0]].name)} to ${escape(run.layers[last].name)}: ${short(c.dram_bytes)}B of memory traffic</title></rect>`;
+    return `<rect class="chain" x="${from}" y="${height + 3}" width="${Math.max(1, to - from - 2)}" height="3"><title>chain of ${c.layers.length} layers, ${escape(run.layers[c.layers[0]].name)} to ${escape(run.layers[last].name)}: ${bytes(c.dram_bytes)} of memory traffic</title></rect>`;
   }).join("");
   $("skyline").innerHTML = `<svg viewBox="0 -6 ${width + 46} ${height + 34}">${grid}${layers}${lines}${axis(width, height + 22, total)}</svg>`;
 }
@@ -83,8 +84,8 @@ function drawTraffic() {
     const text = flows.map(([k, name]) => `${name} ${number(l.traffic[k])}`).join(", ");
     return `<g class="layer" data-layer="${i}"><title>${escape(l.name)}: ${text} bytes</title><rect x="${i * step}" y="0" width="${step}" height="${height}" fill="transparent"/>${stack}</g>`;
   }).join("");
-  const legend = flows.map(([k, name]) => `<span><i style="background:var(--flow-${k})"></i>${name}: ${short(run.layers.reduce((s, l) => s + l.traffic[k], 0))}B</span>`).join("");
-  $("traffic").innerHTML = `<svg viewBox="0 -6 ${width} ${height + 10}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}</svg><div class="legend">${legend}<span>highest column: ${short(most)}B</span></div>`;
+  const legend = flows.map(([k, name]) => `<span><i style="background:var(--flow-${k})"></i>${name}: ${bytes(run.layers.reduce((s, l) => s + l.traffic[k], 0))}</span>`).join("");
+  $("traffic").innerHTML = `<svg viewBox="0 -6 ${width} ${height + 10}"><line class="grid" x1="0" x2="${width}" y1="${height}" y2="${height}"/>${columns}</svg><div class="legend">${legend}<span>highest column: ${bytes(most)}</span></div>`;
 }
 
 // Comparison of a layer: by its own tensor, within the layer that it is fused into, or none.

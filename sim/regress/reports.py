@@ -1,4 +1,4 @@
-"""Reports of a regression: JUnit XML for build servers, JSON for scripts, HTML for people."""
+"""Reports of a regression: JUnit XML for build servers, JSON for scripts."""
 
 from __future__ import annotations
 
@@ -7,14 +7,9 @@ from dataclasses import asdict
 from pathlib import Path
 from xml.etree import ElementTree as ET
 
-import jinja2
-from markupsafe import Markup
-
 from intloom.common.atomic_write import write_bytes, write_text
 from intloom.sim.regress.case import Outcome
 from intloom.sim.regress.runner import Summary
-
-_TEMPLATES = Path(__file__).parent / "templates"
 
 
 def junit(summary: Summary) -> bytes:
@@ -47,32 +42,22 @@ def _printable(text: str) -> str:
     return "".join(c for c in text if c in "\n\t" or ord(c) >= ord(" "))
 
 
+def counts(summary: Summary) -> dict[str, int]:
+    """Number of cases by outcome."""
+    return {o.value: sum(r.outcome is o for r in summary.results) for o in Outcome}
+
+
 def to_json(summary: Summary) -> str:
     """The regression as JSON."""
-    counts = {o.value: sum(r.outcome is o for r in summary.results) for o in Outcome}
     cases = [asdict(r) for r in summary.results]
-    return json.dumps({"ok": summary.ok, "counts": counts, "resumed": summary.resumed, "cases": cases}, indent=1)
-
-
-_COLORS = {Outcome.PASS.value: "goodtext", Outcome.FAIL.value: "badtext", Outcome.ERROR.value: "badtext"}
-"""Classes of the style sheet."""
-
-
-def html(summary: Summary, css: str = "") -> str:
-    """The regression as one HTML page that needs nothing else, with the style sheet `css`."""
-    environment = jinja2.Environment(
-        loader=jinja2.FileSystemLoader(_TEMPLATES), autoescape=True, undefined=jinja2.StrictUndefined
-    )
-    counts = {o.value: sum(r.outcome is o for r in summary.results) for o in Outcome}
-    return environment.get_template("report.html.j2").render(
-        results=summary.results, counts=counts, colors=_COLORS, css=Markup(css)
+    return json.dumps(
+        {"ok": summary.ok, "counts": counts(summary), "resumed": summary.resumed, "cases": cases}, indent=1
     )
 
 
-def write_reports(summary: Summary, folder: Path, css: str = "") -> dict[str, Path]:
-    """Write all three reports into `folder`, the page with the style sheet `css`; gives their paths by kind."""
-    paths = {"junit": folder / "junit.xml", "json": folder / "results.json", "html": folder / "report.html"}
+def write_reports(summary: Summary, folder: Path) -> dict[str, Path]:
+    """Write both reports into `folder`; gives their paths by kind."""
+    paths = {"junit": folder / "junit.xml", "json": folder / "results.json"}
     write_bytes(paths["junit"], junit(summary))
     write_text(paths["json"], to_json(summary))
-    write_text(paths["html"], html(summary, css))
     return paths

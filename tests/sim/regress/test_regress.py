@@ -19,7 +19,7 @@ from intloom.sim.regress import runner
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
 from intloom.sim.regress.graphs import RECIPES, make_graph
-from intloom.sim.regress.reports import html, junit, to_json, write_reports
+from intloom.sim.regress.reports import junit, to_json, write_reports
 from intloom.sim.regress.runner import Summary, run_cases
 from intloom.sim.regress.store import RESULTS, Store
 from intloom.sim.regress.suites import SUITES, random_hardware, suite
@@ -144,7 +144,6 @@ def test_reports_hold_every_case_and_name_the_command_that_reproduces_a_failure(
     assert (root[0].attrib["failures"], root[0].attrib["errors"]) == ("1", "1")
     assert "reproduce: run b" in root.find(".//failure").text
     assert json.loads(to_json(summary))["counts"] == {"pass": 1, "fail": 1, "error": 1}
-    assert "tensor &lt;x&gt;" in html(summary)
     paths = write_reports(summary, tmp_path / "reports")
     assert all(p.stat().st_size for p in paths.values())
 

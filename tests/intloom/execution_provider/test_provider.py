@@ -1,0 +1,162 @@
+"""Sessions of onnxruntime itself with the provider: the bytes of `intloom.Session`, the partition of `inspect`."""
+
+import gc
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+import pytest
+
+import intloom
+from intloom import execution_provider
+from intloom.common.errors import EnvironmentFault, ParameterError, UsageError
+from intloom.compiler.frontend import Target, fold_model
+from intloom.compiler.importer import load_model
+from intloom.execution_provider.library import build
+from intloom.images import synthetic_batch
+from tests.intloom.flow.test_regions import interrupted
+from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import random_feeds
+
+SCRIPT = """
+import sys
+import numpy as np
+import onnxruntime as ort
+{line}
+session = ort.InferenceSession(sys.argv[1], providers=ort.get_available_providers())
+image = np.load(sys.argv[2])
+np.save(sys.argv[3], session.run(None, {{session.get_inputs()[0].name: image}})[0])
+print(session.get_providers())
+"""
+ACCELERATED = {Target.ARRAY, Target.VECTOR, Target.TABLE}
+
+
+@pytest.fixture(scope="module")
+def name():
+    return intloom.register_execution_provider(preset="nano")
+
+
+@pytest.fixture(scope="module")
+def model(quantized_models):
+    return quantized_models("mini_yolo", 32)
+
+
+def recording():
+    options = ort.SessionOptions()
+    options.log_severity_level = 3
+    options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+    return options
+
+
+def nodes_of(session, provider):
+    """onnxruntime's own record of which nodes a provider took."""
+    found = session.get_provider_graph_assignment_info()
+    return {n.name for part in found if part.ep_name == provider for n in part.get_nodes()}
+
+
+def test_an_unmodified_script_and_one_line_give_the_sessions_bytes(model, tmp_path):
+    np.save(tmp_path / "image.npy", synthetic_batch(1, 32, 32, 5))
+    made = {}
+    for label, line in (("plain", ""), ("ours", "import intloom; intloom.register_execution_provider(preset='nano')")):
+        (tmp_path / "script.py").write_text(SCRIPT.format(line=line))
+        words = [sys.executable, "script.py", str(model), "image.npy", f"{label}.npy"]
+        # Outside the checkout, as a user's script.
+        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stderr
+        assert ("IntloomExecutionProvider" in done.stdout) == (label == "ours")
+        made[label] = np.load(tmp_path / f"{label}.npy")
+    expected = intloom.Session(model, preset="nano").run(None, {"images": np.load(tmp_path / "image.npy")})[0]
+    assert made["ours"].tobytes() == expected.tobytes()
+    assert made["plain"].shape == expected.shape
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("backend", ["isa", "rtl"])
+def test_every_backend_gives_the_same_bytes(name, quantized_models, backend):
+    model = quantized_models("tiny")
+    image = synthetic_batch(1, 16, 16, 1)
+    outputs = []
+    for options in ({}, {"backend": backend}):
+        session = ort.InferenceSession(model, providers=[(name, options)])
+        feed = session.get_inputs()[0].name
+        outputs.append(session.run(None, {feed: image})[0])
+    assert outputs[0].tobytes() == outputs[1].tobytes()
+
+
+def test_the_partition_is_that_of_inspect(name, model):
+    options = recording()
+    # With optimizations, onnxruntime renames and removes nodes before it asks providers.
+    options.graph_optimization_level = ort.GraphOptimizationLevel.ORT_DISABLE_ALL
+    session = ort.InferenceSession(model, options, providers=[name])
+    ours, host = nodes_of(session, name), nodes_of(session, "CPUExecutionProvider")
+    folded = fold_model(load_model(model))
+    targets = {a.name: a.target for a in folded.assignments}
+    # onnxruntime duplicates a DequantizeLinear with several readers, so nodes without instructions are not compared.
+    assert {n for n in ours if targets.get(n) in ACCELERATED} == {n for n, t in targets.items() if t in ACCELERATED}
+    assert not {n for n in ours if targets.get(n) is Target.HOST}
+    assert host >= {n for n, t in targets.items() if t is Target.HOST}
+    assert len(ours) > 200
+
+
+def test_regions_with_host_parts_between_them(name, rng, seed):
+    model = interrupted(OnnxMaker(rng))
+    session = ort.InferenceSession(model.SerializeToString(), recording(), providers=[name])
+    parts = [p for p in session.get_provider_graph_assignment_info() if p.ep_name == name]
+    assert len(parts) == len(fold_model(load_model(model)).regions) == 2
+    feed = random_feeds(model, seed)
+    expected = intloom.Session(model, preset="nano").run(None, feed)
+    for ours, theirs in zip(session.run(None, feed), expected, strict=True):
+        assert ours.tobytes() == theirs.tobytes()
+
+
+def test_threads_share_a_session(name, model):
+    session = ort.InferenceSession(model, providers=[name])
+    images = [synthetic_batch(1, 32, 32, seed) for seed in range(4)]
+    alone = [session.run(None, {"images": image})[0] for image in images]
+    with ThreadPoolExecutor(4) as pool:
+        together = list(pool.map(lambda image: session.run(None, {"images": image})[0], images))
+    assert all(a.tobytes() == b.tobytes() for a, b in zip(alone, together, strict=True))
+
+
+def test_a_released_session_leaves_nothing(name, quantized_models):
+    provider = execution_provider._registered[0]
+    gc.collect()
+    before = len(provider._eps)
+    session = ort.InferenceSession(quantized_models("tiny"), providers=[name])
+    assert len(provider._eps) == before + 1
+    del session
+    gc.collect()
+    assert len(provider._eps) == before
+
+
+@pytest.mark.parametrize("change", ["open", "float"])
+def test_other_models_run_on_the_host(name, model, float_models, change, caplog):
+    if change == "open":
+        proto = onnx.load(model)
+        proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
+        source = proto.SerializeToString()
+    else:
+        source = float_models("tiny")
+    session = ort.InferenceSession(source, recording(), providers=[name])
+    assert not nodes_of(session, name)
+    assert ("open dimension" in caplog.text) == (change == "open")
+
+
+def test_wrong_arguments_are_refused(name, quantized_models):
+    with pytest.raises(UsageError, match="backend must be one of"):
+        intloom.register_execution_provider(backend="fpga")
+    with pytest.raises(ParameterError, match="nano"):
+        intloom.register_execution_provider(preset="huge")
+    with pytest.raises(Exception, match="backend must be one of") as caught:
+        ort.InferenceSession(quantized_models("tiny"), providers=[(name, {"backend": "fpga"})], enable_fallback=0)
+    assert "UsageError" in str(caught.value)
+
+
+def test_without_a_compiler_the_remedy_is_named(cache_folder, tmp_path, monkeypatch):
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(EnvironmentFault, match="apt-get install gcc"):
+        build()
+    assert not list(cache_folder.rglob("*.so"))
