@@ -7,6 +7,7 @@ from pathlib import Path
 
 from intloom.common.atomic_write import write_text
 from intloom.hw.npu import TOP_NAME
+from intloom.hw.package.active_low_reset import WRAPPER, render_active_low_reset
 from intloom.hw.package.constraints import render_constraints
 from intloom.hw.package.ipxact import render_ipxact
 from intloom.hw.package.modules import readable_modules
@@ -58,12 +59,18 @@ targets:
   lint:
     <<: *default
     filesets: [waivers, rtl]
-    default_tool: verilator
-    tools:
-      verilator:
-        mode: lint-only
-        verilator_options: [-Wall]
-{simulation}"""
+    flow: lint
+    flow_options:
+      tool: verilator
+      verilator_options: [-Wall]
+{simulation}  synth:
+    <<: *default
+    flow: generic
+    flow_options:
+      tool: yosys
+      arch: ecp5
+      output_format: json
+"""
 _TESTBENCH = """  testbench:
     files:
 {files}
@@ -72,10 +79,10 @@ _TESTBENCH = """  testbench:
 _SIMULATION = """  sim:
     filesets: [rtl, testbench]
     toplevel: {top}_tb
-    default_tool: icarus
-    tools:
-      icarus:
-        iverilog_options: [-g2005]
+    flow: sim
+    flow_options:
+      tool: icarus
+      iverilog_options: [-g2005]
 """
 
 
@@ -132,6 +139,7 @@ def package_files(
         **(testbench or {}),
         **c_headers(params, name),
         **render_constraints(TOP_NAME),
+        f"{WRAPPER}.v": render_active_low_reset(params),
         "component.xml": render_ipxact(params, sources, f"0.{params.fingerprint()}"),
         "registers.rdl": render_rdl(),
         "registers.md": render_registers(),

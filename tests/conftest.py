@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import importlib.util
 import os
 import random
 import shutil
@@ -31,10 +32,15 @@ def pytest_configure(config: pytest.Config) -> None:
     os.environ.setdefault(SEED_VARIABLE, str(random.SystemRandom().randrange(1 << 32)))
 
 
+_PYTHON_PACKAGES = ("fusesoc", "litex")
+
+
 @functools.cache
 def _present(package: str) -> bool:
     """Whether an optional package of the system is there."""
-    if package in ("iverilog", "chromium"):
+    if package in _PYTHON_PACKAGES:
+        return importlib.util.find_spec(package) is not None
+    if package in ("iverilog", "chromium", "yosys"):
         return shutil.which(package) is not None
     if package.endswith("riscv64-unknown-elf"):
         compiler = shutil.which("riscv64-unknown-elf-gcc")
@@ -54,7 +60,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     for marker in item.iter_markers("needs"):
         package = marker.args[0]
         if not _present(package):
-            reason = f"{package} is missing: apt-get install {package}"
+            command = "pip" if package in _PYTHON_PACKAGES else "apt-get"
+            reason = f"{package} is missing: {command} install {package}"
             (pytest.fail if os.environ.get("CI") else pytest.skip)(reason)
 
 

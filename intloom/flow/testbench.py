@@ -41,7 +41,7 @@ def render_testbench(params: HardwareParams) -> dict[str, str]:
     expected = pack_tensor(output, params, golden[output.name])
     memory = initial_memory(program, inputs).tobytes()
     word = params.word_bytes
-    values = {
+    values: dict[str, object] = {
         "WORD_BYTES": word,
         "MEMORY_WORDS": len(memory) // word,
         "OUTPUT_WORDS": len(expected) // word,
@@ -55,6 +55,7 @@ def render_testbench(params: HardwareParams) -> dict[str, str]:
     }
     for name in ("CONTROL", "STATUS", "PROGRAM", "LENGTH", "BASE_LOW", "BASE_HIGH", "IRQ_ENABLE", "FINGERPRINT"):
         values[f"REG_{name}"] = regs.register(name).offset
+    values["TRACE_PORTS"] = ".trace_started(), .trace_done(), " if params.trace else ""
     text = _TEMPLATE.read_text(encoding="utf-8")
     for name, value in values.items():
         text = text.replace(f"@{name}@", str(value))

@@ -73,6 +73,8 @@ def run_system(
     SimulationError
         The firmware did not end with success.
     """
+    # The simulator runs in this folder, so the paths that it gets must not be relative to another one.
+    folder = folder.resolve()
     folder.mkdir(parents=True, exist_ok=True)
     params = programs[0].params
     firmware = build_firmware(programs, check, folder, run_again=run_again)

@@ -1,33 +1,79 @@
-"""The package's Verilog testbench passes under Icarus Verilog, and fails for a wrong accelerator."""
+"""The package's Verilog testbench passes under Icarus Verilog and Verilator, and fails for a wrong accelerator."""
 
 from __future__ import annotations
 
 import subprocess
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
 from intloom.flow.testbench import EXPECTED_FILE, TESTBENCH, render_testbench
+from intloom.hw.generate import render_waivers
+from intloom.hw.package.active_low_reset import WRAPPER, render_active_low_reset
 from intloom.hw.package.modules import readable_modules
 from intloom.hw.spec.params import preset
+from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.verilog import verilog_of
 
 
-def simulated(folder: Path) -> str:
-    command = ["iverilog", "-g2005", "-o", "bench", f"{TESTBENCH}.v", "npu.v"]
-    subprocess.run(command, cwd=folder, check=True, capture_output=True)
-    done = subprocess.run(["vvp", "-n", "bench"], cwd=folder, check=True, capture_output=True, text=True)
-    return done.stdout
+def with_icarus(folder: Path) -> list[str]:
+    subprocess.run(["iverilog", "-g2005", "-o", "bench", f"{TESTBENCH}.v", "npu.v"], cwd=folder, check=True)
+    return ["vvp", "-n", "bench"]
+
+
+def with_verilator(folder: Path) -> list[str]:
+    verilator = toolchain().verilator
+    variables = " ".join(f"{name}={value}" for name, value in verilator.make_variables().items())
+    # Without optimization: compiling takes longer than simulating.
+    options = ["--binary", "--top-module", TESTBENCH, "-Mdir", "obj", "-CFLAGS", "-O0", "-MAKEFLAGS", variables]
+    command = ["perl", str(verilator.script), *options, "npu.vlt", f"{TESTBENCH}.v", "npu.v"]
+    done = subprocess.run(command, cwd=folder, env=verilator.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return [f"obj/V{TESTBENCH}"]
+
+
+def simulated(folder: Path, command: list[str]) -> str:
+    return subprocess.run(command, cwd=folder, check=True, capture_output=True, text=True).stdout
+
+
+SIMULATORS = [pytest.param(with_icarus, marks=pytest.mark.needs("iverilog")), with_verilator]
 
 
 @pytest.mark.slow
-@pytest.mark.needs("iverilog")
-def test_the_testbench_runs_a_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("build", SIMULATORS)
+def test_the_testbench_runs_a_program(
+    build: Callable[[Path], list[str]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
     (tmp_path / "npu.v").write_text("\n".join(readable_modules(preset("nano")).values()))
     for name, text in render_testbench(preset("nano")).items():
         (tmp_path / name).write_text(text)
-    assert simulated(tmp_path).endswith("status 00000002, 0 of 36 words differ\nPASSED\n")
+    (tmp_path / "npu.vlt").write_text(render_waivers())
+    command = build(tmp_path)
+    assert "status 00000002, 0 of 36 words differ\nPASSED\n" in simulated(tmp_path, command)
     lines = (tmp_path / EXPECTED_FILE).read_text().splitlines()
     (tmp_path / EXPECTED_FILE).write_text("\n".join([*lines[:-1], f"{int(lines[-1], 16) ^ 1:08x}"]))
-    assert simulated(tmp_path).endswith("1 of 36 words differ\nFAILED\n")
+    assert "1 of 36 words differ\nFAILED\n" in simulated(tmp_path, command)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+def test_the_wrapper_with_an_active_low_reset_runs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
+    wrapper = render_active_low_reset(preset("nano"))
+    files = render_testbench(preset("nano"))
+    top = files[f"{TESTBENCH}.v"]
+    assert top.count("npu dut (\n    .clk(clk), .rst(rst)") == 1
+    # Asserted between two edges, released between two edges.
+    files[f"{TESTBENCH}.v"] = top.replace(
+        "npu dut (\n    .clk(clk), .rst(rst)", f"{WRAPPER} dut (.clk(clk), .aresetn(!rst)"
+    )
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    (tmp_path / "npu.v").write_text("\n".join([*readable_modules(preset("nano")).values(), wrapper]))
+    assert "PASSED" in simulated(tmp_path, with_icarus(tmp_path))
+    (tmp_path / "npu.v").write_text(
+        "\n".join([*readable_modules(preset("nano")).values(), wrapper.replace("(!rel", "(rel")])
+    )
+    assert "FAILED" in simulated(tmp_path, with_icarus(tmp_path))
