@@ -78,6 +78,22 @@ def test_the_demo_row_of_the_readme_is_the_demo():
     )  # fmt: skip
 
 
+def test_the_comparison_has_the_readmes_figures_and_a_source_for_all_others():
+    text = (DOCS / "comparison.md").read_text()
+    figures_of, sources = text.split("## Figures")[1].split("## Sources")
+    rows = [line for line in figures_of.splitlines() if line.startswith("| ") and "| figure |" not in line]
+    measured = " ".join(readme_rows())
+    for row in rows:
+        if row.startswith("| Intloom"):
+            cycles, share = re.search(r"([\d,]+) cycles, ([\d.]+) %", row).groups()
+            assert f"{cycles} | **{share} %**" in measured, row
+        else:
+            assert re.search(r"\[\d+\]", row.split("|")[1]), row
+    assert len(rows) >= 7
+    cited, listed = set(re.findall(r"\[(\d+)\]", text)), dict(re.findall(r"\| (\d+) \| \[.*?\]\((\S+?)\)", sources))
+    assert cited == set(listed) and all(url.startswith("https://") for url in listed.values())
+
+
 @pytest.mark.evidence
 def test_the_readme_has_what_the_demo_prints(tmp_path, capsys):
     assert main(["demo", "-o", str(tmp_path), "--json", "-q"]) == 0

@@ -1,0 +1,120 @@
+"""Every page passes the rules of axe-core, with text contrast, in both themes and in a narrow window."""
+
+import json
+import re
+import subprocess
+from importlib.resources import files
+from urllib.parse import unquote
+
+import pytest
+
+from intloom.cli import main
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.params import preset
+from intloom.report import write_report
+from intloom.report.compare import compare_runs, write_compare
+from intloom.report.evaluation import write_evaluation
+from intloom.report.memory_page import write_memory_page
+from intloom.report.regression import write_regression
+from intloom.sim.regress.case import CaseResult, Outcome
+from intloom.sim.regress.runner import Summary
+from tests.support.graph_maker import GraphMaker
+
+pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
+AXE = pytest.importorskip("axe_core_python").__name__
+# All rules in the light theme; in the dark one, whose only difference is colors, the rule for them.
+SCRIPT = """
+(async () => {
+  const found = {};
+  for (const theme of ["light", "dark"]) {
+    document.documentElement.dataset.theme = theme;
+    const result = await axe.run(theme === "light" ? {} : { runOnly: ["color-contrast"] });
+    found[theme] = result.violations.map((v) => [v.id, v.help, v.nodes.map((n) => n.html.slice(0, 200))]);
+    found[theme + "Passes"] = result.passes.map((p) => p.id);
+  }
+  document.title = "SEEN" + encodeURIComponent(JSON.stringify(found));
+})();
+"""
+
+
+def violations(page, width=500):
+    """Violations of each theme, and the rules that were checked."""
+    axe = (files(AXE) / "axe.min.js").read_text("utf-8")
+    driven = page.with_name("driven.html")
+    driven.write_text(page.read_text().replace("</body>", f"<script>{axe}</script><script>{SCRIPT}</script></body>"))
+    command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
+    command += [f"--window-size={width},900", "--dump-dom", f"file://{driven}"]
+    done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
+    return json.loads(unquote(re.search(r"<title>SEEN(.*?)</title>", done.stdout).group(1)))
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory, quantized_models):
+    """A run, and the same run with a difference."""
+    folder = tmp_path_factory.mktemp("runs")
+    loom = folder / "net.loom"
+    assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(loom), "-q"]) == 0
+    assert main(["run", str(loom), "--backend", "rtl", "--check", "-o", str(folder / "a"), "-q"]) == 0
+    record = json.loads((folder / "a/run.json").read_text())
+    keys = ("against", "layer", "node", "tensor", "expected", "got", "region", "instruction", "text", "cycle", "waves")
+    first = dict.fromkeys(keys, 1) | {"layer": "odd", "layer_index": 2, "coordinate": [0, 1, 2, 3], "waves": "intloom"}
+    record["checks"][0] |= {"mismatches": 3, "first": "[0, 0, 0, 0]: expected 1, got 2"}
+    record["layers"][2]["mismatches"] = 3
+    (folder / "b").mkdir()
+    (folder / "b/run.json").write_text(json.dumps({**record, "mismatches": 3, "first_divergence": first}))
+    (folder / "b/timeline.json").write_bytes((folder / "a/timeline.json").read_bytes())
+    return folder
+
+
+def regression(folder):
+    def case(name, outcome, message=""):
+        return CaseResult(
+            suite="smoke", name=name, key=name, outcome=outcome, seconds=0.5, message=message,
+            reproduce=f"intloom regress smoke --case {name}", version="v", cycles=12345, compared_bytes=6,
+        )  # fmt: skip
+
+    cases = (case("good", Outcome.PASS), case("bad", Outcome.FAIL, "differs"), case("odd", Outcome.ERROR, "died"))
+    return write_regression(Summary(cases, 1), folder)
+
+
+def evaluation(folder):
+    figures = {"mAP50-95": 0.5, "mAP50": 0.7}
+    engine = {"figures": figures, "classes": {"cat": figures, "dog": figures}}
+    scores = dict.fromkeys(("float", "quantized", "accelerator"), engine)
+    layers = [{"layer": f"/model.{i}/conv/Conv", "share": 0.1 * i} for i in range(5)]
+    extra = {"rtl": {"images": 1, "equal": True}, "layers": layers, "worst": ["worst-1.png"]}
+    return write_evaluation(
+        "net", {"task": "detect", "images": 4, "scores": scores, "suggestions": ["more images"], **extra}, folder
+    )
+
+
+def memory(folder):
+    maker = GraphMaker(2)
+    x = maker.conv(maker.input(4, 20, 20), 8, 3)
+    program = compile_graph(maker.graph(maker.max_pool(x, 3, pad=1)), preset("nano"))
+    write_memory_page([program], folder / "memory.html")
+    return folder / "memory.html"
+
+
+@pytest.mark.parametrize("kind", ["equal", "different", "comparison", "regression", "evaluation", "memory"])
+def test_no_rule_is_violated(kind, runs, tmp_path):
+    pages = {
+        "equal": lambda: write_report(runs / "a"),
+        "different": lambda: write_report(runs / "b"),
+        "comparison": lambda: write_compare(compare_runs(runs / "a", runs / "b"), tmp_path / "compare.html"),
+        "regression": lambda: regression(tmp_path),
+        "evaluation": lambda: evaluation(tmp_path),
+        "memory": lambda: memory(tmp_path),
+    }
+    page = pages[kind]() or tmp_path / "compare.html"
+    found = violations(page)
+    assert {"color-contrast", "html-has-lang", "landmark-one-main"} <= set(found["lightPasses"])
+    assert found["darkPasses"] == ["color-contrast"]
+    assert not found["light"] and not found["dark"]
+
+
+def test_a_violation_is_found(tmp_path):
+    page = tmp_path / "bad.html"
+    page.write_text('<html><body><p style="color: #ccc">pale</p><img src="x.png"></body></html>')
+    rules = {rule for rule, *_ in violations(page)["light"]}
+    assert {"color-contrast", "image-alt", "html-has-lang"} <= rules
