@@ -1,8 +1,11 @@
 """Shape inference of ONNX that stops with an error where the library would abort the process.
 
-Slice of onnx 1.23 calls `std::clamp` with the bounds 0 and the size of the dimension. With a negative size, which a
-convolution with a kernel larger than its input has, an assertion in C++ ends the process. So inference runs with a
-guard node before each Slice, whose inference function checks the sizes that the operator is about to read.
+onnx 1.23 trusts some numbers of the file. Slice calls `std::clamp` with the bounds 0 and the size of the dimension,
+and GatherND takes the last size of its indices as an offset: a negative size, which a convolution with a kernel larger
+than its input has, ends the process. Operators on shapes store an entry for each element of a value with one dimension,
+whatever its size. So inference runs with a guard node before each such operator, whose inference function checks the
+sizes that the operator is about to read. Axes are cut to 32 bits and used as an index; they are checked before, like
+the number of parts of a Split.
 """
 
 from __future__ import annotations
@@ -16,8 +19,12 @@ from onnx.shape_inference import InferenceContext
 from intloom.common.errors import ModelError
 
 _DOMAIN, _GUARD = "intloom.importer", "SizeGuard"
-_GUARDED = frozenset({"Slice"})
-_NODE, _VALUE = "guarded_node", "guarded_value"
+_GUARDED = frozenset({"Add", "Cast", "Concat", "Gather", "GatherND", "Mul", "Slice", "Squeeze", "Sub", "Unsqueeze"})
+"""Operators with propagation of shape data, and those that use a size without a check."""
+_LONGEST_SHAPE_DATA = 1 << 22
+_NODE, _VALUES = "guarded_node", "guarded_values"
+_LARGEST_AXIS = (1 << 31) - 1
+_INDICES = ("axis", "batch_dims")
 
 
 def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict: bool = True) -> onnx.ModelProto:
@@ -26,8 +33,10 @@ def guarded_inference(proto: onnx.ModelProto, *, check_type: bool = True, strict
     Raises
     ------
     ModelError
-        A value that a guarded operator reads has a negative size.
+        A value that a guarded operator reads has a negative size, or an attribute is out of range.
     """
+    for graph in _graphs(proto.graph):
+        _check_attributes(graph)
     if not any(_needs_guard(n) for g in _graphs(proto.graph) for n in g.node):
         return _inferred(proto, check_type, strict)
     _register()
@@ -68,8 +77,9 @@ def _add_guards(graph: onnx.GraphProto) -> None:
     for index in range(len(graph.node) - 1, -1, -1):
         node = graph.node[index]
         if _needs_guard(node):
-            name, value = node.name or node.op_type, node.input[0]
-            guard = helper.make_node(_GUARD, [value], [""], domain=_DOMAIN, **{_NODE: name, _VALUE: value})
+            values = [v for v in node.input if v]
+            names = {_NODE: node.name or node.op_type, _VALUES: values}
+            guard = helper.make_node(_GUARD, values, [""], domain=_DOMAIN, **names)
             graph.node.insert(index, guard)
 
 
@@ -82,12 +92,12 @@ def _remove_guards(graph: onnx.GraphProto) -> None:
 def _register() -> None:
     if onnx.defs.has(_GUARD, domain=_DOMAIN):
         return
-    parameter = onnx.defs.OpSchema.FormalParameter
+    parameter, option = onnx.defs.OpSchema.FormalParameter, onnx.defs.OpSchema.FormalParameterOption
     schema = onnx.defs.OpSchema(
         _GUARD,
         _DOMAIN,
         1,
-        inputs=[parameter("value", "T")],
+        inputs=[parameter("values", "T", param_option=option.Variadic, is_homogeneous=False)],
         outputs=[parameter("unused", "tensor(float)")],
         type_constraints=[("T", _all_types(), "Any type.")],
     )
@@ -96,20 +106,39 @@ def _register() -> None:
 
 
 def _all_types() -> list[str]:
-    """The types that ONNX's Slice accepts, in all its versions."""
-    schema = onnx.defs.get_schema("Slice")
-    return [str(t) for c in schema.type_constraints if c.type_param_str == "T" for t in c.allowed_type_strs]
+    """The types of tensors: those that Cast and Slice accept."""
+    constraints = [c for name in ("Cast", "Slice") for c in onnx.defs.get_schema(name).type_constraints]
+    return sorted({str(t) for c in constraints for t in c.allowed_type_strs if "tensor" in t})
+
+
+def _check_attributes(graph: onnx.GraphProto) -> None:
+    for node in graph.node:
+        for attribute in node.attribute:
+            least = 0 if attribute.name == "batch_dims" else -_LARGEST_AXIS
+            if attribute.name in _INDICES and not least <= attribute.i <= _LARGEST_AXIS:
+                raise ModelError(
+                    f"node {node.name or node.op_type!r}: {attribute.name} must be an axis of its input, not "
+                    f"{attribute.i}: correct the attribute"
+                )
+            if attribute.name == "num_outputs" and node.op_type == "Split" and attribute.i != len(node.output):
+                raise ModelError(
+                    f"node {node.name or node.op_type!r}: num_outputs must be its number of outputs, "
+                    f"{len(node.output)}, not {attribute.i}: correct the attribute"
+                )
 
 
 def _check_sizes(context: InferenceContext) -> None:
     """Inference function of the guard. Its exception ends inference: onnx catches its own errors only."""
-    kind = context.get_input_type(0)
-    if kind is None:
-        return
-    for axis, dim in enumerate(kind.tensor_type.shape.dim):
-        if dim.dim_value < 0:
-            node, value = (context.get_attribute(name).s.decode() for name in (_NODE, _VALUE))
-            raise ModelError(
-                f"node {node!r}: dimension {axis} of its input {value!r} must not be negative, not {dim.dim_value}: "
-                "correct the size of the model's input, or kernel and pads of the nodes before it"
-            )
+    for index in range(context.get_num_inputs()):
+        kind = context.get_input_type(index)
+        sizes = () if kind is None else kind.tensor_type.shape.dim
+        for axis, dim in enumerate(sizes):
+            if dim.dim_value < 0 or (len(sizes) == 1 and dim.dim_value > _LONGEST_SHAPE_DATA):
+                node, value = context.get_attribute(_NODE).s, context.get_attribute(_VALUES).strings[index]
+                allowed = (
+                    "not be negative" if dim.dim_value < 0 else f"be at most {_LONGEST_SHAPE_DATA} as the only one"
+                )
+                raise ModelError(
+                    f"node {node.decode()!r}: dimension {axis} of its input {value.decode()!r} must {allowed}, not "
+                    f"{dim.dim_value}: correct the size of the model's input, or the node before it"
+                )

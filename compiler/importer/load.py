@@ -93,11 +93,11 @@ def from_proto(
     # Sizes before shape inference, which would otherwise leave every later shape open.
     chosen = fix_dims(proto.graph, dims or {})
     _drop_unused_domains(proto)
-    # Shapes first: files may leave out the outputs' shapes, which the checker then misses.
-    proto = _guarded("infer shapes", lambda: infer_shapes(proto))
-    proto = _decided(proto)
+    # Before inference, which reads required inputs and attributes without a check that they exist (onnx 1.23).
     if check:
         _guarded("check", lambda: _check(proto))
+    proto = _guarded("infer shapes", lambda: infer_shapes(proto))
+    proto = _decided(proto)
     # Inlined functions bring new names, so the order is checked again.
     check_order(proto.graph)
     model = _convert(proto, name, source)

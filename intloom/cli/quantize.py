@@ -28,7 +28,7 @@ from intloom.quantization import (
 
 _HELP = """Quantize a float model to 8 bits.
 
-The detection tail (softmax over distances, boxes, scores) stays float, unless --head whole is given.
+The detection tail (softmax over distances, boxes, scores, best of them) stays float, unless --head whole is given.
 
 Examples:
 

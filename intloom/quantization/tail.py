@@ -1,7 +1,8 @@
 """Detection tail: the nodes that decode boxes and scores, for which 8 bits are too few.
 
-A final Concat of pixels (0 to 640) and scores (0 to 1) with one scale rounds every score to zero, and the softmax over
-distances loses its small terms. The tail therefore stays float by default.
+A final Concat of pixels (0 to 640) and scores (0 to 1) with one scale rounds every score to zero, the softmax over
+distances loses its small terms, and equal bytes leave the order of a TopK open. The tail therefore stays float by
+default.
 """
 
 from __future__ import annotations
@@ -13,13 +14,16 @@ import onnx
 from onnx import numpy_helper
 
 _WEIGHTED = frozenset({"Conv", "ConvTranspose", "Gemm", "MatMul"})
+_DECODING = frozenset({"NonMaxSuppression", "Softmax", "TopK"})
+_MOVING = frozenset({"Concat", "Flatten", "Identity", "Reshape", "Slice", "Split", "Squeeze", "Transpose", "Unsqueeze"})
 
 
 def float_tail(graph: onnx.GraphProto) -> list[str]:
     """Names of the nodes of the tail, in graph order; empty if the model has none.
 
-    A node is in the tail if no layer with trained weights follows it and other such nodes connect it to a Softmax. The
-    convolution with weights 0, 1, 2 and so on, which computes the mean of a distribution, is not a trained layer.
+    A node is in the tail if no layer with trained weights follows it and other such nodes connect it to a Softmax, a
+    TopK, a NonMaxSuppression, or a Concat of scores from a Sigmoid with other values. The convolution with weights
+    0, 1, 2 and so on, which computes the mean of a distribution, is not a trained layer.
     """
     constants = {i.name: i for i in graph.initializer}
     # Exporters also write weights as Constant nodes.
@@ -34,13 +38,34 @@ def float_tail(graph: onnx.GraphProto) -> list[str]:
             if source in late and source is not None:
                 neighbors[i].add(source)
                 neighbors[source].add(i)
-    tail = {i for i in late if graph.node[i].op_type == "Softmax"}
+    tail = {i for i in late if graph.node[i].op_type in _DECODING or _joins_scores(graph, i, late, producers)}
     frontier = list(tail)
     while frontier:
         fresh = neighbors[frontier.pop()] - tail
         tail |= fresh
         frontier += fresh
     return [graph.node[i].name for i in sorted(tail)]
+
+
+def _joins_scores(graph: onnx.GraphProto, index: int, late: set[int], producers: dict[str, int]) -> bool:
+    """Whether a node is a Concat of scores from a Sigmoid with computed values of another kind, such as boxes."""
+    if graph.node[index].op_type != "Concat":
+        return False
+    sources = {
+        _computed_by(graph, producers[name], late, producers) for name in graph.node[index].input if name in producers
+    }
+    return "Sigmoid" in sources and len(sources) > 1
+
+
+def _computed_by(graph: onnx.GraphProto, index: int, late: set[int], producers: dict[str, int]) -> str:
+    """The operator that computes a value, before nodes that only move it; empty if that is no node of the tail."""
+    while index in late:
+        node = graph.node[index]
+        source = producers.get(node.input[0]) if node.op_type in _MOVING and node.input else None
+        if source is None:
+            return str(node.op_type)
+        index = source
+    return ""
 
 
 def _after_last_weights(

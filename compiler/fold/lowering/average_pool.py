@@ -189,9 +189,10 @@ def _every_sum(
 def _windows(sums: NDArray[np.int64], size: int) -> Int8s:
     """A window of `size` values for each sum."""
     low_part, rest = np.divmod(sums, size)
-    # In bytes: there may be millions of values.
-    larger = np.arange(size, dtype=np.int16) < rest.astype(np.int16)[:, None]
-    windows: Int8s = low_part.astype(np.int8)[:, None] + larger.view(np.int8)
+    # Row `rest` has that many ones. Copies of rows and sums of bytes are fast; there may be millions of values.
+    ones = (np.arange(size) < np.arange(size)[:, None]).view(np.int8)
+    windows: Int8s = ones[rest]
+    windows += low_part.astype(np.int8)[:, None]
     return windows
 
 

@@ -1,6 +1,7 @@
 """The float tail begins after the last trained layer."""
 
 import numpy as np
+import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
@@ -31,3 +32,46 @@ def detector(weights_as: str):
 @pytest.mark.parametrize("weights_as", ["initializer", "constant", "computed"])
 def test_no_convolution_is_in_the_tail(weights_as):
     assert float_tail(detector(weights_as)) == ["join", "softmax"]
+
+
+def head_of(nodes: list[onnx.NodeProto]) -> onnx.GraphProto:
+    """A convolution, a Split into four distances and one logit, and `nodes`, the last of which is the output."""
+    array = np.random.default_rng(0).normal(size=(5, 4, 1, 1)).astype(np.float32)
+    stored = [numpy_helper.from_array(array, "w"), numpy_helper.from_array(np.array([4, 1]), "sizes")]
+    first = [
+        helper.make_node("Conv", ["x", "w"], ["rows"], name="conv"),
+        helper.make_node("Split", ["rows", "sizes"], ["distances", "logits"], axis=1, name="split"),
+        helper.make_node("Sigmoid", ["logits"], ["scores"], name="sigmoid"),
+    ]
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4, 8, 8])
+    y = helper.make_tensor_value_info(nodes[-1].output[0], TensorProto.FLOAT, None)
+    return helper.make_graph([*first, *nodes], "g", [x], [y], stored)
+
+
+def test_boxes_joined_with_scores_are_the_tail_without_a_softmax() -> None:
+    """YOLO26 decodes four distances without a distribution: a common scale of pixels and scores rounds scores to 0."""
+    nodes = [
+        helper.make_node("Mul", ["distances", "distances"], ["boxes"], name="boxes"),
+        helper.make_node("Concat", ["boxes", "scores"], ["all"], axis=1, name="join"),
+    ]
+    assert float_tail(head_of(nodes)) == ["split", "sigmoid", "boxes", "join"]
+
+
+def test_a_selection_of_the_best_is_the_tail() -> None:
+    nodes = [helper.make_node("TopK", ["scores", "k"], ["best", "at"], axis=1, name="best")]
+    assert float_tail(head_of(nodes)) == ["split", "sigmoid", "best"]
+
+
+def test_a_concat_of_scores_alone_is_quantized() -> None:
+    nodes = [helper.make_node("Concat", ["scores", "scores"], ["all"], axis=1, name="join")]
+    assert float_tail(head_of(nodes)) == []
+
+
+def test_a_sigmoid_that_a_convolution_follows_is_quantized() -> None:
+    """The Sigmoid of SiLU or of a gate, and a Concat with it, lie before the last convolution."""
+    nodes = [
+        helper.make_node("Concat", ["distances", "scores"], ["all"], axis=1, name="join"),
+        helper.make_node("Slice", ["all"], ["four"], name="slice"),
+        helper.make_node("Conv", ["four", "w"], ["y"], name="last"),
+    ]
+    assert float_tail(head_of(nodes)) == []
