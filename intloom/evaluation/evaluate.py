@@ -216,7 +216,7 @@ def suggest(scores: Mapping[str, Score], costs: list[LayerCost], images: int) ->
     loss = scores[FLOAT].figures[figure] - scores[ACCELERATOR].figures[figure]
     if loss < _LOSS:
         return []
-    found = [f"{figure} is {100 * loss:.1f} points below float: quantize with --calibration-method percentile"]
+    found = [f"{figure} is {100 * loss:.1f} points below float: quantize with --calibration-method mse or percentile"]
     if images < _CALIBRATION_IMAGES:
         found.append(f"use more calibration images than {images}: --calibration FOLDER --samples {_CALIBRATION_IMAGES}")
     found += [

@@ -55,9 +55,11 @@ def cycles_of(row: dict[str, Any]) -> list[int | None]:
     return counted if any(c is not None for c in counted) else row["predicted_cycles"]
 
 
-def _gain(row: dict[str, Any]) -> int:
+def _gain(row: dict[str, Any]) -> tuple[bool, int]:
+    """Improvements first, then layers that take longer, then unchanged ones."""
     a, b = cycles_of(row)
-    return (b or 0) - (a or 0)
+    change = (b or 0) - (a or 0)
+    return change == 0, change
 
 
 def write_compare(compared: dict[str, Any], page: Path) -> None:

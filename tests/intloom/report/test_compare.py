@@ -23,17 +23,19 @@ def run_folder(folder, cycles, **changes):
 
 
 def test_two_runs_side_by_side(tmp_path, capsys):
-    before = run_folder(tmp_path / "a", {"conv1": 1000, "conv2": 500, "gone": 100})
+    before = run_folder(tmp_path / "a", {"same": 9, "conv1": 1000, "conv2": 500, "gone": 100})
     first = {"layer": "conv1", "tensor": "t<1>"}
-    after = run_folder(tmp_path / "b", {"conv1": 1500, "conv2": 100, "new": 5}, mac_use=0.625, first_divergence=first)
+    after = run_folder(
+        tmp_path / "b", {"same": 9, "conv1": 1500, "conv2": 100, "new": 5}, mac_use=0.625, first_divergence=first
+    )
     assert main(["compare", before, after, "--json"]) == ExitCode.OK
     result = json.loads(capsys.readouterr().out)
-    assert result["totals"]["cycles"] == [1600, 1605]
+    assert result["totals"]["cycles"] == [1609, 1614]
     assert [(row["name"], row["cycles"]) for row in result["layers"]] == [
-        ("conv2", [500, 100]), ("gone", [100, None]), ("new", [None, 5]), ("conv1", [1000, 1500])
+        ("conv2", [500, 100]), ("gone", [100, None]), ("new", [None, 5]), ("conv1", [1000, 1500]), ("same", [9, 9])
     ]  # fmt: skip
     page = (tmp_path / "b/compare.html").read_text()
-    for shown in ("-80.0 %", "+50.0 %", "+12.5 points", "1,600", "t&lt;1&gt;", "<main>"):
+    for shown in ("-80.0 %", "+50.0 %", "+12.5 points", "1,609", "t&lt;1&gt;", "<main>"):
         assert shown in page
     assert main(["compare", before, after, "-o", str(tmp_path / "c.html")]) == ExitCode.OK
     table = capsys.readouterr().out
