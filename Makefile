@@ -72,7 +72,7 @@ formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal
 
 mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests detect
-	$(BIN)/python -m tools.mutate
+	$(BIN)/python -m tools.mutate --resume
 
 wheel: $(READY)  ## build the wheel, in dist/
 	$(BIN)/python -m pip wheel --quiet --disable-pip-version-check --no-deps --wheel-dir dist .

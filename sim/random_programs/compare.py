@@ -22,7 +22,7 @@ from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
 
 _SPACE_BITS = 40
-"""Address bits that the memory model covers."""
+"""Address bits that the memory file covers; its first byte has the upper bits of the program's base."""
 _LIMIT = 20_000_000
 _QUICK = "-O1"
 """Compiler flags: simulators of random hardware run for seconds."""
@@ -67,11 +67,16 @@ def _space(program: RandomProgram) -> int:
     return 1 << min(program.params.axi_addr_bits, _SPACE_BITS)
 
 
+def first_byte(program: RandomProgram) -> int:
+    """Address of the memory file's first byte."""
+    return program.base >> _SPACE_BITS << _SPACE_BITS
+
+
 def _create(program: RandomProgram, path: Path) -> None:
     with path.open("wb") as file:
         file.truncate(_space(program))
         for word, data in program.contents().items():
-            file.seek(program.base + word * program.params.word_bytes)
+            file.seek(program.base - first_byte(program) + word * program.params.word_bytes)
             file.write(data)
 
 
@@ -80,7 +85,7 @@ def _interpret(program: RandomProgram, path: Path) -> None:
     params = program.params
     memory = np.memmap(path, np.int8, "r+")
     machine: Machine = blank_machine(params, np.zeros(params.word_bytes, np.uint8))
-    machine.dram = memory.reshape(-1, params.word_bytes)[program.base // params.word_bytes :]
+    machine.dram = memory.reshape(-1, params.word_bytes)[(program.base - first_byte(program)) // params.word_bytes :]
     loaded: set[Unit] = set()
     for instruction in program.instructions():
         if loads_table(instruction):
@@ -105,7 +110,7 @@ def _run(program: RandomProgram, simulator: Build, files: RunFiles, stall_permil
         limit=_LIMIT,
         memory=MemorySettings(stall_permille=stall_permille, seed=program.seed & 0xFFFF),
         memory_base=program.base,
-        first_byte=0,
+        first_byte=first_byte(program),
         registers=_READ,
     )
     return run_bare(simulator, job, files, start_seed)
@@ -152,7 +157,7 @@ def _difference(program: RandomProgram, expected: Path, found: Path) -> str:
 
 
 def _location(program: RandomProgram, at: int) -> str:
-    word, byte = divmod(at - program.base, program.params.word_bytes)
+    word, byte = divmod(at + first_byte(program) - program.base, program.params.word_bytes)
     if 0 <= word - program.result_word < program.params.scratch_words:
         return f"scratchpad word {word - program.result_word}, byte {byte}"
     return f"memory word {word:#x}, byte {byte}"

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import ast
-import importlib
 import inspect
-import pkgutil
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,7 +13,6 @@ from amaranth.hdl import Module
 from amaranth.lib import stream, wiring
 from amaranth.lib.wiring import In, Out
 
-import intloom.hw
 from intloom.hw.engine import Engine
 from intloom.hw.fpga.harness import Harness
 from intloom.hw.npu import Npu
@@ -25,6 +22,7 @@ from intloom.hw.spec.params import preset
 from tests.hw.cones import netlists
 from tests.hw.protocols import handshakes
 from tests.hw.streams import run
+from tools.components import components
 
 TESTS = Path(__file__).parent
 AS_VERILOG = {
@@ -46,17 +44,6 @@ ARGUMENTS: dict[str, Any] = {
 """What components are made of."""
 
 
-def _components() -> list[type[wiring.Component]]:
-    found = set()
-    for module in pkgutil.walk_packages(intloom.hw.__path__, "intloom.hw."):
-        if not module.name.endswith("__main__"):
-            members = vars(importlib.import_module(module.name)).values()
-            found |= {c for c in members if inspect.isclass(c) and issubclass(c, wiring.Component)}
-    return sorted(
-        (c for c in found if c.__module__.startswith("intloom.hw.")), key=lambda c: f"{c.__module__}.{c.__name__}"
-    )
-
-
 def _imports(file: Path) -> set[tuple[str, str]]:
     """Modules and names that a file imports."""
     nodes = ast.walk(ast.parse(file.read_text(encoding="utf-8")))
@@ -65,7 +52,7 @@ def _imports(file: Path) -> set[tuple[str, str]]:
     }
 
 
-COMPONENTS = _components()
+COMPONENTS = components()
 SECTIONS = ("Parameters", "Members", "Handshake", "Timing", "Requirements", "Reset and faults")
 REQUIRED = SECTIONS[2:]
 

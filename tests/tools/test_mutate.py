@@ -11,9 +11,12 @@ from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
+from tools.components import components, name_of
 from tools.mutate.netlist import is_harmless, make_mutants
-from tools.mutate.record import Recorder
-from tools.mutate.replay import seen_faults
+from tools.mutate.record import Port, Recorder
+from tools.mutate.replay import checked_output, seen_faults
+from tools.mutate.score import Score, read_scores, write_score
+from tools.mutate.targets import NOT_MUTATED, targets
 
 FAULTS = 60
 
@@ -58,3 +61,26 @@ def test_strong_stimuli_see_what_weak_ones_do_not(tmp_path: Path, rng: random.Ra
     assert all(is_harmless(strong, m) for m in holes), holes
     visible = mutations[seen_strong.index(True)]
     assert not is_harmless(strong, visible)
+
+
+def test_every_component_is_mutated_or_has_a_reason() -> None:
+    names = {name_of(c) for c in components()}
+    assert targets().keys() | NOT_MUTATED.keys() == names
+    assert not targets().keys() & NOT_MUTATED.keys()
+
+
+def test_a_payload_is_compared_only_while_it_is_valid() -> None:
+    wide, valid, payload = Port("a", 40, True), Port("o__valid", 1, False), Port("o__payload__data", 8, False)
+    ports = [wide, valid, payload]
+    assert checked_output(payload, ports).startswith("if (cycle[2]) {")
+    for port in (valid, Port("p__payload", 8, False)):
+        assert not checked_output(port, ports).startswith("if")
+
+
+def test_scores_are_kept(tmp_path: Path) -> None:
+    path = tmp_path / "scores.json"
+    first, second = Score("k", 10, 8, 1), Score("k").plus(4, 2, 0).plus(4, 2, 0)
+    write_score(path, "b:B", first)
+    write_score(path, "a:A", second)
+    assert read_scores(path) == {"a:A": Score("k", 8, 4, 0), "b:B": first}
+    assert (round(first.percent, 1), second.percent) == (88.9, 50.0)

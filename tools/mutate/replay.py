@@ -1,4 +1,7 @@
-"""Replays recorded inputs on every fault in one Verilator program and says which faults the outputs show."""
+"""Replays recorded inputs on every fault in one Verilator program and says which faults a checker would find.
+
+A payload is compared only while its `valid` is high: no checker looks at it in other cycles.
+"""
 
 from __future__ import annotations
 
@@ -80,11 +83,28 @@ def _output(port: Port) -> str:
     return f"same &= (uint64_t)top.{_member(port)} == ((uint64_t)at[0]{high}); at += {port.words};"
 
 
+def _valid_of(port: Port, ports: list[Port]) -> Port | None:
+    """The output that says whether this payload has a meaning, if the port is a payload."""
+    before, payload, _ = port.name.rpartition("payload")
+    if not payload:
+        return None
+    return next((p for p in ports if p.name == f"{before}valid" and not p.is_input), None)
+
+
+def checked_output(port: Port, ports: list[Port]) -> str:
+    """C++ that compares an output, of a payload only if it is valid."""
+    valid = _valid_of(port, ports)
+    if valid is None:
+        return _output(port)
+    offset = sum(p.words for p in ports[: ports.index(valid)])
+    return f"if (cycle[{offset}]) {{ {_output(port)} }} else at += {port.words};"
+
+
 def _main_source(ports: list[Port]) -> str:
     """The program for these ports; a record holds inputs and outputs in the ports' order, so inputs are set first."""
     skip = {p.name: f"at += {p.words};" for p in ports}
     inputs = [_input(p) if p.is_input else skip[p.name] for p in ports]
-    outputs = [skip[p.name] if p.is_input else _output(p) for p in ports]
+    outputs = [skip[p.name] if p.is_input else checked_output(p, ports) for p in ports]
     lines = ["const uint32_t* cycle = at;", *inputs, "top.eval();", "at = cycle;", *outputs]
     return _MAIN % {"cycle": "\n".join(f"        {line}" for line in lines), "select": SELECT}
 

@@ -24,7 +24,7 @@ PARAMS_VARIABLE = "INTLOOM_NPU_PARAMS"
 SEED_VARIABLE = "INTLOOM_NPU_SEED"
 MEMORY_WORDS = 1 << 16
 MEMORY_BASE = 0x3_4000_0000
-"""Where the memory base register points; the memory model repeats itself there."""
+"""Where the memory base register points, and the memory model begins, as far as the hardware has address bits."""
 PROGRAM_WORD = 5
 """Not on any boundary."""
 PERIOD_NS = 10
@@ -41,8 +41,8 @@ SLAVE = {"aw": ("addr", "prot"), "w": ("data", "strb"), "b": ("resp",), "ar": ("
 class Poison:
     """A range of memory that answers with an error."""
 
-    def __init__(self, size: int) -> None:
-        self.size = size
+    def __init__(self, origin: int, size: int) -> None:
+        self.origin, self.size = origin, size
         self.low = self.high = 0
         self.response = AxiResp.OKAY
 
@@ -51,16 +51,18 @@ class Poison:
         self.low, self.high, self.response = low, high, response
 
     def hits(self, address: int) -> bool:
-        """Whether the byte at `address` is poisoned."""
-        return self.low <= address % self.size < self.high
+        """Whether the byte at `address` is poisoned or outside the memory."""
+        offset = address - self.origin
+        return not 0 <= offset < self.size or self.low <= offset < self.high
 
 
 class PoisonedRam(AxiRam):
-    """AxiRam whose poisoned words answer SLVERR or DECERR."""
+    """AxiRam whose poisoned words answer SLVERR or DECERR; the base class ignores address bits above its size."""
 
-    def __init__(self, dut: Any, size: int) -> None:
+    def __init__(self, dut: Any, origin: int, size: int) -> None:
+        assert origin % size == 0
         super().__init__(AxiBus.from_prefix(dut, "m_axi"), dut.clk, dut.rst, size=size)
-        self.poison = Poison(size)
+        self.poison = Poison(origin, size)
         self._patch(self.read_if, self.read_if.r_channel, "rresp", "_read")
         self._patch(self.write_if, self.write_if.b_channel, "bresp", "_write")
 
@@ -74,7 +76,7 @@ class PoisonedRam(AxiRam):
 
         async def answered(item: Any) -> None:
             if getattr(item, field) == AxiResp.SLVERR:
-                setattr(item, field, self.poison.response)
+                setattr(item, field, self.poison.response or AxiResp.DECERR)
             await send(item)
 
         setattr(side, access, checked)
@@ -119,7 +121,7 @@ class Host:
         """Clock, bus models, monitors, reset; each side of every channel pauses in a share `stalls` of the cycles."""
         cocotb.start_soon(Clock(self.dut.clk, PERIOD_NS, unit="ns").start())
         self.dut.rst.value = 1
-        self.ram = PoisonedRam(self.dut, self.memory_bytes)
+        self.ram = PoisonedRam(self.dut, MEMORY_BASE % (1 << self.params.axi_addr_bits), self.memory_bytes)
         self.bus = AxiLiteMaster(AxiLiteBus.from_prefix(self.dut, "s_axi"), self.dut.clk, self.dut.rst)
         self.set_stalls(stalls)
         await ClockCycles(self.dut.clk, 3)

@@ -1,0 +1,60 @@
+"""The sign-off page: stages follow from the data, and runs are recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tools.mutate.score import Score
+from tools.signoff.page import page, stage
+from tools.signoff.present import present_page
+from tools.signoff.runs import LongRun, add_run, read_runs, run_of_regression
+from tools.testplan.plan import Entry, Item, read_plan
+
+FEATURE = Item("It works.", ("tests/a.py::test_a",))
+PROOF = Item("For all inputs.", ("tests/hw/formal/test_a.py::test_a",))
+RUN = LongRun("random programs", "2026-01-02", "abc", 10, 0, 200, 3000, 5, "0 to 9")
+
+
+def test_the_page_has_every_component() -> None:
+    text = present_page()
+    assert all(f"| {entry.component} | V" in text for entry in read_plan())
+
+
+@pytest.mark.parametrize(
+    ("corner_cases", "found", "current", "expected"),
+    [
+        ((), 100, True, "V1"),
+        ((FEATURE,), 89, True, "V1"),
+        ((FEATURE,), 100, False, "V1"),
+        ((FEATURE,), 92, True, "V2"),
+        ((PROOF,), 92, True, "V3"),
+        ((FEATURE,), 95, True, "V3"),
+    ],
+)
+def test_a_stage_needs_corner_cases_and_mutations(
+    corner_cases: tuple[Item, ...], found: int, current: bool, expected: str
+) -> None:
+    entry = Entry("a:A", "a.py", (FEATURE,), corner_cases)
+    assert stage(entry, Score("k", 110, found, 10), current=current) == expected
+
+
+def test_the_page_tells_old_scores_and_reasons() -> None:
+    plan = [Entry(f"a:{name}", "a.py", (FEATURE,), ()) for name in "ABCD"]
+    scores = {"a:A": Score("k", 10, 9, 0), "a:B": Score("old", 10, 9, 0)}
+    text = page(plan, scores, {"a:A": "k", "a:B": "k"}, {"a:C": "no bench"}, [RUN])
+    for line in ("90.0 % of 10 |", "90.0 % of 10, of earlier sources |", "none: no bench |", "not measured |"):
+        assert line in text
+    assert "| random programs | 2026-01-02 | abc | 0 to 9 | 10 | 0 | 200 | 3,000 |" in text
+
+
+def test_a_regression_is_recorded_once_per_commit(tmp_path: Path) -> None:
+    path = tmp_path / "runs.json"
+    case = {"seed": 3, "outcome": "pass", "instructions": 7, "cycles": 100, "seconds": 1.5}
+    report = {"cases": [case, {**case, "seed": 5, "outcome": "fail"}]}
+    run = run_of_regression(report, "random programs", "2026-01-02", "abc")
+    assert run == LongRun("random programs", "2026-01-02", "abc", 2, 1, 14, 200, 3, "3 to 5")
+    for added in (RUN, run):
+        add_run(added, path)
+    assert read_runs(path) == [run]

@@ -1,0 +1,56 @@
+"""Scores of the mutation tests, kept in the repository with a key of the sources that they belong to."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+from intloom.common.atomic_write import write_text
+
+ROOT = Path(__file__).parents[2]
+SCORES = ROOT / "docs" / "data" / "mutation.json"
+
+
+@dataclass(frozen=True)
+class Score:
+    """The faults of one component."""
+
+    key: str
+    """Hash of the component's and the bench's source."""
+    faults: int = 0
+    found: int = 0
+    harmless: int = 0
+    """Proved to change no output and no register."""
+
+    def plus(self, faults: int, found: int, harmless: int) -> Score:
+        """With the faults of another netlist."""
+        return Score(self.key, self.faults + faults, self.found + found, self.harmless + harmless)
+
+    @property
+    def percent(self) -> float:
+        """Share of the faults that are not harmless and were found."""
+        return 100 * self.found / max(1, self.faults - self.harmless)
+
+
+def sources_key(component: str, tests: str) -> str:
+    """Changes with the component's module or its bench."""
+    module = component.partition(":")[0].replace(".", "/")
+    texts = [(ROOT / path).read_bytes() for path in (f"hw/{module}.py", tests)]
+    return hashlib.sha256(b"\0".join(texts)).hexdigest()[:16]
+
+
+def read_scores(path: Path = SCORES) -> Mapping[str, Score]:
+    """All scores by component."""
+    if not path.exists():
+        return {}
+    return {name: Score(**row) for name, row in json.loads(path.read_text(encoding="utf-8")).items()}
+
+
+def write_score(path: Path, component: str, score: Score) -> None:
+    """Add or replace one score."""
+    rows = {name: asdict(known) for name, known in read_scores(path).items()} | {component: asdict(score)}
+    text = json.dumps(dict(sorted(rows.items())), indent=1)
+    write_text(path, f"{text}\n")

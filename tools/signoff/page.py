@@ -1,0 +1,83 @@
+"""The page: a row for each component, the long runs, and what a stage means."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+from tools.mutate.score import Score
+from tools.signoff.runs import LongRun
+from tools.testplan.plan import Entry
+
+V2_PERCENT, V3_PERCENT = 90.0, 95.0
+_PROOFS = "tests/hw/formal/"
+_HEAD = f"""\
+# Sign-off
+
+What is verified of each component of the RTL: from the [test plan](test-plan.md), the scores of `make mutate`, and the
+records of long runs in `docs/data`.
+
+| stage | requires |
+|---|---|
+| V1 | features and their tests in the test plan |
+| V2 | V1, corner cases in the test plan, and {V2_PERCENT:.0f} % of the mutations found, with the present sources |
+| V3 | V2, {V3_PERCENT:.0f} % of the mutations found, or a proof |
+
+A mutation is a small fault in the netlist. It counts as found if an output differs that a checker looks at, and it is
+left out if Yosys proves that it changes nothing.
+"""
+
+
+def stage(entry: Entry, score: Score | None, *, current: bool) -> str:
+    """The stage that a component has reached."""
+    percent = score.percent if score is not None and current else 0.0
+    if not entry.corner_cases or percent < V2_PERCENT:
+        return "V1"
+    return "V3" if percent >= V3_PERCENT or _proofs(entry) else "V2"
+
+
+def _proofs(entry: Entry) -> int:
+    return len({test for item in entry.items for test in item.tests if test.startswith(_PROOFS)})
+
+
+def _mutations(score: Score | None, reason: str | None, *, current: bool) -> str:
+    if reason is not None:
+        return f"none: {reason}"
+    if score is None:
+        return "not measured"
+    return f"{score.percent:.1f} % of {score.faults - score.harmless}" + ("" if current else ", of earlier sources")
+
+
+def _rows(
+    plan: Sequence[Entry], scores: Mapping[str, Score], keys: Mapping[str, str], reasons: Mapping[str, str]
+) -> Iterator[str]:
+    yield "| component | stage | features | corner cases | tests | proofs | mutations found |"
+    yield "|---|---|---|---|---|---|---|"
+    for entry in plan:
+        name = entry.component
+        score, current = scores.get(name), name in scores and scores[name].key == keys.get(name)
+        tests = len({test for item in entry.items for test in item.tests})
+        mutations = _mutations(score, reasons.get(name), current=current)
+        counts = f"{len(entry.features)} | {len(entry.corner_cases)} | {tests} | {_proofs(entry)}"
+        yield f"| {name} | {stage(entry, score, current=current)} | {counts} | {mutations} |"
+
+
+def _long_runs(runs: Sequence[LongRun]) -> Iterator[str]:
+    yield "| run | date | commit | seeds | cases | failed | instructions | cycles |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for r in runs:
+        cells = (r.name, r.date, r.commit, r.seeds, f"{r.cases:,}", str(r.failed), f"{r.instructions:,}")
+        yield f"| {' | '.join(cells)} | {r.cycles:,} |"
+
+
+def page(
+    plan: Sequence[Entry],
+    scores: Mapping[str, Score],
+    keys: Mapping[str, str],
+    reasons: Mapping[str, str],
+    runs: Sequence[LongRun],
+) -> str:
+    """The page as Markdown; `keys` are those of the present sources, `reasons` of components without mutations."""
+    stages = [stage(e, scores.get(e.component), current=e.component in scores) for e in plan]
+    counts = ", ".join(f"{stages.count(name)} in {name}" for name in ("V1", "V2", "V3"))
+    parts = [_HEAD, f"{len(plan)} components: {counts}.", "", *_rows(plan, scores, keys, reasons)]
+    return "\n".join([*parts, "", "## Long runs", "", *_long_runs(runs), ""])

@@ -1,0 +1,23 @@
+"""MkDocs hook: the pages of the test plan and of the sign-off, from the files that they are made of."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+from mkdocs.structure.files import File, Files
+
+# MkDocs runs from the repository, but does not import from it.
+sys.path.insert(0, str(Path(__file__).parents[2]))
+
+from tools.signoff.present import present_page  # needs the path above
+from tools.testplan.page import page
+from tools.testplan.plan import read_plan
+
+
+def on_files(files: Files, config: Any) -> Files:
+    """Add both pages."""
+    files.append(File.generated(config, "test-plan.md", content=page(read_plan())))
+    files.append(File.generated(config, "sign-off.md", content=present_page()))
+    return files

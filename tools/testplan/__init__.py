@@ -1,0 +1,1 @@
+"""The test plan: one file in docs/testplan for each component, with features, corner cases and their tests."""
