@@ -29,8 +29,6 @@ _CHECKED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "GetTensorTypeAndShape": (65, (c_void_p, _POINTER)),
     "KernelContext_GetInput": (90, (c_void_p, c_size_t, _POINTER)),
     "KernelContext_GetOutput": (91, (c_void_p, c_size_t, _LONG, c_size_t, _POINTER)),
-    "HasSessionConfigEntry": (237, (c_void_p, c_char_p, _INT)),
-    "GetSessionConfigEntry": (238, (c_void_p, c_char_p, c_char_p, _SIZE)),
     "ReadOpAttr": (272, (c_void_p, c_int, c_void_p, c_size_t, _SIZE)),
     "GetValueInfoName": (289, (c_void_p, _TEXT)),
     "GetValueInfoTypeInfo": (290, (c_void_p, _POINTER)),
@@ -59,6 +57,7 @@ _CHECKED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "OpAttr_GetType": (363, (c_void_p, _INT)),
     "OpAttr_GetName": (364, (c_void_p, _TEXT)),
     "Node_GetNumSubgraphs": (365, (c_void_p, _SIZE)),
+    "GetSessionOptionsConfigEntries": (379, (c_void_p, _POINTER)),
 }
 # Name: position, type of the result, types of the parameters.
 _PLAIN: dict[str, tuple[int, Any, tuple[Any, ...]]] = {
@@ -67,6 +66,8 @@ _PLAIN: dict[str, tuple[int, Any, tuple[Any, ...]]] = {
     "ReleaseStatus": (93, None, (c_void_p,)),
     "ReleaseValue": (96, None, (c_void_p,)),
     "ReleaseTensorTypeAndShapeInfo": (99, None, (c_void_p,)),
+    "GetKeyValuePairs": (298, None, (c_void_p, POINTER(_TEXT), POINTER(_TEXT), _SIZE)),
+    "ReleaseKeyValuePairs": (300, None, (c_void_p,)),
     "HardwareDevice_Type": (307, c_int, (c_void_p,)),
     "GetEpApi": (317, c_void_p, ()),
 }
@@ -155,16 +156,14 @@ class Api:
         function(of, ctypes.byref(value))
         return (value.value or b"").decode()
 
-    def option(self, options: int, key: str) -> str | None:
-        """The value of a session's configuration entry; None if it is not set."""
-        present, size = c_int(), c_size_t()
-        self.HasSessionConfigEntry(options, key.encode(), ctypes.byref(present))
-        if not present.value:
-            return None
-        self.GetSessionConfigEntry(options, key.encode(), None, ctypes.byref(size))
-        buffer = ctypes.create_string_buffer(size.value)
-        self.GetSessionConfigEntry(options, key.encode(), buffer, ctypes.byref(size))
-        return buffer.value.decode()
+    def entries(self, options: int) -> dict[str, str]:
+        """The configuration entries of a session's options."""
+        pairs = self.pointer(self.GetSessionOptionsConfigEntries, options)
+        keys, values, count = _TEXT(), _TEXT(), c_size_t()
+        self.GetKeyValuePairs(pairs, ctypes.byref(keys), ctypes.byref(values), ctypes.byref(count))
+        found = {(keys[i] or b"").decode(): (values[i] or b"").decode() for i in range(count.value)}
+        self.ReleaseKeyValuePairs(pairs)
+        return found
 
     def pointer(self, function: Any, *of: Any) -> int:
         """A pointer that `function` gives of an object; 0 if it is NULL."""

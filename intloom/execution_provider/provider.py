@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from intloom.common.errors import IntloomError
+from intloom.common.errors import IntloomError, UsageError
 from intloom.execution_provider import abi
 from intloom.execution_provider.graph import GraphReader, array_of
 from intloom.execution_provider.library import Library
@@ -133,9 +133,14 @@ class Provider:
 
     def _settings_of(self, options: int) -> Settings:
         """The provider's options of a session, else those of the registration."""
-        names = [f.name for f in fields(Settings)]
-        given = {n: self._api.option(options, f"ep.{NAME.lower()}.{n}") for n in names}
-        return replace(self.settings, **{n: v for n, v in given.items() if v is not None})
+        prefix = f"ep.{NAME.lower()}."
+        entries = self._api.entries(options).items()
+        given = {key.removeprefix(prefix): value for key, value in entries if key.startswith(prefix)}
+        known = [f.name for f in fields(Settings)]
+        if unknown := [name for name in given if name not in known]:
+            raise UsageError(f"option of {NAME} must be one of {', '.join(known)}, not {unknown[0]!r}")
+        hardware = {"preset": None, "config": None} if given.keys() & {"preset", "config"} else {}
+        return replace(self.settings, **(hardware | given))
 
     def _release_ep(self, ep: int) -> None:
         self._eps.pop(ep, None)

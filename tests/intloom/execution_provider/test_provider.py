@@ -150,9 +150,19 @@ def test_wrong_arguments_are_refused(name, quantized_models):
         intloom.register_execution_provider(backend="fpga")
     with pytest.raises(ParameterError, match="nano"):
         intloom.register_execution_provider(preset="huge")
-    with pytest.raises(Exception, match="backend must be one of") as caught:
-        ort.InferenceSession(quantized_models("tiny"), providers=[(name, {"backend": "fpga"})], enable_fallback=0)
-    assert "UsageError" in str(caught.value)
+    for options, said in (({"backend": "fpga"}, "backend must be one of"), ({"board": "x"}, "backend, preset, config")):
+        with pytest.raises(Exception, match=said) as caught:
+            ort.InferenceSession(quantized_models("tiny"), providers=[(name, options)], enable_fallback=0)
+        assert "UsageError" in str(caught.value)
+
+
+def test_hardware_of_a_session_replaces_that_of_the_registration(name, quantized_models, tmp_path):
+    (tmp_path / "mine.toml").write_text('preset = "nano"\nscratch_kib = 16\n')
+    options = {"config": str(tmp_path / "mine.toml")}
+    session = ort.InferenceSession(quantized_models("tiny"), providers=[(name, options)], enable_fallback=0)
+    *_, ep = execution_provider._registered[0]._eps.values()
+    assert ep.parts[0].session._program.params.scratch_kib == 16
+    assert session.get_providers()[0] == name
 
 
 def test_without_a_compiler_the_remedy_is_named(cache_folder, tmp_path, monkeypatch):
