@@ -19,6 +19,7 @@ from intloom.compiler.fold.passes import (
     merge_tables,
     propagate_qdq,
     qoperator,
+    sink_tables,
     unsigned_activations,
 )
 from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
@@ -47,7 +48,7 @@ MODEL_PASSES: tuple[Pass[Model], ...] = (
     integer_chains.PASS,
     propagate_qdq.PASS,
 )
-GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead_code.PASS, absorb_pads.PASS, merge_tables.PASS)
+GRAPH_PASSES: tuple[Pass[IntGraph], ...] = (dead_code.PASS, absorb_pads.PASS, sink_tables.PASS, merge_tables.PASS)
 
 
 @dataclass(frozen=True)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
+from intloom.compiler.fold.byte_order import Ordered, channel_runs, row_major
 from intloom.compiler.fold.patterns.qparams import QParams, is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode
-from intloom.compiler.ir import Node, Table, Tensor
+from intloom.compiler.ir import Concat, Node, Slice, Table, Tensor
 from intloom.hw.spec.arith import RoundingMode
 
 Shape4 = tuple[int, int, int, int]
@@ -74,6 +76,8 @@ class GraphBuilder:
     nodes: list[Node] = field(default_factory=list)
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)
     """For quantized values of the model: the tensor of the graph that holds them, and their shape in the model."""
+    orders: dict[str, Ordered] = field(default_factory=dict)
+    """The same for values that lie in their tensor in another order than the model's, or with others between."""
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     targets: dict[str, tuple[Target, str]] = field(default_factory=dict)
     remedies: dict[str, str] = field(default_factory=dict)
@@ -96,18 +100,92 @@ class GraphBuilder:
         UnsupportedPattern
             The value is not quantized, or the host computes it.
         """
+        node = self._dequantize(value)
+        source = node.inputs[0]
+        if source not in self.views:
+            self._require_order(source, value)
+        name, shape = self.views[source]
+        return self._checked(value, node, self.tensors[name], shape)
+
+    def operand_in_any_order(self, value: str) -> Operand:
+        """Look up the tensor that holds a dequantized value, whose bytes may have another order there."""
+        node = self._dequantize(value)
+        found = self.orders.get(node.inputs[0])
+        if node.inputs[0] in self.views or found is None:
+            return self.operand(value)
+        return self._checked(value, node, self.tensors[found.tensor], found.shape)
+
+    def ordered(self, value: str) -> Ordered | None:
+        """Where the values of a dequantized value lie; None if the host computes it."""
+        source = self._dequantize(value).inputs[0]
+        if source in self.views:
+            return row_major(*self.views[source])
+        return self.orders.get(source)
+
+    def channels(self, tensor: str, first: int, stop: int) -> str:
+        """A tensor of some channels of another one."""
+        whole = self.tensors[tensor]
+        if (first, stop) == (0, whole.channels):
+            return tensor
+        maker = next((n for n in self.nodes if n.output == tensor), None)
+        at = 0
+        for part in maker.inputs if isinstance(maker, Concat) else ():
+            if (at, at + self.tensors[part].channels) == (first, stop):
+                return part
+            at += self.tensors[part].channels
+        name = f"{tensor}/channels{first}_{stop}"
+        if name not in self.tensors:
+            node = Slice(name=name, inputs=(tensor,), output=name, start=first, stop=stop)
+            origin = () if maker is None else maker.origin
+            self.emit(
+                replace(node, origin=origin),
+                replace(whole, name=name, shape=(1, stop - first, whole.height, whole.width)),
+            )
+        return name
+
+    def _dequantize(self, value: str) -> OnnxNode:
         node = self.model.producers.get(value)
         if node is None or not is_dequantize(node):
             raise UnsupportedPattern(
                 f"{value!r} is not quantized", "quantize it with a QuantizeLinear, DequantizeLinear pair"
             )
-        source = node.inputs[0]
-        if source not in self.views:
+        return node
+
+    def _require_order(self, stored: str, value: str) -> None:
+        if stored not in self.orders:
             raise UnsupportedPattern(
                 f"the host computes {value!r}", "quantize the operators before it, so that they run on the accelerator"
             )
-        name, shape = self.views[source]
-        tensor, params = self.tensors[name], read_qparams(self.model, node)
+        # Checks rank and batch, which a movement operator alone may have in any form.
+        as_image(self.orders[stored].shape)
+        if not self.join_channels(stored):
+            raise UnsupportedPattern(
+                f"{value!r} has its values in another order than tensor {self.orders[stored].tensor!r}",
+                "transpose on the host, after the last quantized operator",
+            )
+
+    def join_channels(self, stored: str) -> bool:
+        """Make a tensor of channels that has the values of `stored` in the model's order; False if there is none."""
+        found = self.orders[stored]
+        whole = self.tensors[found.tensor]
+        runs = channel_runs(found.positions, whole.height * whole.width)
+        if runs is None:
+            return False
+        parts = tuple(self.channels(found.tensor, *run) for run in runs)
+        name = parts[0]
+        if len(parts) > 1:
+            name = f"{stored}/joined"
+            count = sum(stop - first for first, stop in runs)
+            self.emit(
+                Concat(name=name, inputs=parts, output=name),
+                replace(whole, name=name, shape=(1, count, whole.height, whole.width)),
+            )
+        self.views[stored] = (name, found.shape)
+        return True
+
+    def _checked(self, value: str, node: OnnxNode, tensor: Tensor, shape: tuple[int, ...]) -> Operand:
+        """The operand, if its quantization is the tensor's."""
+        params = read_qparams(self.model, node)
         if not (params.per_tensor and (params.dtype == "uint8") == tensor.unsigned):
             raise UnsupportedPattern(
                 f"{value!r} is dequantized as {params.dtype}, or with several scales",
@@ -158,6 +236,18 @@ class GraphBuilder:
             name = f"{node.name}#{copy}"
         self.nodes.append(replace(node, name=name))
         self.tensors[result.name] = result
+
+    def checkpoint(self) -> Callable[[], None]:
+        """A function that removes everything that is added from now on: a lowering may fail after it added nodes."""
+        count, views, orders = len(self.nodes), dict(self.views), dict(self.orders)
+
+        def undo() -> None:
+            for node in self.nodes[count:]:
+                del self.tensors[node.output]
+            del self.nodes[count:]
+            self.views, self.orders = views, orders
+
+        return undo
 
     def finish(self, unit: QuantizationUnit, node: Node, result: Tensor, target: Target, note: str = "") -> None:
         """Add a unit's last node, whose result holds the unit's quantized value, and assign the unit to `target`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +11,8 @@ from intloom.common.errors import UnsupportedError
 from intloom.compiler.custom import find
 from intloom.compiler.fold.graph_builder import GraphBuilder, as_image
 from intloom.compiler.fold.lowering.channelwise import is_channelwise_unit, lower_channelwise
+from intloom.compiler.fold.lowering.common.reordering import is_reordering, reorder
+from intloom.compiler.fold.lowering.common.transposition import restore_order
 from intloom.compiler.fold.lowering.custom import lower_custom
 from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
 from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
@@ -40,26 +42,75 @@ def lower_units(model: Model, match: RoundingMode) -> GraphBuilder:
         _add_input(builder, source)
     for node in model.nodes:
         unit = units.get(node.name)
-        if unit is not None and unit.output not in builder.views:
+        if unit is not None and unit.output not in builder.views and unit.output not in builder.orders:
             builder.producing_nodes[unit.output] = tuple(n.name for n in unit.nodes)
-            if not _attempt(builder, unit.nodes, partial(_lower, builder, unit)):
+            if not _attempt(builder, unit.nodes, partial(_lower, builder, unit)) and not _lower_after_host_movement(
+                builder, units, unit
+            ):
+                _restore_for_host(builder, units, unit.leaves)
                 _add_host_computed_input(builder, unit)
         elif node.domain and find(node.domain, node.op) is not None:
             _attempt(builder, (node,), partial(lower_custom, builder, node))
+    outside = [n for n in model.nodes if not is_dequantize(n) and not builder.on_accelerator(n.name)]
+    _restore_for_host(builder, units, [v for n in outside for v in n.reads])
+    _restore_for_host(builder, units, model.outputs)
     return builder
+
+
+def _lower_after_host_movement(
+    builder: GraphBuilder, units: Mapping[str, QuantizationUnit], unit: QuantizationUnit
+) -> bool:
+    """Lower a unit that needs its operands in the model's order, with the movement before it on the host."""
+    undo = builder.checkpoint()
+    kept = list(builder.inputs), list(builder.host_computed), dict(builder.targets), dict(builder.remedies)
+    moved = False
+    for leaf in unit.leaves:
+        maker = builder.model.producers.get(leaf)
+        stored = maker.inputs[0] if maker is not None and is_dequantize(maker) else leaf
+        source = units.get(builder.model.producers[stored].name) if stored in builder.orders else None
+        if source is not None and stored not in builder.views and source.main and is_reordering(source.main.op):
+            moved = True
+            _assign_host(builder, units, source)
+            del builder.orders[stored]
+            _add_host_computed_input(builder, source)
+    for node in unit.nodes:
+        builder.targets.pop(node.name, None)
+        builder.remedies.pop(node.name, None)
+    if moved and _attempt(builder, unit.nodes, partial(_lower, builder, unit)):
+        return True
+    undo()
+    for name in set(builder.inputs).difference(kept[0]):
+        del builder.tensors[name]
+    builder.inputs, builder.host_computed, builder.targets, builder.remedies = kept
+    return False
+
+
+def _assign_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], unit: QuantizationUnit) -> None:
+    for node in unit.nodes:
+        builder.targets[node.name] = (Target.HOST, "its result is needed in another order")
+        builder.remedies[node.name] = _ADVICE
+    _restore_for_host(builder, units, unit.leaves)
+
+
+def _restore_for_host(builder: GraphBuilder, units: Mapping[str, QuantizationUnit], values: Iterable[str]) -> None:
+    """Give the values that the host reads the model's order; what cannot be restored is computed by the host."""
+    for value in dict.fromkeys(values):
+        maker = builder.model.producers.get(value)
+        stored = maker.inputs[0] if maker is not None and is_dequantize(maker) else value
+        if stored not in builder.orders or stored in builder.views:
+            continue
+        unit = units[builder.model.producers[stored].name]
+        if not _attempt(builder, (), partial(restore_order, builder, stored)):
+            _assign_host(builder, units, unit)
 
 
 def _attempt(builder: GraphBuilder, nodes: Sequence[OnnxNode], action: Callable[[], None]) -> bool:
     """Lower some nodes and return True; on failure restore the graph, record reason and remedy, and return False."""
-    before, views = len(builder.nodes), dict(builder.views)
+    undo = builder.checkpoint()
     try:
         action()
     except UnsupportedError as error:
-        # A lowering may fail after it added nodes.
-        for node in builder.nodes[before:]:
-            del builder.tensors[node.output]
-        del builder.nodes[before:]
-        builder.views = views
+        undo()
         for made in nodes:
             builder.targets.setdefault(made.name, (Target.HOST, str(error)))
             builder.remedies.setdefault(made.name, error.remedy if isinstance(error, UnsupportedPattern) else _ADVICE)
@@ -74,6 +125,8 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             return
     main = unit.main
     rule = LOWERINGS.get(main.op) if main is not None and main.domain == STANDARD else None
+    if main is not None and rule is None and reorder(builder, unit):
+        return
     if main is None or rule is None:
         raise UnsupportedPattern(_unsupported_reason(main.op if main else "this"), _ADVICE)
     inner = [n for n in unit.operators if n is not main and n not in unit.clamps]
@@ -82,7 +135,13 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             f"the value between {inner[-1].name!r} and {main.name!r} is not quantized",
             f"quantize the output of {inner[-1].name!r}",
         )
-    rule(builder, unit)
+    undo = builder.checkpoint()
+    try:
+        rule(builder, unit)
+    except UnsupportedPattern:
+        undo()
+        if not reorder(builder, unit):
+            raise
 
 
 def _unsupported_reason(op: str) -> str:

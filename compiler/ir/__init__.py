@@ -4,8 +4,10 @@ from intloom.compiler.ir.graph import IntGraph
 from intloom.compiler.ir.node import Node
 from intloom.compiler.ir.ops.add import Add
 from intloom.compiler.ir.ops.concat import Concat
+from intloom.compiler.ir.ops.constant import Constant
 from intloom.compiler.ir.ops.conv import Conv, ConvTranspose
 from intloom.compiler.ir.ops.custom import Custom
+from intloom.compiler.ir.ops.matmul import MatMul
 from intloom.compiler.ir.ops.mul import Mul
 from intloom.compiler.ir.ops.pools import AvgPool, MaxPool
 from intloom.compiler.ir.ops.resize import Resize
@@ -17,10 +19,12 @@ __all__ = [
     "Add",
     "AvgPool",
     "Concat",
+    "Constant",
     "Conv",
     "ConvTranspose",
     "Custom",
     "IntGraph",
+    "MatMul",
     "MaxPool",
     "Mul",
     "Node",

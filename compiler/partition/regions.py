@@ -37,7 +37,12 @@ def tensor_levels(builder: GraphBuilder) -> dict[str, int]:
             read = {v for n in before(builder.model, (entry,), given) for v in n.reads if v in given}
             found[entry] = max((found[given[v]] + 1 for v in read), default=0)
         if node is not None:
-            found[node.output] = max(found[v] for v in node.inputs)
+            found[node.output] = max((found[v] for v in node.inputs), default=0)
+    for node in builder.nodes:
+        if not node.inputs:
+            # A constant belongs to the first region that reads it.
+            readers = [found[n.output] for n in builder.nodes if node.output in n.inputs]
+            found[node.output] = min(readers, default=0)
     return found
 
 

@@ -55,9 +55,15 @@ def pack_tensor(tensor: TensorBuffer, params: HardwareParams, array: NDArray[np.
         pixels = np.zeros((height, padded_width, PIXEL_CHANNELS), np.int8)
         pixels[:, :width, :channels] = array[0].transpose(1, 2, 0)
         return pixels.tobytes()
+    return pack_blocks(array[0], params)
+
+
+def pack_blocks(image: NDArray[np.int8], params: HardwareParams) -> bytes:
+    """The bytes of [channels, height, width] as blocks of channels; padding bytes are zero."""
+    channels, height, width = image.shape
     blocks = channel_blocks(channels, params)
     padded = np.zeros((blocks * params.rows, height, width), np.int8)
-    padded[:channels] = array[0]
+    padded[:channels] = image
     return padded.reshape(blocks, params.rows, height, width).transpose(0, 2, 3, 1).tobytes()
 
 

@@ -60,7 +60,7 @@ class _Plan:
         inside = {b for b, held in local if not held.stored and not held.loaded}
         # A buffer that one group keeps in the scratchpad may be stored for another.
         inside -= {b for b, held in local if held.stored or held.loaded}
-        return [b for b in self.stage_list.placement.buffers if b.stored and b not in inside]
+        return [b for b in self.stage_list.placement.buffers if b.stored and not b.constant and b not in inside]
 
 
 def compile_graph(

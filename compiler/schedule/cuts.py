@@ -163,6 +163,8 @@ class GroupCosts:
     def striped(self, first: int, stop: int, rows: int) -> Group | None:
         """Stages depth-first in steps of `rows` rows of the first one; None if they do not fit."""
         stages = self._flow.stages[first:stop]
+        if self._loads_own_results(first, stop):
+            return None
         plan = self._planner.plan(first, stop, rows)
         if plan is None or plan.words + self._work(plan, stages) > self._params.scratch_words:
             return None
@@ -187,6 +189,15 @@ class GroupCosts:
             self._time(array, vector, moved) + _TASK_PRICE * tasks + self._goal.price(moved) + _EXPOSED_PART * exposed
         )
         return Group(first, stop, cost, plan, resident)
+
+    def _loads_own_results(self, first: int, stop: int) -> bool:
+        """Whether a stage has as weights a result of the group, which is complete only after the last stripe."""
+        return any(
+            first <= w.stage.index < stop
+            for stage in self._flow.stages[first:stop]
+            for view in stage.weight_operands
+            for w in self._flow.writers[view.buffer]
+        )
 
     @staticmethod
     def _moved(plan: Stripes) -> int:

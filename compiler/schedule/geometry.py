@@ -60,7 +60,8 @@ class Buffer:
     """Storage of a tensor, or of several that lie side by side along channels.
 
     `width` counts pixels, `columns` words of a row. `stored` says that it needs DRAM words, `pinned` that they
-    must keep their content to the program's end, `needed` the blocks that some stage reads there.
+    must keep their content to the program's end, `needed` the blocks that some stage reads there, `constant` that
+    the constant image holds them.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Buffer:
     params: HardwareParams
     stored: bool = False
     pinned: bool = False
+    constant: bool = False
     address: int = -1
     needed: set[int] = field(default_factory=set)
 

@@ -111,7 +111,8 @@ class WeightMemory(LocalMemory):
             loaded = sum(words for _, words in pieces)
             words = min(request.words - loaded, self._ring.free_words)
             # Each piece costs an instruction. The last piece of a chunk may be small.
-            if words < min(request.words - loaded, LEAST_PIECE):
+            least = request.words if request.parts else LEAST_PIECE
+            if words < min(request.words - loaded, least):
                 return False
             start = self._ring.allocate(words)
             if start is None:

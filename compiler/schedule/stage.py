@@ -84,6 +84,11 @@ class Stage(ABC):
         """First block and number of blocks of the result that a chunk makes and the tensor has."""
         return chunk.out_first, min(chunk.out_blocks, self.out.blocks - chunk.out_first)
 
+    @property
+    def weight_operands(self) -> tuple[View, ...]:
+        """Tensors that are loaded from DRAM to the weight memory."""
+        return ()
+
     def temporary_words(self, rect: Rect, chunk: Chunk) -> int:
         """Scratch words that a tile needs besides operands, result and copies."""
         return 0

@@ -28,7 +28,8 @@ def build_stages(
     stages = StageList(graph, params, image, keep_intermediates, Placement(graph, params), residuals)
     for node in graph.nodes:
         # The allocator takes buffers in the order in which they are first viewed: the first operand before the result.
-        stages.placement.view(node_input(node))
+        if node.inputs:
+            stages.placement.view(node_input(node))
         schedule(stages, node)
     stages.drop_dead_stages()
     if not keep_intermediates:

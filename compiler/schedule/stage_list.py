@@ -132,9 +132,12 @@ class StageList:
             stage.keep_result = not stage.in_place and not out.buffer.needed.isdisjoint(out.block_range)
             if not stage.keep_result and not stage.copies:
                 continue
-            for view in stage.operands:
+            for view in (*stage.operands, *stage.weight_operands):
                 view.buffer.stored = True
                 view.buffer.needed.update(view.block_range)
+            for view in stage.weight_operands:
+                # Read in DRAM even if the scratchpad holds it.
+                view.buffer.pinned = True
             kept.append(stage)
         self.stages = kept[::-1]
         for index, stage in enumerate(self.stages):

@@ -39,10 +39,12 @@ def branch_by_branch(stages: Sequence[Stage]) -> list[Stage]:
 
 def _sources(flow: Dataflow, index: int) -> Iterator[int]:
     """The stages that write what a stage reads, earliest first."""
+    reads = [(r.buffer, r.blocks) for r in flow.reads[index]]
+    reads += [(v.buffer, v.block_range) for v in flow.stages[index].weight_operands]
     found = {
         w.stage.index
-        for read in flow.reads[index]
-        for w in flow.writers[read.buffer]
-        if w.stage.index != index and w.blocks.start < read.blocks.stop and read.blocks.start < w.blocks.stop
+        for buffer, blocks in reads
+        for w in flow.writers[buffer]
+        if w.stage.index != index and w.blocks.start < blocks.stop and blocks.start < w.blocks.stop
     }
     yield from sorted(found)

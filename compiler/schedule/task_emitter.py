@@ -91,11 +91,11 @@ class TaskEmitter:
     @staticmethod
     def _may_load(tasks: Sequence[Step], index: int, ahead: int, store: LocalMemory) -> bool:
         """Whether no task that is still to be emitted stores what the one at `ahead` loads."""
-        # Weights are constants, which no task stores.
-        if store.memory is Memory.WEIGHT or not tasks[ahead].loads:
+        loads = tasks[ahead].weight_loads if store.memory is Memory.WEIGHT else tasks[ahead].loads
+        if not loads:
             return True
         pending = [w for t in tasks[index:ahead] for w in t.stores]
-        return not any(r.overlaps(w) for r in tasks[ahead].loads for w in pending)
+        return not any(r.overlaps(w) for r in loads for w in pending)
 
     @staticmethod
     def _force(task: Step, store: LocalMemory, low: int) -> None:
@@ -107,6 +107,10 @@ class TaskEmitter:
             raise CapacityError(f"node {task.stage.origin.name!r} does not fit the {store.memory.name.lower()} memory")
 
     def _load(self, task: Step, request: BufferRequest, first: int, words: int, start: int) -> None:
+        for part in request.parts:
+            ring = self._emitter.params.weight_words
+            fields = part.fields(start, ring, self._image_at)
+            self._emitter.emit(Kind.LOAD, self._provenance(task, "weights"), **fields)
         fields = load_fields(request, first, words, start, self._image_at)
         if fields:
             note = (

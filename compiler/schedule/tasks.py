@@ -13,6 +13,7 @@ from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk
 from intloom.compiler.schedule.tiling import GUARD_WORDS, Tiling, operand_words, tile_rects, work_words
+from intloom.compiler.schedule.weight_part import WeightPart
 from intloom.hw.spec.isa import Target
 
 
@@ -51,7 +52,10 @@ class Region:
 
 @dataclass(frozen=True)
 class BufferRequest:
-    """Words of local memory under a key, shared by equal keys; `region` or `constant` (image word) is loaded there."""
+    """Words of local memory under a key, shared by equal keys; `region` or `constant` (image word) is loaded there.
+
+    With `parts`, these are loaded instead, all at once.
+    """
 
     key: Hashable
     memory: Memory
@@ -59,6 +63,7 @@ class BufferRequest:
     region: Region | None = None
     constant: int | None = None
     guard: int = 0
+    parts: tuple[WeightPart, ...] = ()
 
 
 @dataclass
@@ -98,6 +103,12 @@ class Task:
         """Everything that is loaded for this task alone."""
         return [r for r, request in zip(self.reads, self.operands, strict=True) if request is not None]
 
+    @property
+    def weight_loads(self) -> list[Region]:
+        """Tensors that are loaded to the weight memory."""
+        views = self.stage.weight_operands
+        return [Region(v.buffer, v.first_block, v.blocks, whole_rect(v.buffer)) for v in views]
+
     def requests(self, memory: Memory) -> list[BufferRequest]:
         """Everything that the task requests in a memory; in the scratchpad tables come first."""
         if memory is Memory.WEIGHT:
@@ -118,6 +129,7 @@ class Fill:
 
     stores: tuple[Region, ...] = ()
     loads: tuple[Region, ...] = ()
+    weight_loads: tuple[Region, ...] = ()
 
     def requests(self, memory: Memory) -> list[BufferRequest]:
         """None: the buffers have their addresses."""
@@ -208,7 +220,8 @@ def make_task(
     weights = None
     if chunk.weight_words:
         key = ("weights", stage.index, chunk.index, visit)
-        weights = BufferRequest(key, Memory.WEIGHT, chunk.weight_words, constant=chunk.weight_at)
+        constant = None if chunk.weight_parts else chunk.weight_at
+        weights = BufferRequest(key, Memory.WEIGHT, chunk.weight_words, constant=constant, parts=chunk.weight_parts)
     words = work_words(stage, rect, chunk, slot.local)
     task = Task(
         stage=stage,
@@ -239,6 +252,11 @@ def make_task(
 def _stored_copy(region: Region, slot: Slot) -> list[Region]:
     # Without a local buffer the copy is stored as a whole.
     return _stored(region, slot) if region.buffer in slot.local else [region]
+
+
+def whole_rect(buffer: Buffer) -> Rect:
+    """All rows and words of a buffer."""
+    return Rect(0, buffer.height, 0, buffer.columns)
 
 
 def tile_of(region: Region, address: int) -> Tile:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from intloom.compiler.emit.emitter import Emitter
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule.geometry import Rect, Tile
+from intloom.compiler.schedule.weight_part import WeightPart
 from intloom.hw.spec.isa import Kind
 
 
@@ -14,7 +15,8 @@ from intloom.hw.spec.isa import Kind
 class Chunk:
     """A group of a stage's output blocks (in words), the input blocks that it reads, and its weights.
 
-    Input blocks count from the operand's first block. `weight_at` counts from the start of the constant image.
+    Input blocks count from the operand's first block. `weight_at` counts from the start of the constant image. With
+    `weight_parts`, the weights come from there instead.
     """
 
     index: int
@@ -24,6 +26,7 @@ class Chunk:
     in_blocks: int
     weight_at: int = 0
     weight_words: int = 0
+    weight_parts: tuple[WeightPart, ...] = ()
 
 
 @dataclass

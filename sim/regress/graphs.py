@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -13,9 +14,11 @@ from intloom.compiler.ir import (
     Add,
     AvgPool,
     Concat,
+    Constant,
     Conv,
     ConvTranspose,
     IntGraph,
+    MatMul,
     MaxPool,
     Mul,
     Node,
@@ -24,7 +27,7 @@ from intloom.compiler.ir import (
     Table,
     Tensor,
 )
-from intloom.hw.spec.arith import Affine
+from intloom.hw.spec.arith import Affine, scale_from_float
 from intloom.sim.result import Arrays
 
 _TYPICAL = 74 * 74
@@ -148,6 +151,31 @@ def residual(m: Maker, channels: int, height: int, width: int) -> str:
     return m.node(Add, (m.convolve(x, channels, 3, 1, 1), x), m.shape(x), affine=m.affine())
 
 
+def matmul(m: Maker, channels: int, height: int, width: int, columns: int) -> str:
+    """A product of two inputs over their channels, which fill whole words."""
+    shape, other = (channels, height, width), (channels, 1, columns)
+    a, b = m.input(*shape), m.input(*other)
+    scale = scale_from_float(50 / (_TYPICAL * channels**0.5))
+    zeros = {
+        "zp_a": m.tensors[a].zero_point,
+        "zp_b": m.tensors[b].zero_point,
+        "zp_out": int(m.random.integers(-20, 20)),
+    }
+    fields = {"mantissa": scale.mantissa, "shift": scale.shift, "table": m.table(), **zeros}
+    return m.node(MatMul, (a, b), (columns, height, width), **fields)
+
+
+def transposed_constant(m: Maker, channels: int, height: int, width: int) -> str:
+    """Channels and pixels exchanged, by a product with the identity matrix."""
+    x, one = m.input(channels, height, width), scale_from_float(1.0)
+    values = np.eye(channels, dtype=np.int8).reshape(channels, 1, channels)
+    identity = m.node(Constant, (), (channels, 1, channels), values=values)
+    m.tensors[identity] = replace(m.tensors[identity], zero_point=0)
+    zero = m.tensors[x].zero_point
+    fields = {"mantissa": one.mantissa, "shift": one.shift, "zp_a": 0, "zp_b": zero, "zp_out": zero}
+    return m.node(MatMul, (identity, x), (height * width, 1, channels), **fields)
+
+
 def mul(m: Maker, channels: int, height: int, width: int) -> str:
     """A product of two inputs."""
     shape = (channels, height, width)
@@ -231,6 +259,7 @@ RECIPES: dict[str, Recipe] = {
     "concat": concat,
     "conv": conv,
     "grouped": grouped,
+    "matmul": matmul,
     "maxpool": maxpool,
     "mul": mul,
     "zero_points": zero_points,
@@ -239,6 +268,7 @@ RECIPES: dict[str, Recipe] = {
     "slice": slice_,
     "table": table,
     "transposed": transposed,
+    "transposed_constant": transposed_constant,
 }
 
 

@@ -98,6 +98,8 @@ def ops() -> list[Case]:
     cases += [("concat", {"first": a, "second": b}) for a, b in ((4, 4), (3, 6), (1, 9))]
     cases += [("slice", {"channels": 12, "start": a, "stop": b}) for a, b in ((0, 4), (4, 12), (3, 7))]
     cases.append(("zero_points", {"inputs": 5, "outputs": 6}))
+    cases += [("matmul", {"channels": c, "columns": n}) for c, n in ((4, 1), (8, 6), (12, 16))]
+    cases.append(("transposed_constant", {"channels": 6}))
     return [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
 
 

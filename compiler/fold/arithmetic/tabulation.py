@@ -42,7 +42,7 @@ def tabulate(builder: GraphBuilder, unit: QuantizationUnit, values: Mapping[str,
     length = len(next(iter(values.values())))
     model = builder.model
     makers = {leaf: model.producers[leaf] for leaf in values}
-    codes = {leaf: to_stored(data, builder.operand(leaf).tensor.unsigned) for leaf, data in values.items()}
+    codes = {leaf: to_stored(data, builder.operand_in_any_order(leaf).tensor.unsigned) for leaf, data in values.items()}
     feeds = {makers[leaf].inputs[0]: data for leaf, data in codes.items()}
     # onnxruntime computes a QOperator node in integers whatever its types are.
     nodes = (unit.qoperator,) if unit.qoperator else (*(model.producers[v] for v in unit.leaves), *unit.nodes)

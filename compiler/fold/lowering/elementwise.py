@@ -11,6 +11,7 @@ from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_br
 from intloom.compiler.fold.arithmetic.pair_correction import correct
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabulate, tensor_leaves
+from intloom.compiler.fold.byte_order import Ordered
 from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
@@ -34,7 +35,9 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     leaves = tensor_leaves(builder, unit)
     if not leaves:
         raise UnsupportedPattern("it computes a constant", "fold constants in the exporter")
-    operands = {leaf: builder.operand(leaf) for leaf in leaves}
+    # Of a table, the order of the bytes does not matter.
+    look_up = builder.operand_in_any_order if len(leaves) == 1 else builder.operand
+    operands = {leaf: look_up(leaf) for leaf in leaves}
     for leaf, operand in operands.items():
         if operand.shape != builder.model.shape(unit.output):
             if _is_pixel(operand, builder.model.shape(unit.output)):
@@ -82,6 +85,9 @@ def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[s
     functions = {leaf: builder.function(o.tensor.name) for leaf, o in operands.items()}
     root = next(iter(functions.values())).root
     result = _result(builder, unit, operands)
+    if not _is_plain(builder, operands):
+        # Only a tensor in the model's order has the name of the model's value.
+        result = replace(result, name=f"{result.name}/any_order")
     if len(names) == 1:
         # The node's table maps the operand; the recorded function is composed, so that it maps the root.
         source = next(iter(names))
@@ -94,10 +100,25 @@ def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[s
     if np.array_equal(table, all_bytes()) and (before.scale, before.zero_point) == (result.scale, result.zero_point):
         builder.bind(unit.output, source)
         builder.assign(unit, Target.PLACEMENT, "identity")
+        _keep_order(builder, unit, operands, source)
         return
     builder.functions[result.name] = ByteFunction(root, composed)
     node = builder.table_node(unit_name(unit), source, table, result.name)
     builder.finish(unit, node, result, Target.TABLE)
+    _keep_order(builder, unit, operands, result.name)
+
+
+def _keep_order(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand], tensor: str) -> None:
+    """Give the result in `tensor` the order of the only operand."""
+    order = builder.ordered(next(iter(operands)))
+    if order is not None and not _is_plain(builder, operands):
+        del builder.views[unit.output]
+        builder.orders[unit.output] = Ordered(tensor, order.positions)
+
+
+def _is_plain(builder: GraphBuilder, operands: dict[str, Operand]) -> bool:
+    """Whether the tensors hold the operands in the model's order; of several, all do."""
+    return builder.model.producers[next(iter(operands))].inputs[0] in builder.views
 
 
 def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> None:

@@ -13,7 +13,9 @@ from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
 from intloom.compiler.fold.lowering.common.convolution import finish_convolution
 from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
+from intloom.compiler.fold.lowering.matmul import lower_products
 from intloom.compiler.fold.lowering.registry import lowers
+from intloom.compiler.fold.patterns.qparams import is_dequantize
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window
@@ -25,8 +27,11 @@ _PLAIN = Window((1, 1), (1, 1), (1, 1), (0, 0, 0, 0))
 
 @lowers("Gemm", "MatMul")
 def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower `x @ weights + bias` for one row `x`, which may be a flattened image."""
+    """Lower `x @ weights + bias` for one row `x`, which may be a flattened image, and a MatMul of two activations."""
     main = unit.operator
+    if main.op == "MatMul" and _is_activation(builder, main.input(1)):
+        lower_products(builder, unit)
+        return
     x = builder.operand(main.input(0))
     columns = main.op == "Gemm" and main.integer("transB", 0) == 1
     _check_form(main, x)
@@ -40,6 +45,11 @@ def lower_gemm(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         )
     x, kernel = _as_kernel(builder, unit, matrix, x)
     finish_convolution(builder, unit, x, Weights(kernel, weights.scale), _PLAIN)
+
+
+def _is_activation(builder: GraphBuilder, value: str) -> bool:
+    node = builder.model.producers.get(value)
+    return node is not None and is_dequantize(node) and node.inputs[0] not in builder.model.constants
 
 
 def _check_form(main: OnnxNode, x: Operand) -> None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from intloom.compiler.fold.passes.pass_manager import Pass
-from intloom.compiler.ir import Add, AvgPool, Conv, IntGraph, Mul, Node, Table
+from intloom.compiler.ir import Add, AvgPool, Conv, IntGraph, MatMul, Mul, Node, Table
 
 
 def merge_tables(graph: IntGraph) -> IntGraph:
@@ -24,7 +24,7 @@ def merge_tables(graph: IntGraph) -> IntGraph:
     gone: set[str] = set()
     for index, node in enumerate(nodes):
         at = makers.get(node.inputs[0]) if isinstance(node, Table) and readers[node.inputs[0]] == 1 else None
-        joined = None if at is None or not isinstance(node, Table) else _join(nodes[at], node)
+        joined = None if at is None or not isinstance(node, Table) else join(nodes[at], node)
         if at is None or joined is None:
             makers[node.output] = index
             continue
@@ -37,9 +37,9 @@ def merge_tables(graph: IntGraph) -> IntGraph:
     return replace(graph, nodes=kept, tensors=tensors)
 
 
-def _join(maker: Node, table: Table) -> Node | None:
+def join(maker: Node, table: Table) -> Node | None:
     """Compose `maker` and `table` into one node; None if `maker` cannot hold a table."""
-    if not isinstance(maker, Conv | Add | Mul | AvgPool | Table):
+    if not isinstance(maker, Conv | MatMul | Add | Mul | AvgPool | Table):
         return None
     second = np.frombuffer(table.table, dtype=np.int8)
     both = second if maker.table is None else second[np.frombuffer(maker.table, dtype=np.uint8)]

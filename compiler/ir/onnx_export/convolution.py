@@ -1,4 +1,4 @@
-"""Convolutions: QLinearConv in int8 with scales of one, or int32 sums and their requantization in fp32."""
+"""Convolutions and products: QLinearConv in int8 with scales of one, or int32 sums and their requantization in fp32."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
-from intloom.compiler.ir import Conv, ConvTranspose, IntGraph
+from intloom.compiler.ir import Conv, ConvTranspose, IntGraph, MatMul
 from intloom.compiler.ir.onnx_export.writer import Writer, exports
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN
 
@@ -28,6 +28,24 @@ def convolution(w: Writer, graph: IntGraph, node: Conv) -> None:
 def transposed(w: Writer, graph: IntGraph, node: ConvTranspose) -> None:
     """Float convolutions whose sums are exact."""
     w.table(node.table, _requantized(w, node, _transposed_sums(w, graph, node), node.bias), node.output)
+
+
+@exports(MatMul)
+def product(w: Writer, graph: IntGraph, node: MatMul) -> None:
+    """One QLinearMatMul of matrices of pixels and channels."""
+    (a, b), one = (graph.tensors[name] for name in node.inputs), w.constant(np.array(1, np.float32), "float")
+    pixels, columns = a.height * a.width, b.height * b.width
+    left = _reshaped(w, node.inputs[0], (a.channels, pixels))
+    right = _reshaped(w, node.inputs[1], (b.channels, columns))
+    scale = w.constant(np.array(np.ldexp(float(node.mantissa), -node.shift), np.float32), "float")
+    zeros = [w.constant(np.array(z, np.int8), "int8") for z in (node.zp_b, node.zp_a, node.zp_out)]
+    turned = w.op("Transpose", (right,), perm=(1, 0))
+    made = w.op("QLinearMatMul", (turned, scale, zeros[0], left, one, zeros[1], one, zeros[2]))
+    w.table(node.table, _reshaped(w, made, (1, columns, a.height, a.width)), node.output)
+
+
+def _reshaped(w: Writer, value: str, shape: tuple[int, ...]) -> str:
+    return w.op("Reshape", (value, w.constant(np.array(shape, np.int64), "int64")))
 
 
 def _conv(w: Writer, node: Conv) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from intloom.compiler.ir import Concat, IntGraph, MaxPool, Resize, Slice
+from intloom.compiler.ir import Concat, Constant, IntGraph, MaxPool, Resize, Slice
 from intloom.compiler.ir.onnx_export.writer import Writer, exports
 
 
@@ -33,3 +33,9 @@ def slices(w: Writer, graph: IntGraph, node: Slice) -> None:
     """Slice of channels."""
     bounds = (w.constant(np.array([v], np.int64), "int64") for v in (node.start, node.stop, 1))
     w.op("Slice", (node.inputs[0], *bounds), node.output)
+
+
+@exports(Constant)
+def constant(w: Writer, graph: IntGraph, node: Constant) -> None:
+    """A stored tensor."""
+    w.op("Identity", (w.constant(node.values[None], "int8"),), node.output)

@@ -1,0 +1,87 @@
+"""Order of values: where the values of the model lie in a tensor of the graph, for movement without instructions.
+
+A Transpose, Split or Reshape of a tensor in another order than the model's moves no byte. It is recorded as an array of
+positions: `positions[i, j, …]` is the position of a value in the row-major order of the tensor. An operator that needs
+the values in the model's order, or matrices of channels and pixels, finds them in the positions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from math import prod
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+
+Positions = NDArray[np.int64]
+MOST_RUNS = 64
+"""Most runs of channels that are joined; more would cost too many copies."""
+
+
+@dataclass(frozen=True, eq=False)
+class Ordered:
+    """A value of the model whose bytes are those of a tensor, in some order."""
+
+    tensor: str
+    positions: Positions
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape in the model."""
+        return tuple(self.positions.shape)
+
+
+def row_major(tensor: str, shape: tuple[int, ...]) -> Ordered:
+    """All values of a tensor in its own order."""
+    return Ordered(tensor, np.arange(prod(shape), dtype=np.int64).reshape(shape))
+
+
+def channel_runs(positions: Positions, pixels: int) -> list[tuple[int, int]] | None:
+    """Whole channels in the order of the positions, as runs (first, stop); None if channels are not whole."""
+    if positions.size % pixels:
+        return None
+    rows = positions.reshape(-1, pixels)
+    starts = rows[:, 0]
+    if (starts % pixels).any() or not np.array_equal(rows, starts[:, None] + np.arange(pixels)):
+        return None
+    channels = starts // pixels
+    cuts = [0, *(np.flatnonzero(np.diff(channels) != 1) + 1).tolist(), len(channels)]
+    runs = [(int(channels[a]), int(channels[b - 1]) + 1) for a, b in pairwise(cuts)]
+    return runs if len(runs) <= MOST_RUNS else None
+
+
+@dataclass(frozen=True, eq=False)
+class Matrices:
+    """Matrices of one shape in a tensor, of which one axis is channels and the other all pixels."""
+
+    tensor: str
+    channels: tuple[tuple[int, int], ...]
+    """For each matrix its channels (first, stop)."""
+    rows_are_channels: bool
+
+
+def matrices(ordered: Ordered, pixels: int) -> Matrices:
+    """The matrices over the last two axes.
+
+    Raises
+    ------
+    UnsupportedPattern
+        Neither axis counts pixels.
+    """
+    shape = ordered.shape
+    if len(shape) < 2:
+        raise UnsupportedPattern(f"its operand has shape {shape}", "multiply matrices")
+    each = ordered.positions.reshape(-1, *shape[-2:])
+    for turned in (False, True):
+        found = [channel_runs(m.T if turned else m, pixels) for m in each]
+        wide = shape[-2 if turned else -1] == pixels
+        ranges = [runs[0] for runs in found if runs is not None and len(runs) == 1]
+        if wide and len(ranges) == len(each):
+            return Matrices(ordered.tensor, tuple(ranges), not turned)
+    raise UnsupportedPattern(
+        f"its operand of shape {shape} is not made of channels and pixels of one tensor",
+        "reshape and transpose images only by whole channels",
+    )

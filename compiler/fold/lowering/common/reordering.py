@@ -1,0 +1,83 @@
+"""Movement operators as a change of the recorded order of values: no byte moves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from intloom.compiler.fold.arithmetic.tabulation import requant_table
+from intloom.compiler.fold.byte_order import Ordered, Positions
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.target import Target
+
+
+def reorder(builder: GraphBuilder, unit: QuantizationUnit) -> bool:
+    """Record the order of a movement operator's result; False if it is none, or changes the scale."""
+    main = unit.operator
+    rule = _RULES.get(main.op)
+    if rule is None or main.domain:
+        return False
+    source = builder.ordered(main.input(0))
+    shape = builder.model.shape(unit.output)
+    # The host writes its tensors in any order.
+    if (
+        source is None
+        or source.tensor in builder.inputs
+        or shape is None
+        or requant_table(builder, main.input(0), unit) is not None
+    ):
+        return False
+    positions = rule(builder, unit, source.positions)
+    if positions is None or positions.shape != shape:
+        return False
+    builder.orders[unit.output] = Ordered(source.tensor, positions)
+    builder.assign(unit, Target.PLACEMENT, "the same bytes in another order")
+    return True
+
+
+def _reshape(builder: GraphBuilder, unit: QuantizationUnit, positions: Positions) -> Positions | None:
+    shape = builder.model.shape(unit.output) or ()
+    return positions.reshape(shape) if np.prod(shape) == positions.size else None
+
+
+def _transpose(builder: GraphBuilder, unit: QuantizationUnit, positions: Positions) -> Positions | None:
+    return positions.transpose(unit.operator.integers("perm", tuple(reversed(range(positions.ndim)))))
+
+
+def _split(builder: GraphBuilder, unit: QuantizationUnit, positions: Positions) -> Positions | None:
+    main = unit.operator
+    axis = main.integer("axis", 0) % positions.ndim
+    shapes = [builder.model.shape(name) for name in main.outputs]
+    sizes = [0 if s is None else s[axis] for s in shapes]
+    start = sum(sizes[: main.outputs.index(unit.unclamped)])
+    index = main.outputs.index(unit.unclamped)
+    return positions.take(range(start, start + sizes[index]), axis=axis) if all(sizes) else None
+
+
+def _gather(builder: GraphBuilder, unit: QuantizationUnit, positions: Positions) -> Positions | None:
+    main = unit.operator
+    index = builder.model.constant(main.input(1))
+    if index is None:
+        return None
+    axis = main.integer("axis", 0) % positions.ndim
+    if index.size and not (-positions.shape[axis] <= index.min() and index.max() < positions.shape[axis]):
+        return None
+    return np.take(positions, index.astype(np.int64), axis=axis)
+
+
+def is_reordering(op: str) -> bool:
+    """Whether a rule exists for the operator."""
+    return op in _RULES
+
+
+_RULES: dict[str, Callable[[GraphBuilder, QuantizationUnit, Positions], Positions | None]] = {
+    "Reshape": _reshape,
+    "Flatten": _reshape,
+    "Squeeze": _reshape,
+    "Unsqueeze": _reshape,
+    "Transpose": _transpose,
+    "Split": _split,
+    "Gather": _gather,
+}

@@ -1,0 +1,72 @@
+"""Transposition of channels and pixels by the array: a product with the identity matrix."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from intloom.compiler.fold.byte_order import matrices
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.ir import Concat, Constant, MatMul, Tensor
+from intloom.hw.spec.arith import scale_from_float
+
+_ONE = scale_from_float(1.0)
+
+
+def transpose(builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ...], *, negated: bool = False) -> Tensor:
+    """Emit a tensor with the pixels of `x` as channels and its channels as pixels of one row.
+
+    With `negated`, its bytes are the complement: the product with the negative identity matrix.
+    """
+    identity = np.eye(x.channels, dtype=np.int8)
+    unit = f"{name}/identity"
+    values = (-identity if negated else identity).reshape(x.channels, 1, x.channels)
+    builder.emit(
+        Constant(name=unit, inputs=(), output=unit, values=values, origin=origin),
+        Tensor(unit, (1, x.channels, 1, x.channels), 1.0, 0, False),
+    )
+    zero_point = ~x.zero_point if negated else x.zero_point
+    made = replace(x, name=name, shape=(1, x.height * x.width, 1, x.channels), zero_point=zero_point)
+    node = MatMul(
+        name=name,
+        inputs=(unit, x.name),
+        output=name,
+        mantissa=_ONE.mantissa,
+        shift=_ONE.shift,
+        zp_a=0,
+        zp_b=x.zero_point,
+        zp_out=zero_point,
+        origin=origin,
+    )
+    builder.emit(node, made)
+    return made
+
+
+def restore_order(builder: GraphBuilder, stored: str) -> None:
+    """Emit a tensor that has the values of `stored` in the model's order.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The values are neither whole channels nor transposed matrices.
+    """
+    found = builder.orders[stored]
+    whole = builder.tensors[found.tensor]
+    if builder.join_channels(stored):
+        return
+    turned = matrices(found, whole.height * whole.width)
+    if turned.rows_are_channels:
+        raise UnsupportedPattern("its values are in another order", "transpose on the host")
+    parts = []
+    for first, stop in turned.channels:
+        part = builder.tensors[builder.channels(found.tensor, first, stop)]
+        parts.append(transpose(builder, part, f"{part.name}/transposed/{stored}", ()))
+    name = parts[0].name
+    if len(parts) > 1:
+        name = f"{stored}/transposed"
+        shape = (1, len(parts) * parts[0].channels, *parts[0].shape[2:])
+        node = Concat(name=name, inputs=tuple(p.name for p in parts), output=name)
+        builder.emit(node, replace(parts[0], name=name, shape=shape))
+    builder.views[stored] = (name, found.shape)

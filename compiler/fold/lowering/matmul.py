@@ -1,0 +1,168 @@
+"""MatMul of two activations: one product for each matrix, with one operand as the weights of the array.
+
+The array sums over channels. An operand that has its sums over pixels is transposed by a product with the identity
+matrix: its channels become pixels, its pixels channels.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from intloom.common.errors import EncodingError
+from intloom.compiler.fold.arithmetic.tabulation import clamp_table
+from intloom.compiler.fold.byte_order import Matrices, Ordered, matrices
+from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.transposition import transpose
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.target import Target
+from intloom.compiler.ir import Concat, Conv, MatMul, Table, Tensor
+from intloom.hw.spec.arith import INT8_MIN, Scale, scale_from_float
+
+_LARGEST_WORD = 32
+"""Channels of a word of the largest hardware."""
+_LARGEST_SUM = (1 << 31) - 1
+_ONE = scale_from_float(1.0)
+
+
+@dataclass(frozen=True)
+class _Side:
+    """An operand: its matrices, and whether the sums are over its channels."""
+
+    operand: Operand
+    found: Matrices
+    sums_channels: bool
+    free: int
+    """Size of the axis that is not summed over."""
+
+
+def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
+    """Lower a product of two activations."""
+    main = unit.operator
+    a, b = (_side(builder, value, rows_summed=k == 1) for k, value in enumerate(main.inputs[:2]))
+    if len(a.found.channels) != len(b.found.channels):
+        raise UnsupportedPattern("it repeats one operand's matrices", "expand it in the model")
+    result = builder.params(unit)
+    plain = builder.tensor(unit.output, (1, 1, 1, 1), result)
+    # The left operand moves, unless only the right one has its sums over channels.
+    swapped = b.sums_channels and not a.sums_channels
+    moving, stationary = (b, a) if swapped else (a, b)
+    scale = _scale(moving.operand.tensor, stationary.operand.tensor, plain)
+    table = clamp_table(builder, unit)
+    product = _Product(builder, unit, scale, plain, None if table is None else table.tobytes())
+    parts = [product.emit(k, moving, stationary) for k in range(len(a.found.channels))]
+    _bind(builder, unit, parts, swapped=swapped)
+    builder.assign(unit, Target.ARRAY, "one operand is the weights")
+
+
+def _side(builder: GraphBuilder, value: str, *, rows_summed: bool) -> _Side:
+    operand, ordered = builder.operand_in_any_order(value), builder.ordered(value)
+    assert ordered is not None  # the host computes no operand of the graph
+    tensor = operand.tensor
+    found = matrices(ordered, tensor.height * tensor.width)
+    rows, columns = ordered.shape[-2:]
+    return _Side(operand, found, found.rows_are_channels == rows_summed, columns if rows_summed else rows)
+
+
+def _scale(a: Tensor, b: Tensor, result: Tensor) -> Scale:
+    """The scale of the sums, as onnxruntime computes it."""
+    factor = np.float32(np.float32(a.scale) * np.float32(b.scale)) / np.float32(result.scale)
+    try:
+        return scale_from_float(float(factor))
+    except EncodingError as error:
+        raise UnsupportedPattern(str(error), "quantize the model again") from None
+
+
+@dataclass(frozen=True)
+class _Product:
+    """Emits the products of the matrices of one unit."""
+
+    builder: GraphBuilder
+    unit: QuantizationUnit
+    scale: Scale
+    plain: Tensor
+    table: bytes | None
+
+    def emit(self, number: int, moving: _Side, stationary: _Side) -> str:
+        """The product of one pair of matrices."""
+        base = f"{self.plain.name}/{number}"
+        left = self._matrix(moving, number, f"{base}/moving", negated=False)
+        # The array is fed the negative zero point; both factors change their sign where that is no byte.
+        negated = left.zero_point == INT8_MIN
+        if negated:
+            left = self._complement(left, f"{base}/moving/negated")
+        right = self._matrix(stationary, number, f"{base}/weights", negated=negated)
+        channels = left.channels
+        if channels * 255 * 255 > _LARGEST_SUM:
+            raise UnsupportedPattern(f"sums of {channels} products may leave 32 bits", "split the product")
+        if channels % _LARGEST_WORD and stationary.sums_channels:
+            left = self._copy(left, f"{base}/moving/blank")
+        node = MatMul(
+            name=f"{unit_name(self.unit)}/{number}",
+            inputs=(left.name, right.name),
+            output=base,
+            mantissa=self.scale.mantissa,
+            shift=self.scale.shift,
+            zp_a=left.zero_point,
+            zp_b=right.zero_point,
+            zp_out=self.plain.zero_point,
+            table=self.table,
+            origin=self.unit.origins,
+        )
+        self.builder.emit(node, replace(self.plain, name=base, shape=(1, right.height * right.width, *left.shape[2:])))
+        return base
+
+    def _matrix(self, side: _Side, number: int, name: str, *, negated: bool) -> Tensor:
+        """A matrix with its sums over channels."""
+        part = self.builder.tensors[self.builder.channels(side.found.tensor, *side.found.channels[number])]
+        if side.sums_channels:
+            return self._complement(part, f"{name}/negated") if negated else part
+        return transpose(self.builder, part, name, self.unit.origins, negated=negated)
+
+    def _complement(self, x: Tensor, name: str) -> Tensor:
+        """-1 - x, whose zero point is the complement, too: the difference from it changes its sign."""
+        made = replace(x, name=name, zero_point=~x.zero_point)
+        table = np.arange(256, dtype=np.uint8) ^ 0xFF
+        node = Table(name=name, inputs=(x.name,), output=name, table=table.tobytes(), origin=self.unit.origins)
+        self.builder.emit(node, made)
+        return made
+
+    def _copy(self, x: Tensor, name: str) -> Tensor:
+        """A copy by the array: the lanes beyond its channels hold the zero point, and add nothing to the sums."""
+        count = x.channels
+        made = replace(x, name=name)
+        node = Conv(
+            name=name,
+            inputs=(x.name,),
+            output=name,
+            weights=np.eye(count, dtype=np.int8).reshape(count, count, 1, 1),
+            bias=np.full(count, -x.zero_point, np.int32),
+            mantissa=np.full(count, _ONE.mantissa, np.uint32),
+            shift=np.full(count, _ONE.shift, np.uint8),
+            zp_in=x.zero_point,
+            zp_out=x.zero_point,
+            origin=self.unit.origins,
+        )
+        self.builder.emit(node, made)
+        return made
+
+
+def _bind(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], *, swapped: bool) -> None:
+    """Join the products along channels, and record where the result's values lie."""
+    name = parts[0]
+    first = builder.tensors[name]
+    if len(parts) > 1:
+        # Only a tensor in the model's order has the name of the model's value.
+        name = unit.output if swapped else f"{unit.output}/transposed"
+        whole = replace(first, name=name, shape=(1, len(parts) * first.channels, first.height, first.width))
+        builder.emit(Concat(name=unit_name(unit), inputs=tuple(parts), output=name, origin=unit.origins), whole)
+    builder.bind(unit.output, name)
+    if swapped:
+        return
+    # Channels are the columns of the result, pixels its rows.
+    _, shape = builder.views.pop(unit.output)
+    positions = np.arange(len(parts) * first.channels * first.height * first.width, dtype=np.int64)
+    turned = positions.reshape(len(parts), first.channels, -1).transpose(0, 2, 1)
+    builder.orders[unit.output] = Ordered(name, turned.reshape(shape))

@@ -1,0 +1,31 @@
+"""A constant tensor."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.ir.node import Node, operator
+from intloom.compiler.ir.tensor import Shape, Tensor
+
+
+@operator
+@dataclass(frozen=True, eq=False, kw_only=True)
+class Constant(Node):
+    """A tensor whose values are part of the program."""
+
+    OPERANDS: ClassVar = 0
+
+    values: NDArray[np.int8]
+    """[channels, height, width]."""
+
+    def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
+        """The shape of the values."""
+        sound = self.values.dtype == np.int8 and self.values.ndim == 3
+        self.require(sound, "its values must be int8 of rank 3", (self.values.dtype, self.values.shape))
+        channels, height, width = self.values.shape
+        return (1, channels, height, width)

@@ -1,0 +1,48 @@
+"""Product of two tensors over their channels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from intloom.compiler.ir.node import Node, operator
+from intloom.compiler.ir.tensor import Shape, Tensor
+from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT
+
+
+@operator
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MatMul(Node):
+    """Scalar products of the pixels of two tensors: pixels of `a`, and one channel for each pixel of `b`.
+
+    `y[n, p] = table[clamp(zp_out + round(sum over k of (a[k, p] - zp_a) * (b[k, n] - zp_b) * mantissa * 2**-shift))]`,
+    where n and p count pixels in raster order. The array holds `b` as its weights while pixels of `a` pass.
+    """
+
+    OPERANDS: ClassVar = 2
+
+    mantissa: int
+    shift: int
+    zp_a: int
+    zp_b: int
+    zp_out: int
+    table: bytes | None = None
+
+    def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
+        """The pixels of `a`, with a channel for each pixel of `b`."""
+        a, b = operands
+        self.require(a.channels == b.channels, "operands must have one number of channels", (a.shape, b.shape))
+        zero_points = (self.zp_a, self.zp_b)
+        self.require(zero_points == (a.zero_point, b.zero_point), "zero points must be the operands'", zero_points)
+        # The array is fed -zp_a, which must be a byte.
+        self.require(-INT8_MAX <= self.zp_a <= INT8_MAX, "zp_a must be from -127 to 127", self.zp_a)
+        self.require(INT8_MIN <= self.zp_out <= INT8_MAX, "zp_out must be an int8", self.zp_out)
+        self.require(0 <= self.mantissa < 1 << FP32_SIGNIFICAND_BITS, "its mantissa must fit 24 bits", self.mantissa)
+        self.require(0 <= self.shift <= MAX_SHIFT, f"its shift must be at most {MAX_SHIFT}", self.shift)
+        return (1, b.height * b.width, a.height, a.width)
+
+    def macs(self, tensors: Mapping[str, Tensor]) -> int:
+        """Each pair of pixels times their channels."""
+        a, b = (tensors[name] for name in self.inputs)
+        return a.channels * a.height * a.width * b.height * b.width

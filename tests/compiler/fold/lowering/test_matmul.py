@@ -1,0 +1,76 @@
+"""Products of two activations: equal to onnxruntime for random sizes, zero points and orders of the operands."""
+
+import random
+
+import numpy as np
+import pytest
+
+from tests.support.lowered import compared, kinds
+from tests.support.onnx_maker import OnnxMaker, Value
+
+SIDES = [(1, 4), (3, 3), (4, 5), (6, 6), (2, 8)]
+
+
+def moved(m: OnnxMaker, op: str, x: Value, shape: tuple[int, ...], *more: str, **attributes: object) -> Value:
+    """A movement operator without a pair, which the importer adds."""
+    (name,) = m.node(op, [x.name, *more], **attributes)
+    return Value(name, shape, x.scale)
+
+
+def reshaped(m: OnnxMaker, x: Value, shape: tuple[int, ...]) -> Value:
+    return moved(m, "Reshape", x, shape, m.constant(np.array(shape, np.int64)))
+
+
+def turned(m: OnnxMaker, x: Value) -> Value:
+    batch, heads, rows, columns = x.shape
+    return moved(m, "Transpose", x, (batch, heads, columns, rows), perm=[0, 1, 3, 2])
+
+
+def product(m: OnnxMaker, a: Value, b: Value, spread: float) -> Value:
+    """A product whose scale keeps its values in range."""
+    (name,) = m.node("MatMul", [a.name, b.name])
+    scale = a.scale * b.scale * 74 * 74 * a.shape[-1] ** 0.5 * spread / 128
+    return m.pair(name, (*a.shape[:3], b.shape[3]), float(np.float32(scale)))
+
+
+def attention(m: OnnxMaker, heads: int, key: int, width: int, side: tuple[int, int]) -> Value:
+    """The attention of YOLO11's blocks, with a sigmoid instead of the softmax."""
+    tokens = side[0] * side[1]
+    y = m.conv(m.image(3, *side), heads * (2 * key + width), kernel=1)
+    y = reshaped(m, y, (1, heads, 2 * key + width, tokens))
+    sizes = [key, key, width]
+    names = m.node("Split", [y.name, m.constant(np.array(sizes, np.int64))], [m.fresh("part") for _ in sizes], axis=2)
+    q, k, v = (Value(n, (1, heads, s, tokens), y.scale) for n, s in zip(names, sizes, strict=True))
+    scores = product(m, turned(m, q), k, 2)
+    scale = m.pair(m.constant(np.float32(key**-0.5)), (), float(np.float32(key**-0.5)), 1)
+    (scaled,) = m.node("Mul", [scores.name, scale.name])
+    scores = m.pair(scaled, scores.shape, scores.scale * key**-0.5)
+    weights = m.unary("Sigmoid", scores, 1 / 256)
+    y = reshaped(m, product(m, v, turned(m, weights), 1), (1, heads * width, *side))
+    v = reshaped(m, v, (1, heads * width, *side))
+    return m.conv(m.concat([y, v]), 4, kernel=1)
+
+
+@pytest.mark.parametrize("side", SIDES)
+def test_attention_on_every_level(side: tuple[int, int], rng: random.Random, seed: int) -> None:
+    m = OnnxMaker(rng)
+    key = rng.choice([4, 8, 12])
+    m.output(attention(m, rng.choice([1, 2, 3]), key, rng.choice([8, 16, 20]), side))
+    assert kinds(compared(m, seed)).count("MatMul") >= 3
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("summed", ["both", "left", "right", "neither"])
+def test_orders_of_the_operands(summed: str, swapped: bool, rng: random.Random, seed: int) -> None:
+    m = OnnxMaker(rng)
+    rows, columns = rng.choice([(2, 3), (4, 4), (1, 7)])
+    tokens = rows * columns
+    x = m.image(3, rows, columns)
+    # Sums over channels need channels; over pixels, pixels: with as many of both, every order is a product.
+    a, b = (reshaped(m, m.conv(x, tokens, kernel=1), (1, 1, tokens, tokens)) for _ in range(2))
+    a = turned(m, a) if summed in ("both", "left") else a
+    b = turned(m, b) if summed in ("neither", "left") else b
+    y = product(m, b, a, 2) if swapped else product(m, a, b, 2)
+    # As an output, the result is given the model's order.
+    m.output(m.unary("Sigmoid", y, 1 / 256))
+    compared(m, seed)

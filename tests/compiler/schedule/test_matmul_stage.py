@@ -1,0 +1,80 @@
+"""Products of two tensors: the program equals the golden model for random sizes, zero points and hardware."""
+
+import random
+
+import numpy as np
+import pytest
+
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.ir import IntGraph, MatMul, Tensor
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.arith import RoundingMode, scale_from_float
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.backend import IsaBackend
+from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import Maker, matmul, transposed_constant
+
+
+def equal(graph: IntGraph, inputs: dict[str, np.ndarray], params: HardwareParams, effort: int = 1) -> Kind:
+    """Compile, run with checks of every access, and compare."""
+    program = compile_graph(graph, params, effort=effort)
+    made = IsaBackend(check=True).run(program, inputs).outputs
+    for name, values in run_graph(graph, inputs, match=RoundingMode.ORT).items():
+        np.testing.assert_array_equal(made[name], values)
+    return program
+
+
+@pytest.mark.parametrize("name", ["nano", "small", "base"])
+@pytest.mark.parametrize("effort", [0, 1])
+def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    size = (rng.choice([16, 32, 64]), rng.randint(1, 20), rng.randint(1, 12))
+    graph, inputs = maker.finish(matmul(maker, *size, columns=rng.randint(1, 90)))
+    equal(graph, inputs, preset(name), effort)
+
+
+@pytest.mark.parametrize("zero_point", [0, 1, 127, -127])
+def test_zero_points(zero_point: int, rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    name = matmul(maker, 8, 5, 3, columns=9)
+    node = maker.nodes[-1]
+    assert isinstance(node, MatMul)
+    fields = {**node.__dict__, "zp_a": zero_point, "zp_b": -128}
+    maker.nodes[-1] = MatMul(**fields)
+    for operand, value in zip(node.inputs, (zero_point, -128), strict=True):
+        maker.tensors[operand] = Tensor(operand, maker.tensors[operand].shape, 0.05, value, False)
+    graph, inputs = maker.finish(name)
+    program = equal(graph, inputs, preset("nano"))
+    taps = {i["kernel_h"] for i in program.instructions if i.kind is Kind.CONV}
+    assert taps == ({1} if zero_point == 0 else {2})
+
+
+@pytest.mark.parametrize("channels", [3, 6, 17])
+def test_channels_and_pixels_exchanged(channels: int, rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, inputs = maker.finish(transposed_constant(maker, channels, rng.randint(1, 6), rng.randint(1, 6)))
+    equal(graph, inputs, preset("small"))
+    (x,) = inputs.values()
+    (y,) = run_graph(graph, inputs, match=RoundingMode.ORT).values()
+    np.testing.assert_array_equal(y.reshape(-1, channels).T, x.reshape(channels, -1))
+
+
+def test_a_product_of_a_result_waits_for_its_store(rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    x = maker.input(8, 4, 4)
+    a, b = (maker.convolve(x, 16, 3, 1, 1) for _ in range(2))
+    one = scale_from_float(2**-10)
+    zeros = {"zp_a": maker.tensors[a].zero_point, "zp_b": maker.tensors[b].zero_point, "zp_out": 0}
+    y = maker.node(MatMul, (a, b), (16, 4, 4), mantissa=one.mantissa, shift=one.shift, **zeros)
+    # Also as an ordinary operand of a later stage, in the scratchpad.
+    graph, inputs = maker.finish(maker.convolve(y, 5, 1, 1, 0))
+    for effort in (0, 1, 2):
+        equal(graph, inputs, preset("base"), effort)
+
+
+def test_sums_over_parts_of_words_are_refused(rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, _ = maker.finish(matmul(maker, 6, 4, 4, columns=5))
+    with pytest.raises(UnsupportedError, match="over 6 channels, which do not fill words of 4"):
+        compile_graph(graph, preset("nano"))
