@@ -108,6 +108,8 @@ class Registers(wiring.Component):
             elif r.name not in self._constants:
                 members[name] = In(DATA_BITS)
         super().__init__(members)
+        # An attribute, because a proof inspects it.
+        self.read_pending = Signal(name="pending")
 
     @staticmethod
     def model(register: Register, params: HardwareParams, value: int, data: int, strobes: int) -> int:
@@ -135,8 +137,7 @@ class Registers(wiring.Component):
 
     def _serve_reads(self, m: Module) -> None:
         """Accept an address, then answer when the value is available."""
-        bus = self.bus
-        pending = Signal()
+        bus, pending = self.bus, self.read_pending
         word = Signal(ADDRESS_BITS - exact_log2(REGISTER_BYTES))
         # The counters' block is aligned to its size: the upper bits select it, and the lower ones are the scan index.
         is_counter = word[SCAN_BITS:] == COUNTERS[0].offset // REGISTER_BYTES >> SCAN_BITS

@@ -185,7 +185,7 @@ def _check_types(p: HardwareParams) -> None:
             raise ParameterError(f"{f.name} must be {'true or false' if wants_bool else 'an integer'}, not {value!r}")
 
 
-_POWERS = {
+POWERS = {
     "rows": (4, 32),
     "cols": (4, 32),
     "lanes": (1, 32),
@@ -198,15 +198,17 @@ _POWERS = {
     "queue_depth": (2, 64),
     "vector_lanes": (1, 32),
 }
-_RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
+"""Smallest and largest value of the parameters that are powers of two."""
+RANGES = {"axi_addr_bits": (32, 64), "mantissa_bits": (8, 24), "acc_bits": (20, 32)}
+"""Smallest and largest value of the parameters that may have any value between."""
 
 
 def _check_ranges(p: HardwareParams) -> None:
-    for name, (low, high) in _POWERS.items():
+    for name, (low, high) in POWERS.items():
         value = getattr(p, name)
         if not low <= value <= high or value & (value - 1):
             raise ParameterError(f"{name} must be a power of two from {low} to {high}, not {value}")
-    for name, (low, high) in _RANGES.items():
+    for name, (low, high) in RANGES.items():
         value = getattr(p, name)
         if not low <= value <= high:
             raise ParameterError(f"{name} must be from {low} to {high}, not {value}")

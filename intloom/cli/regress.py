@@ -20,9 +20,9 @@ from intloom.report.regression import write_regression
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
 from intloom.sim.regress.runner import Summary, run_cases
-from intloom.sim.regress.suites import SUITES, random_programs, suite
+from intloom.sim.regress.suites import GROUPS, SUITES, random_programs, suite
 
-_HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join(SUITES)}, all.
+_HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join((*SUITES, *GROUPS))}.
 
 An interrupted regression resumes. Results are written as JUnit XML, JSON and HTML. For every failed case, the command
 that runs it alone is printed.
@@ -47,7 +47,7 @@ def register(app: typer.Typer) -> None:
 def _run(
     context: typer.Context,
     suite_name: Annotated[
-        str, typer.Argument(metavar="[SUITE]", help="Suite, or all.", autocompletion=lambda: [*SUITES, "all"])
+        str, typer.Argument(metavar="[SUITE]", help="Suite or group.", autocompletion=lambda: [*SUITES, *GROUPS])
     ] = "smoke",
     jobs: Annotated[int, typer.Option(metavar="N", help="Processes on this machine.")] = 1,
     dask: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Address of a Dask scheduler to run on.")] = None,

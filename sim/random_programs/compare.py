@@ -18,6 +18,7 @@ from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.program import RandomProgram, loads_table, residual_fits
 from intloom.sim.rtl.bare import BareResult, build_bare, run_bare
 from intloom.sim.rtl.build import Build
+from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
 
@@ -26,7 +27,7 @@ _SPACE_BITS = 40
 _LIMIT = 20_000_000
 _QUICK = "-O1"
 """Compiler flags: simulators of random hardware run for seconds."""
-_READ = ("STATUS", "ERROR_INDEX")
+_READ = ("STATUS", "ERROR_INDEX", *(register.name for register in regs.COUNTERS))
 
 
 @dataclass(frozen=True)
@@ -121,11 +122,14 @@ def _problem(program: RandomProgram, result: BareResult, expected: Path, found: 
         return f"AXI rule broken: {result.violation}"
     if not result.finished:
         return f"no end within {_LIMIT} cycles"
-    status, index = result.registers
+    status, index, *counters = result.registers
     fields = regs.unpack("STATUS", status)
     if fields["error"]:
         return f"error {regs.Cause(fields['cause']).name} at instruction {index}: {_text(program, index)}"
-    return _difference(program, expected, found)
+    counted = BenchCounts(cycles=result.cycles, read_beats=result.read_beats, write_beats=result.write_beats)
+    values = dict(zip((register.name for register in regs.COUNTERS), counters, strict=True))
+    wrong = next(contradictions(values, program.instructions(), counted), "")
+    return wrong or _difference(program, expected, found)
 
 
 def _text(program: RandomProgram, index: int) -> str:

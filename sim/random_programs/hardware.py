@@ -31,18 +31,19 @@ def random_parameters(seed: int) -> HardwareParams:
             "scratch_banks": rng.choice((2, 4, 8, 16)),
             "weight_kib": rng.choice((2, 4, 8, 16, 32)),
             "axi_data_bits": 8 * rows,
-            "axi_addr_bits": rng.choice((32, 33, 36, 39, 40, rng.randint(32, 40))),
+            "axi_addr_bits": rng.choice((32, 33, 36, 40, 64, rng.randint(32, 64))),
             "axi_burst": rng.choice((4, 8, 16, 32, 64, 128, 256)),
             "axi_outstanding": rng.choice((1, 2, 4, 8, 16, 32)),
             "mantissa_bits": 24 if match == "ort" else rng.randint(8, 24),
             "acc_bits": rng.choice((20, 24, 32, rng.randint(20, 32))),
             "match": match,
-            "queue_depth": rng.choice((2, 4, 8, 16)),
+            "queue_depth": rng.choice((2, 4, 8, 64)),
             "vector_multiply": rng.random() < 0.8,
             "vector_average": rng.random() < 0.8,
             "vector_lanes": rng.choice((0, 1, 2, 4, 8)),
             "lut_products": rng.randint(0, rows * cols),
             "trace": rng.random() < 0.5,
+            "clock_gating": rng.random() < 0.7,
         }
         try:
             return from_dict(values)

@@ -227,6 +227,8 @@ def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[in
     space = 1 << min(params.axi_addr_bits, 40)
     base = rng.choice((0, space // 2, rng.randrange(space // 2), space // 4 * 3)) // 4096 * 4096
     reach = min(reach, (space - base) // word)
+    if params.axi_addr_bits > 40:
+        base += rng.getrandbits(params.axi_addr_bits - 40) << 40
     while True:
         starts = [
             rng.choice((rng.randrange(reach - s), reach - s, rng.randrange(min(reach, 1 << 18) - s))) for s in sizes

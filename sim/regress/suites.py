@@ -189,10 +189,14 @@ SUITES: dict[str, Callable[[], list[Case]]] = {
 }
 
 
+GROUPS: dict[str, tuple[str, ...]] = {"nightly": ("smoke", "ops", "stress", "faults", "random"), "all": tuple(SUITES)}
+"""Suites that run together; `nightly` takes at most three hours on two cores."""
+
+
 def suite(name: str) -> list[Case]:
-    """The cases of suite `name`, or of all suites for `all`."""
-    if name == "all":
-        return [case for make in SUITES.values() for case in make()]
+    """The cases of a suite, or of a group of suites."""
+    if name in GROUPS:
+        return [case for part in GROUPS[name] for case in SUITES[part]()]
     if name not in SUITES:
-        raise UsageError(f"suite must be one of {', '.join(SUITES)} or all, not {name!r}")
+        raise UsageError(f"suite must be one of {', '.join((*SUITES, *GROUPS))}, not {name!r}")
     return SUITES[name]()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -17,6 +18,8 @@ from intloom.sim.rtl.shell import bare_ports
 
 _CLOCK = re.compile(r"^clock \S*?(\w+)_gate (\d+)$", re.MULTILINE)
 """What a clock gate prints at the end."""
+COVERAGE_VARIABLE = "INTLOOM_COVERAGE"
+"""Environment variable with the folder in which a simulator that is built for coverage leaves a file for each run."""
 _RANDOM_START = ("--x-initial", "unique", "--x-assign", "unique")
 """Verilator's flags for random values of all registers and memories without initial values."""
 
@@ -32,6 +35,9 @@ class BareResult:
     """Clock edges that passed the gate of each gated component."""
     violation: str = ""
     """The first AXI rule that the accelerator broke; empty if none."""
+    read_beats: int = 0
+    write_beats: int = 0
+    """Beats that the memory model transferred, of each direction."""
     registers: tuple[int, ...] = ()
     """Values of `job.registers` at the end."""
 
@@ -46,7 +52,14 @@ def without_initial_values(verilog: str) -> str:
     return re.sub(r"^(\s*reg .*?\S)\s+= .*;$", r"\1 ;", verilog, flags=re.MULTILINE)
 
 
-def bare_plan(verilog: str, threads: int = 1, *, optimize: str = FASTEST, random_start: bool = False) -> BuildPlan:
+def bare_plan(
+    verilog: str,
+    threads: int = 1,
+    *,
+    optimize: str = FASTEST,
+    random_start: bool = False,
+    flags: tuple[str, ...] = (),
+) -> BuildPlan:
     """The bare C++ loop around the accelerator in `verilog`; with `random_start` registers have no initial values."""
     return BuildPlan(
         name="bare",
@@ -61,6 +74,7 @@ def bare_plan(verilog: str, threads: int = 1, *, optimize: str = FASTEST, random
             "-DINTLOOM_CLOCK_GATE_COUNT",
             *thread_flags(threads),
             *(_RANDOM_START if random_start else ()),
+            *flags,
         ),
         optimize=optimize,
     )
@@ -78,7 +92,8 @@ def run_bare(simulator: Build, job: Job, files: RunFiles, start_seed: int = 1) -
     """
     prepare(job, files)
     arguments = [str(files.job), f"+verilator+seed+{start_seed}", "+verilator+rand+reset+2"]
-    run_simulator([str(simulator.binary), *arguments], files.folder, files.log, {})
+    environment = {name: os.environ[name] for name in (COVERAGE_VARIABLE,) if name in os.environ}
+    run_simulator([str(simulator.binary), *arguments], files.folder, files.log, environment)
     log = files.log.read_text(encoding="utf-8")
     (figures,) = (json.loads(line) for line in log.splitlines() if line.startswith("{"))
     clocked = {name: int(edges) for name, edges in _CLOCK.findall(log)}

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from intloom.common.errors import HardwareMismatchError, SimulationError
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import QUEUED_UNITS, Unit
-from intloom.hw.spec.regs import Cause, Stall, stall_counter
+from intloom.hw.spec.regs import Cause
 from intloom.sim.host.run_program import HostReport
+from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
 from intloom.sim.rtl.status import Status
 from intloom.sim.rtl.unit_state import describe_instruction, describe_state
 
@@ -49,14 +48,12 @@ def _reason(program: Program, report: HostReport, status: Status, limit: int) ->
         return f"the accelerator stopped {at} with cause {cause.name} in unit {unit.name} at instruction {where}"
     if not report.status["done"]:
         return f"the accelerator raised its interrupt {at}, but is neither done nor in error"
-    return _contradiction(program, report.counters)
+    return _contradiction(program, report, status)
 
 
-def _contradiction(program: Program, counters: Mapping[str, int]) -> str | None:
-    """Why the counters of a completed run cannot be true, or None.
-
-    A multiplier makes one product per cycle, and a unit is busy or stalled for one cause in a cycle.
-    """
+def _contradiction(program: Program, report: HostReport, status: Status) -> str | None:
+    """Why the counters of a completed run cannot be true, or None; a multiplier makes one product per cycle."""
+    counters = report.counters
     cycles, multipliers = counters["CYCLES"], program.params.macs
     macs = sum(layer.macs for layer in program.layers)
     if macs > cycles * multipliers:
@@ -64,9 +61,7 @@ def _contradiction(program: Program, counters: Mapping[str, int]) -> str | None:
             f"counter CYCLES is {cycles}, but {macs} products take at least {-(-macs // multipliers)} cycles on "
             f"{multipliers} multipliers: array utilization is above 100 %"
         )
-    for unit in QUEUED_UNITS:
-        stalls = sum(counters[stall_counter(unit, stall)] for stall in Stall)
-        busy = counters[f"{unit.name}_BUSY"]
-        if busy + stalls > cycles:
-            return f"unit {unit.name} counts {busy} busy and {stalls} stalled cycles, but CYCLES is {cycles}"
-    return None
+    counted = BenchCounts(
+        cycles=report.last_cycle - report.first_cycle, read_beats=status.read_beats, write_beats=status.write_beats
+    )
+    return next(contradictions(counters, program.instructions, counted), None)

@@ -78,6 +78,7 @@ INSPECTED = {
     ("CreditFifo", "level"): "tests/hw/formal/test_credit_fifo.py",
     ("CreditFifo", "credits"): "tests/hw/formal/test_credit_fifo.py",
     ("Counters", "upper"): "tests/hw/control/test_counters.py",
+    ("Registers", "read_pending"): "tests/hw/formal/test_axi.py",
     ("SkidBuffer", "spare"): "tests/hw/formal/test_skid_buffer.py",
     ("WaitChecker", "waits"): "tests/hw/formal/test_waits.py",
     ("WaitChecker", "counts"): "tests/hw/formal/test_waits.py",

@@ -3,13 +3,19 @@
 // the status registers then say.
 #include <signal.h>
 #include <sys/prctl.h>
+#include <unistd.h>
 #include <verilated.h>
+#if VM_COVERAGE
+#include <verilated_cov.h>
+#endif
 
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <exception>
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "Vtop.h"
@@ -97,12 +103,20 @@ int main(int argc, char** argv) {
         for (const auto& row : environment.job.rows("read"))
             environment.registers.read(static_cast<uint32_t>(row.at(0)), [&](uint32_t data, uint8_t) { values.push_back(data); });
         loop.finish_accesses();
-        std::printf("{\"cycles\": %llu, \"seconds\": %.6f, \"finished\": %s, \"violation\": \"%s\", \"registers\": [",
+        std::printf("{\"cycles\": %llu, \"seconds\": %.6f, \"finished\": %s, \"violation\": \"%s\", ",
                     static_cast<unsigned long long>(cycles), seconds, finished ? "true" : "false",
                     environment.memory.violation().c_str());
+        std::printf("\"read_beats\": %llu, \"write_beats\": %llu, \"registers\": [",
+                    static_cast<unsigned long long>(environment.memory.read_beats()),
+                    static_cast<unsigned long long>(environment.memory.write_beats()));
         for (size_t i = 0; i < values.size(); ++i) std::printf("%s%u", i ? ", " : "", values[i]);
         std::printf("]}\n");
         top->final();
+#if VM_COVERAGE
+        // One file for each run; tools/coverage adds them up.
+        if (const char* folder = std::getenv("INTLOOM_COVERAGE"))
+            context->coveragep()->write((std::string(folder) + "/" + std::to_string(getpid()) + ".dat").c_str());
+#endif
     } catch (const std::exception& error) {
         std::fprintf(stderr, "bench: %s\n", error.what());
         return 2;

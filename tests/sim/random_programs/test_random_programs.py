@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import replace
+from dataclasses import fields, replace
 from itertools import combinations
 
 import pytest
 
+from intloom.hw.spec.arith import RoundingMode
 from intloom.hw.spec.isa import BY_KIND, QUEUED_UNITS, Kind, make
-from intloom.hw.spec.params import preset
+from intloom.hw.spec.params import FIELD_TYPES, POWERS, RANGES, preset
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.hardware import hardware_of, random_parameters
 from intloom.sim.random_programs.program import NO_LAG, Step, is_legal, random_program
 from intloom.sim.random_programs.shrink import shrink
+from tests.sim.random_programs.extremes import LONG, WIDE
 
 PROGRAMS = 50
 NANO = preset("nano")
@@ -75,6 +77,16 @@ def test_random_hardware_is_legal_and_varied() -> None:
     for name in ("rows", "cols", "lanes", "scratch_banks", "axi_burst", "acc_bits", "queue_depth", "match", "trace"):
         assert len({getattr(p, name) for p in found}) > 1, name
     assert {hardware_of(n).rows for n in range(4)} == {4, 8, 16, 32}
+
+
+def test_every_parameter_has_both_limits_on_some_hardware() -> None:
+    """Presets, random hardware, and that of the extreme programs."""
+    sets = [*(hardware_of(number) for number in range(24)), WIDE, LONG]
+    for name, limits in (*POWERS.items(), *RANGES.items()):
+        assert {getattr(p, name) for p in sets} >= set(limits), name
+    for name in (f.name for f in fields(NANO) if FIELD_TYPES[f.name] is bool):
+        assert {getattr(p, name) for p in sets} == {False, True}, name
+    assert {p.match for p in sets} == set(RoundingMode)
 
 
 @pytest.mark.slow

@@ -22,7 +22,7 @@ from intloom.sim.regress.graphs import RECIPES, make_graph
 from intloom.sim.regress.reports import junit, to_json, write_reports
 from intloom.sim.regress.runner import Summary, run_cases
 from intloom.sim.regress.store import RESULTS, Store
-from intloom.sim.regress.suites import SUITES, random_hardware, suite
+from intloom.sim.regress.suites import GROUPS, SUITES, random_hardware, suite
 from intloom.sim.regress.version import project_version
 
 TOOLS = Tools(compile_graph)
@@ -43,10 +43,11 @@ def test_every_suite_has_cases_with_names_of_their_own():
         assert len({c.name for c in cases}) == len(cases)
         assert len({c.key for c in cases}) == len(cases)
     assert len(suite("all")) == sum(len(suite(n)) for n in SUITES)
+    assert {c.suite for c in suite("nightly")} == set(GROUPS["nightly"])
 
 
 def test_an_unknown_suite_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match=r"smoke, ops, layers, networks, stress, faults, random or all, not 'smok'"):
+    with pytest.raises(UsageError, match=r"smoke, ops, layers, .*, random, nightly, all, not 'smok'"):
         suite("smok")
 
 

@@ -1,5 +1,7 @@
 """The counters of a completed run must not contradict the program or each other."""
 
+from collections import Counter
+
 import pytest
 
 from intloom.common.errors import ExitCode, SimulationError
@@ -21,14 +23,21 @@ def program():
     return compile_graph(maker.graph(maker.conv(maker.input(8, 9, 11), 12, 3)), NANO)
 
 
-def complete(program, **counters):
+def complete(program, *, beats=(0, 0), bench_cycles=None, uncounted=0, **counters):
+    """Counters of a run in which every unit had no instruction or stalled in all other cycles."""
     counts = dict.fromkeys((register.name for register in COUNTERS), 0) | counters
+    instructions = Counter(i.unit for i in program.instructions)
+    for unit in QUEUED_UNITS:
+        counts[f"{unit.name}_DONE"] = counters.get(f"{unit.name}_DONE", instructions[unit])
+        used = sum(counts[n] for n in counts if n.startswith(f"{unit.name}_") and not n.endswith("_DONE"))
+        counts[f"{unit.name}_STALL_NO_INSTRUCTION"] += max(0, counts["CYCLES"] - used - uncounted)
     report = HostReport(
-        ended="interrupt", fingerprint=NANO.fingerprint(), seconds=1.0, first_cycle=0, last_cycle=10,
+        ended="interrupt", fingerprint=NANO.fingerprint(), seconds=1.0, first_cycle=100,
+        last_cycle=100 + (counts["CYCLES"] + 14 if bench_cycles is None else bench_cycles),
         status={"error": 0, "done": 1}, error_index=0, counters=counts,
     )  # fmt: skip
     units = (0,) * len(QUEUED_UNITS)
-    require_completed(program, report, Status(10, units, units, 0, 0, 0, ""), 100)
+    require_completed(program, report, Status(10, units, units, 0, *beats, ""), 100)
 
 
 def test_an_array_utilization_above_100_percent_is_an_error(program):
@@ -46,3 +55,31 @@ def test_a_unit_has_no_more_busy_and_stalled_cycles_than_the_program(program, un
     complete(program, CYCLES=cycles, **counts)
     with pytest.raises(SimulationError, match=f"unit {unit.name} counts"):
         complete(program, CYCLES=cycles - 1, **counts)
+
+
+@pytest.mark.parametrize("unit", QUEUED_UNITS)
+def test_every_instruction_is_counted(program, unit):
+    done = sum(i.unit is unit for i in program.instructions)
+    with pytest.raises(SimulationError, match=rf"unit {unit.name} has finished {done + 1} instructions of {done}"):
+        complete(program, CYCLES=1 << 20, **{f"{unit.name}_DONE": done + 1})
+
+
+@pytest.mark.parametrize("name", ["READ_BEATS", "WRITE_BEATS"])
+def test_beats_are_those_of_the_memory(program, name):
+    counts = {"READ_BEATS": 70, "WRITE_BEATS": 30}
+    complete(program, CYCLES=1 << 20, beats=(70, 30), **counts)
+    complete(program, CYCLES=1 << 20, **counts)
+    with pytest.raises(SimulationError, match=f"counter {name} is {counts[name] + 1}, but the memory transferred"):
+        complete(program, CYCLES=1 << 20, beats=(70, 30), **counts | {name: counts[name] + 1})
+
+
+def test_cycles_are_those_of_the_bench(program):
+    """A counter with 19 bits is found."""
+    with pytest.raises(SimulationError, match=r"counter CYCLES is \d+, but \d+ cycles lie between"):
+        complete(program, CYCLES=(1 << 20) + 5 - (1 << 19), bench_cycles=(1 << 20) + 5)
+
+
+def test_stalls_that_are_not_counted_are_found(program):
+    complete(program, CYCLES=1 << 20, uncounted=8)
+    with pytest.raises(SimulationError, match="unit LOAD counts 0 busy"):
+        complete(program, CYCLES=1 << 20, uncounted=1000)
