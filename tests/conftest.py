@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import gc
 import importlib.util
 import os
 import random
@@ -30,6 +31,8 @@ settings.load_profile("intloom")
 def pytest_configure(config: pytest.Config) -> None:
     """Choose the run's seed once; worker processes inherit it."""
     os.environ.setdefault(SEED_VARIABLE, str(random.SystemRandom().randrange(1 << 32)))
+    # Elaboration makes millions of objects: at Python's own threshold half of its time is garbage collection.
+    gc.set_threshold(100_000, 50, 50)
 
 
 _PYTHON_PACKAGES = ("fusesoc", "litex")

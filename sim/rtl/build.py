@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
-import shutil
-import subprocess
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -17,17 +14,15 @@ from functools import lru_cache
 from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
-from intloom.common.errors import EnvironmentFault, SimulationError
-from intloom.sim.rtl.process import kill_group, killed_with_parent
+from intloom.sim.rtl.build_steps import MAKE_JOBS, build_environment, make_command, run_logged, verilate_command
+from intloom.sim.rtl.joined_sources import MAKEFILE, join_sources
+from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
 BINARY = "simulator"
 SOURCES = Path(__file__).parent / "csrc"
-MAKE_JOBS = 2
 FASTEST = "-O3 -march=native"
 """Compiler flags for simulators that run long."""
-_LOG_LINES = 12
-_WATCH_SECONDS = 0.3
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -106,25 +101,25 @@ def cached(key: str, make: Callable[[Path, Path], Path]) -> Build:
 def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: BuildWatch | None) -> Path:
     for file, text in plan.generated.items():
         (work / file).write_text(text, encoding="utf-8")
-    env = tools.verilator.environment()
-    # Without these ccache refuses files that use the precompiled header, and misses in every new build folder.
-    env |= {"CCACHE_SLOPPINESS": "pch_defines,time_macros", "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
-    # Steps in all are not known before Verilator has written its makefile.
+    env, objects = build_environment(work, tools), work / "obj"
+    # Steps in all are not known before Verilator has written its sources.
     tell = watch or (lambda _done, _all: None)
     tell(0, 1)
-    run_logged(_verilate_command(work, plan, tools), work, env, log)
-    command, objects = _make_command(work, plan, tools), work / "obj"
-    # Verilation and linking are a step each, like every file that is compiled between them.
-    steps = 2 + _compilations(command, work, env)
-    run_logged(command, work, env, log, lambda: tell(1 + sum(1 for _ in objects.glob("*.o")), steps))
+    with library_ahead(plan.verilator_flags, tools) as library:
+        run_logged(_verilate_command(work, plan, tools), work, env, log)
+        own = [SOURCES / name if (SOURCES / name).exists() else work / name for name in plan.cpp]
+        parts = join_sources(objects, own, MAKE_JOBS)
+        # Verilation, the library and linking are a step each, like every file that is compiled between them.
+        steps = len(parts) + 3
+        make = make_command(work, tools, MAKEFILE, plan.optimize)
+        run_logged([*make, "parts"], work, env, log, lambda: tell(1 + _existing(objects, parts), steps))
+        run_logged([*make, BINARY, f"LIBRARY={library()}"], work, env, log)
     tell(steps, steps)
-    return objects / "Vtop"
+    return objects / BINARY
 
 
-def _compilations(make: list[str], work: Path, env: Mapping[str, str]) -> int:
-    """How many files make is going to compile."""
-    planned = subprocess.run([*make, "-n"], cwd=work, env=dict(env), capture_output=True, text=True, check=False)
-    return len(re.findall(r" -c -o \S+\.o ", planned.stdout))
+def _existing(folder: Path, names: list[str]) -> int:
+    return sum((folder / name).exists() for name in names)
 
 
 def _verilate_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
@@ -132,75 +127,7 @@ def _verilate_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str
     # The configuration file must come first: it names what the sources then define.
     hdl.sort(key=lambda n: not n.endswith(".vlt"))
     include = f"-I{SOURCES} -I{work} " + " ".join(plan.cxx_flags)
-    command = ["perl", str(tools.verilator.script), "-cc", "--exe", "-Mdir", str(work / "obj"), "--prefix", "Vtop"]
-    command += [
-        "--top-module",
-        plan.top,
-        "-O3",
-        # Amaranth initializes every register, so unknown values need no random replacement.
-        "--x-assign",
-        "fast",
-        "--x-initial",
-        "fast",
-        "-Wno-fatal",
-        "-Wno-lint",
-        "-Wno-style",
-    ]
-    command += ["--timescale", "1ns/1ns", "-CFLAGS", include, *plan.verilator_flags]
+    command = [*verilate_command(work, tools, plan.top), *plan.verilator_flags, "-CFLAGS", include]
     if plan.link_flags:
         command += ["-LDFLAGS", " ".join(plan.link_flags)]
-    return (
-        command + [str(SOURCES / n) if (SOURCES / n).exists() else n for n in plan.cpp] + [str(work / n) for n in hdl]
-    )
-
-
-def _make_command(work: Path, plan: BuildPlan, tools: Toolchain) -> list[str]:
-    variables = {
-        **tools.verilator.make_variables(),
-        "CXX": tools.compiler,
-        "LINK": tools.compiler,
-        "OPT_FAST": plan.optimize,
-        "OPT_SLOW": "-O0",  # runs once; at -O1 it would be most of the build
-        "OPT_GLOBAL": "-O2",
-    }
-    if tools.ccache:
-        variables["OBJCACHE"] = tools.ccache
-    command = [tools.make, "-j", str(MAKE_JOBS), "-C", str(work / "obj"), "-f", "Vtop.mk", "Vtop"]
-    return command + [f"{name}={value}" for name, value in variables.items()]
-
-
-def run_logged(
-    command: list[str], work: Path, env: Mapping[str, str], log: Path, watch: Callable[[], None] | None = None
-) -> None:
-    """Run one step of a build; `watch` is called a few times a second.
-
-    Raises `SimulationError` with the end of its log when it fails.
-    """
-    if shutil.which(command[0]) is None:
-        raise EnvironmentFault(f"cannot run {command[0]}: it is missing or not executable; see `intloom doctor`")
-    with log.open("ab") as out:
-        try:
-            # A compiler that is killed leaves its temporary files: they go with the work folder.
-            surroundings = {**env, "TMPDIR": str(work)}
-            process = subprocess.Popen(
-                killed_with_parent(command), stdout=out, stderr=out, cwd=work, env=surroundings, start_new_session=True
-            )
-        except OSError as error:
-            raise EnvironmentFault(f"cannot run {command[0]}: {error.strerror}; see `intloom doctor`") from None
-        try:
-            code = _wait(process, watch)
-        except BaseException:
-            kill_group(process)
-            raise
-    if code:
-        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
-        raise SimulationError(f"building the simulator failed ({Path(command[0]).name} ended with {code}):\n{tail}")
-
-
-def _wait(process: subprocess.Popen[bytes], watch: Callable[[], None] | None) -> int:
-    while True:
-        try:
-            return process.wait(None if watch is None else _WATCH_SECONDS)
-        except subprocess.TimeoutExpired:
-            if watch is not None:
-                watch()
+    return command + [str(work / n) for n in hdl]

@@ -9,7 +9,8 @@ from pathlib import Path
 from intloom.common.extras import require_extra
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Watch, prepare, read_report
-from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached, run_logged
+from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached
+from intloom.sim.rtl.build_steps import run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.ports import TOP, parse_ports

@@ -92,7 +92,8 @@ def _simulators(home: Path) -> Iterator[Item]:
         if path.is_dir():
             bench, _, key = _build_key(path).partition("-")
             finished = not path.name.startswith(".")
-            detail = f"{bench} bench" if finished else "unfinished"
+            kind = "library of simulators" if bench == "library" else f"{bench} bench"
+            detail = kind if finished else "unfinished"
             yield _item(Kind.SIMULATOR, key[:12], detail, path, finished=finished)
 
 

@@ -11,7 +11,7 @@ from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
 from intloom.hw.npu import TOP_NAME, npu_members
 from intloom.hw.resources import run_yosys
 from intloom.hw.spec.params import preset
-from intloom.hw.verilog import generate_verilog
+from intloom.sim.rtl.verilog import verilog_of
 
 PINS = {"clk", "rst", "serial_in", "serial_out"}
 
@@ -19,7 +19,7 @@ PINS = {"clk", "rst", "serial_in", "serial_out"}
 @pytest.mark.slow
 def test_every_port_of_the_accelerator_ends_in_a_register(tmp_path: Path) -> None:
     params = preset("nano")
-    (tmp_path / "npu.v").write_text(generate_verilog(params))
+    (tmp_path / "npu.v").write_text(verilog_of(params))
     (tmp_path / "chip.il").write_text(generate_harness(params))
     script = f"read_verilog npu.v; read_rtlil chip.il; hierarchy -check -top {HARNESS_NAME}; proc; write_json chip.json"
     run_yosys(script, tmp_path)

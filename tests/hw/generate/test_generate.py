@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import CHECKS, resource_summary, run_yosys
 from intloom.hw.spec.params import PRESETS, HardwareParams, from_toml, preset
 from intloom.sim.rtl.toolchain import toolchain
+from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.test_npu import ODD
 
 SHAPES = {**PRESETS, "odd": ODD}
@@ -29,8 +31,16 @@ def _lint(folder: Path, *flags: str) -> str:
     return done.stdout + done.stderr
 
 
+@pytest.fixture(scope="module")
+def verilog_from_cache() -> Iterator[None]:
+    """Packages take the Verilog from the cache; one test below generates it."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("intloom.hw.package.modules.generate_verilog", verilog_of)
+        yield
+
+
 @pytest.fixture(scope="module", params=SHAPES)
-def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
     write_package(SHAPES[request.param], folder, request.param)
     (folder / "name").write_text(request.param)
@@ -44,7 +54,7 @@ def _shape(package: Path) -> HardwareParams:
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["nano", "odd"])
 def test_same_parameters_same_bytes(name: str) -> None:
-    assert generate_verilog(SHAPES[name]) == generate_verilog(SHAPES[name])
+    assert generate_verilog(SHAPES[name]) == verilog_of(SHAPES[name])
 
 
 @pytest.mark.slow
@@ -63,7 +73,7 @@ def test_verilator_finds_nothing_but_what_is_waived(package: Path) -> None:
 
 
 @pytest.mark.slow
-def test_no_waiver_is_idle(tmp_path: Path) -> None:
+def test_no_waiver_is_idle(tmp_path: Path, verilog_from_cache: None) -> None:
     given: set[str] = set()
     for name in ("nano", "base"):
         write_package(preset(name), tmp_path / name)
@@ -90,7 +100,7 @@ def test_yosys_finds_no_latch_no_loop_and_one_driver_each(package: Path) -> None
 @pytest.mark.parametrize("name", ["nano", "odd"])
 def test_the_summary_counts_the_memories(name: str) -> None:
     shape = SHAPES[name]
-    text = resource_summary(generate_verilog(shape), TOP_NAME)
+    text = resource_summary(verilog_of(shape), TOP_NAME)
     assert "| multipliers in all |" in text
     bank = shape.scratch_words // shape.scratch_banks
     alike = shape.scratch_banks + (shape.weight_words == bank)

@@ -11,11 +11,11 @@ import cocotb_tools.config
 import pytest
 
 from intloom.common.errors import SimulationError
-from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.ports import parse_ports
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
+from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.host import PARAMS_VARIABLE, SEED_VARIABLE
 
 TOP = "npu"
@@ -38,7 +38,7 @@ def _plan(verilog: str) -> BuildPlan:
 @cache
 def simulator(params: HardwareParams) -> Build:
     """The simulator of `params`, from the cache or built now."""
-    return build(_plan(generate_verilog(params)))
+    return build(_plan(verilog_of(params)))
 
 
 def run_cocotb(

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from intloom.hw.clock_gate import GATE_MODULE
-from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import preset
+from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.lockstep import DIFFERENCE, lockstep
 from tests.hw.npu.simulate import run_cocotb
 
@@ -30,7 +30,7 @@ endmodule
 @pytest.fixture(scope="module")
 def side_by_side() -> str:
     """Two accelerators, of which the first one's gates can be made late."""
-    text = generate_verilog(NANO)
+    text = verilog_of(NANO)
     for number, component in enumerate(GATED):
         gate = f"  {GATE_MODULE} {component}_gate "
         assert text.count(gate) == 1

@@ -7,7 +7,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intloom.hw.generate import generate_verilog
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import Instruction, Unit
 from intloom.hw.spec.params import HardwareParams, preset
@@ -18,6 +17,7 @@ from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.status import read_pulses
+from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.collisions import poison_collisions
 
 SIDE, PADDED, BLOCKS, CONVS = 40, 42, 2, 2
@@ -109,7 +109,7 @@ def test_dma_and_vector_work_hide_behind_a_busy_array(tmp_path: Path, seed: int)
     params = preset("base")
     program = _program(params)
     image = _image(params, program, seed)
-    result, memory = _run(params, program, image, tmp_path, generate_verilog(params))
+    result, memory = _run(params, program, image, tmp_path, verilog_of(params))
     _check(params, program, image, result, memory)
 
     pulses = read_pulses(RunFiles(tmp_path).trace)
@@ -129,7 +129,7 @@ def test_no_word_is_read_while_it_is_written(tmp_path: Path, seed: int) -> None:
     params = preset("base")
     program = _program(params)
     image = _image(params, program, seed)
-    verilog, memories = poison_collisions(generate_verilog(params))
+    verilog, memories = poison_collisions(verilog_of(params))
     assert memories >= params.scratch_banks + len(("weights", "queues", "fetch"))
     result, memory = _run(params, program, image, tmp_path, verilog)
     _check(params, program, image, result, memory)

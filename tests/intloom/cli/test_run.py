@@ -9,9 +9,9 @@ from PIL import Image
 
 from intloom.cli import main
 from intloom.common.errors import ExitCode
-from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import preset
 from intloom.quantization import ActivationType
+from intloom.sim.rtl.verilog import verilog_of
 
 KEYS = {
     "backend", "cycles", "macs", "mac_use", "mismatches", "compared_bytes", "sim_hz", "wall_s", "build_s", "dram_bytes",
@@ -152,7 +152,7 @@ def test_one_wrong_byte_of_a_golden_layer_is_exit_code_one(int8_program, capsys,
 
 @pytest.mark.slow
 def test_a_bug_in_the_verilog_is_named_to_the_instruction(program, tmp_path, capsys):
-    text = generate_verilog(preset("nano"))
+    text = verilog_of(preset("nano"))
     # In the form of the array that simulators take.
     right, wrong = "pixels[0] * active[4] + pixels[1]", "pixels[0] * active[4] - pixels[1]"
     assert right in text

@@ -6,7 +6,6 @@ import pytest
 from intloom.common.errors import SimulationError
 from intloom.compiler.program.footprint import Memory
 from intloom.compiler.schedule import compile_graph
-from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
 from intloom.sim.backend import GoldenBackend, RtlBackend
@@ -14,6 +13,7 @@ from intloom.sim.compare import compare
 from intloom.sim.compare.divergence import find_divergence
 from intloom.sim.golden import run_graph
 from intloom.sim.rtl.fast import FastBench
+from intloom.sim.rtl.verilog import verilog_of
 from tests.sim.compare.bugs import BUGS, inject
 from tests.support.graph_maker import GraphMaker
 
@@ -34,7 +34,7 @@ def case():
 
 @pytest.fixture(scope="module")
 def verilog():
-    return inject(generate_verilog(PARAMS))
+    return inject(verilog_of(PARAMS))
 
 
 def backend(verilog, number):

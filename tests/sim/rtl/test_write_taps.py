@@ -5,15 +5,15 @@ import re
 import pytest
 
 from intloom.common.errors import FileFormatError
-from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import preset
+from intloom.sim.rtl.verilog import verilog_of
 from intloom.sim.rtl.write_log import Writer
 from intloom.sim.rtl.write_taps import find_taps
 
 
 @pytest.mark.parametrize("name", ["nano", pytest.param("base", marks=pytest.mark.slow)])
 def test_every_writer_has_its_tap_and_every_wire_is_in_the_verilog(name):
-    verilog = generate_verilog(preset(name))
+    verilog = verilog_of(preset(name))
     taps = find_taps(verilog)
     assert [tap.writer for tap in taps] == [writer for writer in Writer if writer is not Writer.STORE]
     for tap in taps:
@@ -24,7 +24,7 @@ def test_every_writer_has_its_tap_and_every_wire_is_in_the_verilog(name):
 
 
 def test_a_memory_without_a_way_back_never_borrows_another_ports_ready():
-    weights = find_taps(generate_verilog(preset("nano")))[Writer.LOAD_WEIGHT]
+    weights = find_taps(verilog_of(preset("nano")))[Writer.LOAD_WEIGHT]
     assert "ready" not in weights.taken
 
 

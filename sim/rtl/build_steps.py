@@ -1,0 +1,85 @@
+"""The steps of a simulator's build: commands of Verilator and make, and how they run."""
+
+from __future__ import annotations
+
+import shutil
+import subprocess
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from intloom.common.errors import EnvironmentFault, SimulationError
+from intloom.sim.rtl.process import kill_group, killed_with_parent
+from intloom.sim.rtl.toolchain import Toolchain
+
+PREFIX = "Vtop"
+"""How the names of all files begin that Verilator writes."""
+MAKE_JOBS = 2
+_LOG_LINES = 12
+_WATCH_SECONDS = 0.3
+
+
+def build_environment(work: Path, tools: Toolchain) -> dict[str, str]:
+    """The environment of all steps in the folder `work`."""
+    # Without these ccache misses in every new build folder.
+    return {**tools.verilator.environment(), "CCACHE_BASEDIR": str(work), "CCACHE_NOHASHDIR": "1"}
+
+
+def verilate_command(work: Path, tools: Toolchain, top: str) -> list[str]:
+    """Verilator's command for the module `top`, without sources; it writes into the folder `obj`."""
+    command = ["perl", str(tools.verilator.script), "-cc", "--exe", "-Mdir", str(work / "obj"), "--prefix", PREFIX]
+    command += ["--top-module", top, "-O3", "--timescale", "1ns/1ns", "-Wno-fatal", "-Wno-lint", "-Wno-style"]
+    # Amaranth initializes every register, so unknown values need no random replacement.
+    return [*command, "--x-assign", "fast", "--x-initial", "fast"]
+
+
+def make_command(work: Path, tools: Toolchain, makefile: str, optimize: str) -> list[str]:
+    """The command of make, without targets; `optimize` are the compiler flags of fast parts."""
+    variables = {
+        **tools.verilator.make_variables(),
+        "CXX": tools.compiler,
+        "LINK": tools.compiler,
+        "OPT_FAST": optimize,
+        "OPT_SLOW": "-O0",  # runs once; at -O1 it would be most of the build
+        "OPT_GLOBAL": "-O1",  # at -O2 simulators are not measurably faster
+    }
+    if tools.ccache:
+        variables["OBJCACHE"] = tools.ccache
+    command = [tools.make, "-j", str(MAKE_JOBS), "-C", str(work / "obj"), "-f", makefile]
+    return command + [f"{name}={value}" for name, value in variables.items()]
+
+
+def run_logged(
+    command: list[str], work: Path, env: Mapping[str, str], log: Path, watch: Callable[[], None] | None = None
+) -> None:
+    """Run one step of a build; `watch` is called a few times a second, and ends the step if it raises.
+
+    Raises `SimulationError` with the end of its log when it fails.
+    """
+    if shutil.which(command[0]) is None:
+        raise EnvironmentFault(f"cannot run {command[0]}: it is missing or not executable; see `intloom doctor`")
+    with log.open("ab") as out:
+        try:
+            # A compiler that is killed leaves its temporary files: they go with the work folder.
+            surroundings = {**env, "TMPDIR": str(work)}
+            process = subprocess.Popen(
+                killed_with_parent(command), stdout=out, stderr=out, cwd=work, env=surroundings, start_new_session=True
+            )
+        except OSError as error:
+            raise EnvironmentFault(f"cannot run {command[0]}: {error.strerror}; see `intloom doctor`") from None
+        try:
+            code = _wait(process, watch)
+        except BaseException:
+            kill_group(process)
+            raise
+    if code:
+        tail = "\n".join(log.read_text(errors="replace").splitlines()[-_LOG_LINES:])
+        raise SimulationError(f"building the simulator failed ({Path(command[0]).name} ended with {code}):\n{tail}")
+
+
+def _wait(process: subprocess.Popen[bytes], watch: Callable[[], None] | None) -> int:
+    while True:
+        try:
+            return process.wait(None if watch is None else _WATCH_SECONDS)
+        except subprocess.TimeoutExpired:
+            if watch is not None:
+                watch()
