@@ -25,10 +25,10 @@ demo: $(READY)  ## YOLOv8n at a small size, from ONNX to RTL, byte for byte; abo
 	$(BIN)/intloom demo
 
 test: $(READY)  ## all tests, quick ones first
-	$(PYTEST) -n $(JOBS) --durations 20
+	$(PYTEST) -n $(JOBS) --dist worksteal --durations 20
 
 test-fast: $(READY)  ## tests of at most a few seconds each
-	$(PYTEST) -n $(JOBS) -m "not slow"
+	$(PYTEST) -n $(JOBS) --dist worksteal -m "not slow"
 
 evidence: $(READY)  ## all forms of the zoo against onnxruntime, 5,000 changed models, the corpus on the RTL; hours
 	$(PYTEST) -m evidence --durations 0 -rA

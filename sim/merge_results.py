@@ -36,12 +36,19 @@ def merge_results(results: Sequence[RunResult]) -> RunResult:
         sim_hz=cycles / simulated if simulated else 0.0,
         dram_bytes=sum(r.dram_bytes for r in results),
         counters=counters,
+        clock_stopped=_clock_stopped(results, cycles),
         layers=tuple(layer for r in results for layer in r.layers),
         tensors={name: array for r in results for name, array in r.tensors.items()},
         memory=None,
         pulses=_pulses(results),
         regions=tuple(results),
     )
+
+
+def _clock_stopped(results: Sequence[RunResult], cycles: int) -> dict[str, float]:
+    """The shares of all regions, each weighted by its cycles."""
+    names = results[0].clock_stopped
+    return {n: sum(r.clock_stopped.get(n, 0.0) * r.cycles for r in results) / cycles for n in names} if cycles else {}
 
 
 def _pulses(results: Sequence[RunResult]) -> Pulses | None:

@@ -48,6 +48,8 @@ class RunResult:
     conditions: Mapping[str, int | float] = field(default_factory=dict)
     """Settings of the simulated memory."""
     counters: Mapping[str, int] = field(default_factory=dict)
+    clock_stopped: Mapping[str, float] = field(default_factory=dict)
+    """Share of the cycles in which each gated component's clock was stopped, 0 to 1."""
     layers: tuple[LayerResult, ...] = ()
     tensors: Arrays = field(default_factory=dict)
     """Every tensor stored to memory, with its value after its last store; where the backend keeps them."""
@@ -103,7 +105,8 @@ class RunResult:
             }
             for layer in self.layers
         ]
-        return {**{n: getattr(self, n) for n in names}, "layers": layers, "counters": dict(self.counters)}
+        kept = {"counters": dict(self.counters), "clock_stopped": dict(self.clock_stopped)}
+        return {**{n: getattr(self, n) for n in names}, "layers": layers, **kept}
 
 
 @dataclass(frozen=True, kw_only=True)

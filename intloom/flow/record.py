@@ -63,6 +63,7 @@ def make_record(program: Program, result: RunResult) -> dict[str, Any]:
         "conditions": dict(result.conditions),
         "predicted_cycles": program.predicted_cycles,
         "units": _units(result),
+        "clock_stopped": dict(result.clock_stopped),
         "layers": _layers(program, result),
         "chains": _chains(program),
         "checks": [c.to_dict() for c in checks],

@@ -13,6 +13,7 @@ from intloom.sim.result import Arrays
 from intloom.sim.rtl.backend import default_limit, make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
 from intloom.sim.rtl.bench import Bench
+from intloom.sim.rtl.clock_edges import stopped_shares
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
 
@@ -55,7 +56,7 @@ def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: str |
             if not result.finished:
                 raise SimulationError(f"the {name} did not finish {program.name!r} in {result.cycles} cycles")
             # The gates also count the few cycles before the start command.
-            stopped = {unit: max(0.0, 1 - edges / result.cycles) for unit, edges in result.clocked.items()}
+            stopped = stopped_shares(result.clocked, result.cycles)
             speeds[name].append(Speed(name, result.cycles, result.seconds, simulator.seconds, stopped))
     for runs in speeds.values():
         yield min(runs, key=lambda s: s.seconds)

@@ -39,6 +39,8 @@ class _Window:
     """Cycle of the whole run at cycle 0 of the segment."""
     before: Counts
     """Counters of the whole run minus those of the segment, at any cycle of the window."""
+    clocked_before: Counts
+    """The same for the clock edges of gated components."""
 
     def cycles(self, cycles: NDArray[np.uint64]) -> NDArray[np.uint64]:
         """The cycles inside the window, in those of the whole run."""
@@ -86,21 +88,24 @@ def stitch(parts: Sequence[Part], wall_s: float) -> Recording:
         snapshots=_snapshots(windows),
         writes=np.concatenate(writes) if writes else None,
         bursts=None,
+        clocked=_sum(last.clocked_before, last.part.recording.clocked),
         wall_s=wall_s,
     )
 
 
 def _windows(parts: Sequence[Part]) -> list[_Window]:
-    offset, first, before = 0, 0, Counter[str]()
+    offset, first, before, clocked = 0, 0, Counter[str](), Counter[str]()
     found = []
     for part, following in zip(parts, [*parts[1:], None], strict=True):
         if part.seam is not None and part.overlap is not None:
             first = part.seam.cut - part.seam.offset
             offset += part.seam.offset
             before.subtract(part.overlap.report.counters)
+            clocked.subtract(part.overlap.clocked)
         end = following.seam.cut if following is not None and following.seam is not None else 1 << 63
-        found.append(_Window(part, first, end, offset, dict(before)))
+        found.append(_Window(part, first, end, offset, dict(before), dict(clocked)))
         before.update(part.recording.report.counters)
+        clocked.update(part.recording.clocked)
     return found
 
 

@@ -23,6 +23,7 @@ from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.bench import Bench, Watch
 from intloom.sim.rtl.build import Build, BuildWatch, sources_hash
+from intloom.sim.rtl.clock_edges import stopped_shares
 from intloom.sim.rtl.completion import require_completed
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
@@ -223,6 +224,7 @@ def run_result(
         macs=macs,
         mac_use=macs / (cycles * program.params.macs) if cycles else 0.0,
         sim_hz=cycles / report.seconds if report.seconds else 0.0,
+        clock_stopped=stopped_shares(recording.clocked, recording.status.cycle),
         dram_bytes=(counters["READ_BEATS"] + counters["WRITE_BEATS"]) * program.params.word_bytes,
         conditions=conditions,
         counters=counters,

@@ -10,14 +10,13 @@ from dataclasses import dataclass, field
 
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, build
+from intloom.sim.rtl.clock_edges import COUNT_FLAG, clock_edges
 from intloom.sim.rtl.fast import ENVIRONMENT_SOURCES, thread_flags
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
 from intloom.sim.rtl.shell import bare_ports
 
-_CLOCK = re.compile(r"^clock \S*?(\w+)_gate (\d+)$", re.MULTILINE)
-"""What a clock gate prints at the end."""
 COVERAGE_VARIABLE = "INTLOOM_COVERAGE"
 """Environment variable with the folder in which a simulator that is built for coverage leaves a file for each run."""
 _RANDOM_START = ("--x-initial", "unique", "--x-assign", "unique")
@@ -71,7 +70,7 @@ def bare_plan(
         cpp=("bare_main.cpp", *ENVIRONMENT_SOURCES),
         verilator_flags=(
             "--no-timing",
-            "-DINTLOOM_CLOCK_GATE_COUNT",
+            COUNT_FLAG,
             *thread_flags(threads),
             *(_RANDOM_START if random_start else ()),
             *flags,
@@ -96,5 +95,4 @@ def run_bare(simulator: Build, job: Job, files: RunFiles, start_seed: int = 1) -
     run_simulator([str(simulator.binary), *arguments], files.folder, files.log, environment)
     log = files.log.read_text(encoding="utf-8")
     (figures,) = (json.loads(line) for line in log.splitlines() if line.startswith("{"))
-    clocked = {name: int(edges) for name, edges in _CLOCK.findall(log)}
-    return BareResult(**figures | {"registers": tuple(figures["registers"]), "clocked": clocked})
+    return BareResult(**figures | {"registers": tuple(figures["registers"]), "clocked": clock_edges(log)})

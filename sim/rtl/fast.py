@@ -11,6 +11,7 @@ from intloom.common.extras import require_extra
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Watch, prepare, read_report
 from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, BuildWatch, build
+from intloom.sim.rtl.clock_edges import COUNT_FLAG
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
@@ -47,7 +48,7 @@ def fast_plan(
         top=SHELL_TOP,
         generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
         cpp=("fast_main.cpp", "dpi.cpp", *ENVIRONMENT_SOURCES),
-        verilator_flags=("--vpi", timing, *thread_flags(threads), *(("--trace-fst",) if waves else ())),
+        verilator_flags=("--vpi", timing, COUNT_FLAG, *thread_flags(threads), *(("--trace-fst",) if waves else ())),
         cxx_flags=("-DHDL_CLOCK=1",) if hdl_clock else (),
         link_flags=cocotb_link_flags(),
         # A simulator with taps or waves is used once, so its compile time dominates.

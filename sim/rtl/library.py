@@ -21,13 +21,15 @@ from intloom.sim.rtl.toolchain import Toolchain
 LIBRARY = "library.o"
 _STUB = """module stub;
   import "DPI-C" function void called();
-  initial called();
+  initial begin
+    {delay} called();
+  end
 endmodule
 """
-"""A design with a call into C, so that the library has all that the benches need."""
+"""A design with a call into C and, where it is allowed, a delay: so the library has all that the benches need."""
 _RULES = """include {prefix}.mk
 library.o: library.cpp
-	$(CXX) $(OPT_GLOBAL) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+	$(OBJCACHE) $(CXX) $(OPT_GLOBAL) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
 """
 _OF_THE_DESIGN = ("-D", "--public")
 """How flags begin that change only the model."""
@@ -64,7 +66,8 @@ def library(flags: Sequence[str], tools: Toolchain, watch: Callable[[], None] | 
 
     def make(work: Path, log: Path) -> Path:
         env, objects = build_environment(work, tools), work / "obj"
-        (work / "stub.sv").write_text(_STUB, encoding="utf-8")
+        delay = "#1" if "--timing" in shaping else ""
+        (work / "stub.sv").write_text(_STUB.format(delay=delay), encoding="utf-8")
         run_logged([*verilate_command(work, tools, "stub"), *shaping, str(work / "stub.sv")], work, env, log, watch)
         # Its first file sets macros that headers of the others must not see.
         text = "#include <verilated.h>\n" + "".join(f"#include <{name}>\n" for name in library_sources(objects))

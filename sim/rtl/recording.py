@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +14,7 @@ from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Bench, Watch
 from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.bus_log import read_bursts
+from intloom.sim.rtl.clock_edges import clock_edges
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.process import SimulatorEndedError
 from intloom.sim.rtl.status import Pulses, Snapshot, Status, read_pulses, read_snapshots, read_status
@@ -33,6 +35,8 @@ class Recording:
     bursts: NDArray[np.void] | None
     """All bursts on the bus, where the job asked for them."""
     wall_s: float
+    clocked: Mapping[str, int] = field(default_factory=dict)
+    """Clock edges of each gated component; empty where clocks are not gated or the bench does not count them."""
 
 
 class StoppedSimulationError(SimulationError):
@@ -71,4 +75,5 @@ def record(
         writes=read_writes(files.writes, job.word_bytes) if job.log_writes else None,
         bursts=read_bursts(files.bursts) if job.log_bus else None,
         wall_s=time.monotonic() - start,
+        clocked=clock_edges(files.log.read_text(encoding="utf-8", errors="replace")),
     )

@@ -5,8 +5,10 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from amaranth.back import rtlil
 from amaranth.hdl import Elaboratable
@@ -26,10 +28,11 @@ depth {depth}
 [engines]
 smtbmc {options}
 [script]
+{verilog}
 read_rtlil bench.il
 prep -top bench
 [files]
-bench.il
+{files}
 """
 
 
@@ -55,17 +58,31 @@ def _tools(folder: Path) -> dict[str, str]:
     return {**os.environ, "PATH": os.pathsep.join((str(links), str(programs), os.environ["PATH"]))}
 
 
-def prove(bench: Elaboratable, folder: Path, *, depth: int, induction: bool = False, first: int = 0) -> ProofResult:
+def prove(
+    bench: Elaboratable,
+    folder: Path,
+    *,
+    depth: int,
+    induction: bool = False,
+    first: int = 0,
+    verilog: Mapping[str, str] = MappingProxyType({}),
+    read: Sequence[str] = (),
+) -> ProofResult:
     """Check a bench's assertions from reset to `depth` cycles, or for ever by induction over `depth` cycles.
 
     With `first`, cycles before it are not looked at, and the solver gets the question whole, as one of plain logic.
+    `verilog` are files with the modules that the bench has instances of; the Yosys commands `read` read them.
 
     Anything but a clear pass or a clear failure of a property is an error, not a result.
     """
     (folder / "bench.il").write_text(rtlil.convert(bench, name="bench", ports=()), encoding="utf-8")
     mode = "prove" if induction else "bmc"
     skip, options = (f"skip {first}", _WHOLE) if first else ("", "z3")
-    script = _SCRIPT.format(mode=mode, depth=depth, skip=skip, options=options)
+    for name, text in verilog.items():
+        (folder / name).write_text(text, encoding="utf-8")
+    files = "\n".join(["bench.il", *verilog])
+    commands = "\n".join(read)
+    script = _SCRIPT.format(mode=mode, depth=depth, skip=skip, options=options, files=files, verilog=commands)
     (folder / "bench.sby").write_text(script, encoding="utf-8")
     # Relative paths: the tools run in a sandbox that sees the current folder.
     command = [str(Path(sys.executable).parent / "yowasp-sby"), "-f", "bench.sby"]

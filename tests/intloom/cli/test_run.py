@@ -15,7 +15,7 @@ from intloom.sim.rtl.verilog import verilog_of
 
 KEYS = {
     "backend", "cycles", "macs", "mac_use", "mismatches", "compared_bytes", "sim_hz", "wall_s", "build_s", "dram_bytes",
-    "layers", "original",
+    "layers", "original", "clock_stopped",
 }  # fmt: skip
 
 

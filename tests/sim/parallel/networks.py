@@ -55,6 +55,12 @@ def require_equal(found, plain):
     # The last cycle of the status is that of the host's last register access.
     assert dataclasses.replace(found.status, cycle=0) == dataclasses.replace(plain.status, cycle=0)
     assert [s.cycle for s in found.snapshots] == [s.cycle for s in plain.snapshots]
+    # The clocks also tick, or not, while the host reads registers at the end.
+    assert found.clock_stopped.keys() == plain.clock_stopped.keys()
+    assert "vec" in plain.clock_stopped
+    for name, share in plain.clock_stopped.items():
+        assert 0 < share < 1
+        assert abs(found.clock_stopped[name] - share) * plain.cycles <= SCAN_PERIOD, name
     # No counter falls; the register reads behind a layer's end take a varying number of cycles.
     for rows in (found.snapshots, plain.snapshots):
         for name in plain.counters:
