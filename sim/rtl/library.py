@@ -62,12 +62,13 @@ def library_ahead(flags: Sequence[str], tools: Toolchain) -> Iterator[Callable[[
 def library(flags: Sequence[str], tools: Toolchain, watch: Callable[[], None] | None = None) -> Path:
     """The object file for simulators with these flags of Verilator, from the cache or compiled now."""
     shaping = _shaping(flags)
-    key = hashlib.sha256(json.dumps([shaping, tools.versions]).encode()).hexdigest()[:24]
+    stub = _STUB.format(delay="#1" if "--timing" in shaping else "")
+    settings = [shaping, stub, _RULES, make_command(Path(), tools, "", ""), tools.versions]
+    key = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:24]
 
     def make(work: Path, log: Path) -> Path:
         env, objects = build_environment(work, tools), work / "obj"
-        delay = "#1" if "--timing" in shaping else ""
-        (work / "stub.sv").write_text(_STUB.format(delay=delay), encoding="utf-8")
+        (work / "stub.sv").write_text(stub, encoding="utf-8")
         run_logged([*verilate_command(work, tools, "stub"), *shaping, str(work / "stub.sv")], work, env, log, watch)
         # Its first file sets macros that headers of the others must not see.
         text = "#include <verilated.h>\n" + "".join(f"#include <{name}>\n" for name in library_sources(objects))

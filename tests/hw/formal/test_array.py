@@ -1,9 +1,9 @@
 """The two forms of the MAC array, as they stand in the Verilog, are equal in every cycle, for all operands.
 
-Three proofs make the whole. A cell (one row, one column): the product, its registers, and how weights are loaded and
-become active. The product in look-up tables has a proof of its own. A column: with any function of 16 bits in place of
-the product, the adder tree and its latency equal the sum in one statement. A level of the tree: it adds without
-overflow at every width, so that a tree of twice the rows is the sum of two trees.
+Three proofs make the whole. A product: for all operands, 16 bits hold what the simulated form computes with 32. The
+product in look-up tables has a proof of its own. A column: with any function of the operands in place of products, the
+ways of weights and pixels, the adder tree and its latency give the same sums as one statement and a delay. A level of
+the tree: it adds without overflow at every width, so that a tree of twice the rows is the sum of two trees.
 
 A run of any length ends as a short one does: an output depends on the shadow and active weights, the routed pixel and
 the inputs of the last cycles. All of these can be reached by loading each column, a swap, and loading again. So the
@@ -30,19 +30,18 @@ from tests.hw.formal.prover import ProofResult, prove
 
 pytestmark = pytest.mark.slow
 
-_MINUS_256 = 1 << (WEIGHT_BITS - 1)
-"""The weight that no difference of two int8 is."""
-
-_ANY_FUNCTION = f"""
-module {PRODUCT_MODULE}(input clk, input [7:0] pixel, input [{WEIGHT_BITS - 1}:0] weight, output reg [15:0] product);
+_ANY_FUNCTION = """
+module {module}(input clk, input [7:0] pixel, input [8:0] weight, output reg [15:0] product);
   reg [15:0] before;
   always @(posedge clk) begin
-    before <= {{pixel, weight[7:0]}};
+    before <= {{pixel, weight[{high}:{low}]}};
     product <= before;
   end
 endmodule
 """
-"""In place of a product: 16 bits that take every value, with a product's latency."""
+"""In place of a product in look-up tables: 16 bits that take every value, with a product's latency."""
+_DSP_PRODUCT = re.compile(r"\$signed\((pixel\d+\[\d+:\d+\])\) \* \$signed\((active\d+)\[(\d+):(\d+)\]\)")
+_PLAIN_PRODUCT = re.compile(r"(pixels\[\d+\]) \* (active\[\d+\])")
 
 
 class FormsBench(Elaboratable):
@@ -60,9 +59,6 @@ class FormsBench(Elaboratable):
         }  # fmt: skip
         inputs = {name: Signal(width, name=name) for name, width in widths.items()}
         m.d.comb += [signal.eq(AnySeq(len(signal))) for signal in inputs.values()]
-        weights = inputs["weights"]
-        for row in range(self._rows):
-            m.d.comb += Assume(weights.word_select(row, WEIGHT_BITS) != _MINUS_256)
         dots = {form: Signal(dot_bits(self._rows) * self._cols, name=form) for form in ("plain", "pipelined")}
         for form, signal in dots.items():
             ports: dict[str, Value] = {f"i_{name}": value for name, value in inputs.items()}
@@ -75,6 +71,75 @@ class FormsBench(Elaboratable):
             m.d.comb += Assume(inputs["swap"])
         with m.If(cycle >= self._cols + 1 + MacArray.latency(self._rows)):
             m.d.comb += Assert(dots["plain"] == dots["pipelined"])
+        return m
+
+
+class ProductBench(Elaboratable):
+    """A product of 16 bits beside one of 32 bits; `least` is the least weight."""
+
+    def __init__(self, least: int = -255) -> None:
+        self._least = least
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        pixel, weight = Signal(signed(8)), Signal(signed(WEIGHT_BITS))
+        wide_pixel, wide_weight, whole = (
+            Signal(signed(32), name=name) for name in ("wide_pixel", "wide_weight", "whole")
+        )
+        product = Signal(signed(16))
+        m.d.comb += [
+            pixel.eq(AnyConst(8)),
+            weight.eq(AnyConst(WEIGHT_BITS)),
+            Assume(weight >= self._least),
+            product.eq(pixel * weight),
+            wide_pixel.eq(pixel),
+            wide_weight.eq(weight),
+            whole.eq(wide_pixel * wide_weight),
+            Assert(product == whole),
+        ]
+        return m
+
+
+class LevelsBench(Elaboratable):
+    """All levels of the widest adder tree beside additions of 32 bits; `short` is how many bits each level lacks."""
+
+    def __init__(self, short: int = 0) -> None:
+        self._short = short
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        for width in range(16, max(dot_bits(params.rows) for params in PRESETS.values())):
+            left, right = (Signal(signed(width), name=f"{name}{width}") for name in ("left", "right"))
+            level = Signal(signed(width + 1 - self._short), name=f"level{width}")
+            whole = Signal(signed(32), name=f"whole{width}")
+            m.d.comb += [left.eq(AnyConst(width)), right.eq(AnyConst(width))]
+            m.d.comb += [level.eq(left + right), whole.eq(left + right), Assert(level == whole)]
+        return m
+
+
+class ProductBench(Elaboratable):
+    """A product of 16 bits beside one of 32 bits; `least` is the least weight."""
+
+    def __init__(self, least: int = -255) -> None:
+        self._least = least
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        pixel, weight = Signal(signed(8)), Signal(signed(WEIGHT_BITS))
+        wide_pixel, wide_weight, whole = (
+            Signal(signed(32), name=name) for name in ("wide_pixel", "wide_weight", "whole")
+        )
+        product = Signal(signed(16))
+        m.d.comb += [
+            pixel.eq(AnyConst(8)),
+            weight.eq(AnyConst(WEIGHT_BITS)),
+            Assume(weight >= self._least),
+            product.eq(pixel * weight),
+            wide_pixel.eq(pixel),
+            wide_weight.eq(weight),
+            whole.eq(wide_pixel * wide_weight),
+            Assert(product == whole),
+        ]
         return m
 
 
@@ -94,12 +159,7 @@ class LevelBench(Elaboratable):
         return m
 
 
-def _forms(rows: int, cols: int, lut_products: int = 0) -> str:
-    params: Any = SimpleNamespace(rows=rows, cols=cols, lut_products=lut_products)
-    return array_module(params)
-
-
-def _prove(rows: int, cols: int, text: str, folder: Path) -> ProofResult:
+def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0) -> ProofResult:
     bench = FormsBench(rows, cols)
     read = [
         # By default Yosys defines SYNTHESIS.
@@ -109,54 +169,59 @@ def _prove(rows: int, cols: int, text: str, folder: Path) -> ProofResult:
         f"rename {ARRAY_MODULE} pipelined",
         "read_verilog product.v",
     ]
-    verilog = {"array.v": text, "product.v": _ANY_FUNCTION}
+    product = _ANY_FUNCTION.format(module=PRODUCT_MODULE, high=low + 7, low=low)
+    verilog = {"array.v": text, "product.v": product}
     return prove(bench, folder, depth=bench.depth + 1, first=bench.depth, verilog=verilog, read=read)
 
 
-def _with_any_function(rows: int, cols: int) -> str:
-    """Both forms with `_ANY_FUNCTION` in place of each product."""
-    text = _forms(rows, cols, lut_products=rows * cols)
-    word = r"$signed({pixels[\1][7:0], active[\2][7:0]})"
-    text, count = re.subn(r"pixels\[(\d+)\] \* active\[(\d+)\]", word, text)
+def _forms(rows: int, cols: int, low: int = 0) -> str:
+    """Both forms with the function `_ANY_FUNCTION` in place of each product; half of them are modules."""
+    params: Any = SimpleNamespace(rows=rows, cols=cols, lut_products=rows * cols // 2)
+    text = array_module(params)
+    text, count = _PLAIN_PRODUCT.subn(rf"$signed({{\1[7:0], \2[{low + 7}:{low}]}})", text)
     assert count == rows * cols
+    text, count = _DSP_PRODUCT.subn(lambda m: f"{{{m[1]}, {m[2]}[{int(m[4]) + low + 7}:{int(m[4]) + low}]}}", text)
+    assert count == rows * cols - rows * cols // 2
     return text
 
 
-def test_a_cell_is_the_same_in_both_forms(tmp_path: Path) -> None:
-    result = _prove(1, 1, _forms(1, 1), tmp_path)
+def test_sixteen_bits_hold_every_product(tmp_path: Path) -> None:
+    result = prove(ProductBench(), tmp_path, depth=1)
     assert result.holds, result.log
 
 
-@pytest.mark.parametrize(("rows", "cols"), [(2, 2), (4, 1), (8, 1)])
-def test_a_column_adds_the_same_products(rows: int, cols: int, tmp_path: Path) -> None:
+def test_the_weight_that_does_not_occur_is_the_only_exception(tmp_path: Path) -> None:
+    assert not prove(ProductBench(least=-256), tmp_path, depth=1).holds
+
+
+@pytest.mark.parametrize(("rows", "cols", "low"), [(2, 2, 0), (2, 2, 1), (4, 1, 0)])
+def test_a_column_adds_the_same_products(rows: int, cols: int, low: int, tmp_path: Path) -> None:
+    """With either eight of a weight's nine bits."""
     assert LutProduct.LATENCY == 2
-    result = _prove(rows, cols, _with_any_function(rows, cols), tmp_path)
+    result = _prove(rows, cols, _forms(rows, cols, low), tmp_path, low)
     assert result.holds, result.log
 
 
-def test_a_level_of_the_tree_adds_without_overflow(tmp_path: Path) -> None:
-    widest = max(dot_bits(params.rows) for params in PRESETS.values())
-    for width in range(16, widest):
-        folder = tmp_path / str(width)
-        folder.mkdir()
-        assert prove(LevelBench(width), folder, depth=1).holds
+def test_the_levels_of_the_tree_add_without_overflow(tmp_path: Path) -> None:
+    result = prove(LevelsBench(), tmp_path, depth=1)
+    assert result.holds, result.log
 
 
 _FAULTS = {
     "another latency": ("dot0_0 <= ", "dot0_1 <= "),
     "a weight of the other column": ("active[2][7:0]", "active[0][7:0]"),
     "a tile that is active early": ("if (swaps) begin", "if (swap) begin"),
-    "a pixel without valid": ("if (valid) routed", "if (1) routed"),
+    "a pixel without valid": ("if (valid) routed =", "if (1) routed ="),
 }
 
 
 @pytest.mark.parametrize("fault", _FAULTS)
 def test_a_fault_in_one_form_is_found(fault: str, tmp_path: Path) -> None:
     right, wrong = _FAULTS[fault]
-    text = _with_any_function(2, 2)
-    assert right in text
+    text = _forms(2, 2)
+    assert text.count(right) == 1
     assert not _prove(2, 2, text.replace(right, wrong), tmp_path).holds
 
 
 def test_a_level_without_its_last_bit_is_found(tmp_path: Path) -> None:
-    assert not prove(LevelBench(16, short=1), tmp_path, depth=1).holds
+    assert not prove(LevelsBench(short=1), tmp_path, depth=1).holds
