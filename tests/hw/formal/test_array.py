@@ -117,48 +117,6 @@ class LevelsBench(Elaboratable):
         return m
 
 
-class ProductBench(Elaboratable):
-    """A product of 16 bits beside one of 32 bits; `least` is the least weight."""
-
-    def __init__(self, least: int = -255) -> None:
-        self._least = least
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        pixel, weight = Signal(signed(8)), Signal(signed(WEIGHT_BITS))
-        wide_pixel, wide_weight, whole = (
-            Signal(signed(32), name=name) for name in ("wide_pixel", "wide_weight", "whole")
-        )
-        product = Signal(signed(16))
-        m.d.comb += [
-            pixel.eq(AnyConst(8)),
-            weight.eq(AnyConst(WEIGHT_BITS)),
-            Assume(weight >= self._least),
-            product.eq(pixel * weight),
-            wide_pixel.eq(pixel),
-            wide_weight.eq(weight),
-            whole.eq(wide_pixel * wide_weight),
-            Assert(product == whole),
-        ]
-        return m
-
-
-class LevelBench(Elaboratable):
-    """A level of the adder tree beside the addition of 32 bits; `short` is how many bits the level lacks."""
-
-    def __init__(self, width: int, short: int = 0) -> None:
-        self._width, self._short = width, short
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        left, right = Signal(signed(self._width)), Signal(signed(self._width))
-        level = Signal(signed(self._width + 1 - self._short))
-        whole = Signal(signed(32))
-        m.d.comb += [left.eq(AnyConst(self._width)), right.eq(AnyConst(self._width))]
-        m.d.comb += [level.eq(left + right), whole.eq(left + right), Assert(level == whole)]
-        return m
-
-
 def _prove(rows: int, cols: int, text: str, folder: Path, low: int = 0) -> ProofResult:
     bench = FormsBench(rows, cols)
     read = [
