@@ -7,6 +7,7 @@ import pytest
 from intloom.cli import main
 from intloom.common.errors import ExitCode
 from intloom.hw.spec.params import preset
+from intloom.sim.bench.measure import Speed
 from intloom.sim.rtl.verilog import verilog_of
 
 
@@ -43,7 +44,7 @@ def test_benches_and_networks_are_measured(tmp_path, capsys):
 @pytest.mark.slow
 def test_a_forecast_that_is_too_far_off_is_an_error(tmp_path, capsys, monkeypatch):
     # The speeds of benches do not matter here.
-    monkeypatch.setattr("intloom.cli.bench.compare_benches", lambda *_: iter(()))
+    monkeypatch.setattr("intloom.cli.bench.compare_benches", lambda *_: iter([Speed("bare loop", 1, 1.0, 0.0)]))
     target = tmp_path / "speed.json"
     words = ["bench", "--preset", "nano", "--network", "c2f@32", "--within", "0", "-o", str(target), "-q"]
     assert main(words) == ExitCode.MISMATCH
