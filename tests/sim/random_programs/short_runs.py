@@ -48,16 +48,16 @@ def ending(simulator: Build, params: HardwareParams, program: bytes) -> Ending:
     """Run a program on zero memories."""
     with temporary_folder("short") as folder:
         files = RunFiles(folder)
-        memory = bytearray(_MEMORY_BYTES)
+        memory = bytearray(_MEMORY_BYTES + len(program))
         memory[_PROGRAM_BYTE : _PROGRAM_BYTE + len(program)] = program
         files.memory.write_bytes(memory)
         job = Job(
             word_bytes=params.word_bytes,
-            memory_words=_MEMORY_BYTES // params.word_bytes,
+            memory_words=len(memory) // params.word_bytes,
             program_word=_PROGRAM_BYTE // params.word_bytes,
             instructions=len(program) // INSTRUCTION_BYTES,
             fingerprint=params.fingerprint(),
-            limit=_LIMIT,
+            limit=_LIMIT + len(program),
             watchdog=_WATCHDOG,
             memory_base=MEMORY_BASE,
             registers=("STATUS", "ERROR_INDEX"),

@@ -168,6 +168,15 @@ def test_header_bits_and_addresses_past_the_scratchpad_end_in_their_error() -> N
         assert run(code) == Ending(fault.cause, fault.unit, 1), f"{fault.instruction.kind}.{name} bit {fault.bit}"
 
 
+@pytest.mark.slow
+def test_an_error_index_above_2_to_the_15() -> None:
+    """BEGIN takes few cycles and may be repeated; behind many of them an instruction is illegal."""
+    index = (1 << 15) + 5
+    program = checked(WIDE, *[encode(begin(WIDE))] * (index - 1), altered(make(Kind.VTABLE), "opcode", 7))
+    found = ending(simulator_of(extreme_program(WIDE, [])), WIDE, program)
+    assert found == Ending(Cause.BAD_OPCODE, Unit.CONTROL, index)
+
+
 def _first_wrong(program: ExtremeProgram) -> Instruction:
     """The last instruction of the shortest program with a difference."""
     passes, fails = 0, len(program.body)
