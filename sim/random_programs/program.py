@@ -227,12 +227,11 @@ def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[in
     space = 1 << min(params.axi_addr_bits, 40)
     base = rng.choice((0, space // 2, rng.randrange(space // 2), space // 4 * 3)) // 4096 * 4096
     reach = min(reach, (space - base) // word)
+    near = min(reach, max(1 << 18, 2 * sum(sizes)))
     if params.axi_addr_bits > 40:
         base += rng.getrandbits(params.axi_addr_bits - 40) << 40
     while True:
-        starts = [
-            rng.choice((rng.randrange(reach - s), reach - s, rng.randrange(min(reach, 1 << 18) - s))) for s in sizes
-        ]
+        starts = [rng.choice((rng.randrange(reach - s), reach - s, rng.randrange(near - s))) for s in sizes]
         spans = sorted((at, at + s) for at, s in zip(starts, sizes, strict=True))
         if all(stop <= start for (_, stop), (start, _) in pairwise(spans)):
             return base, starts

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from amaranth.hdl import Module, signed
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from tools.components import components, name_of
@@ -33,10 +34,24 @@ class Accumulate(wiring.Component):
         return m
 
 
-def simulate(folder: Path, values: list[int]) -> Path:
+class Remember(Accumulate):
+    """The same with a memory of its own, which Amaranth elaborates only once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.memories = [Memory(shape=8, depth=4, init=[])]
+
+    def elaborate(self, platform: object) -> Module:
+        m = super().elaborate(platform)
+        m.submodules.memory = self.memories[0]
+        return m
+
+
+def simulate(folder: Path, values: list[int], component: type[Accumulate] = Accumulate) -> Path:
     """Record a simulation; returns the folder of the netlist."""
-    dut = Accumulate()
-    simulator = Recorder(Accumulate, folder).simulator(dut)
+    recorder = Recorder(component, folder)
+    dut = component()
+    simulator = recorder.simulator(dut)
 
     async def bench(ctx: Any) -> None:
         for value in values:
@@ -61,6 +76,11 @@ def test_strong_stimuli_see_what_weak_ones_do_not(tmp_path: Path, rng: random.Ra
     assert all(is_harmless(strong, m) for m in holes), holes
     visible = mutations[seen_strong.index(True)]
     assert not is_harmless(strong, visible)
+
+
+def test_a_component_with_a_memory_is_recorded(tmp_path: Path) -> None:
+    netlist = simulate(tmp_path, [1, 2, 3], Remember)
+    assert [path.stat().st_size for path in netlist.glob("*.record")] == [3 * 4 * (1 + 3)]
 
 
 def test_every_component_is_mutated_or_has_a_reason() -> None:

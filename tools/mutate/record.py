@@ -19,6 +19,7 @@ from amaranth import sim
 from amaranth.back import rtlil
 from amaranth.hdl import Value
 from amaranth.lib import wiring
+from amaranth.lib.memory import Memory
 
 COMPONENT = "MUTATE_COMPONENT"
 RECORDS = "MUTATE_RECORDS"
@@ -47,7 +48,26 @@ def _members(component: wiring.Component) -> Iterator[tuple[Port, Value]]:
             yield Port("__".join(map(str, path)), len(signal), member.flow is wiring.In), signal
 
 
-def _netlist(component: wiring.Component) -> str:
+def _remember_arguments(component: type[wiring.Component]) -> None:
+    """Let every new component keep what it is made of."""
+    create = component.__init__
+
+    def create_and_remember(self: Any, *arguments: Any, **named: Any) -> None:
+        self.made_of = (arguments, named)
+        create(self, *arguments, **named)
+
+    component.__init__ = create_and_remember
+
+
+def _has_memory(value: Any) -> bool:
+    return isinstance(value, Memory) or (isinstance(value, list | tuple) and any(_has_memory(v) for v in value))
+
+
+def _netlist(component: Any) -> str:
+    # Amaranth elaborates a memory once only, so one that is an attribute needs a second component.
+    if any(_has_memory(value) for value in vars(component).values()):
+        arguments, named = component.made_of
+        component = type(component)(*arguments, **named)
     text: str = rtlil.convert(component, name=TOP, emit_src=False)
     return text
 
@@ -56,6 +76,7 @@ class Recorder:
     """Makes simulators that write down what passes through the ports of one class of component."""
 
     def __init__(self, component: type[wiring.Component], folder: Path) -> None:
+        _remember_arguments(component)
         self._component = component
         self._folder = folder
         self._numbers = itertools.count()

@@ -5,6 +5,9 @@ from __future__ import annotations
 import random
 from typing import Any
 
+import pytest
+
+from intloom.hw.control.dispatch import FAULT_LAYOUT
 from intloom.hw.control.faults import SOURCES, FaultLatch
 from intloom.hw.spec.isa import COUNT_BITS
 from tests.hw.streams import run
@@ -29,3 +32,27 @@ def test_the_first_fault_stays(rng: random.Random) -> None:
                 assert kept == FaultLatch.model(seen)
 
         run(latch, body)
+
+
+@pytest.mark.parametrize("source", range(SOURCES))
+def test_every_bit_of_a_source_is_latched(source: int, rng: random.Random) -> None:
+    """Alone and with all sources of lower priority: a description, and the one with all bits inverted."""
+    width = FAULT_LAYOUT.size
+    for value in (first := rng.getrandbits(width), first ^ (1 << width) - 1):
+        for last in {source + 1, SOURCES}:
+            latch = FaultLatch()
+
+            async def body(ctx: Any, latch: FaultLatch = latch, value: int = value, last: int = last) -> None:
+                for number in range(SOURCES):
+                    described = FAULT_LAYOUT.from_bits(value if number == source else rng.getrandbits(width))
+                    ctx.set(latch.sources[number].fault, described)
+                    ctx.set(latch.sources[number].valid, source <= number < last)
+                for _ in range(3):
+                    await ctx.tick().repeat(FaultLatch.LATENCY)
+                    assert ctx.get(latch.latched.valid)
+                    assert ctx.get(latch.latched.fault).as_bits() == value
+                    for number in range(SOURCES):
+                        ctx.set(latch.sources[number].valid, 1)
+                        ctx.set(latch.sources[number].fault, FAULT_LAYOUT.from_bits(rng.getrandbits(width)))
+
+            run(latch, body)

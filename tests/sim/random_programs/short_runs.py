@@ -44,8 +44,8 @@ def checked(params: HardwareParams, *codes: bytes) -> bytes:
     return add_check([encode(begin(params)), *codes, encode(make(Kind.END))])
 
 
-def ending(simulator: Build, params: HardwareParams, program: bytes) -> Ending:
-    """Run a program on zero memories."""
+def ending(simulator: Build, params: HardwareParams, program: bytes, also: Sequence[str] = ()) -> Ending:
+    """Run a program on zero memories; `also` are registers that are read at the end."""
     with temporary_folder("short") as folder:
         files = RunFiles(folder)
         memory = bytearray(_MEMORY_BYTES + len(program))
@@ -60,11 +60,11 @@ def ending(simulator: Build, params: HardwareParams, program: bytes) -> Ending:
             limit=_LIMIT + len(program),
             watchdog=_WATCHDOG,
             memory_base=MEMORY_BASE,
-            registers=("STATUS", "ERROR_INDEX"),
+            registers=("STATUS", "ERROR_INDEX", *also),
         )
         result = run_bare(simulator, job, files)
     assert result.finished and not result.violation, result
-    status, index = result.registers
+    status, index, *_ = result.registers
     fields = regs.unpack("STATUS", status)
     assert fields["done"] != fields["error"]
     return Ending(Cause(fields["cause"]), Unit(fields["unit"]), index)
