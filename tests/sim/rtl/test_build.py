@@ -37,6 +37,7 @@ def test_equal_sources_are_built_once_and_changed_ones_again(cache):
     assert (first.cached, again.cached, other.cached) == (False, True, False)
     assert first.binary == again.binary != other.binary
     assert again.seconds == 0
+    assert len(list((cache / "builds").glob("library-*/library.o"))) == 1, "both simulators have the same flags"
     assert not leftovers(cache)
 
 
