@@ -160,7 +160,9 @@ def test_stopped_clocks_are_listed_where_they_are_known(run_folder, tmp_path):
     record = json.loads((run_folder / "run.json").read_text())
     (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
     for shares, shown in (({"vec": 0.9331, "load": 0.4635}, "load 46.4 %, vec 93.3 %."), ({}, None)):
-        (tmp_path / "run.json").write_text(json.dumps({**record, "cycles": 1000, "clock_stopped": shares}))
+        (tmp_path / "run.json").write_text(
+            json.dumps({**record, "cycles": 1000, "mac_use": 0.5, "clock_stopped": shares})
+        )
         page = write_report(tmp_path).read_text()
         assert ('id="clock-stopped"' in page) == (shown is not None)
         assert shown is None or shown in page
