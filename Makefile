@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench figures fpga formal mutate wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench figures fpga formal coverage mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -70,6 +70,9 @@ fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figu
 
 formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal
+
+coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, in out/coverage/index.html
+	$(BIN)/python -m tools.coverage
 
 mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests detect
 	$(BIN)/python -m tools.mutate --resume

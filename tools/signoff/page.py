@@ -65,8 +65,8 @@ def _long_runs(runs: Sequence[LongRun]) -> Iterator[str]:
     yield "| run | date | commit | seeds | cases | failed | instructions | cycles |"
     yield "|---|---|---|---|---|---|---|---|"
     for r in runs:
-        cells = (r.name, r.date, r.commit, r.seeds, f"{r.cases:,}", str(r.failed), f"{r.instructions:,}")
-        yield f"| {' | '.join(cells)} | {r.cycles:,} |"
+        counts = (f"{count:,}" if count else "not counted" for count in (r.instructions, r.cycles))
+        yield f"| {' | '.join((r.name, r.date, r.commit, r.seeds, f'{r.cases:,}', str(r.failed), *counts))} |"
 
 
 def page(

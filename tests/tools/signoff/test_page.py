@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,10 +44,12 @@ def test_a_stage_needs_corner_cases_and_mutations(
 def test_the_page_tells_old_scores_and_reasons() -> None:
     plan = [Entry(f"a:{name}", "a.py", (FEATURE,), ()) for name in "ABCD"]
     scores = {"a:A": Score("k", 10, 9, 0), "a:B": Score("old", 10, 9, 0)}
-    text = page(plan, scores, {"a:A": "k", "a:B": "k"}, {"a:C": "no bench"}, [RUN])
+    runs = [RUN, replace(RUN, name="changed programs", cycles=0)]
+    text = page(plan, scores, {"a:A": "k", "a:B": "k"}, {"a:C": "no bench"}, runs)
     for line in ("90.0 % of 10 |", "90.0 % of 10, of earlier sources |", "none: no bench |", "not measured |"):
         assert line in text
     assert "| random programs | 2026-01-02 | abc | 0 to 9 | 10 | 0 | 200 | 3,000 |" in text
+    assert "| changed programs | 2026-01-02 | abc | 0 to 9 | 10 | 0 | 200 | not counted |" in text
 
 
 def test_a_regression_is_recorded_once_per_commit(tmp_path: Path) -> None:

@@ -1,0 +1,58 @@
+"""Coverage files are added up, waivers apply, and cover points follow from the specification."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+from intloom.hw.spec.isa import make
+from tools.coverage.counts import Point, add_up, load, save
+from tools.coverage.fields import cover_points, reached
+from tools.coverage.page import page, tallies, total
+from tools.coverage.waivers import Waiver, read_waivers
+
+LINE = "C '\x01f\x02npu.v\x01l\x02{line}\x01n\x027\x01page\x02v_{kind}/walker\x01o\x02{name}\x01h\x02top.x' {count}\n"
+
+
+def write(path: Path, *rows: tuple[str, int, str, int]) -> None:
+    text = "".join(LINE.format(kind=kind, line=line, name=name, count=count) for kind, line, name, count in rows)
+    path.write_text(f"# SystemC::Coverage-3\n{text}")
+
+
+def test_files_and_instances_are_added_up(tmp_path: Path) -> None:
+    write(tmp_path / "a", ("line", 5, "block", 0), ("toggle", 9, "at[3]", 2), ("toggle", 9, "at[3]", 1))
+    write(tmp_path / "b", ("line", 5, "block", 4), ("expr", 6, "x", 1))
+    counts = add_up([tmp_path / "a", tmp_path / "b"])
+    assert counts == {Point("walker", "line", 5, "block"): 4, Point("walker", "toggle", 9, "at[3]"): 3}
+    save(counts, tmp_path / "kept.json")
+    assert load(tmp_path / "kept.json") == counts
+    assert not load(tmp_path / "missing.json")
+
+
+def test_a_waiver_takes_a_point_out_of_the_share() -> None:
+    points = [Point("walker", "toggle", 9, f"at[{bit}]") for bit in range(4)]
+    counts = {points[0]: 1, points[1]: 0, points[2]: 0, points[3]: 5}
+    found = total(tallies(counts, []), "toggle")
+    assert (found.percent, found.missed) == (50.0, points[1:3])
+    waiver = Waiver("walk.*", r"at\[2\]", "why", "toggle")
+    found = total(tallies(counts, [waiver]), "toggle")
+    assert (round(found.percent, 1), found.waived) == (66.7, 1)
+    text = page(counts, [waiver], ["a", "b"], Counter(a=1))
+    assert "1 of 2 cover points" in text
+    assert "9 at[1]" in text
+    assert "9 at[2]" not in text
+
+
+def test_every_waiver_has_a_reason() -> None:
+    assert all(len(waiver.reason) > 20 for waiver in read_waivers())
+
+
+def test_a_program_reaches_bins_and_pairs() -> None:
+    points = [*cover_points()]
+    assert len(points) == len(set(points))
+    program = [make("LOAD", n0=1 << 19), make("STORE"), make("LOAD", target=1), make("VAVG", iy0=-1)]
+    found = set(reached(program))
+    assert found <= set(points)
+    for name in ("LOAD.n0 upper half", "LOAD.n0 smallest", "LOAD.target 1", "LOAD then LOAD", "VAVG.iy0 negative"):
+        assert name in found
+    assert "LOAD then STORE" not in points, "pairs are those of one unit"

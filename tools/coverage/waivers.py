@@ -1,0 +1,42 @@
+"""Points that need no coverage, each with a reason."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import yaml
+
+from tools.coverage.counts import Point
+
+FILE = Path(__file__).with_name("waivers.yaml")
+
+
+@dataclass(frozen=True)
+class Waiver:
+    """Points by module, kind and name."""
+
+    module: str
+    name: str
+    reason: str
+    kind: str = ""
+
+    def covers(self, point: Point) -> bool:
+        """Whether it is about this point."""
+        return (
+            self.kind in ("", point.kind)
+            and re.fullmatch(self.module, point.module) is not None
+            and re.fullmatch(self.name, point.name) is not None
+        )
+
+
+def read_waivers(path: Path = FILE) -> list[Waiver]:
+    """All waivers in the tree."""
+    return [Waiver(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
+
+
+def waiver_of(point: Point, waivers: Sequence[Waiver]) -> Waiver | None:
+    """The first waiver that covers a point."""
+    return next((w for w in waivers if w.covers(point)), None)
