@@ -63,11 +63,19 @@ def main() -> None:
     if unknown := set(options.components) - set(known):
         reasons = "".join(f"\n{name}: {NOT_MUTATED[name]}" for name in unknown if name in NOT_MUTATED)
         parser.error(f"there are no mutations of {', '.join(sorted(unknown))}{reasons}")
+    failed = []
     for name in options.components or known:
         if options.resume and name in (scores := read_scores()) and scores[name].key == sources_key(name, known[name]):
             continue
         folder = options.output / name.replace(":", ".")
-        write_score(SCORES, name, run(name, known[name], options.count, options.seed, folder))
+        try:
+            write_score(SCORES, name, run(name, known[name], options.count, options.seed, folder))
+        except SystemExit as problem:
+            # The other components are measured all the same.
+            print(f"{name}: {problem}", flush=True)
+            failed.append(name)
+    if failed:
+        sys.exit(f"no score of {', '.join(failed)}")
 
 
 if __name__ == "__main__":
