@@ -12,7 +12,7 @@ WRAPPER = f"{TOP_NAME}_aresetn"
 
 _TEXT = """\
 // {wrapper}: `{top}` with the reset `aresetn`, active low. It may be asserted at any time; it takes effect at the next
-// edges of `clk` and is released at an edge. All other ports are those of `{top}`.
+// edges of `clk` and ends after two edges; a register access before that is lost. All other ports are those of `{top}`.
 module {wrapper}(
   input wire clk,
   input wire aresetn,

@@ -19,7 +19,7 @@ TESTBENCH = f"{TOP_NAME}_tb"
 MEMORY_FILE = f"{TESTBENCH}_memory.hex"
 EXPECTED_FILE = f"{TESTBENCH}_expected.hex"
 _TEMPLATE = Path(__file__).with_name("testbench.v.txt")
-_LIMIT = 200_000
+_LIMIT = 20_000
 """Cycles."""
 
 

@@ -65,10 +65,10 @@ def test_the_wrapper_with_an_active_low_reset_runs_it(tmp_path: Path, monkeypatc
     files = render_testbench(preset("nano"))
     top = files[f"{TESTBENCH}.v"]
     assert top.count("npu dut (\n    .clk(clk), .rst(rst)") == 1
-    # Asserted between two edges, released between two edges.
-    files[f"{TESTBENCH}.v"] = top.replace(
-        "npu dut (\n    .clk(clk), .rst(rst)", f"{WRAPPER} dut (.clk(clk), .aresetn(!rst)"
-    )
+    # Asserted and released between two edges. The first access comes when the release has passed the two registers.
+    top = top.replace("npu dut (\n    .clk(clk), .rst(rst)", f"{WRAPPER} dut (.clk(clk), .aresetn(!rst)")
+    assert top.count("#1 rst = 0;") == 1
+    files[f"{TESTBENCH}.v"] = top.replace("#1 rst = 0;", "#1 rst = 0; repeat (2) @(posedge clk);")
     for name, text in files.items():
         (tmp_path / name).write_text(text)
     (tmp_path / "npu.v").write_text("\n".join([*readable_modules(preset("nano")).values(), wrapper]))
