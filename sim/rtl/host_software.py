@@ -6,10 +6,11 @@ import json
 from dataclasses import dataclass
 from pathlib import Path
 
+from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import SOURCES, Build
 from intloom.sim.rtl.job import Job, RunFiles
-from intloom.sim.rtl.process import cocotb_environment, run_simulator
+from intloom.sim.rtl.process import cocotb_environment, log_tail, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP
 
 HOST_HEADERS = SOURCES
@@ -32,4 +33,8 @@ def run_host_software(simulator: Build, library: Path, job: Job, files: RunFiles
     prepare(job, files)
     command = [str(simulator.binary), f"+job={files.job}", f"+host={library.absolute()}"]
     run_simulator(command, files.folder, files.log, cocotb_environment(SHELL_TOP, "", files.folder))
-    return HostResult(**json.loads(files.log.read_text(encoding="utf-8").splitlines()[-1]))
+    # Clock gates print their numbers after it.
+    lines = [line for line in files.log.read_text(encoding="utf-8").splitlines() if line.startswith('{"result"')]
+    if not lines:
+        raise SimulationError(f"the simulator ended without a result:\n{log_tail(files.log)}")
+    return HostResult(**json.loads(lines[-1]))
