@@ -36,7 +36,8 @@ class Session:
     sess_options, providers, provider_options
         As in onnxruntime; accepted without effect, because the model's nodes are assigned by the compiler.
     backend
-        `golden`, `isa` or `rtl`; all give the same bytes. Default: `rtl` for a program, `golden` for a model.
+        `golden`, `isa`, `rtl` or `board:ADDRESS` (see docs/boards.md); all give the same bytes. Default: `rtl` for a
+        program, `golden` for a model.
     check
         Compare every run byte for byte with the golden model, and with onnxruntime on the integer form of the model
         (the exact comparison). A difference raises `MismatchError`. The distance from the user's own file in plain

@@ -14,6 +14,8 @@ from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.footprint import addresses
 from intloom.compiler.program.program import Program
+from intloom.sim.board.address import open_board
+from intloom.sim.board.backend import BoardBackend
 from intloom.sim.local_tensors import LocalTensors, result_access
 from intloom.sim.parallel.backend import ParallelRtlBackend
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
@@ -163,6 +165,8 @@ class BackendRequest:
     rtl: RtlOptions = field(default_factory=RtlOptions)
     keep_tensors: bool = False
     """Keep every tensor that passes through memory, for checks layer by layer."""
+    address: str = ""
+    """Of a board: what follows the colon in the backend's name."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -186,10 +190,11 @@ def register_backend(kind: BackendKind) -> None:
 
 
 def backend_kind(name: str) -> BackendKind:
-    """The backend called `name`."""
-    if name not in BACKENDS:
-        raise UsageError(f"backend must be one of {', '.join(BACKENDS)}, not {name!r}")
-    return BACKENDS[name]
+    """The backend called `name`; the name of a board has its address after a colon."""
+    kind, colon, _ = name.partition(":")
+    if kind not in BACKENDS or (colon and kind != BoardBackend.name):
+        raise UsageError(f"backend must be one of {', '.join(BACKENDS)}, not {name!r}; a board is board:ADDRESS")
+    return BACKENDS[kind]
 
 
 def open_rtl(options: RtlOptions, *, keep_tensors: bool = False) -> RtlBackend:
@@ -234,4 +239,7 @@ register_backend(
         ),
         open=lambda request: open_rtl(request.rtl, keep_tensors=request.keep_tensors),
     )
+)
+register_backend(
+    BackendKind(name=BoardBackend.name, capabilities=Capabilities(), open=lambda request: open_board(request.address))
 )

@@ -96,18 +96,24 @@ def encode_all(program: Program) -> bytes:
     return add_check(encode(i) for i in program.instructions)
 
 
+def memory_parts(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> tuple[dict[int, bytes], dict[int, bytes]]:
+    """Instructions and constants, and the inputs: bytes by the word at which they begin."""
+    constants = {program.instructions_at: encode_all(program)}
+    if program.image:
+        constants[program.image_at] = program.image
+    return constants, {
+        tensor.address: pack_tensor(tensor, program.params, np.asarray(inputs[tensor.name]))
+        for tensor in _check_inputs(program, inputs)
+    }
+
+
 def initial_memory(program: Program, inputs: Mapping[str, NDArray[np.int8]]) -> NDArray[np.uint8]:
     """The whole memory before a run: instructions, constants and inputs; all other words are zero."""
     word = program.params.word_bytes
     memory = np.zeros(program.memory_words * word, np.uint8)
-
-    def put(at: int, data: bytes) -> None:
-        memory[at * word : at * word + len(data)] = np.frombuffer(data, np.uint8)
-
-    put(program.instructions_at, encode_all(program))
-    put(program.image_at, program.image)
-    for tensor in _check_inputs(program, inputs):
-        put(tensor.address, pack_tensor(tensor, program.params, np.asarray(inputs[tensor.name])))
+    for part in memory_parts(program, inputs):
+        for at, data in part.items():
+            memory[at * word : at * word + len(data)] = np.frombuffer(data, np.uint8)
     return memory
 
 

@@ -168,7 +168,7 @@ def _run_whole(
     """Run the whole program; if the RTL differs from the golden model, find the first wrong instruction."""
     with terminal.progress() as tell:
         shown = replace(rtl, on_build=lambda built, steps: tell("build", built, steps))
-        runner = open_backend(run.backend, bundle, shown, keep_tensors=run.check)
+        runner = open_backend(run.backend_name, bundle, shown, keep_tensors=run.check)
         watch = watcher(tell, run.kind.capabilities.progress_unit)
         done = execute(bundle, runner, feeds, host=host, check=run.check, progress=watch)
     divergence = None

@@ -11,6 +11,7 @@ import typer
 from intloom.cli.options import Dims, choice
 from intloom.common.errors import UsageError
 from intloom.sim.backend import BACKENDS, BackendKind, backend_kind
+from intloom.sim.board.backend import BoardBackend
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.options import BENCHES, bench_kind
 
@@ -26,6 +27,9 @@ class RunOptions:
     """Backend, inputs, checks and output folder of a run."""
 
     backend: Annotated[BackendName, typer.Option(help="Backend.")] = "rtl"
+    board: Annotated[
+        str | None, typer.Option(metavar="ADDRESS", help="Run on the board at ADDRESS, see docs/boards.md.")
+    ] = None
     inputs: Annotated[
         list[str] | None,
         typer.Option(
@@ -47,9 +51,19 @@ class RunOptions:
     seed: Annotated[int, typer.Option(metavar="S", help="Seed of the input and of memory stalls.")] = 0
 
     @property
+    def backend_name(self) -> str:
+        """Name of the selected backend; that of a board has its address."""
+        return f"{BoardBackend.name}:{self.board or ''}" if self.on_board else self.backend
+
+    @property
+    def on_board(self) -> bool:
+        """Whether the program runs on a board."""
+        return self.board is not None or self.backend == BoardBackend.name
+
+    @property
     def kind(self) -> BackendKind:
         """The selected backend."""
-        return backend_kind(self.backend)
+        return backend_kind(self.backend_name)
 
 
 @dataclass(frozen=True, kw_only=True)

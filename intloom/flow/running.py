@@ -32,6 +32,7 @@ def open_backend(name: str, bundle: Bundle, rtl: RtlOptions | None = None, *, ke
         graphs=lambda: bundle.need_model(f"backend {name}").regions,
         rtl=rtl or RtlOptions(),
         keep_tensors=keep_tensors,
+        address=name.partition(":")[2],
     )
     return backend_kind(name).open(request)
 

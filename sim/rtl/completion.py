@@ -12,8 +12,8 @@ from intloom.sim.rtl.status import Status
 from intloom.sim.rtl.unit_state import describe_instruction, describe_state
 
 
-def require_completed(program: Program, report: HostReport, status: Status, limit: int) -> None:
-    """Raise unless the program ran to its end.
+def require_completed(program: Program, report: HostReport, status: Status | None, limit: int) -> None:
+    """Raise unless the program ran to its end; `status` is the bench's, None on a board.
 
     Raises
     ------
@@ -32,13 +32,13 @@ def require_completed(program: Program, report: HostReport, status: Status, limi
     if reason is not None:
         done = [report.counters[f"{u.name}_DONE"] for u in QUEUED_UNITS]
         # A bench without a trace port leaves the started counts at 0.
-        started = [max(s, d) for s, d in zip(status.started, done, strict=True)]
+        started = done if status is None else [max(s, d) for s, d in zip(status.started, done, strict=True)]
         raise SimulationError(f"{reason}\n{describe_state(program, started, done)}")
 
 
-def _reason(program: Program, report: HostReport, status: Status, limit: int) -> str | None:
+def _reason(program: Program, report: HostReport, status: Status | None, limit: int) -> str | None:
     at = f"after {report.counters['CYCLES']} cycles"
-    if report.ended == "violation":
+    if report.ended == "violation" and status is not None:
         return f"the accelerator broke a rule of AXI4 {at}: {status.violation}"
     if report.ended == "timeout":
         return f"the accelerator gave no interrupt within {limit} cycles"
@@ -51,7 +51,7 @@ def _reason(program: Program, report: HostReport, status: Status, limit: int) ->
     return _contradiction(program, report, status)
 
 
-def _contradiction(program: Program, report: HostReport, status: Status) -> str | None:
+def _contradiction(program: Program, report: HostReport, status: Status | None) -> str | None:
     """Why the counters of a completed run cannot be true, or None; a multiplier makes one product per cycle."""
     counters = report.counters
     cycles, multipliers = counters["CYCLES"], program.params.macs
@@ -61,7 +61,8 @@ def _contradiction(program: Program, report: HostReport, status: Status) -> str 
             f"counter CYCLES is {cycles}, but {macs} products take at least {-(-macs // multipliers)} cycles on "
             f"{multipliers} multipliers: array utilization is above 100 %"
         )
-    counted = BenchCounts(
-        cycles=report.last_cycle - report.first_cycle, read_beats=status.read_beats, write_beats=status.write_beats
-    )
+    counted = None
+    if status is not None:
+        cycles = report.last_cycle - report.first_cycle
+        counted = BenchCounts(cycles=cycles, read_beats=status.read_beats, write_beats=status.write_beats)
     return next(contradictions(counters, program.instructions, counted), None)

@@ -1,0 +1,90 @@
+"""Access to a board's bus, and the driver's registers and memory on top of it."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from intloom.common.errors import ExitCode, IntloomError
+from intloom.hw.spec import regs
+
+WORD_BYTES = 4
+"""Every transport moves whole words of 32 bits."""
+
+
+class BoardError(IntloomError):
+    """The board does not answer, or its registers do not keep what was written."""
+
+    exit_code = ExitCode.ENVIRONMENT
+
+
+class Bus(Protocol):
+    """A board's address space; addresses and lengths are multiples of 4."""
+
+    def read(self, address: int, length: int) -> bytes:
+        """The `length` bytes from `address` on."""
+
+    def write(self, address: int, data: bytes) -> None:
+        """Store `data` from `address` on."""
+
+    def close(self) -> None:
+        """Release the connection."""
+
+
+class BusRegisters:
+    """The accelerator's registers on a bus.
+
+    Parameters
+    ----------
+    bus
+        The board's bus.
+    base
+        Address of the register port.
+    """
+
+    def __init__(self, bus: Bus, base: int) -> None:
+        self._bus = bus
+        self._base = base
+
+    def read_now(self, name: str) -> int:
+        """Value of the register."""
+        data = self._bus.read(self._base + regs.register(name).offset, WORD_BYTES)
+        return int.from_bytes(data, "little")
+
+    async def read(self, name: str) -> int:
+        """Value of the register."""
+        return self.read_now(name)
+
+    async def write(self, name: str, value: int) -> None:
+        """Set the register; a setting is read back, because some transports lose writes without a notice."""
+        register = regs.register(name)
+        self._bus.write(self._base + register.offset, value.to_bytes(WORD_BYTES, "little"))
+        if register.access is regs.Access.RW and (kept := self.read_now(name)) != value:
+            raise BoardError(
+                f"register {name} must keep {value:#x}, but reads as {kept:#x}: check address, clock and reset"
+            )
+
+
+class BusMemory:
+    """The shared memory on a bus.
+
+    Parameters
+    ----------
+    bus
+        The board's bus.
+    base
+        Address of the memory window on it.
+    """
+
+    def __init__(self, bus: Bus, base: int) -> None:
+        self._bus = bus
+        self._base = base
+
+    def read(self, address: int, length: int) -> bytes:
+        """The `length` bytes from `address` on."""
+        start = address - address % WORD_BYTES
+        end = address + length + -(address + length) % WORD_BYTES
+        return self._bus.read(self._base + start, end - start)[address - start :][:length]
+
+    def write(self, address: int, data: bytes) -> None:
+        """Store `data`, whole words, from `address` on."""
+        self._bus.write(self._base + address, data)
