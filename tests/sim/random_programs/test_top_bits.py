@@ -48,7 +48,7 @@ class Simulator:
     def result(self, i: Instruction) -> tuple[bytes, ...]:
         """All that an instruction changes."""
         memory = _Memory(self._data, self._params.word_bytes)
-        machine = Machine(self._params, memory, self._scratch.copy(), self._weights.copy())  # type: ignore[arg-type]
+        machine = Machine(self._params, memory, self._scratch.copy(), self._weights.copy())  # type: ignore[arg-type]  # a sparse memory, sliced alike
         table = np.random.default_rng(1).integers(-128, 128, 256, dtype=np.int8)
         machine.vector_table = table
         SEMANTICS[i.kind](machine, i)
