@@ -61,7 +61,7 @@ def _list(context: typer.Context, kind: _Kinds = None, cache: CacheFolder = None
 def _sum_up(terminal: Terminal, found: list[Item]) -> None:
     counts = Counter(i.kind for i in found)
     sizes = {k: sum(i.size for i in found if i.kind is k) for k in counts}
-    parts = [f"{n} {k}{'' if n == 1 or k is Kind.VERILOG else 's'} {sizes[k] / 1e6:.1f} MB" for k, n in counts.items()]
+    parts = [f"{n} {k if n == 1 else k.plural} {sizes[k] / 1e6:.1f} MB" for k, n in counts.items()]
     terminal.say(f"{', '.join(parts) or 'nothing'}; {sum(sizes.values()) / 1e6:.1f} MB in total")
 
 

@@ -14,6 +14,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
+from intloom.common.cache.housekeeping import Kind
 from intloom.sim.rtl.build_steps import PREFIX, build_environment, make_command, run_logged, verilate_command
 from intloom.sim.rtl.joined_sources import library_sources
 from intloom.sim.rtl.toolchain import Toolchain
@@ -77,7 +78,7 @@ def library(flags: Sequence[str], tools: Toolchain, watch: Callable[[], None] | 
         run_logged([*make_command(work, tools, "library.mk", ""), LIBRARY], work, env, log, watch)
         return objects / LIBRARY
 
-    path, _ = cached_build(f"library-{key}", LIBRARY, make)
+    path, _ = cached_build(f"{Kind.LIBRARY}-{key}", LIBRARY, make)
     return path
 
 

@@ -20,6 +20,7 @@ from intloom.common.cache_folder import cache_folder
 from intloom.common.temporary_files import temporary_folder
 
 _log = logging.getLogger(__name__)
+_CHECKSUM_SUFFIX = ".sha256"
 _KEEP = 64
 """Least recently used entries beyond this number are removed."""
 
@@ -50,11 +51,18 @@ def cached_build(key: str, name: str, make: Callable[[Path, Path], Path]) -> tup
             ready = work / "ready"
             ready.mkdir()
             shutil.move(make(work, ready / "build.log"), ready / name)
-            (ready / _checksum_name(name)).write_text(_checksum(ready / name), encoding="utf-8")
+            (ready / f"{name}{_CHECKSUM_SUFFIX}").write_text(_checksum(ready / name), encoding="utf-8")
             ready.rename(folder)
         pin(folder)
     _remove_oldest(home, name)
     return folder / name, False
+
+
+def recorded(folder: Path) -> tuple[Path, str] | None:
+    """The file of a finished entry and the checksum that was recorded for it; None without such a record."""
+    for record in folder.glob(f"*{_CHECKSUM_SUFFIX}"):
+        return record.with_suffix(""), record.read_text(encoding="utf-8")
+    return None
 
 
 def _intact(folder: Path, name: str) -> bool:
@@ -62,7 +70,7 @@ def _intact(folder: Path, name: str) -> bool:
     if not folder.exists():
         return False
     try:
-        if (folder / _checksum_name(name)).read_text(encoding="utf-8") == _checksum(folder / name):
+        if recorded(folder) == (folder / name, _checksum(folder / name)):
             return True
     except (OSError, UnicodeDecodeError):
         pass
@@ -70,10 +78,6 @@ def _intact(folder: Path, name: str) -> bool:
     unpin(folder)
     shutil.rmtree(folder)
     return False
-
-
-def _checksum_name(name: str) -> str:
-    return f"{name}.sha256"
 
 
 def _checksum(file: Path) -> str:

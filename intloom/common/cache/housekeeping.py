@@ -1,4 +1,4 @@
-"""Lists and clears the cache: models, Verilog, simulators, results.
+"""Lists and clears the cache: models, Verilog, simulators and their library, results.
 
 Entries that another process is making or has pinned stay.
 """
@@ -27,7 +27,13 @@ class Kind(StrEnum):
     MODEL = "model"
     VERILOG = "verilog"
     SIMULATOR = "simulator"
+    LIBRARY = "library"
     RESULT = "result"
+
+    @property
+    def plural(self) -> str:
+        """The word for several entries of this kind."""
+        return {Kind.VERILOG: "verilog", Kind.LIBRARY: "libraries"}.get(self, f"{self}s")
 
 
 @dataclass(frozen=True)
@@ -56,7 +62,7 @@ class Cleared:
 
 def items(home: Path) -> list[Item]:
     """Everything in the cache folder `home`, kind by kind."""
-    return [*_models(ModelCache(home / "models")), *_verilog(home), *_simulators(home), *_results(home)]
+    return [*_models(ModelCache(home / "models")), *_verilog(home), *_builds(home), *_results(home)]
 
 
 def clear(home: Path, kinds: frozenset[Kind] = frozenset(Kind)) -> Cleared:
@@ -87,14 +93,15 @@ def _verilog(home: Path) -> Iterator[Item]:
         yield _item(Kind.VERILOG, path.stem[:12], "an accelerator", path)
 
 
-def _simulators(home: Path) -> Iterator[Item]:
+def _builds(home: Path) -> Iterator[Item]:
     for path in sorted((home / "builds").glob("*")):
         if path.is_dir():
-            bench, _, key = _build_key(path).partition("-")
+            made, _, key = _build_key(path).partition("-")
             finished = not path.name.startswith(".")
-            kind = "library of simulators" if bench == "library" else f"{bench} bench"
-            detail = kind if finished else "unfinished"
-            yield _item(Kind.SIMULATOR, key[:12], detail, path, finished=finished)
+            kind, what = (
+                (Kind.LIBRARY, "Verilator's library") if made == Kind.LIBRARY else (Kind.SIMULATOR, f"{made} bench")
+            )
+            yield _item(kind, key[:12], what if finished else "unfinished", path, finished=finished)
 
 
 def _build_key(path: Path) -> str:
@@ -128,6 +135,10 @@ def _remove_locked(item: Item, key: str) -> bool:
         return False
 
 
+def _remove_build(item: Item) -> bool:
+    return _remove_locked(item, _build_key(item.path))
+
+
 def _remove_result(item: Item) -> bool:
     if not item.finished and time.time() - item.used < _STALE_SECONDS:
         return False
@@ -137,6 +148,7 @@ def _remove_result(item: Item) -> bool:
 _REMOVERS: dict[Kind, Callable[[Item], bool]] = {
     Kind.MODEL: lambda item: remove_unpinned(item.path),
     Kind.VERILOG: lambda item: _remove_locked(item, item.path.stem.partition("-")[0]),
-    Kind.SIMULATOR: lambda item: _remove_locked(item, _build_key(item.path)),
+    Kind.SIMULATOR: _remove_build,
+    Kind.LIBRARY: _remove_build,
     Kind.RESULT: _remove_result,
 }

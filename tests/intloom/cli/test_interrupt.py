@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 
 from intloom.cli import main
+from intloom.common.cache.builds import recorded
 from intloom.common.cache.housekeeping import Kind, items
 from intloom.common.cache.models import ModelCache
 from intloom.common.cache_folder import cache_folder
@@ -80,9 +81,9 @@ def check_clean(ending, folder):
         assert hashlib.sha256((cache.folder / record.key / "model.onnx").read_bytes()).hexdigest() == record.sha256
     for item in items(folder / "cache"):
         assert item.finished, f"{item.path} is left"
-        if item.kind is Kind.SIMULATOR:
-            binary = (item.path / "simulator").read_bytes()
-            assert hashlib.sha256(binary).hexdigest() == (item.path / "simulator.sha256").read_text()
+        if item.kind in (Kind.SIMULATOR, Kind.LIBRARY):
+            file, checksum = recorded(item.path)
+            assert hashlib.sha256(file.read_bytes()).hexdigest() == checksum, f"{file} is incomplete"
 
 
 def moments(rng, first, last, count):

@@ -1,6 +1,7 @@
 """Builds are cached by content, survive each other, and fail with the compiler's own words."""
 
 import multiprocessing
+import subprocess
 
 import pytest
 
@@ -39,6 +40,18 @@ def test_equal_sources_are_built_once_and_changed_ones_again(cache):
     assert again.seconds == 0
     assert len(list((cache / "builds").glob("library-*/library.o"))) == 1, "both simulators have the same flags"
     assert not leftovers(cache)
+
+
+def test_a_truncated_library_is_compiled_again(cache, caplog):
+    build(tiny("module t(input g); endmodule\n"))
+    (library,) = (cache / "builds").glob("library-*/library.o")
+    whole = library.read_bytes()
+    library.write_bytes(whole[: len(whole) // 2])
+    made = build(tiny("module t(input h); endmodule\n"))
+    assert not made.cached
+    assert f"{library.name} {library.parent.name} was altered; it is built again" in caplog.text
+    assert len(library.read_bytes()) == len(whole)
+    assert not subprocess.run([made.binary], check=False).returncode
 
 
 def test_a_build_tells_how_far_it_is_and_a_kept_one_says_nothing(cache):

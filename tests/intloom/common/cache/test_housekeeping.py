@@ -1,5 +1,6 @@
 """All cache entries are listed with their size, and clearing keeps entries that are in use."""
 
+import hashlib
 import json
 import multiprocessing
 import os
@@ -8,9 +9,11 @@ import pytest
 
 from intloom.cli import main
 from intloom.common.atomic_write import write_bytes
+from intloom.common.cache.builds import cached_build, recorded
 from intloom.common.cache.housekeeping import Kind, clear, items
 from intloom.common.cache.models import ModelCache, Recipe
 from intloom.sim.rtl.build import cached
+from intloom.sim.rtl.library import LIBRARY
 
 
 def recipe(number):
@@ -31,6 +34,7 @@ def home(cache_folder):
     write_bytes(cache_folder / "verilog" / "0123456789ab-cd.v", b"module" * 50)
     write_bytes(cache_folder / "results" / "ab.npz", b"result")
     cached("fast-0123", make_binary)
+    cached_build("library-0123", LIBRARY, make_binary)
     (cache_folder / "builds" / ".fast-4567.random" / "obj").mkdir(parents=True)
     (cache_folder / "builds" / ".fast-4567.random" / "obj" / "x.o").write_bytes(b"half")
     (cache_folder / "models" / ".making-x").mkdir()
@@ -49,11 +53,25 @@ def test_every_kind_is_listed_with_its_size(home, capsys):
     assert capsys.readouterr().err.strip() == "1 result 0.0 MB; 0.0 MB in total"
 
 
+def test_a_sum_of_several_libraries(home, capsys):
+    cached_build("library-4567", LIBRARY, make_binary)
+    assert main(["cache", "list", "--kind", "library"]) == 0
+    assert capsys.readouterr().err.splitlines()[-1].startswith("2 libraries 0.0 MB")
+
+
+def test_every_build_has_a_recorded_checksum(home):
+    files = [recorded(i.path) for i in items(home) if i.finished and i.kind in (Kind.SIMULATOR, Kind.LIBRARY)]
+    assert [f.name for f, _ in files] == ["simulator", LIBRARY]
+    assert all(hashlib.sha256(f.read_bytes()).hexdigest() == checksum for f, checksum in files)
+    files[0][0].with_name("simulator.sha256").unlink()
+    assert recorded(files[0][0].parent) is None
+
+
 def test_clear_removes_everything_but_what_is_not_the_caches(home, capsys):
     (home / "mine").write_text("keep")
     (home / "models" / "mine").mkdir()
     assert main(["cache", "clear"]) == 0
-    assert "4 entries removed" in capsys.readouterr().err
+    assert "5 entries removed" in capsys.readouterr().err
     assert not items(home)
     left = {p.relative_to(home).as_posix() for p in home.rglob("*") if p.suffix != ".lock"}
     assert left == {"mine", "models", "models/mine", "builds", "verilog", "results", "temporary"}
@@ -61,7 +79,7 @@ def test_clear_removes_everything_but_what_is_not_the_caches(home, capsys):
 
 def test_one_kind_alone(home):
     assert clear(home, frozenset({Kind.SIMULATOR})).entries == 1
-    assert {i.kind for i in items(home)} == {Kind.MODEL, Kind.VERILOG, Kind.RESULT}
+    assert {i.kind for i in items(home)} == set(Kind) - {Kind.SIMULATOR}
 
 
 def use(home, ready, finish):
@@ -80,7 +98,7 @@ def test_what_another_process_uses_stays(home):
     try:
         assert ready.wait(60)
         done = clear(home)
-        assert (done.entries, done.in_use) == (2, 2)
+        assert (done.entries, done.in_use) == (3, 2)
         assert {i.kind for i in items(home)} == {Kind.MODEL, Kind.SIMULATOR}
     finally:
         finish.set()
