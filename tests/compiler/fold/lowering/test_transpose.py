@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from intloom.compiler.fold.target import Target
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import folded
@@ -11,7 +12,7 @@ from tests.support.parity import folded
 def shuffled(m, x, shape, perm, scale=None, zero=None):
     """Reshape, Transpose and Reshape back, each result quantized; `scale` is that of the transposition's."""
     (split,) = m.node("Reshape", [x.name, m.constant(np.array(shape))])
-    view = m.pair(split, tuple(shape), x.scale)
+    view = m.pair(split, tuple(shape), x.scale, zero)
     (moved,) = m.node("Transpose", [view.name], perm=list(perm))
     order = tuple(shape[a] for a in perm)
     turned = m.pair(moved, order, x.scale if scale is None else scale, zero)
@@ -46,9 +47,14 @@ def test_a_shuffle_to_another_scale_has_a_table(rng, seed):
     assert kinds(compared(m, seed)).count("Conv") == 3
 
 
+@pytest.mark.parametrize(
+    ("ratio", "reason"), [(1, "its result is needed in another order"), (1.3, "it changes the order of values")]
+)
 @pytest.mark.parametrize(("shape", "perm"), [([1, 12, 5, 3], [0, 1, 3, 2]), ([1, 2, 6, 15], [0, 3, 1, 2])])
-def test_values_that_leave_their_pixel_are_the_hosts(shape, perm, rng):
+def test_values_that_leave_their_pixel_are_the_hosts(shape, perm, ratio, reason, rng):
+    """With one scale and zero point the order is recorded until a reader needs the model's; with two it is not."""
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 5, 3), 12)
-    m.output(shuffled(m, x, shape, perm))
-    assert any("order of values" in a.reason for a in folded(m.model()).assignments)
+    m.output(shuffled(m, x, shape, perm, x.scale * ratio, 7))
+    found = [a for a in folded(m.model()).assignments if a.op == "Transpose"]
+    assert [(a.target, a.reason) for a in found] == [(Target.HOST, reason)]
