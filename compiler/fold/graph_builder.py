@@ -239,13 +239,11 @@ class GraphBuilder:
 
     def checkpoint(self) -> Callable[[], None]:
         """A function that removes everything that is added from now on: a lowering may fail after it added nodes."""
-        count, views, orders = len(self.nodes), dict(self.views), dict(self.orders)
+        count, tensors, views, orders = len(self.nodes), dict(self.tensors), dict(self.views), dict(self.orders)
 
         def undo() -> None:
-            for node in self.nodes[count:]:
-                del self.tensors[node.output]
             del self.nodes[count:]
-            self.views, self.orders = views, orders
+            self.tensors, self.views, self.orders = tensors, views, orders
 
         return undo
 

@@ -79,8 +79,6 @@ def _lower_after_host_movement(
     if moved and _attempt(builder, unit.nodes, partial(_lower, builder, unit)):
         return True
     undo()
-    for name in set(builder.inputs).difference(kept[0]):
-        del builder.tensors[name]
     builder.inputs, builder.host_computed, builder.targets, builder.remedies = kept
     return False
 

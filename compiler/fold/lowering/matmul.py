@@ -6,6 +6,7 @@ matrix: its channels become pixels, its pixels channels.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -41,6 +42,7 @@ class _Side:
 def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     """Lower a product of two activations."""
     main = unit.operator
+    _shape_host_tensors(builder, main.inputs[:2])
     a, b = (_side(builder, value, rows_summed=k == 1) for k, value in enumerate(main.inputs[:2]))
     if len(a.found.channels) != len(b.found.channels):
         raise UnsupportedPattern("it repeats one operand's matrices", "expand it in the model")
@@ -55,6 +57,21 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     parts = [product.emit(k, moving, stationary) for k in range(len(a.found.channels))]
     _bind(builder, unit, parts, swapped=swapped)
     builder.assign(unit, Target.ARRAY, "one operand is the weights")
+
+
+def _shape_host_tensors(builder: GraphBuilder, values: Sequence[str]) -> None:
+    """Give tensors that the host computes, and nothing reads yet, rows as channels and columns as pixels."""
+    read = {name for node in builder.nodes for name in node.inputs}
+    for value, other in zip(values, reversed(values), strict=True):
+        found, beside = builder.ordered(value), builder.ordered(other)
+        if found is None or beside is None or found.tensor not in builder.host_computed or found.tensor in read:
+            continue
+        tensor, like = builder.tensors[found.tensor], builder.tensors[beside.tensor]
+        columns = found.shape[-1]
+        # As many pixels as the other operand has belong to the same image.
+        size = (like.height, like.width) if like.height * like.width == columns else (1, columns)
+        channels = found.positions.size // columns
+        builder.tensors[found.tensor] = replace(tensor, shape=(1, channels, *size))
 
 
 def _side(builder: GraphBuilder, value: str, *, rows_summed: bool) -> _Side:

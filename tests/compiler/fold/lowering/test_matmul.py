@@ -5,8 +5,10 @@ import random
 import numpy as np
 import pytest
 
+from intloom.compiler.fold.target import Target
 from tests.support.lowered import compared, kinds
-from tests.support.onnx_maker import OnnxMaker, Value
+from tests.support.onnx_maker import TYPES, OnnxMaker, Value
+from tests.support.parity import assert_equal
 
 SIDES = [(1, 4), (3, 3), (4, 5), (6, 6), (2, 8)]
 
@@ -33,8 +35,8 @@ def product(m: OnnxMaker, a: Value, b: Value, spread: float) -> Value:
     return m.pair(name, (*a.shape[:3], b.shape[3]), float(np.float32(scale)))
 
 
-def attention(m: OnnxMaker, heads: int, key: int, width: int, side: tuple[int, int]) -> Value:
-    """The attention of YOLO11's blocks, with a sigmoid instead of the softmax."""
+def attention(m: OnnxMaker, heads: int, key: int, width: int, side: tuple[int, int], softmax: bool = False) -> Value:
+    """The attention of YOLO11's blocks, with a sigmoid or the softmax."""
     tokens = side[0] * side[1]
     y = m.conv(m.image(3, *side), heads * (2 * key + width), kernel=1)
     y = reshaped(m, y, (1, heads, 2 * key + width, tokens))
@@ -45,7 +47,12 @@ def attention(m: OnnxMaker, heads: int, key: int, width: int, side: tuple[int, i
     scale = m.pair(m.constant(np.float32(key**-0.5)), (), float(np.float32(key**-0.5)), 1)
     (scaled,) = m.node("Mul", [scores.name, scale.name])
     scores = m.pair(scaled, scores.shape, scores.scale * key**-0.5)
-    weights = m.unary("Sigmoid", scores, 1 / 256)
+    zero = TYPES[m.dtype][2]
+    if softmax:
+        (made,) = m.node("Softmax", [scores.name], axis=-1)
+        weights = m.pair(made, scores.shape, 1 / 256, zero)
+    else:
+        weights = m.unary("Sigmoid", scores, 1 / 256)
     y = reshaped(m, product(m, v, turned(m, weights), 1), (1, heads * width, *side))
     v = reshaped(m, v, (1, heads * width, *side))
     return m.conv(m.concat([y, v]), 4, kernel=1)
@@ -57,6 +64,16 @@ def test_attention_on_every_level(side: tuple[int, int], rng: random.Random, see
     key = rng.choice([4, 8, 12])
     m.output(attention(m, rng.choice([1, 2, 3]), key, rng.choice([8, 16, 20]), side))
     assert kinds(compared(m, seed)).count("MatMul") >= 3
+
+
+@pytest.mark.parametrize("side", [(6, 6), (5, 9)])
+def test_only_the_softmax_runs_on_the_host(side: tuple[int, int], rng: random.Random, seed: int) -> None:
+    m = OnnxMaker(rng)
+    m.output(attention(m, rng.choice([2, 3]), 16, 64, side, softmax=True))
+    found = assert_equal(m.model(), seed)
+    on_host = {a.op for a in found.folded.assignments if a.target is Target.HOST}
+    assert on_host <= {"Softmax", "Transpose", "QuantizeLinear", "DequantizeLinear"}
+    assert len(found.folded.regions) == 2
 
 
 @pytest.mark.parametrize("swapped", [False, True])
