@@ -277,14 +277,18 @@ class MacUnit(wiring.Component):
         taken = Signal()
         m.d.sync += [taken.eq(unit.valid & unit.ready), in_flight.eq(in_flight + taken - unit.done)]
         pending = self._writer.pending | self.residual.valid
+        # An instruction is offered, but no earlier one has a tile left: it is decoded, its predecessor's loops are set
+        # up, or the readout of an earlier instruction keeps the predecessor's descriptor waiting.
+        between, readout_taken = Signal(), self._decoder.readout.valid
         m.d.comb += [
+            between.eq(unit.valid & ~sequencer.active),
             unit.started.eq(sequencer.started),
             unit.done.eq(self._writer.done),
             unit.busy.eq(sequencer.pixel_valid),
             # In a halt instructions never finish: only requests that wait for their grant count.
             unit.idle.eq(Mux(run, (in_flight == 0) & ~taken, ~pending)),
-            unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights),
-            unit.stall[Stall.ACCUMULATORS].eq(sequencer.waits_bank),
+            unit.stall[Stall.WEIGHTS].eq(sequencer.waits_weights | (between & ~readout_taken)),
+            unit.stall[Stall.ACCUMULATORS].eq(sequencer.waits_bank | (between & readout_taken)),
         ]
         # The residual request leaves the item register through the address check: the fault is registered here.
         fault_index = _delayed(m, "residual_fault_index", self._readout.fault_index, 1)

@@ -75,9 +75,9 @@ class Stall(IntEnum):
     MEMORY = 2
     """No grant by the scratchpad or the AXI bus, or no read data yet."""
     WEIGHTS = 3
-    """MAC only: the next weight tile was not loaded."""
+    """MAC only: the next weight tile was not ready: weights not loaded, or loops and positions not computed."""
     ACCUMULATORS = 4
-    """MAC only: both accumulator banks were in use."""
+    """MAC only: both accumulator banks, or the readout of an earlier instruction, were in use."""
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from intloom.hw.spec.regs import Stall, stall_counter
 
 _LATE_CYCLES = 64
 """The bench counts from its own start command to the interrupt: at most so many cycles more or less."""
-_UNCOUNTED = 32
-"""At most so many cycles of an instruction are neither busy nor stalled: in them it moves from stage to stage."""
+_UNCOUNTED = 1
+"""At most so many cycles of an instruction are neither busy nor stalled: the unit takes it from its queue."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,7 +42,7 @@ def contradictions(
 
 
 def _of_unit(counters: Mapping[str, int], unit: Unit, instructions: int) -> Iterator[str]:
-    """A unit is busy or stalled, for one cause, in all but a few cycles of each instruction."""
+    """A unit is busy or stalled, for one cause, in all cycles but those that take instructions from its queue."""
     cycles, done, busy = counters["CYCLES"], counters[f"{unit.name}_DONE"], counters[f"{unit.name}_BUSY"]
     stalls = sum(counters[stall_counter(unit, stall)] for stall in Stall)
     if done != instructions:

@@ -43,7 +43,7 @@ class Sequencer(wiring.Component):
         With `pixel_valid`: first pixel of a strip's last tile, or its last pixel if the accumulators are
         `single_ported`; pixels in the strip.
     active, waits_weights, waits_bank:
-        A tile is current; it waits for weights, or for a bank.
+        A tile is current; it waits for weights or for the planner, or for a bank.
     started:
         Pulse: a new instruction's first tile is current from the next cycle on.
 
@@ -181,8 +181,8 @@ class Sequencer(wiring.Component):
             bank_free.eq(~banks_in_use[-1]),
             self.pixel_valid.eq(self.active & (~tile_start | may_begin)),
             self.weights_taken.eq(self.pixel_valid & tile_start),
-            self.waits_weights.eq(self.active & tile_start & ~self.weights_ready),
-            self.waits_bank.eq(self.active & tile_start & self.weights_ready & tile.first & ~bank_free),
+            self.waits_weights.eq(self.active & tile_start & ~(planned & self.weights_ready)),
+            self.waits_bank.eq(self.active & tile_start & planned & self.weights_ready & tile.first & ~bank_free),
         ]
         m.d.sync += banks_in_use.eq(banks_in_use + (self.weights_taken & tile.first) - self.bank_released)
 

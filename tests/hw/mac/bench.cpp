@@ -122,6 +122,8 @@ int main(int argc, char** argv) {
         busy += PORT(unit, busy);
         stalls += PORT(unit, stall) >> 3 & 1;
         if (PORT(unit, stall) & (PORT(unit, stall) - 1)) { fprintf(stderr, "two stalls at once\n"); return 3; }
+        if (offering && !PORT(unit, busy) && !PORT(unit, stall)) { fprintf(stderr, "neither busy nor stalled\n"); return 3; }
+        if (PORT(unit, busy) && PORT(unit, stall)) { fprintf(stderr, "busy and stalled\n"); return 3; }
         if (PORT(unit, fault) && PORT(unit, idle)) break;
         top.clk = 1;
         top.eval();

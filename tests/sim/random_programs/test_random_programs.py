@@ -34,6 +34,28 @@ def test_rtl_and_instruction_simulator_agree(part: int, seed: int) -> None:
 
 
 @pytest.mark.slow
+def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
+    """The planner's latency is longer than such a tile: between tiles the array has its weights, but no position."""
+    program = random_program(1, NANO)
+    conv = make(
+        Kind.CONV,
+        in_w=8,
+        in_h=8,
+        in_row=8,
+        in_block_step=64,
+        kernel_h=3,
+        in_blocks=4,
+        out_blocks=16,
+        out_w=3,
+        out_base=4096,
+    )
+    for steps in (1, 4):
+        small = program.with_steps([Step(conv, NO_LAG)] * steps)
+        found = compare(small, simulator_of(small))
+        assert not found.problem, found.problem
+
+
+@pytest.mark.slow
 def test_results_do_not_depend_on_registers_and_memories_before_the_reset(seed: int) -> None:
     """Registers have no initial values, as on an ASIC: the reset must suffice, and state without reset not matter."""
     for number in range(6):

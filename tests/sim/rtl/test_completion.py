@@ -80,6 +80,7 @@ def test_cycles_are_those_of_the_bench(program):
 
 
 def test_stalls_that_are_not_counted_are_found(program):
-    complete(program, CYCLES=1 << 20, uncounted=8)
-    with pytest.raises(SimulationError, match="unit LOAD counts 0 busy"):
-        complete(program, CYCLES=1 << 20, uncounted=1000)
+    fewest, unit = min((sum(i.unit is unit for i in program.instructions), unit) for unit in QUEUED_UNITS)
+    complete(program, CYCLES=1 << 20, uncounted=fewest + 1)
+    with pytest.raises(SimulationError, match=f"unit {unit.name} counts 0 busy"):
+        complete(program, CYCLES=1 << 20, uncounted=fewest + 2)

@@ -29,24 +29,28 @@ class Consumer:
         self.sequencer, self.params, self.rng, self.rate = sequencer, params, rng, rate
         self.seen: list[Pixel] = []
         self.started = 0
-        self.waits = {"weights": 0, "bank": 0}
+        self.waits = {"weights": 0, "planner": 0, "bank": 0}
         self._weights = False
         self._finished_strips = self._used = 0
 
     async def follow(self, ctx: Any, pixels: int) -> None:
         """Run until all pixels have issued."""
-        sequencer, within = self.sequencer, False
+        sequencer, within, run = self.sequencer, False, False
         while len(self.seen) < pixels:
             self._weights = self._weights or self.rng.random() < self.rate**3
             # None before the sequencer has had to wait for one: strips are more than banks.
             releases = self._finished_strips > 0 < self.waits["bank"] and self.rng.random() < self.rate / 20
             ctx.set(sequencer.weights_ready, self._weights)
             ctx.set(sequencer.bank_released, releases)
-            ctx.set(sequencer.run, self.rng.random() < (1 + self.rate) / 2)
+            ran, run = run, self.rng.random() < (1 + self.rate) / 2
+            ctx.set(sequencer.run, run)
             self.started += ctx.get(sequencer.started)
-            self.waits["weights"] += ctx.get(sequencer.waits_weights)
-            self.waits["bank"] += ctx.get(sequencer.waits_bank)
+            waits, waits_bank = ctx.get(sequencer.waits_weights), ctx.get(sequencer.waits_bank)
+            self.waits["planner" if self._weights else "weights"] += waits
+            self.waits["bank"] += waits_bank
             valid = bool(ctx.get(sequencer.pixel_valid))
+            if ran or valid:
+                assert valid + waits + waits_bank == ctx.get(sequencer.active), "a cycle is counted once"
             assert valid or not within, "a tile once begun never stops"
             assert ctx.get(sequencer.weights_taken) == (valid and not within)
             if valid:
@@ -84,6 +88,7 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
+    plans.append(random_plan(rng, params, kernel_h=2, strips=1, length=TilePlanner.LATENCY - 1, longer=0))
     consumer = Consumer(sequencer, params, rng, rate)
     expected = list(Sequencer.model(plans, params))
 
@@ -96,6 +101,8 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     assert consumer.started == len(plans)
     assert consumer.waits["bank"] > 0
     assert (consumer.waits["weights"] > 0) == (rate < 1)
+    # At the lower rate the weights are the last to come.
+    assert rate < 1 or consumer.waits["planner"] > 0
 
 
 @pytest.mark.parametrize("shorter", [False, True])
@@ -112,6 +119,7 @@ def test_the_first_pixel_has_the_stated_latency(shorter: bool, rng: random.Rando
         assert ctx.get(sequencer.plans.ready)
         for _ in range(TilePlanner.LATENCY if shorter else Sequencer.LATENCY):
             assert not ctx.get(sequencer.pixel_valid)
+            assert ctx.get(sequencer.waits_weights) == ctx.get(sequencer.active)
             await ctx.tick()
         assert ctx.get(sequencer.pixel_valid)
 
