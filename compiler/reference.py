@@ -18,8 +18,8 @@ _WHOLE_SUMS = ("session.x64quantprecision", "1")
 _ROUNDED_ONCE = ("DoubleQDQPairsRemover",)
 """This optimizer replaces two successive roundings with different parameters by one with parameters of its own."""
 _PLAIN_LAYOUT = ("NhwcTransformer",)
-_SUBGRAPHS = ("QDQPropagationTransformer",)
-"""onnxruntime 1.31 aborts the process in this optimizer where a subgraph reads a dequantized value by name."""
+_SUBGRAPHS = ("QDQPropagationTransformer", "QDQFinalCleanupTransformer")
+"""onnxruntime 1.31 aborts the process in these optimizers where a subgraph reads a value of a pair by name."""
 _BLOCKED = b"block_size"
 _FUSIONS = ("QDQSelectorActionTransformer",)
 """onnxruntime 1.31 fuses operators with blocked scales to integer kernels that do not support them."""
@@ -62,7 +62,7 @@ def plain_session(model: bytes) -> onnxruntime.InferenceSession:
 
 
 def avoid_abort(model: bytes, options: onnxruntime.SessionOptions) -> None:
-    """Disable the optimizer that aborts the process on some models with subgraphs."""
+    """Disable the optimizers that abort the process on some models with subgraphs."""
     if _has_subgraphs(model):
         options.add_session_config_entry(_DISABLED, ";".join(_SUBGRAPHS))
 

@@ -4,6 +4,8 @@ It has the real values of the file, and every value keeps its name. Of the nodes
 
 - int8 activations are uint8 (pass `unsigned_activations`),
 - a ConvTranspose is zero insertion and a Conv, because onnxruntime has no integer kernel for it,
+- a convolution or product before a Relu or Clip is rounded first, because onnxruntime sums in float there; both are
+  monotone, so the order of clamping and rounding changes no result,
 - a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
 - data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float. The host
   parts have them too.
@@ -21,9 +23,11 @@ from intloom.compiler.fold.lowering.conv_transpose import output_first
 from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
 from intloom.compiler.fold.passes.pass_manager import run_passes
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
+from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode
 from intloom.compiler.importer.check import check_model
 
+_SUMS = frozenset({"Conv", "ConvTranspose", "Gemm"})
 _FIRST_PAD_OF_BYTES = 11
 """Opset from which Pad takes integers."""
 
@@ -54,14 +58,40 @@ class _Rewriter:
     accelerated: Set[str]
     nodes: list[OnnxNode] = field(default_factory=list)
     constants: dict[str, Constant] = field(default_factory=dict)
+    pairs: list[OnnxNode] = field(default_factory=list)
 
     def rewrite(self) -> Model:
+        clamped = {u.unclamped: u for u in find_quantization_units(self.model) if self._clamps_sums(u)}
         for node in self.model.nodes:
-            if node.op in ("Conv", "ConvTranspose", "Gemm") and self.accelerated & set(node.origins):
-                self._multiplication(node)
-            else:
+            if node.op not in _SUMS or not self.accelerated & set(node.origins):
                 self.nodes.append(node)
-        return self.model.with_nodes(self.nodes, constants=self.constants) if self.constants else self.model
+            elif node.outputs[0] in clamped:
+                self._multiplication(self._rounded(node, clamped[node.outputs[0]]))
+                self.nodes += self.pairs
+                self.pairs = []
+            else:
+                self._multiplication(node)
+        return self.model.with_nodes(self.nodes, constants=self.constants)
+
+    def _clamps_sums(self, unit: QuantizationUnit) -> bool:
+        """Whether onnxruntime keeps a clamp after a sum: it drops a Relu where the zero point is the smallest byte."""
+        if not unit.clamps or unit.main is None or unit.main.op not in _SUMS:
+            return False
+        # Other readers of the sums, and the model's outputs, have them unrounded.
+        if len(self.model.users(unit.unclamped)) > 1 or unit.unclamped in self.model.outputs:
+            return False
+        zero = self.model.constant(unit.quantize.input(2))
+        return [c.op for c in unit.clamps] != ["Relu"] or (zero is not None and bool(zero.any()))
+
+    def _rounded(self, node: OnnxNode, unit: QuantizationUnit) -> OnnxNode:
+        """The node with a result of another name, which a pair with the unit's parameters brings to the clamp."""
+        value, quantize = node.outputs[0], unit.quantize
+        whole, stored = f"{value}/float", f"{value}/stored"
+        self.pairs = [
+            replace(quantize, name=stored, inputs=(whole, *quantize.inputs[1:]), outputs=(stored,)),
+            OnnxNode(f"{stored}/back", DEQUANTIZE, (stored, *quantize.inputs[1:]), (value,), {}, quantize.domain),
+        ]
+        return replace(node, outputs=(whole, *node.outputs[1:]))
 
     def _multiplication(self, node: OnnxNode) -> None:
         if node.input(2) in self.model.constants:

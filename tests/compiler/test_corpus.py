@@ -59,7 +59,7 @@ def test_rtl_of_some(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.evidence
-@pytest.mark.parametrize("preset", ["nano", "tiny"])
+@pytest.mark.parametrize("preset", ["nano", "small"])
 @pytest.mark.parametrize("name", COMPILED)
 def test_rtl_of_all(name: str, preset: str) -> None:
     check_rtl(name, preset)

@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+import random
+from pathlib import Path
+
 import numpy as np
 import onnx
+import onnxruntime
 import pytest
 from numpy.typing import DTypeLike, NDArray
 from onnx import TensorProto, helper, numpy_helper
 
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import from_proto
+from intloom.compiler.importer.emit import to_proto
 from intloom.compiler.reference import open_session
+from tests.support.onnx_maker import OnnxMaker
 
 Array = NDArray[np.generic]
 STEP = np.float32(2**16)
@@ -75,3 +83,52 @@ def test_sums_do_not_saturate_where_two_convolutions_share_a_tensor(shared: str)
     expected = np.clip(np.rint(whole / STEP), -128, 127) * STEP
     for y in open_session(model.SerializeToString()).run(None, {"x": row}):
         np.testing.assert_array_equal(np.asarray(y)[0, :, 0, 0], expected)
+
+
+@pytest.mark.parametrize("clamp", ["Relu", "Clip"])
+@pytest.mark.parametrize("zero", [0, 58])
+def test_sums_before_a_clamp_are_integers(clamp: str, zero: int, rng: random.Random, tmp_path: Path) -> None:
+    """onnxruntime drops a Relu where the zero point is the smallest byte; with another one it would sum in float."""
+    m = OnnxMaker(rng)
+    image = m.image(3, 8, 8)
+    weights, found = m.weights((4, 3, 3, 3), 0)
+    (value,) = m.node("Conv", [image.name, weights, m.bias(found, image.scale)], pads=[1] * 4)
+    bounds = [m.constant(np.float32(v)) for v in (-0.1, 1.1)] if clamp == "Clip" else []
+    (value,) = m.node(clamp, [value, *bounds])
+    m.output(m.pair(value, (1, 4, 8, 8), 0.01, zero))
+    folded = fold_model(from_proto(m.model(), name="m"))
+    options = onnxruntime.SessionOptions()
+    options.optimized_model_filepath = str(tmp_path / "optimized.onnx")
+    options.log_severity_level = 4
+    data = to_proto(folded.reference or folded.model).SerializeToString()
+    onnxruntime.InferenceSession(data, options, ["CPUExecutionProvider"])
+    made = [n.op_type for n in onnx.load(tmp_path / "optimized.onnx").graph.node]
+    assert "QLinearConv" in made
+    assert "FusedConv" not in made and "Conv" not in made
+
+
+def test_a_subgraph_reads_a_value_of_successive_pairs() -> None:
+    """onnxruntime removes the inner pair by default, and aborts the process because the If reads its neighbor."""
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [1, 4])
+    y = helper.make_tensor_value_info("y", TensorProto.FLOAT, None)
+    chosen = helper.make_tensor_value_info("chosen", TensorProto.BOOL, [])
+    names = ["scale", "zero"]
+
+    def branch(result: str) -> onnx.GraphProto:
+        node = helper.make_node("Identity", ["q2"], [result])
+        return helper.make_graph([node], result, [], [onnx.ValueInfoProto(name=result)])
+
+    nodes = [
+        helper.make_node("QuantizeLinear", ["x", *names], ["q1"]),
+        helper.make_node("DequantizeLinear", ["q1", *names], ["d1"]),
+        helper.make_node("Identity", ["d1"], ["same"]),
+        helper.make_node("QuantizeLinear", ["same", *names], ["q2"]),
+        helper.make_node("If", ["chosen"], ["q3"], then_branch=branch("one"), else_branch=branch("other")),
+        helper.make_node("DequantizeLinear", ["q3", *names], ["y"]),
+    ]
+    stored = [numpy_helper.from_array(np.float32(0.5), "scale"), numpy_helper.from_array(np.uint8(3), "zero")]
+    graph = helper.make_graph(nodes, "g", [x, chosen], [y], stored)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
+    row = np.array([[0.5, 1.2, -0.7, 3]], np.float32)
+    (made,) = open_session(model.SerializeToString()).run(None, {"x": row, "chosen": np.array(True)})
+    np.testing.assert_array_equal(made, [[0.5, 1, -0.5, 3]])

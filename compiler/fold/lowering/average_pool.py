@@ -8,22 +8,27 @@ from itertools import product
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.common.errors import EncodingError
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SampledFunction, fit_affine_with_table
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate, to_int8, to_stored
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_model
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.limits import MOST_CHANNELS
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
+from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.patterns.window import Window, read_window
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer import Model, OnnxNode, ValueType
-from intloom.compiler.ir import AvgPool, Tensor
+from intloom.compiler.ir import AvgPool, Constant, MatMul, Tensor
+from intloom.hw.spec.arith import Scale, requantize, scale_from_float
 
 _LARGEST_SUM = 1 << 17
 """The vector unit's window sums have 18 bits with the sign: 1024 bytes of -128."""
+_SAMPLED_SUMS = 512
 _MOST_VALUES = 1 << 23
 """Values that onnxruntime averages at once; they are floats then."""
 _TIE = 2.0**-18
@@ -42,9 +47,88 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     if any(geometry.pads) and not main.integer("count_include_pad", 0):
         _lower_areas(builder, unit, leaf, x.tensor, result, geometry)
         return
+    size = geometry.kernel[0] * geometry.kernel[1]
+    if 128 * size > _LARGEST_SUM and size == x.tensor.height * x.tensor.width:
+        _lower_product(builder, unit, leaf, x.tensor, result)
+        return
     made = _average_of(builder, unit, leaf, x.tensor, result, geometry, unit_name(unit), result.name)
     builder.bind(unit.output, made.name)
     builder.assign(unit, Target.VECTOR, "proved at every sum of a window")
+
+
+def _lower_product(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Tensor, result: Tensor) -> None:
+    """Lower an average of more pixels than the vector unit adds: a product of ones with the transposed image.
+
+    The array's sums have 32 bits, and its requantization has the formula of onnxruntime's integer average.
+    """
+    size = x.height * x.width
+    if size > MOST_CHANNELS:
+        raise UnsupportedPattern(
+            f"it averages {size} pixels; the array adds up to {MOST_CHANNELS}",
+            f"average at most {MOST_CHANNELS} pixels at once: in two steps, each with a QuantizeLinear",
+        )
+    scale = _scale_of(x, result, size)
+    table = clamp_table(builder, unit)
+    _compare_sampled(builder, unit, leaf, x, result, scale, table)
+    sums = np.arange(-128 * size, 127 * size + 1)
+    _warn_of_ties(builder, unit, SampledFunction(sums, sums, sums, clamp_table(builder, unit)), x, result, size)
+    turned = transpose(builder, x, f"{result.name}/pixels", unit.origins)
+    ones = f"{result.name}/ones"
+    builder.emit(
+        Constant(name=ones, inputs=(), output=ones, values=np.ones((size, 1, 1), np.int8), origin=unit.origins),
+        Tensor(ones, (1, size, 1, 1), 1.0, 0, False),
+    )
+    node = MatMul(
+        name=unit_name(unit),
+        inputs=(ones, turned.name),
+        output=result.name,
+        mantissa=scale.mantissa,
+        shift=scale.shift,
+        zp_a=0,
+        zp_b=x.zero_point,
+        zp_out=result.zero_point,
+        table=None if table is None else table.tobytes(),
+    )
+    builder.finish(unit, node, result, Target.ARRAY)
+
+
+def _scale_of(x: Tensor, result: Tensor, size: int) -> Scale:
+    """The factor of a sum, rounded as in onnxruntime."""
+    try:
+        return scale_from_float(float(np.float32(x.scale) / (np.float32(result.scale) * np.float32(size))))
+    except EncodingError as error:
+        raise UnsupportedPattern(str(error), "quantize the model again") from None
+
+
+def _compare_sampled(
+    builder: GraphBuilder,
+    unit: QuantizationUnit,
+    leaf: str,
+    x: Tensor,
+    result: Tensor,
+    scale: Scale,
+    table: Int8s | None,
+) -> None:
+    """Check the formula on sums next to every rounding boundary, and on others; all sums would be too many values.
+
+    Raises
+    ------
+    UnsupportedPattern
+        onnxruntime has another result.
+    """
+    size = x.height * x.width
+    factor = x.scale / (result.scale * size)
+    boundaries = (np.arange(-128, 128) + 0.5 - result.zero_point) / factor + size * x.zero_point
+    near = np.floor(boundaries).astype(np.int64)
+    spread = np.linspace(-128 * size, 127 * size, _SAMPLED_SUMS).astype(np.int64)
+    sums = np.unique(np.clip([*near, *(near + 1), *spread], -128 * size, 127 * size))
+    made = [requantize(int(s) - size * x.zero_point, scale, result.zero_point, builder.match) for s in sums]
+    if table is not None:
+        made = [int(table[byte & 0xFF]) for byte in made]
+    parts = np.array_split(sums, -(-sums.size * size // _MOST_VALUES))
+    truth = np.concatenate([_average(builder, unit, leaf, _windows(p, size)) for p in parts])
+    if not np.array_equal(made, truth):
+        raise UnsupportedPattern(f"its average of {size} pixels differs from onnxruntime", "average in two steps")
 
 
 def _lower_areas(
@@ -107,7 +191,6 @@ def _average_of(
     output: str,
 ) -> Tensor:
     """Emit the average of all windows of `x`, with an affine operation that equals onnxruntime at every sum."""
-    main = unit.operator
     size = geometry.kernel[0] * geometry.kernel[1]
     if 128 * size > _LARGEST_SUM:
         raise UnsupportedPattern(
@@ -129,11 +212,7 @@ def _average_of(
         pads=geometry.pads,
         origin=unit.origins,
     )
-    if main.op != "GlobalAveragePool" and main.qoperator is None and _many_ties(goal, x, result, size):
-        builder.warnings[main.name] = (
-            f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which "
-            "it rounds depending on the order of the values. Single results may differ by one. Change its scale"
-        )
+    _warn_of_ties(builder, unit, goal, x, result, size)
     found = fit_affine_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
     if found is not None:
         affine, table = found
@@ -144,6 +223,17 @@ def _average_of(
         raise UnsupportedPattern("no integer constants equal onnxruntime at every sum", "change its scale slightly")
     emit_bracket(builder, node, result, bracket, goal.clamps)
     return result
+
+
+def _warn_of_ties(
+    builder: GraphBuilder, unit: QuantizationUnit, goal: SampledFunction, x: Tensor, result: Tensor, size: int
+) -> None:
+    main = unit.operator
+    if main.op != "GlobalAveragePool" and main.qoperator is None and _many_ties(goal, x, result, size):
+        builder.warnings[main.name] = (
+            f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which "
+            "it rounds depending on the order of the values. Single results may differ by one. Change its scale"
+        )
 
 
 def _many_ties(goal: SampledFunction, x: Tensor, result: Tensor, size: int) -> bool:

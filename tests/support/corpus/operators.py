@@ -229,6 +229,7 @@ MODELS: dict[str, Builder] = {
     "GlobalAveragePool 7x7": _classifier(7, "GlobalAveragePool"),
     "GlobalAveragePool 56x56": _classifier(56, "GlobalAveragePool"),
     "GlobalAveragePool 32x32": _classifier(32, "GlobalAveragePool"),
+    "GlobalAveragePool 64x64": _classifier(64, "GlobalAveragePool"),
     "ReduceMean 40x40": _classifier(40, "ReduceMean"),
     "SiLU": lambda m: finished(m, m.silu(m.conv(m.image(3, 6, 6), 8))),
     "HardSwish": _unary("HardSwish"),

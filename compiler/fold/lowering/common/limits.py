@@ -1,8 +1,15 @@
-"""Limits of the instructions that operator lowerings use, from the instruction table."""
+"""Limits of instructions and memories that operator lowerings use, from the instruction table and the presets."""
 
 from __future__ import annotations
 
 from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.params import PRESETS, HardwareParams
+
+
+def _most_channels(p: HardwareParams) -> int:
+    constants = p.table_words + p.channel_words + p.zero_point_words
+    return (p.weight_words - constants) // p.tile_words * p.word_bytes
+
 
 LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_h").maximum
 """Kernel rows or columns of a convolution."""
@@ -12,3 +19,5 @@ LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
 """Upsampling factor of a copy."""
 LARGEST_WINDOW = BY_KIND[Kind.VMAX].field("kernel_h").maximum
 """Rows or columns of a window of the vector unit."""
+MOST_CHANNELS = min(_most_channels(p) for p in PRESETS.values())
+"""Input channels of a product whose weights for one output block, with a table, fit the memory of every preset."""

@@ -82,3 +82,33 @@ def test_mean_over_height_and_width(rng, seed):
     (value,) = m.node("ReduceMean", [x.name], axes=[2, 3], keepdims=0)
     m.output(m.pair(value, (1, 16), x.scale * 0.83))
     compared(m, seed)
+
+
+@pytest.mark.parametrize(("height", "width"), [(33, 33), (56, 56), (30, 134)])
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+@pytest.mark.parametrize("op", ["GlobalAveragePool", "ReduceMean"])
+def test_more_pixels_than_the_vector_unit_adds(op, dtype, height, width, rng, seed):
+    """A product of ones with the transposed image, up to 4,020 pixels; the result has the order of channels."""
+    m = OnnxMaker(rng, dtype=dtype)
+    x = m.conv(m.image(3, height, width), 5)
+    (value,) = m.node(op, [x.name], **({"axes": [2, 3]} if op == "ReduceMean" else {}))
+    m.output(m.pair(value, (1, 5, 1, 1), x.scale * m.rng.uniform(0.02, 1.2)))
+    assert kinds(compared(m, seed))[-2:] == ["Constant", "MatMul"]
+
+
+def test_clamped_average_of_many_pixels(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 40, 40), 5)
+    (value,) = m.node("Relu", m.node("GlobalAveragePool", [x.name]))
+    # With another zero point, onnxruntime averages in float before the Relu.
+    m.output(m.pair(value, (1, 5, 1, 1), x.scale * 0.1, 0))
+    assert "MatMul" in kinds(compared(m, seed))
+
+
+def test_too_many_pixels_are_refused_with_their_number(rng):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 64, 64), 5)
+    m.output(m.pair(*m.node("GlobalAveragePool", [x.name]), (1, 5, 1, 1), x.scale))
+    found = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "GlobalAveragePool")
+    assert found.target is Target.HOST
+    assert "averages 4096 pixels; the array adds up to 4020" in found.reason
