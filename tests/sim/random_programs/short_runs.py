@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec import regs
@@ -17,7 +17,8 @@ from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.job import MEMORY_BASE, Job, RunFiles
 
 _MEMORY_BYTES = 1 << 16
-_PROGRAM_BYTE = 1 << 12
+PROGRAM_BYTE = 1 << 12
+"""Offset of the program in the memory."""
 _LIMIT = 20_000
 _WATCHDOG = 300
 
@@ -44,17 +45,22 @@ def checked(params: HardwareParams, *codes: bytes) -> bytes:
     return add_check([encode(begin(params)), *codes, encode(make(Kind.END))])
 
 
-def ending(simulator: Build, params: HardwareParams, program: bytes, also: Sequence[str] = ()) -> Ending:
-    """Run a program on zero memories; `also` are registers that are read at the end."""
+def ending(
+    simulator: Build, params: HardwareParams, program: bytes, also: Sequence[str] = (), **settings: int
+) -> Ending | None:
+    """Run a program on zero memories; `also` are registers that are read at the end, `settings` replace those of `Job`.
+
+    None if the program does not end within 20,000 cycles.
+    """
     with temporary_folder("short") as folder:
         files = RunFiles(folder)
         memory = bytearray(_MEMORY_BYTES + len(program))
-        memory[_PROGRAM_BYTE : _PROGRAM_BYTE + len(program)] = program
+        memory[PROGRAM_BYTE : PROGRAM_BYTE + len(program)] = program
         files.memory.write_bytes(memory)
         job = Job(
             word_bytes=params.word_bytes,
             memory_words=len(memory) // params.word_bytes,
-            program_word=_PROGRAM_BYTE // params.word_bytes,
+            program_word=PROGRAM_BYTE // params.word_bytes,
             instructions=len(program) // INSTRUCTION_BYTES,
             fingerprint=params.fingerprint(),
             limit=_LIMIT + len(program),
@@ -62,8 +68,10 @@ def ending(simulator: Build, params: HardwareParams, program: bytes, also: Seque
             memory_base=MEMORY_BASE,
             registers=("STATUS", "ERROR_INDEX", *also),
         )
-        result = run_bare(simulator, job, files)
-    assert result.finished and not result.violation, result
+        result = run_bare(simulator, replace(job, **settings), files)  # type: ignore[arg-type]  # all are int
+    assert not result.violation, result
+    if not result.finished:
+        return None
     status, index, *_ = result.registers
     fields = regs.unpack("STATUS", status)
     assert fields["done"] != fields["error"]
