@@ -29,7 +29,7 @@ def test_words_are_completed():
     assert complete("intloom re") == ["regress", "report"]
     assert complete("intloom cache c") == ["clear"]
     assert complete("intloom run --back") == ["--backend"]
-    assert complete("intloom run --backend ") == ["golden", "isa", "rtl"]
+    assert complete("intloom run --backend ") == ["golden", "isa", "rtl", "board"]
     assert complete("intloom verilog --preset ") == list(PRESETS)
     assert complete("intloom demo --preset s") == complete("intloom bench --preset s") == ["small"]
     assert complete("intloom demo --model res") == [n for n in ZOO if n.startswith("res")]
