@@ -151,9 +151,9 @@ class Dispatch(wiring.Component):
         queued, unit, slot = Signal(), Signal(UNIT_SELECT_BITS), Signal(self._slots.bits)
         result = Signal(CHECK_LAYOUT, reset_less=True)
         m.submodules.checker = checker = InstructionChecker(self._params)
-        m.d.comb += checker.instruction.eq(instruction)
+        m.submodules.program_check = check = ProgramCheck(self._params)
+        m.d.comb += [checker.instruction.eq(instruction), check.end.eq(checker.result.end)]
         word_fire = self._take_words(m, instruction, error)
-        altered = Signal()
         with m.FSM() as fsm:
             with m.State("FIRST"):
                 self._begin(m, word_fire, slot, error)
@@ -171,7 +171,7 @@ class Dispatch(wiring.Component):
                 self._check(m, checker, error, result)
                 m.next = "ACT"
             with m.State("ACT"):
-                self._act(m, result, altered & ~error)
+                self._act(m, result, check.mismatch & ~error)
                 m.d.sync += slot.eq(0)
             with m.State("WAITS"):
                 self._write_waits(m, queued, slot)
@@ -186,7 +186,7 @@ class Dispatch(wiring.Component):
         self._detect_waiting(m, fsm.ongoing, queued, unit)
         m.d.comb += self.queues.valid.eq(queued & (assembling | fsm.ongoing("WAITS")))
         self._drive_queue(m, instruction, unit, slot, fsm.ongoing("WAITS"))
-        m.d.comb += altered.eq(self._check_program(m, instruction, word_fire, fsm.ongoing("CHECKING0"), checker))
+        self._drive_check(m, check, instruction, word_fire, fsm.ongoing("ASSEMBLE") & self._is_last(slot))
         return m
 
     def _detect_waiting(self, m: Module, ongoing: Callable[[str], Value], queued: Signal, unit: Signal) -> None:
@@ -208,18 +208,11 @@ class Dispatch(wiring.Component):
             m.d.sync += error.eq(error | self.words.payload.error)
         return word_fire
 
-    def _check_program(
-        self, m: Module, instruction: Signal, word_fire: Value, last: Value, checker: InstructionChecker
-    ) -> Signal:
-        """The program check of each word in the instruction register; its result is valid in ACT."""
-        m.submodules.program_check = check = ProgramCheck(self._params)
-        m.d.sync += check.valid.eq(word_fire)
-        m.d.comb += [
-            check.word.eq(instruction[-self._params.axi_data_bits :]),
-            check.last.eq(last),
-            check.end.eq(checker.result.end),
-        ]
-        return check.mismatch
+    def _drive_check(self, m: Module, check: ProgramCheck, instruction: Signal, word_fire: Value, last: Value) -> None:
+        """Check each word in the instruction register; the result is valid in ACT."""
+        # `last` is registered with its word: decoded before the XORs of the CRC it was the longest path of `base`.
+        m.d.sync += [check.valid.eq(word_fire), check.last.eq(last)]
+        m.d.comb += check.word.eq(instruction[-self._params.axi_data_bits :])
 
     def _begin(self, m: Module, word_fire: Signal, slot: Signal, error: Signal) -> None:
         m.d.comb += self.words.ready.eq(self.running)
@@ -258,8 +251,12 @@ class Dispatch(wiring.Component):
         m.d.comb += self.words.ready.eq(self.running)
         with m.If(word_fire):
             m.d.sync += slot.eq(slot + 1)
-            with m.If(slot == UNITS + self._slots.instruction_words - 2):
+            with m.If(self._is_last(slot)):
                 m.next = "CHECKING0"
+
+    def _is_last(self, slot: Signal) -> Value:
+        """The word that transfers is the last one of the instruction; `slot` is that of the word before it."""
+        return slot == UNITS + self._slots.instruction_words - 2
 
     def _check(
         self, m: Module, checker: InstructionChecker, error: Signal, result: data.View[data.StructLayout]
