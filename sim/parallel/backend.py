@@ -79,9 +79,9 @@ class ParallelRtlBackend(RtlBackend):
     def _run(
         self, program: Program, inputs: Arrays, planner: Planner, plan: Plan, progress: ProgressCallback | None
     ) -> RunResult:
-        verilog, limit, watchdog = self.verilog(program), self.limit(program), self.watchdog(program)
         # Built here, with progress; the workers of this machine find it in the cache.
-        build = None if self._options.dask else FastBench().build(verilog, self._options.on_build)
+        build = None if self._options.dask else self.build(program)
+        verilog, limit, watchdog = self.verilog(program), self.limit(program), self.watchdog(program)
 
         def task(segment: Segment) -> Task:
             job = make_job(segment.program, segment.ends, self._options.memory, limit, watchdog)

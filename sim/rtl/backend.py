@@ -21,7 +21,7 @@ from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
-from intloom.sim.rtl.bench import Bench, Watch
+from intloom.sim.rtl.bench import Bench, Watch, build_for
 from intloom.sim.rtl.build import Build, BuildWatch, sources_hash
 from intloom.sim.rtl.clock_edges import stopped_shares
 from intloom.sim.rtl.completion import require_completed
@@ -143,6 +143,12 @@ class RtlBackend:
         """The Verilog that is simulated for `program`."""
         return self._verilog if self._verilog is not None else verilog_of(program.params)
 
+    def build(self, program: Program) -> Build:
+        """The simulator for `program`, from the cache or built now."""
+        if self._verilog is not None:
+            return self._bench.build(self._verilog, self._on_build)
+        return build_for(self._bench, program.params, lambda: self.verilog(program), self._on_build)
+
     def logs_results(self, program: Program) -> bool:
         """Whether tensors that never leave the scratchpad are recorded."""
         return self._bench.logs_results(self.verilog(program))
@@ -172,7 +178,7 @@ class RtlBackend:
         image = initial_memory(program, inputs)
         if self._disturb is not None:
             self._disturb(image)
-        simulator = self._bench.build(self.verilog(program), self._on_build)
+        simulator = self.build(program)
         ends = boundaries(program)
         job = make_job(program, ends, self._memory, self.limit(program), self.watchdog(program))
         job = dataclasses.replace(job, log_writes=log_writes, waves=waves)

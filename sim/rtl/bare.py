@@ -13,6 +13,7 @@ from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG, clock_edges
 from intloom.sim.rtl.fast import ENVIRONMENT_SOURCES, thread_flags
 from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.library import HARDLY_USED, USED
 from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
 from intloom.sim.rtl.shell import bare_ports
@@ -75,6 +76,7 @@ def bare_plan(
             *(_RANDOM_START if random_start else ()),
             *flags,
         ),
+        library=USED if threads > 1 else HARDLY_USED,
         optimize=optimize,
     )
 

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from intloom.common.errors import SimulationError
+from intloom.hw.spec.params import HardwareParams
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.build import Build, BuildWatch
 from intloom.sim.rtl.job import Job, RunFiles, write_job
 from intloom.sim.rtl.process import log_tail
 from intloom.sim.rtl.status import STATUS_BYTES, Status
+from intloom.sim.rtl.verilog import is_generated
 
 Watch = Callable[[Status], None]
 
@@ -24,11 +27,23 @@ class Bench(Protocol):
     def logs_results(self, verilog: str) -> bool:
         """Whether the write log contains the results that are written into the scratchpad."""
 
+    def compiled_ahead(self) -> AbstractContextManager[object]:
+        """Compile, beside the block, what a simulator of any Verilog needs; a build in the block waits for it."""
+
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
 
     def run(self, simulator: Build, job: Job, files: RunFiles, watch: Watch | None = None) -> HostReport:
         """Run `job`; the memory file is changed in place; `watch` gets the status several times a second."""
+
+
+def build_for(
+    bench: Bench, params: HardwareParams, verilog: Callable[[], str], watch: BuildWatch | None = None
+) -> Build:
+    """The simulator of the hardware `params`, whose `verilog` is generated and built if it is not in the cache."""
+    # Elaboration uses one core.
+    with nullcontext() if is_generated(params) else bench.compiled_ahead():
+        return bench.build(verilog(), watch)
 
 
 def prepare(job: Job, files: RunFiles) -> None:

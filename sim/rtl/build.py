@@ -16,7 +16,7 @@ from pathlib import Path
 from intloom.common.cache.builds import cached_build
 from intloom.sim.rtl.build_steps import MAKE_JOBS, build_environment, make_command, run_logged, verilate_command
 from intloom.sim.rtl.joined_sources import MAKEFILE, join_sources
-from intloom.sim.rtl.library import library_ahead
+from intloom.sim.rtl.library import USED, library_ahead
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
 BINARY = "simulator"
@@ -38,13 +38,15 @@ class BuildPlan:
     link_flags: tuple[str, ...] = ()
     optimize: str = FASTEST
     """Compiler flags of the generated model's hot code."""
+    library: str = USED
+    """Compiler flags of Verilator's library."""
 
     def key(self, tools: Toolchain) -> str:
         """Hash of everything that can change the binary."""
         parts = [self.name, self.top, dict(self.generated), self.cpp, self.verilator_flags, self.cxx_flags]
         # The processor's features are part of the key, since a cache folder may be shared by machines and FASTEST
         # uses -march=native.
-        parts += [self.link_flags, self.optimize, sources_hash(), tools.versions, _machine()]
+        parts += [self.link_flags, self.optimize, self.library, sources_hash(), tools.versions, _machine()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -105,7 +107,7 @@ def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: B
     # Steps in all are not known before Verilator has written its sources.
     tell = watch or (lambda _done, _all: None)
     tell(0, 1)
-    with library_ahead(plan.verilator_flags, tools) as library:
+    with library_ahead(plan.verilator_flags, plan.library, tools) as library:
         run_logged(_verilate_command(work, plan, tools), work, env, log)
         own = [SOURCES / name if (SOURCES / name).exists() else work / name for name in plan.cpp]
         parts = join_sources(objects, own, MAKE_JOBS)

@@ -40,7 +40,6 @@ def make_command(work: Path, tools: Toolchain, makefile: str, optimize: str) -> 
         "LINK": tools.compiler,
         "OPT_FAST": optimize,
         "OPT_SLOW": "-O0",  # runs once; at -O1 it would be most of the build
-        "OPT_GLOBAL": "-O1",  # at -O2 simulators are not measurably faster
     }
     if tools.ccache:
         variables["OBJCACHE"] = tools.ccache

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,10 +14,11 @@ from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached
 from intloom.sim.rtl.build_steps import run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
+from intloom.sim.rtl.library import USED, library_ahead
 from intloom.sim.rtl.ports import TOP, parse_ports
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.status import read_status
-from intloom.sim.rtl.toolchain import icarus
+from intloom.sim.rtl.toolchain import icarus, toolchain
 
 _TEST_MODULE = "intloom.sim.rtl.detailed_test"
 _ICARUS_MODULE = "libcocotbvpi_icarus"
@@ -47,15 +49,15 @@ def detailed_plan(verilog: str, waves: bool = False, everything_public: bool = F
         top=TOP,
         generated=generated,
         cpp=(_cocotb_main(),),
-        verilator_flags=(
-            "--vpi",
-            "--timing",
-            *(("--public-flat-rw",) if everything_public else ()),
-            *(("--trace-fst",) if waves else ()),
-        ),
+        verilator_flags=_flags(waves, everything_public),
         link_flags=cocotb_link_flags(),
         optimize="-Os" if everything_public else "-O2",
     )
+
+
+def _flags(waves: bool, everything_public: bool) -> tuple[str, ...]:
+    public = ("--public-flat-rw",) if everything_public else ()
+    return ("--vpi", "--timing", *public, *(("--trace-fst",) if waves else ()))
 
 
 class DetailedBench:
@@ -82,6 +84,10 @@ class DetailedBench:
         """Only stored words are logged."""
         return False
 
+    def compiled_ahead(self) -> AbstractContextManager[object]:
+        """Compile Verilator's library beside the block."""
+        return library_ahead(_flags(self._waves, self._everything_public), USED, toolchain())
+
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""
         return build(detailed_plan(verilog, self._waves, self._everything_public), watch)
@@ -100,6 +106,10 @@ class IcarusBench:
     def logs_results(self, verilog: str) -> bool:
         """Only stored words are logged."""
         return False
+
+    def compiled_ahead(self) -> AbstractContextManager[object]:
+        """Nothing: Icarus needs no library."""
+        return nullcontext()
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The compiled design, from the cache or compiled now; takes seconds, so `watch` is not called."""

@@ -7,15 +7,19 @@ visible signals beyond the shell's ports. `intloom bench` measures the remaining
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from intloom.common.extras import require_extra
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Watch, prepare, read_report
 from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, BuildWatch, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
+from intloom.sim.rtl.library import HARDLY_USED, USED, library_ahead
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
 from intloom.sim.rtl.status import read_status
+from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.write_taps import result_taps
 
 ENVIRONMENT_SOURCES = ("mapping.cpp", "memory.cpp", "recorder.cpp")
@@ -42,18 +46,28 @@ def fast_plan(
 ) -> BuildPlan:
     """The fast bench around the accelerator in `verilog`; `taps` adds the loads into local memories to the log."""
     shell = bench_shell(verilog, taps, hdl_clock=hdl_clock)
-    timing = "--timing" if hdl_clock else "--no-timing"
     return BuildPlan(
         name="fast",
         top=SHELL_TOP,
         generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
         cpp=("fast_main.cpp", "dpi.cpp", *ENVIRONMENT_SOURCES),
-        verilator_flags=("--vpi", timing, COUNT_FLAG, *thread_flags(threads), *(("--trace-fst",) if waves else ())),
+        verilator_flags=_flags(threads, waves, hdl_clock),
+        library=_library(threads, waves, hdl_clock),
         cxx_flags=("-DHDL_CLOCK=1",) if hdl_clock else (),
         link_flags=cocotb_link_flags(),
         # A simulator with taps or waves is used once, so its compile time dominates.
         optimize="-O1" if taps or waves else FASTEST,
     )
+
+
+def _flags(threads: int, waves: bool, hdl_clock: bool) -> tuple[str, ...]:
+    timing = "--timing" if hdl_clock else "--no-timing"
+    return ("--vpi", timing, COUNT_FLAG, *thread_flags(threads), *(("--trace-fst",) if waves else ()))
+
+
+def _library(threads: int, waves: bool, hdl_clock: bool) -> str:
+    # Waves, delays and threads are the library's work; Python, which works in it too, runs only at events.
+    return USED if waves or hdl_clock or threads > 1 else HARDLY_USED
 
 
 class FastBench:
@@ -93,6 +107,11 @@ class FastBench:
     def logs_results(self, verilog: str) -> bool:
         """Whether the write log contains the results that are written into the scratchpad."""
         return bool(result_taps(verilog))
+
+    def compiled_ahead(self) -> AbstractContextManager[object]:
+        """Compile Verilator's library beside the block."""
+        form = self._threads, self._waves, self._hdl_clock
+        return library_ahead(_flags(*form), _library(*form), toolchain())
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""

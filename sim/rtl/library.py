@@ -9,8 +9,9 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
@@ -30,12 +31,20 @@ endmodule
 """A design with a call into C and, where it is allowed, a delay: so the library has all that the benches need."""
 _RULES = """include {prefix}.mk
 library.o: library.cpp
-	$(OBJCACHE) $(CXX) $(OPT_GLOBAL) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
 """
 _OF_THE_DESIGN = ("-D", "--public")
 """How flags begin that change only the model."""
 _RANDOM = ("--x-assign", "--x-initial")
 """Flags with a value that change only the model."""
+_INTERFACE = "--vpi"
+"""Adds the interface for cocotb. Every library has it, so that benches with and without cocotb share one."""
+USED = "-O1"
+"""Compiler flags for simulators that spend measurable time in the library; at -O2 they are not faster."""
+HARDLY_USED = "-O0"
+"""Compiler flags for the others: half of the time to compile."""
+_running: ContextVar[tuple[str, Future[Path]] | None] = ContextVar("_running", default=None)
+"""Key and result of the library that is compiled in an enclosing block."""
 
 
 class CancelledBuildError(Exception):
@@ -43,8 +52,15 @@ class CancelledBuildError(Exception):
 
 
 @contextmanager
-def library_ahead(flags: Sequence[str], tools: Toolchain) -> Iterator[Callable[[], Path]]:
-    """Compile the library, if it is not cached, beside what the block does; the function waits for its path."""
+def library_ahead(flags: Sequence[str], optimize: str, tools: Toolchain) -> Iterator[Callable[[], Path]]:
+    """Compile the library, if it is not cached, beside what the block does; the function waits for its path.
+
+    A block in such a block with equal flags waits for the same library.
+    """
+    outer, key = _running.get(), _key(flags, optimize, tools)
+    if outer is not None and outer[0] == key:
+        yield outer[1].result
+        return
     cancelled = threading.Event()
 
     def check() -> None:
@@ -52,20 +68,20 @@ def library_ahead(flags: Sequence[str], tools: Toolchain) -> Iterator[Callable[[
             raise CancelledBuildError
 
     with ThreadPoolExecutor(1) as pool:
-        future = pool.submit(library, flags, tools, check)
+        future = pool.submit(library, flags, optimize, tools, check)
+        token = _running.set((key, future))
         try:
             yield future.result
         except BaseException:
             cancelled.set()
             raise
+        finally:
+            _running.reset(token)
 
 
-def library(flags: Sequence[str], tools: Toolchain, watch: Callable[[], None] | None = None) -> Path:
-    """The object file for simulators with these flags of Verilator, from the cache or compiled now."""
-    shaping = _shaping(flags)
-    stub = _STUB.format(delay="#1" if "--timing" in shaping else "")
-    settings = [shaping, stub, _RULES, make_command(Path(), tools, "", ""), tools.versions]
-    key = hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:24]
+def library(flags: Sequence[str], optimize: str, tools: Toolchain, watch: Callable[[], None] | None = None) -> Path:
+    """The object file for simulators with these flags of Verilator and the compiler, from the cache or compiled now."""
+    shaping, stub = _shaping(flags), _stub(flags)
 
     def make(work: Path, log: Path) -> Path:
         env, objects = build_environment(work, tools), work / "obj"
@@ -75,19 +91,29 @@ def library(flags: Sequence[str], tools: Toolchain, watch: Callable[[], None] | 
         text = "#include <verilated.h>\n" + "".join(f"#include <{name}>\n" for name in library_sources(objects))
         (objects / "library.cpp").write_text(text, encoding="utf-8")
         (objects / "library.mk").write_text(_RULES.format(prefix=PREFIX), encoding="utf-8")
-        run_logged([*make_command(work, tools, "library.mk", ""), LIBRARY], work, env, log, watch)
+        run_logged([*make_command(work, tools, "library.mk", optimize), LIBRARY], work, env, log, watch)
         return objects / LIBRARY
 
-    path, _ = cached_build(f"{Kind.LIBRARY}-{key}", LIBRARY, make)
+    path, _ = cached_build(f"{Kind.LIBRARY}-{_key(flags, optimize, tools)}", LIBRARY, make)
     return path
+
+
+def _key(flags: Sequence[str], optimize: str, tools: Toolchain) -> str:
+    command = make_command(Path(), tools, "", optimize)
+    settings = [_shaping(flags), _stub(flags), _RULES, command, tools.versions]
+    return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:24]
+
+
+def _stub(flags: Sequence[str]) -> str:
+    return _STUB.format(delay="#1" if "--timing" in flags else "")
 
 
 def _shaping(flags: Sequence[str]) -> list[str]:
     """The flags that may change the library."""
-    found, values = [], iter(flags)
+    found, values = [_INTERFACE], iter(flags)
     for flag in values:
         if flag in _RANDOM:
             next(values)
-        elif not flag.startswith(_OF_THE_DESIGN):
+        elif flag != _INTERFACE and not flag.startswith(_OF_THE_DESIGN):
             found.append(flag)
     return found

@@ -8,9 +8,11 @@ import importlib.util
 from functools import lru_cache
 from pathlib import Path
 
-from intloom.common.cache.texts import cached_text
+from intloom.common.cache.texts import cached_text, has_text
 from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import HardwareParams
+
+_FOLDER, _SUFFIX = "verilog", ".v"
 
 
 @lru_cache(maxsize=1)
@@ -28,5 +30,13 @@ def _generator() -> str:
 
 def verilog_of(params: HardwareParams) -> str:
     """The Verilog for `params`, from the cache or generated now."""
-    key = hashlib.sha256((_generator() + params.to_toml()).encode()).hexdigest()[:24]
-    return cached_text("verilog", key, ".v", lambda: generate_verilog(params))
+    return cached_text(_FOLDER, _key(params), _SUFFIX, lambda: generate_verilog(params))
+
+
+def is_generated(params: HardwareParams) -> bool:
+    """Whether the Verilog for `params` is in the cache."""
+    return has_text(_FOLDER, _key(params), _SUFFIX)
+
+
+def _key(params: HardwareParams) -> str:
+    return hashlib.sha256((_generator() + params.to_toml()).encode()).hexdigest()[:24]

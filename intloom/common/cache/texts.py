@@ -26,6 +26,11 @@ def cached_text(kind: str, key: str, suffix: str, make: Callable[[], str]) -> st
         return text
 
 
+def has_text(kind: str, key: str, suffix: str) -> bool:
+    """Whether the entry `key` of a kind is in the cache, altered or not."""
+    return any((cache_folder() / kind).glob(f"{key}-*{suffix}"))
+
+
 def _file_name(key: str, suffix: str, text: str) -> str:
     """Key and checksum of the content."""
     return f"{key}-{hashlib.sha256(text.encode()).hexdigest()[:16]}{suffix}"

@@ -31,7 +31,7 @@ def _plan(verilog: str) -> BuildPlan:
         cpp=(str(cocotb_tools.config.share_dir / "lib" / "verilator" / "verilator.cpp"),),
         verilator_flags=("--vpi", "--no-timing"),
         link_flags=(f"-Wl,-rpath,{libs}", f"-L{libs}", "-lcocotbvpi_verilator"),
-        optimize="-O1",
+        optimize="-O0",
     )
 
 

@@ -156,6 +156,14 @@ def test_clocks_of_presets_are_the_measured_ones():
     assert {name: mhz["6"] for name, mhz in grades.items()} == MEASURED_MHZ
 
 
+def test_a_record_of_an_older_version_has_no_stopped_clocks(run_folder, tmp_path):
+    record = json.loads((run_folder / "run.json").read_text())
+    del record["clock_stopped"]
+    (tmp_path / "run.json").write_text(json.dumps({**record, "cycles": 1000, "mac_use": 0.5}))
+    (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
+    assert 'id="clock-stopped"' not in write_report(tmp_path).read_text()
+
+
 def test_stopped_clocks_are_listed_where_they_are_known(run_folder, tmp_path):
     record = json.loads((run_folder / "run.json").read_text())
     (tmp_path / "timeline.json").write_text((run_folder / "timeline.json").read_text())
