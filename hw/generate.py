@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from intloom.common.atomic_write import write_text
+from intloom.hw.memory.macro import RAM_MODULE
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.package.active_low_reset import WRAPPER, render_active_low_reset
 from intloom.hw.package.constraints import render_constraints
@@ -33,6 +34,8 @@ WAIVERS = {
     "WIDTHTRUNC": "Sums and shifts are computed one or more bits wider than their register.",
 }
 """Waived Verilator warnings, each with the reason."""
+
+_LITEX = Path(__file__).with_name("package") / "intloom_litex.py"
 
 _CORE = """CAPI=2:
 name: intloom:ip:{top}:{version}
@@ -124,14 +127,16 @@ def package_files(
     *,
     resources: bool = False,
     split: bool = False,
+    memory_macros: bool = False,
     testbench: Mapping[str, str] | None = None,
 ) -> dict[str, str]:
     """Name and text of every file of the package; deterministic."""
-    modules = readable_modules(params)
-    if split:
-        sources = {f"{module}.v": text for module, text in modules.items()}
-    else:
-        sources = {f"{TOP_NAME}.v": "\n".join(modules.values())}
+    modules = readable_modules(params, memory_macros=True) if memory_macros else readable_modules(params)
+    # A file of its own, because it is the one that users replace.
+    alone = [module for module in modules if split or module == RAM_MODULE]
+    together = [text for module, text in modules.items() if module not in alone]
+    sources = {f"{TOP_NAME}.v": "\n".join(together)} if together else {}
+    sources |= {f"{module}.v": modules[module] for module in alone}
     files = {
         **sources,
         f"{TOP_NAME}.vlt": render_waivers(sources),
@@ -140,6 +145,7 @@ def package_files(
         **c_headers(params, name),
         **render_constraints(TOP_NAME),
         f"{WRAPPER}.v": render_active_low_reset(params),
+        _LITEX.name: _LITEX.read_text(encoding="utf-8"),
         "component.xml": render_ipxact(params, sources, f"0.{params.fingerprint()}"),
         "registers.rdl": render_rdl(),
         "registers.md": render_registers(),
@@ -157,6 +163,7 @@ def write_package(
     *,
     resources: bool = False,
     split: bool = False,
+    memory_macros: bool = False,
     testbench: Mapping[str, str] | None = None,
 ) -> tuple[Path, ...]:
     """Write the package into `directory`, which is created if missing; returns the paths of the files.
@@ -173,11 +180,20 @@ def write_package(
         Also synthesize for a resource summary, which takes minutes for large arrays.
     split
         Write one file per module instead of one file.
+    memory_macros
+        Make large memories instances of the module `intloom_ram`, in a file of its own.
     testbench
         Name and text of the files of a Verilog testbench.
     """
     written = []
-    texts = package_files(params, name or preset_name(params), resources=resources, split=split, testbench=testbench)
+    texts = package_files(
+        params,
+        name or preset_name(params),
+        resources=resources,
+        split=split,
+        memory_macros=memory_macros,
+        testbench=testbench,
+    )
     for file, text in texts.items():
         write_text(directory / file, text)
         written.append(directory / file)

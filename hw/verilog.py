@@ -22,6 +22,7 @@ from intloom.hw.clock_gate import GATE_MODULE
 from intloom.hw.mac.array.mac_array import ARRAY_MODULE, MacArray
 from intloom.hw.mac.array.plain_array import plain_array
 from intloom.hw.mac.array.product import PRODUCT_MODULE, LutProduct, OneModule, ProductForm
+from intloom.hw.memory.macro import RAM_VERILOG, MemoryMacros
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.yosys_attributes import KEPT_ATTRIBUTES
@@ -146,14 +147,23 @@ _DONT_CARE = re.compile(r"(\d+)'hx+")
 
 def generate_verilog(params: HardwareParams) -> str:
     """The accelerator as one Verilog-2005 file with top module `npu`; deterministic."""
+    return _design(params, OneModule(arrays=True))
+
+
+def _design(params: HardwareParams, platform: OneModule) -> str:
     # Yosys translates the accelerator while Python elaborates the modules below it.
-    with _translation(Npu(params), TOP_NAME, platform=OneModule(arrays=True)) as accelerator:
+    with _translation(Npu(params), TOP_NAME, platform=platform) as accelerator:
         modules = array_module(params)
         if params.clock_gating:
             modules += _CLOCK_GATE.format(module=GATE_MODULE)
         if params.lut_products:
             modules += product_module()
         return accelerator() + modules
+
+
+def generate_verilog_with_macros(params: HardwareParams) -> str:
+    """`generate_verilog` with large memories as instances of `RAM_MODULE`, which is the last module of the text."""
+    return _design(params, MemoryMacros(arrays=True)) + "\n" + RAM_VERILOG
 
 
 def array_module(params: HardwareParams) -> str:

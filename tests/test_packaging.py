@@ -171,7 +171,7 @@ def third_party_imports() -> dict[str, set[str]]:
     return {name: folders for name, folders in found.items() if name not in own}
 
 
-FOLDERS_OF_EXTRAS = {"hw/fpga": "fpga", "sim/regress": "dask", "sim/rtl": "sim"}
+FOLDERS_OF_EXTRAS = {"hw/fpga": "fpga", "hw/package": "litex", "sim/regress": "dask", "sim/rtl": "sim"}
 """What only these folders import may come with an extra."""
 
 

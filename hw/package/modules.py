@@ -13,7 +13,7 @@ from intloom.hw.mac.array.product import OneModule
 from intloom.hw.npu import TOP_NAME, Npu
 from intloom.hw.package.names import with_names
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.verilog import generate_verilog
+from intloom.hw.verilog import generate_verilog, generate_verilog_with_macros
 
 _MODULE = re.compile(r"^(?:\(\*[^\n]*\*\)\n)?module (\\\S+|\w+) ?\(.*?^endmodule\n", re.MULTILINE | re.DOTALL)
 _OWN = re.compile(r"^// (intloom_\w+): ", re.MULTILINE)
@@ -54,12 +54,13 @@ def _comment(text: str) -> str:
     return "".join(f"// {line}".rstrip() + "\n" for line in text.splitlines())
 
 
-def readable_modules(params: HardwareParams) -> dict[str, str]:
+def readable_modules(params: HardwareParams, *, memory_macros: bool = False) -> dict[str, str]:
     """Text of every module by its name, the top module first; deterministic.
 
-    The logic is that of `generate_verilog`: only names of wires and modules differ, and comments are added.
+    The logic is that of `generate_verilog`: only names of wires and modules differ, and comments are added. With
+    `memory_macros` large memories are instances of the module `RAM_MODULE`.
     """
-    verilog = generate_verilog(params)
+    verilog = generate_verilog_with_macros(params) if memory_macros else generate_verilog(params)
     own = _OWN.search(verilog)
     design = verilog[: own.start()] if own else verilog
     found = list(_MODULE.finditer(design))

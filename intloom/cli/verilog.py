@@ -34,6 +34,10 @@ def _run(
     config: Config = None,
     match: Annotated[RoundingMode | None, typer.Option(help="Rounding mode. Default: that of the preset.")] = None,
     split: Annotated[bool, typer.Option("--split", help="Write one file per module instead of npu.v.")] = False,
+    memory_macros: Annotated[
+        bool,
+        typer.Option("--memory-macros", help="Make large memories instances of intloom_ram, in a file of its own."),
+    ] = False,
     as_json: AsJson = False,
 ) -> None:
     terminal = terminal_of(context)
@@ -41,7 +45,9 @@ def _run(
     params = choose_params(preset, config, match)
     with terminal.progress() as tell:
         tell("generate", 0, 1)
-        files = write_package(params, output, split=split, testbench=render_testbench(params))
+        files = write_package(
+            params, output, split=split, memory_macros=memory_macros, testbench=render_testbench(params)
+        )
     if as_json:
         terminal.json({"folder": str(output), "files": [str(f) for f in files], "fingerprint": params.fingerprint()})
         return

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from intloom.flow.testbench import EXPECTED_FILE, TESTBENCH, render_testbench
-from intloom.hw.generate import render_waivers
+from intloom.hw.generate import render_waivers, write_package
 from intloom.hw.package.active_low_reset import WRAPPER, render_active_low_reset
 from intloom.hw.package.modules import readable_modules
 from intloom.hw.spec.params import preset
@@ -55,6 +55,21 @@ def test_the_testbench_runs_a_program(
     lines = (tmp_path / EXPECTED_FILE).read_text().splitlines()
     (tmp_path / EXPECTED_FILE).write_text("\n".join([*lines[:-1], f"{int(lines[-1], 16) ^ 1:08x}"]))
     assert "1 of 36 words differ\nFAILED\n" in simulated(tmp_path, command)
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+def test_the_testbench_runs_with_memory_macros(tmp_path: Path) -> None:
+    params = preset("nano")
+    write_package(params, tmp_path, memory_macros=True, testbench=render_testbench(params))
+    assert (tmp_path / "npu.v").read_text().count("intloom_ram #(") == 7
+    assert "- intloom_ram.v" in (tmp_path / "npu.core").read_text()
+    macro = (tmp_path / "intloom_ram.v").read_text()
+    command = ["iverilog", "-g2005", "-o", "bench", f"{TESTBENCH}.v", "npu.v", "intloom_ram.v"]
+    for text, end in ((macro, "PASSED"), (macro.replace("write_enable[part]", "part == 0"), "FAILED")):
+        (tmp_path / "intloom_ram.v").write_text(text)
+        subprocess.run(command, cwd=tmp_path, check=True)
+        assert end in simulated(tmp_path, ["vvp", "-n", "bench"])
 
 
 @pytest.mark.slow
