@@ -111,6 +111,8 @@ class Job:
     """Byte address of the first byte of the memory file."""
     registers: Sequence[str] = ()
     """Registers that the bare loop reads at the end."""
+    closing: Sequence[tuple[str, int]] = ()
+    """Registers that the bare loop writes after that, with their values."""
     boundaries: Sequence[tuple[int, int]] = ()
     """For every layer in order, the unit and its count of finished instructions at which the layer is done."""
 
@@ -225,6 +227,7 @@ def _lines(job: Job, files: RunFiles) -> str:
     text += [f"boundary {unit} {count}" for unit, count in job.boundaries]
     text += [f"counter {r.offset}" for r in regs.COUNTERS]
     text += [f"read {regs.register(name).offset} 0" for name in job.registers]
+    text += [f"closing {regs.register(name).offset} {value}" for name, value in job.closing]
     text += [f"write {regs.register(name).offset} {value}" for name, value in writes]
     return "\n".join(text) + "\n"
 

@@ -8,25 +8,29 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import random
 from collections import Counter
 from collections.abc import Iterator
-from itertools import islice
+from itertools import product
 from pathlib import Path
+from typing import Any
 
 from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import COUNT_BITS, Instruction, Kind, encode, make
-from intloom.hw.spec.regs import REGISTERS
-from intloom.sim.random_programs.compare import compare
+from intloom.hw.spec.isa import COUNT_BITS, Kind, encode, make
+from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
+from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import RandomProgram, random_program
 from intloom.sim.rtl.bare import COVERAGE_VARIABLE, bare_plan
 from intloom.sim.rtl.build import Build, build
+from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
 from intloom.sim.rtl.verilog import verilog_of
 from tests.sim.random_programs import top_bits
-from tests.sim.random_programs.extremes import WIDE, extreme_program
-from tests.sim.random_programs.short_runs import altered, checked, ending, waits
+from tests.sim.random_programs.extremes import LONG, WIDE, extreme_program
+from tests.sim.random_programs.short_runs import DONE, PROGRAM_BYTE, Ending, altered, checked, ending, waits
 from tools.coverage.counts import add_up, load, save
+from tools.coverage.directed import directed_programs
 from tools.coverage.fields import cover_points, reached
 from tools.coverage.page import KINDS, page, tallies, total
 from tools.coverage.waivers import read_waivers
@@ -34,6 +38,17 @@ from tools.coverage.waivers import read_waivers
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
 _FLAGS = ("--coverage-line", "--coverage-toggle")
 _STALLS = (0, 100, 300)
+_REGISTER_RUNS = 12
+_ALTERNATE = 0x5_5555
+"""Every second bit of an instruction count."""
+_CLOSING = (
+    *((r.name, value) for value in (0xFFFF_FFFF, 0) for r in REGISTERS if r.access in (Access.RW, Access.W1C)),
+    ("CONTROL", pack("CONTROL", reset=1)),
+    ("LENGTH", 4),
+    ("CONTROL", pack("CONTROL", start=1)),
+    ("CONTROL", pack("CONTROL", reset=1)),
+)
+"""Every bit of the registers both ways, a soft reset, and another one while fetch reads where no program is."""
 _READ = tuple(register.name for register in REGISTERS)
 
 
@@ -47,18 +62,19 @@ class Collector:
         self._simulator: Build = build(bare_plan(verilog_of(WIDE), optimize="-O1", flags=_FLAGS))
 
     def run(self, program: RandomProgram, stalls: int = 0) -> None:
-        """Run a program that ends well."""
-        found = compare(program, self._simulator, stalls)
+        """Run a program that ends well, on the simulator that counts if it is for its hardware."""
+        counts = program.params == WIDE
+        found = compare(program, self._simulator if counts else simulator_of(program), stalls)
         if found.problem:
             raise SystemExit(f"seed {program.seed}: {found.problem}")
-        instructions: list[Instruction] = program.instructions()
-        self.seen.update(reached(instructions))
+        self.seen.update(reached(program.instructions()))
         self._collect()
 
-    def stop(self, program: bytes) -> None:
-        """Run a program that ends with an error, and read every register."""
-        ending(self._simulator, WIDE, program, _READ)
+    def stop(self, program: bytes, **settings: Any) -> Ending | None:
+        """Run a program on zero memories, read every register, write all of them, and start once more."""
+        found = ending(self._simulator, WIDE, program, _READ, closing=_CLOSING, **settings)
         self._collect()
+        return found
 
     def _collect(self) -> None:
         for path in self._runs.glob("*.dat"):
@@ -72,17 +88,71 @@ class Collector:
 
 
 def _faulty_programs() -> Iterator[bytes]:
-    """Illegal opcodes and fields, waits that never end, addresses past the scratchpad."""
+    """Illegal opcodes, waits that never end, wrong check bits."""
     for kind in (Kind.LOAD, Kind.CONV, Kind.VADD, Kind.STORE):
         yield checked(WIDE, altered(make(kind), "opcode", 7))
         yield checked(WIDE, altered(make(kind), "opcode", 2))
     yield checked(WIDE, altered(begin(WIDE), "version", 3))
-    for name, i in islice(waits(), 0, None, 3):
-        yield checked(WIDE, altered(i, name, COUNT_BITS - 1))
-    for name, fault in islice(top_bits.faulty(), 0, None, 2):
-        yield checked(WIDE, altered(fault.instruction, name, fault.bit))
     yield checked(WIDE)[:-1] + b"\xff"
     yield checked(WIDE, *[encode(make(Kind.VTABLE))] * 3)
+    # Indices, and waits of every unit for every other, with both values of all bits.
+    for number, (name, i) in enumerate(waits()):
+        before = [encode(begin(WIDE))] * (700 * (number % 4))
+        for wait in (_ALTERNATE, _ALTERNATE << 1):
+            yield checked(WIDE, *before, encode(i.with_fields(**{name: wait & (1 << COUNT_BITS) - 1})))
+
+
+def _address_faults(collector: Collector) -> None:
+    """Fields that point past the scratchpad: each ends in its error, which is what their upper half must do."""
+    for name, fault in top_bits.faulty():
+        found = collector.stop(checked(WIDE, altered(fault.instruction, name, fault.bit)))
+        if found != Ending(fault.cause, fault.unit, 1):
+            raise SystemExit(f"{fault.instruction.kind}.{name} bit {fault.bit}: {found}")
+        collector.seen.update(reached([top_bits.flipped(fault.instruction, name, fault.bit)]))
+
+
+def _bus_errors(collector: Collector) -> None:
+    """Error responses to fetch, load and store, of both kinds, with their causes."""
+    first = PROGRAM_BYTE // WIDE.word_bytes
+    moves = [encode(make(Kind.LOAD, dram=64, n0=40)), encode(make(Kind.STORE, dram=256, n0=40, wait_load=1))]
+    cases = [
+        (Response.SLVERR, Direction.READ, first, Cause.FETCH_ERROR),
+        (Response.DECERR, Direction.READ, first, Cause.FETCH_ERROR),
+        (Response.SLVERR, Direction.READ, 70, Cause.READ_SLVERR),
+        (Response.DECERR, Direction.READ, 70, Cause.READ_DECERR),
+        (Response.SLVERR, Direction.WRITE, 260, Cause.WRITE_SLVERR),
+        (Response.DECERR, Direction.WRITE, 260, Cause.WRITE_DECERR),
+    ]
+    for stalls, (response, direction, word, cause) in product(_STALLS, cases):
+        error = InjectedError(word=word, response=response, direction=direction)
+        found = collector.stop(checked(WIDE, *moves), memory=MemorySettings(error=error, stall_permille=stalls))
+        if found is None or found.cause is not cause:
+            raise SystemExit(f"{response.name} to word {word} ends with {found}")
+
+
+def _register_values(collector: Collector) -> None:
+    """Programs anywhere in the address space, with any length and limit that let them end."""
+    rng = random.Random(1)
+    for number in range(_REGISTER_RUNS):
+        base = rng.getrandbits(WIDE.axi_addr_bits - 1 - number % 3 * 16) // 4096 * 4096
+        word = rng.getrandbits(32 - number % 2 * 20)
+        settings = {
+            "memory_base": base,
+            "program_word": word,
+            "first_byte": base + word * WIDE.word_bytes - PROGRAM_BYTE,
+            "instructions": rng.getrandbits(32) | 4,
+            "watchdog": rng.getrandbits(32) | 1 << 12,
+        }
+        if settings["first_byte"] >= 0 and collector.stop(checked(WIDE), **settings) != DONE:
+            raise SystemExit(f"a program does not end with {settings}")
+
+
+def _directed(collector: Collector) -> None:
+    """Programs for the cover points that are open, on hardware with the largest memories, then with long words."""
+    for params in (WIDE, LONG):
+        still_open = [point for point in cover_points() if not collector.seen[point]]
+        for program in directed_programs(still_open, params, 7):
+            collector.run(program, _STALLS[1])
 
 
 def main() -> None:
@@ -97,9 +167,14 @@ def main() -> None:
         os.environ[COVERAGE_VARIABLE] = str(runs)
         collector = Collector(options.output, runs)
         if not collector.seen:
-            collector.run(extreme_program(WIDE, [i for _, i in top_bits.wide_program()]))
             for code in _faulty_programs():
                 collector.stop(code)
+            _address_faults(collector)
+            _bus_errors(collector)
+            _register_values(collector)
+            collector.run(extreme_program(WIDE, [i for _, i in top_bits.wide_program()]))
+            collector.save()
+            _directed(collector)
             collector.save()
         for seed in range(options.first, options.first + options.count):
             collector.run(random_program(seed, WIDE), _STALLS[seed % len(_STALLS)])

@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import astuple, dataclass
+from functools import cache
 from pathlib import Path
 
 from intloom.common.atomic_write import write_text
@@ -27,18 +28,21 @@ class Point:
     """The signal's bit of a toggle, the branch of a branch."""
 
 
+@cache
+def _point(text: bytes) -> Point | None:
+    """The point that a line describes; all files of one simulator have the same lines but for their counts."""
+    values = dict(part.decode().split("\x02", 1) for part in text.split(b"\x01")[1:])
+    page, _, module = values["page"].partition("/")
+    return Point(module, _KINDS[page], int(values["l"]), values.get("o", "")) if page in _KINDS else None
+
+
 def read_points(path: Path) -> Counter[Point]:
     """The points of one file with their counts; instances of a module count together."""
     found: Counter[Point] = Counter()
     for line in path.read_bytes().splitlines():
         match = _LINE.match(line)
-        if match is None:
-            continue
-        parts = match[1].split(b"\x01")[1:]
-        values = dict(part.decode().split("\x02", 1) for part in parts)
-        page, _, module = values["page"].partition("/")
-        if page in _KINDS:
-            point = Point(module, _KINDS[page], int(values["l"]), values.get("o", ""))
+        point = _point(match[1]) if match is not None else None
+        if match is not None and point is not None:
             found[point] += int(match[2])
     return found
 

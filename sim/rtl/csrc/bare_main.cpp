@@ -24,6 +24,8 @@
 
 namespace {
 
+constexpr int kClosingCycles = 40;  // after a write behind the run: a soft reset, or the start of a second one
+
 using Clock = std::chrono::steady_clock;
 
 class Loop {
@@ -111,6 +113,15 @@ int main(int argc, char** argv) {
                     static_cast<unsigned long long>(environment.memory.write_beats()));
         for (size_t i = 0; i < values.size(); ++i) std::printf("%s%u", i ? ", " : "", values[i]);
         std::printf("]}\n");
+        for (const auto& row : environment.job.rows("closing")) {
+            environment.registers.write(static_cast<uint32_t>(row.at(0)), static_cast<uint32_t>(row.at(1)), [](uint32_t, uint8_t) {});
+            loop.finish_accesses();
+            for (int i = 0; i < kClosingCycles; ++i) loop.cycle();
+        }
+#if VM_COVERAGE
+        // A second power-on reset: without it no register that software writes once ever falls to 0.
+        loop.reset();
+#endif
         top->final();
 #if VM_COVERAGE
         // One file for each run; tools/coverage adds them up.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec import regs
@@ -46,7 +47,7 @@ def checked(params: HardwareParams, *codes: bytes) -> bytes:
 
 
 def ending(
-    simulator: Build, params: HardwareParams, program: bytes, also: Sequence[str] = (), **settings: int
+    simulator: Build, params: HardwareParams, program: bytes, also: Sequence[str] = (), **settings: Any
 ) -> Ending | None:
     """Run a program on zero memories; `also` are registers that are read at the end, `settings` replace those of `Job`.
 
@@ -68,7 +69,7 @@ def ending(
             memory_base=MEMORY_BASE,
             registers=("STATUS", "ERROR_INDEX", *also),
         )
-        result = run_bare(simulator, replace(job, **settings), files)  # type: ignore[arg-type]  # all are int
+        result = run_bare(simulator, replace(job, **settings), files)
     assert not result.violation, result
     if not result.finished:
         return None
