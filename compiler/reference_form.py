@@ -77,8 +77,9 @@ class _Rewriter:
         """Whether onnxruntime keeps a clamp after a sum: it drops a Relu where the zero point is the smallest byte."""
         if not unit.clamps or unit.main is None or unit.main.op not in _SUMS:
             return False
-        # Other readers of the sums, and the model's outputs, have them unrounded.
-        if len(self.model.users(unit.unclamped)) > 1 or unit.unclamped in self.model.outputs:
+        # Other readers of the sums and of the clamped sums, and the model's outputs, have them unrounded.
+        inner = {unit.unclamped, *(value for clamp in unit.clamps for value in clamp.outputs)}
+        if inner & set(self.model.outputs) or any(len(self.model.users(value)) > 1 for value in inner):
             return False
         zero = self.model.constant(unit.quantize.input(2))
         return [c.op for c in unit.clamps] != ["Relu"] or (zero is not None and bool(zero.any()))
