@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench figures fpga formal coverage mutate wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench figures fpga asic formal coverage mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -67,6 +67,9 @@ figures: $(READY)  ## run every network of README's table, checked, and rewrite 
 
 fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figures go into docs/fpga.md
 	$(BIN)/python -m intloom.hw.fpga $(PRESET)
+
+asic: $(READY)  ## estimate PRESET in an open standard cell library, in out/asic; figures go into docs/asic.md
+	$(BIN)/python -m intloom.hw.asic $(PRESET)
 
 formal: $(READY)  ## proofs about the RTL
 	$(PYTEST) tests/hw/formal

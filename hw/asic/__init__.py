@@ -1,0 +1,1 @@
+"""Size and speed of the accelerator in an open standard cell library."""

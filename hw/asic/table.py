@@ -1,0 +1,97 @@
+"""`docs/data/asic.json`, and the tables of `docs/asic.md` that are derived from it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from intloom.hw.asic.report import Estimate
+from intloom.hw.npu import TOP_NAME
+
+PAGE = "asic.md"
+DATA = "data/asic.json"
+_LEAST_SHARE = 0.02
+_DEEPEST = 4
+"""Levels of the hierarchy with a row, the top level included."""
+
+Record = dict[str, Any]
+
+
+def record(result: Estimate) -> Record:
+    """What the data file keeps: areas of components below `_DEEPEST` or smaller than `_LEAST_SHARE` are left out."""
+    kept = {
+        name: round(area)
+        for name, area in result.areas.items()
+        if area >= _LEAST_SHARE * result.area and name.count(".") < _DEEPEST and f"{name}.".startswith(f"{TOP_NAME}.")
+    }
+    return asdict(result) | {"areas": dict(sorted(kept.items())), "area": round(result.area)}
+
+
+def size_row(preset: str, of: Mapping[str, Any]) -> str:
+    """The preset's line of the table of sizes."""
+    period = of["path"]["period_ns"]
+    figures = f"{of['cells']:,}", f"{of['flip_flops']:,}", f"{of['gates']:,}", f"{of['area'] / 1e6:.2f}"
+    return _line(preset, *figures, f"{period:.1f}", f"{1000 / period:.0f}")
+
+
+def path_row(preset: str, path: Mapping[str, Any]) -> str:
+    """The preset's line of the table of longest paths."""
+    return _line(preset, path["cells"], f"`{path['start']}`", f"`{path['end']}`")
+
+
+def _lint_row(preset: str, lint: Mapping[str, Any]) -> str:
+    macros = ", ".join(f"{count} of {size}" for size, count in lint["memory_macros"].items())
+    return _line(
+        preset, lint["clocks"], lint["latches"], lint["falling_edges"], lint["asynchronous_resets"], macros or "none"
+    )
+
+
+def _area_rows(preset: str, of: Mapping[str, Any]) -> Iterable[str]:
+    for name, area in of["areas"].items():
+        yield _line(preset, f"`{name}`", f"{area / 1e6:.3f}", f"{100 * area / of['area']:.1f}")
+
+
+def _line(*cells: object) -> str:
+    return f"| {' | '.join(map(str, cells))} |"
+
+
+_HEADS = {
+    "sizes": "| preset | cells | flip-flops | NAND gates | area, mm² | period, ns | MHz |",
+    "paths": "| preset | cells of the longest path | from | to |",
+    "lint": "| preset | clocks | latches | falling edges | asynchronous resets | memory macros, words x bits |",
+    "areas": "| preset | component | area, mm² | % |",
+}
+
+
+def rendered(docs: Path, records: Mapping[str, Record]) -> str:
+    """The page with the tables of these records; its prose is kept."""
+    tables = {
+        "sizes": [size_row(name, of) for name, of in sorted(records.items())],
+        "paths": [path_row(name, of["path"]) for name, of in sorted(records.items())],
+        "lint": [_lint_row(name, of["lint"]) for name, of in sorted(records.items())],
+        "areas": [row for name, of in sorted(records.items()) for row in _area_rows(name, of)],
+    }
+    text = (docs / PAGE).read_text(encoding="utf-8")
+    for name, lines in tables.items():
+        start, end = f"<!-- {name} -->\n", f"<!-- end of {name} -->\n"
+        before, rest = text.split(start)
+        head = _HEADS[name]
+        rule = "|" + "---|" * (head.count("|") - 1)
+        text = "\n".join([before + start, head, rule, *lines, "", end + rest.split(end)[1]])
+    return text
+
+
+def read(docs: Path) -> dict[str, Record]:
+    """The records of the data file by preset."""
+    file = docs / DATA
+    return json.loads(file.read_text(encoding="utf-8")) if file.exists() else {}
+
+
+def update(docs: Path, preset: str, new: Record) -> None:
+    """Record an estimate and rewrite the page's tables."""
+    records = read(docs) | {preset: new}
+    (docs / PAGE).write_text(rendered(docs, records), encoding="utf-8")
+    (docs / DATA).write_text(json.dumps(records, indent=1, sort_keys=True) + "\n", encoding="utf-8")
