@@ -29,8 +29,8 @@ def _tag(name: str) -> str:
 
 
 def _add(parent: Element, kind: str, text: object = None, /, **attributes: str) -> Element:
-    """A new child element; attributes have the namespace as well."""
-    child = SubElement(parent, _tag(kind), {_tag(k): v for k, v in attributes.items()})
+    """A new child element. The schema has attributes without a namespace."""
+    child = SubElement(parent, _tag(kind), attributes)
     if text is not None:
         child.text = str(text)
     return child

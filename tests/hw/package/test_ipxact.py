@@ -80,8 +80,14 @@ def test_fields_lie_in_their_register_without_overlap(component: ET.Element) -> 
         assert max(bits) < 32
 
 
+def test_attributes_are_those_of_the_schema_without_namespace(component: ET.Element) -> None:
+    references = {"vendor", "library", "name", "version"}
+    allowed = {"busType": references, "abstractionRef": references, "parameter": {"parameterId"}}
+    allowed |= {name: {name} for name in ("addressSpaceRef", "memoryMapRef")}
+    assert all(set(e.attrib) == allowed.get(_name(e), set()) for e in component.iter())
+
+
 def test_references_have_targets(component: ET.Element) -> None:
-    name = f"{{{NAMESPACE}}}"
     for kind, target in (("addressSpaceRef", "addressSpace"), ("memoryMapRef", "memoryMap")):
-        wanted = {e.get(f"{name}{kind}") for e in component.iter(f"{name}{kind}")}
+        wanted = {e.get(kind) for e in component.iter(f"{{{NAMESPACE}}}{kind}")}
         assert wanted == set(_texts(component, f".//{target}/name"))
