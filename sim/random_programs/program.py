@@ -200,7 +200,7 @@ def constants(rng: random.Random, params: HardwareParams) -> bytes:
     return b"".join(records)
 
 
-def _constant_loads(rng: random.Random, conv: Instruction, params: HardwareParams, first: int) -> list[Step]:
+def constant_loads(rng: random.Random, conv: Instruction, params: HardwareParams, first: int) -> list[Step]:
     """Loads of a record: the residual constants if the CONV reads them, the first block's channels in most cases."""
     stream = conv_stream(conv, params)
     record = first + rng.randrange(_RECORDS) * record_words(params)
@@ -257,6 +257,6 @@ def random_program(seed: int, params: HardwareParams, length: int = 24) -> Rando
             maker.loaded.add(found.unit)
         lag = (rng.choice((1 << 20, 1 << 20, rng.randrange(4))) for _ in QUEUED_UNITS)
         if found.kind is Kind.CONV:
-            steps += _constant_loads(rng, found, params, constants_word)
+            steps += constant_loads(rng, found, params, constants_word)
         steps.append(Step(found, (next(lag), next(lag), next(lag), next(lag))))
     return RandomProgram(seed, params, base, image, program, constants_word, tuple(spans), tuple(steps))

@@ -1,11 +1,13 @@
 """Coverage of the RTL by extreme, faulty and random programs: `python -m tools.coverage`.
 
-The output folder keeps the counts, so that a later call with other seeds adds to what earlier ones reached.
+The output folder keeps the counts of each version of the RTL: a later call with other seeds adds to what earlier ones
+reached.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import json
 import os
 import random
@@ -56,10 +58,14 @@ class Collector:
     """Runs programs and adds up what they reach."""
 
     def __init__(self, folder: Path, runs: Path) -> None:
+        verilog = verilog_of(WIDE)
+        # Points are lines of the Verilog: counts of another version say nothing.
+        folder = folder / hashlib.sha256(verilog.encode()).hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
         self._points, self._reached, self._runs = folder / "points.json", folder / "reached.json", runs
         self.counts = load(self._points)
         self.seen: Counter[str] = Counter(json.loads(self._reached.read_text()) if self._reached.exists() else {})
-        self._simulator: Build = build(bare_plan(verilog_of(WIDE), optimize="-O1", flags=_FLAGS))
+        self._simulator: Build = build(bare_plan(verilog, optimize="-O1", flags=_FLAGS))
 
     def run(self, program: RandomProgram, stalls: int = 0) -> None:
         """Run a program that ends well, on the simulator that counts if it is for its hardware."""
@@ -174,8 +180,8 @@ def main() -> None:
             _register_values(collector)
             collector.run(extreme_program(WIDE, [i for _, i in top_bits.wide_program()]))
             collector.save()
-            _directed(collector)
-            collector.save()
+        _directed(collector)
+        collector.save()
         for seed in range(options.first, options.first + options.count):
             collector.run(random_program(seed, WIDE), _STALLS[seed % len(_STALLS)])
             collector.save()

@@ -10,7 +10,14 @@ from intloom.common.errors import IntloomError
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, Unit
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.random_programs.instructions import InstructionMaker
-from intloom.sim.random_programs.program import NO_LAG, RandomProgram, Step, is_legal, random_program
+from intloom.sim.random_programs.program import (
+    NO_LAG,
+    RandomProgram,
+    Step,
+    constant_loads,
+    is_legal,
+    random_program,
+)
 from tools.coverage.fields import PAIR, bins
 
 _ATTEMPTS = 3000
@@ -53,6 +60,19 @@ class _Search:
                 continue
         return None
 
+    def steps(self, program: RandomProgram, instructions: Iterable[Instruction]) -> Iterator[Step]:
+        """The instructions with what they need before them: tables, and constants of convolutions."""
+        loaded: set[Unit] = set()
+        for i in instructions:
+            if i.values.get("table") and i.unit is Unit.VEC and i.unit not in loaded:
+                table = self.any(Kind.VTABLE)
+                loaded.add(i.unit)
+                if table is not None:
+                    yield Step(table, NO_LAG)
+            if i.kind is Kind.CONV:
+                yield from constant_loads(self._rng, i, program.params, program.constants_word)
+            yield Step(i, NO_LAG)
+
 
 def _sequence(search: _Search, point: str) -> list[Instruction]:
     """The instructions that reach a point, none if no legal one was found."""
@@ -81,17 +101,6 @@ def directed_programs(points: Sequence[str], params: HardwareParams, seed: int) 
         search = _Search(program)
         sequences = (_sequence(search, point) for point in points[number : number + _STEPS // 2])
         # Tables are in use only after one was loaded.
-        steps = [Step(i, NO_LAG) for i in _with_tables(search, (i for part in sequences for i in part))]
+        steps = [*search.steps(program, (i for part in sequences for i in part))]
         if steps:
             yield program.with_steps(steps)
-
-
-def _with_tables(search: _Search, instructions: Iterable[Instruction]) -> Iterator[Instruction]:
-    loaded: set[Unit] = set()
-    for i in instructions:
-        if i.values.get("table") and i.unit is Unit.VEC and i.unit not in loaded:
-            table = search.any(Kind.VTABLE)
-            if table is not None:
-                yield table
-            loaded.add(i.unit)
-        yield i

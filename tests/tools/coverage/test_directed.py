@@ -17,7 +17,9 @@ def test_every_cover_point_has_a_legal_program_or_an_address_fault() -> None:
         still_open -= set(reached([top_bits.flipped(fault.instruction, name, fault.bit)]))
     for params in (WIDE, LONG):
         for program in directed_programs(sorted(still_open), params, 7):
-            assert all(is_legal(s.instruction, params, program.islands) for s in program.steps)
+            constants = (program.constants_word, 16 * (params.residual_words + params.channel_words))
+            memory = [*program.islands, constants]
+            assert all(is_legal(s.instruction, params, memory) for s in program.steps)
             still_open -= set(reached(program.instructions()))
     assert not still_open
 
