@@ -47,6 +47,18 @@ class Remember(Accumulate):
         return m
 
 
+class Toggle(Accumulate):
+    """One bit that is 1 at the start."""
+
+    def __init__(self) -> None:
+        wiring.Component.__init__(self, {"value": In(signed(8)), "total": Out(1, init=1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.sync += self.total.eq(self.total ^ self.value[0])
+        return m
+
+
 def simulate(folder: Path, values: list[int], component: type[Accumulate] = Accumulate) -> Path:
     """Record a simulation; returns the folder of the netlist."""
     recorder = Recorder(component, folder)
@@ -81,6 +93,14 @@ def test_strong_stimuli_see_what_weak_ones_do_not(tmp_path: Path, rng: random.Ra
 def test_a_component_with_a_memory_is_recorded(tmp_path: Path) -> None:
     netlist = simulate(tmp_path, [1, 2, 3], Remember)
     assert [path.stat().st_size for path in netlist.glob("*.record")] == [3 * 4 * (1 + 3)]
+
+
+@pytest.mark.slow
+def test_a_register_keeps_its_initial_value_although_a_fault_sits_at_its_output(tmp_path: Path) -> None:
+    folder = simulate(tmp_path, [1, 0, 1, 1], Toggle)
+    mutations = make_mutants(folder, FAULTS, seed=1)
+    assert any("-port Q" in m for m in mutations)
+    assert any(seen_faults(folder, len(mutations)))
 
 
 def test_every_component_is_mutated_or_has_a_reason() -> None:
