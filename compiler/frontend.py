@@ -147,9 +147,12 @@ def fold_model(
     model: Model,
     *,
     match: RoundingMode = RoundingMode.ORT,
+    softmax: bool = False,
     dump_after: str | None = None,
 ) -> FoldedModel:
     """Fold a model into an integer graph; log the state after pass `dump_after` (level info).
+
+    `softmax` says whether the hardware has the parameter `vector_softmax`.
 
     Raises
     ------
@@ -162,7 +165,7 @@ def fold_model(
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     check_parameters(model)
     prepared = run_passes(model, MODEL_PASSES, check_model)
-    builder = lower_units(prepared, match)
+    builder = lower_units(prepared, match, softmax=softmax)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
     # Before any pass, so that an error is not attributed to a pass that did not cause it.

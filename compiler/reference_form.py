@@ -6,6 +6,7 @@ It has the real values of the file, and every value keeps its name. Of the nodes
 - a ConvTranspose is zero insertion and a Conv, because onnxruntime has no integer kernel for it,
 - a convolution or product before a Relu or Clip is rounded first, because onnxruntime sums in float there; both are
   monotone, so the order of clamping and rounding changes no result,
+- a Softmax over more than two channels is integer operations, which the accelerator's is defined by,
 - a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
 - data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float. The host
   parts have them too.
@@ -17,7 +18,9 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from onnx import TensorProto
 
+from intloom.compiler.fold.arithmetic.integer_softmax import exponentials, full_result, is_pair, softmax_axis
 from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
 from intloom.compiler.fold.lowering.conv_transpose import output_first
 from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
@@ -26,8 +29,11 @@ from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode
 from intloom.compiler.importer.check import check_model
+from intloom.compiler.importer.model import INTEGER_RANGES
+from intloom.hw.spec.formats import TABLE_BYTES
 
 _SUMS = frozenset({"Conv", "ConvTranspose", "Gemm"})
+_FIRST_AXES_AS_INPUT = {"ReduceMax": 18, "ReduceSum": 13}
 _FIRST_PAD_OF_BYTES = 11
 """Opset from which Pad takes integers."""
 
@@ -63,7 +69,10 @@ class _Rewriter:
     def rewrite(self) -> Model:
         clamped = {u.unclamped: u for u in find_quantization_units(self.model) if self._clamps_sums(u)}
         for node in self.model.nodes:
-            if node.op not in _SUMS or not self.accelerated & set(node.origins):
+            mine = self.accelerated & set(node.origins)
+            if node.op == "Softmax" and mine and not is_pair(self.model, node):
+                self._softmax(node)
+            elif node.op not in _SUMS or not mine:
                 self.nodes.append(node)
             elif node.outputs[0] in clamped:
                 self._multiplication(self._rounded(node, clamped[node.outputs[0]]))
@@ -140,6 +149,41 @@ class _Rewriter:
         w = self._add(DEQUANTIZE, (stored, *weights.inputs[1:]), f"{name}/filters", axis=0)
         kept = {k: v for k, v in node.attributes.items() if k in ("dilations", "group", "kernel_shape")}
         self.nodes.append(replace(node, op="Conv", inputs=(x, w, *node.inputs[2:]), attributes=kept))
+
+    def _softmax(self, node: OnnxNode) -> None:
+        """Replace a Softmax by the integer operations that define the accelerator's."""
+        model, name, axis = self.model, node.name, softmax_axis(self.model, node)
+        source, (quantize,) = model.producers[node.input(0)], model.users(node.outputs[0])
+        x, y = read_qparams(model, source), read_qparams(model, quantize)
+        table = exponentials(float(x.scale), (model.shape(node.input(0)) or ())[axis])
+        full = full_result(float(y.scale))
+        low, high = INTEGER_RANGES[y.dtype]
+        numbers = {"first": TABLE_BYTES - 1, "full": full, "two": 2, "zero": int(y.zero_point), "high": high}
+        at = {k: self._constant(f"{name}/{k}", np.array(v, np.int64)) for k, v in numbers.items()}
+        at["table"] = self._constant(f"{name}/table", np.array(table, np.int64))
+        stored = self._add("Cast", (source.inputs[0],), f"{name}/stored", to=TensorProto.INT64)
+        distance = self._add("Sub", (stored, self._reduced("ReduceMax", stored, axis)), f"{name}/distance")
+        index = self._add("Add", (distance, at["first"]), f"{name}/index")
+        found = self._add("Gather", (at["table"], index), f"{name}/found", axis=0)
+        total = self._reduced("ReduceSum", found, axis)
+        half = self._add("Div", (total, at["two"]), f"{name}/half")
+        scaled = self._add("Mul", (found, at["full"]), f"{name}/scaled")
+        quotient = self._add("Div", (self._add("Add", (scaled, half), f"{name}/dividend"), total), f"{name}/quotient")
+        moved = self._add("Add", (quotient, at["zero"]), f"{name}/moved")
+        kind = TensorProto.UINT8 if low == 0 else TensorProto.INT8
+        byte = self._add("Cast", (self._add("Min", (moved, at["high"]), f"{name}/least"),), f"{name}/byte", to=kind)
+        self.nodes.append(
+            OnnxNode(f"{name}/result", DEQUANTIZE, (byte, *quantize.inputs[1:]), node.outputs, {}, origin=node.origin)
+        )
+
+    def _reduced(self, op: str, value: str, axis: int) -> str:
+        """A reduction over one axis, which is an input from some opset on."""
+        name = f"{value}/{op}"
+        if self.model.opset >= _FIRST_AXES_AS_INPUT[op]:
+            axes = self._constant(f"{name}/axes", np.array([axis], np.int64))
+            return self._add(op, (value, axes), name, keepdims=1)
+        self.nodes.append(OnnxNode(f"{name}/{op}", op, (value,), (name,), {"axes": (axis,), "keepdims": 1}))
+        return name
 
     def _reshape(self, value: str, name: str, shape: tuple[int, ...]) -> str:
         return self._add("Reshape", (value, self._constant(f"{name}/shape", np.array(shape, np.int64))), name)

@@ -30,6 +30,8 @@ enum intloom_opcode {
     INTLOOM_OPCODE_VMUL = 67,
     INTLOOM_OPCODE_VMAX = 68,
     INTLOOM_OPCODE_VAVG = 69,
+    INTLOOM_OPCODE_VEXP = 70,
+    INTLOOM_OPCODE_VSOFTMAX = 71,
 };
 
 enum intloom_target {
@@ -530,6 +532,68 @@ struct intloom_vavg {
     FIELD(even, 445u, 1u, 0u, 0, 1, 0) \
     FIELD(zp_in, 446u, 8u, 1u, -128, 127, 0)
 
+/* Load one byte of each of the 256 exponentials of VSOFTMAX from the scratchpad. */
+struct intloom_vexp {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of the bytes. 0 to 1048575 [words] */
+    uint32_t part; /* Which byte of an exponential, from the lowest on. 0 to 2 */
+};
+
+#define INTLOOM_VEXP_WIDTH 110u
+#define INTLOOM_VEXP_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(part, 108u, 2u, 0u, 0, 2, 0)
+
+/* Softmax over the channels of each pixel: with e = exponential[255 + x - maximum] and s the sum of all e, at most 2^32 - 1, the result is clamp(floor((e*(256-less) + floor(s/2)) / s) + zp_out + 128) - 128, and 127 if s is 0. The clamp is from 0 to 255. Bytes beyond the channels count as e = 0. */
+struct intloom_vsoftmax {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of operand A. 0 to 1048575 [words] */
+    uint32_t a_plane; /* Step of A from one channel block to the next. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step of A from one row to the next. 0 to 65535 [words] */
+    uint32_t out_h; /* Output rows. 1 to 4095 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_plane; /* Step from one output channel block to the next. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t blocks; /* Channel blocks. 1 to 255 */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+    uint32_t last_bytes; /* Channels in the last block. 1 to 32 */
+    uint32_t less; /* 256 minus the result that stands for 1. 0 to 3 */
+    int32_t zp_out; /* Zero point of the result. -128 to 127 */
+};
+
+#define INTLOOM_VSOFTMAX_WIDTH 255u
+#define INTLOOM_VSOFTMAX_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_plane, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 128u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_h, 144u, 12u, 0u, 1, 4095, 1) \
+    FIELD(out_w, 156u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 170u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 190u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 210u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 226u, 4u, 0u, 1, 15, 1) \
+    FIELD(blocks, 230u, 8u, 0u, 1, 255, 1) \
+    FIELD(table, 238u, 1u, 0u, 0, 1, 0) \
+    FIELD(last_bytes, 239u, 6u, 0u, 1, 32, 1) \
+    FIELD(less, 245u, 2u, 0u, 0, 3, 0) \
+    FIELD(zp_out, 247u, 8u, 1u, -128, 127, 0)
+
 #define INTLOOM_INSTRUCTIONS(INSTRUCTION) \
     INSTRUCTION(begin, BEGIN) \
     INSTRUCTION(end, END) \
@@ -541,6 +605,8 @@ struct intloom_vavg {
     INSTRUCTION(vadd, VADD) \
     INSTRUCTION(vmul, VMUL) \
     INSTRUCTION(vmax, VMAX) \
-    INSTRUCTION(vavg, VAVG)
+    INSTRUCTION(vavg, VAVG) \
+    INSTRUCTION(vexp, VEXP) \
+    INSTRUCTION(vsoftmax, VSOFTMAX)
 
 #endif

@@ -65,6 +65,7 @@
 #define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0c8u /* ro: Parameter lut_products. Array multipliers built from LUTs instead of DSP blocks in FPGA synthesis, 0 to rows*cols. */
 #define INTLOOM_REG_CAP_TRACE 0x0ccu /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
 #define INTLOOM_REG_CAP_CLOCK_GATING 0x0d0u /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
+#define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0d4u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
 #define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */

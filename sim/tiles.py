@@ -16,7 +16,18 @@ from intloom.common.errors import UsageError
 from intloom.compiler.program.footprint import Memory, addresses, footprint
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Layer, Layout, Program, Provenance, Role, TensorBuffer
-from intloom.hw.spec.isa import ISA_VERSION, QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, disassemble, make
+from intloom.hw.spec.isa import (
+    ISA_VERSION,
+    QUEUED_UNITS,
+    AccessPattern,
+    Instruction,
+    Kind,
+    TableUse,
+    Target,
+    Unit,
+    disassemble,
+    make,
+)
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.isa_sim import IsaSimulator
 from intloom.sim.isa_sim.machine import Machine
@@ -65,7 +76,7 @@ def _layer_name(program: Program, source: Provenance) -> str:
 def _is_chosen(program: Program, index: int, layers: set[str], tile: int) -> bool:
     source, unit = program.provenance[index], program.instructions[index].unit
     # A vector table is loaded with the instruction that uses it.
-    loads_table = program.instructions[index].kind is Kind.VTABLE
+    loads_table = program.instructions[index].spec.pattern is AccessPattern.TABLE
     computes = unit in _COMPUTING and not loads_table
     return computes and source.tile == tile and _layer_name(program, source) in layers
 
@@ -78,13 +89,13 @@ def _slice(program: Program, index: int, simulator: IsaSimulator) -> TileSlice:
     code = [plain]
     if plain.kind is Kind.CONV and plain["table"] == TableUse.KEEP:
         code = [_with_own_table(plain, params, weights, machine)]
-    elif plain.unit is Unit.VEC and plain["table"]:
-        code = [_table_load(plain, params, scratch, machine), plain]
+    elif plain.unit is Unit.VEC:
+        code = [*_table_loads(plain, params, scratch, machine), plain]
     simulator.step()
     after = machine.scratch.copy()
-    if len(code) > 1:
+    for load in code[:-1]:
         # The table lies where the instruction neither reads nor writes.
-        spot = slice(code[0]["a_base"], code[0]["a_base"] + params.table_words)
+        spot = slice(load["a_base"], load["a_base"] + params.table_words)
         after[spot] = scratch[spot]
     source = program.provenance[index]
     name = f"{_layer_name(program, source)} tile {source.tile} #{index} {instruction.kind}"
@@ -108,19 +119,30 @@ def _with_own_table(
     return conv.with_fields(table=TableUse.LOAD, weights=at)
 
 
-def _table_load(
+def _table_loads(
     vector: Instruction, params: HardwareParams, scratch: NDArray[np.int8], machine: Machine
-) -> Instruction:
-    """A load of the vector unit's table from words that the instruction does not access."""
-    free = np.ones(params.scratch_words, bool)
+) -> list[Instruction]:
+    """Loads of the tables that a vector instruction uses, from words that it does not access."""
+    tables: list[tuple[Kind, dict[str, int], NDArray[np.int8]]] = []
+    if vector["table"]:
+        tables.append((Kind.VTABLE, {}, machine.vector_table))
+    if vector.kind is Kind.VSOFTMAX:
+        tables += [(Kind.VEXP, {"part": k}, part.view(np.int8)) for k, part in enumerate(machine.exponentials)]
+    words, free = params.table_words, np.ones(params.scratch_words, bool)
     for access in footprint(vector, params):
         free[addresses(access) % params.scratch_words] = False
-    runs = np.convolve(free, np.ones(params.table_words, int), "valid") == params.table_words
-    if not runs.any():
-        raise UsageError(f"{disassemble(vector)} fills the scratchpad, so its table does not fit beside its operands")
-    at = int(np.argmax(runs))
-    scratch[at : at + params.table_words] = machine.vector_table.reshape(params.table_words, -1)
-    return make(Kind.VTABLE, a_base=at)
+    loads = []
+    for kind, fields, content in tables:
+        runs = np.convolve(free, np.ones(words, int), "valid") == words
+        if not runs.any():
+            raise UsageError(
+                f"{disassemble(vector)} fills the scratchpad, so its table does not fit beside its operands"
+            )
+        at = int(np.argmax(runs))
+        free[at : at + words] = False
+        scratch[at : at + words] = content.reshape(words, -1)
+        loads.append(make(kind, a_base=at, **fields))
+    return loads
 
 
 def _program(

@@ -72,6 +72,8 @@ class GraphBuilder:
 
     model: Model
     match: RoundingMode
+    softmax: bool = False
+    """The hardware computes a Softmax."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)

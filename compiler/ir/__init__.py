@@ -12,6 +12,7 @@ from intloom.compiler.ir.ops.mul import Mul
 from intloom.compiler.ir.ops.pools import AvgPool, MaxPool
 from intloom.compiler.ir.ops.resize import Resize
 from intloom.compiler.ir.ops.slices import Slice
+from intloom.compiler.ir.ops.softmax import Softmax
 from intloom.compiler.ir.ops.table import Table
 from intloom.compiler.ir.tensor import Tensor
 
@@ -30,6 +31,7 @@ __all__ = [
     "Node",
     "Resize",
     "Slice",
+    "Softmax",
     "Table",
     "Tensor",
 ]

@@ -8,6 +8,7 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles
 from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import PASSES
 
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
@@ -125,6 +126,9 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             return Cost(TABLE_BYTES, timing.VECTOR_TABLE_LOAD, TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
         case AccessPattern.WINDOW:
             return _vector(window_words(i), params)
+        case AccessPattern.CHANNELS:
+            cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes
+            return Cost(cycles, timing.SOFTMAX_END, cycles + timing.SOFTMAX_END)
         case AccessPattern.COPY | AccessPattern.ELEMENTWISE:
             return _vector(i["out_h"] * i["out_w"] * i["blocks"], params)
         case _:

@@ -157,5 +157,8 @@ def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Acce
             return _pair(instruction)
         case AccessPattern.WINDOW:
             return _pool(instruction)
+        case AccessPattern.CHANNELS:
+            size = (instruction["out_h"], instruction["out_w"])
+            return [_operand(instruction, "a", size), _output(instruction, instruction["blocks"])]
         case _:
             return []

@@ -7,7 +7,7 @@ Rules, each checked for every instruction:
 3. Every hazard (RAW, WAR, WAW) is ordered by waits or by the in-order issue of a unit. Buffers that share memory are
    then never live together.
 4. Addresses are inside their memories. Stores touch neither constants, inputs nor instructions.
-5. A table is used only after one has been loaded.
+5. A table is used only after one has been loaded, and exponentials only after all of their bytes have been.
 6. The program starts with `BEGIN` and ends with `END`; neither occurs elsewhere.
 
 `check_program` proves a whole program; the instruction simulator checks each instruction before it executes it.
@@ -23,6 +23,7 @@ from intloom.compiler.program.hazards import NOTHING, AccessTracker, Counts, Ord
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.program import Program, Role
 from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Unit, disassemble
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 
 
 def describe(program: Program, index: int) -> str:
@@ -46,6 +47,7 @@ class SoundnessChecker:
         for start, words in self._fixed:
             self._tracker.mark_initialized(Access(Memory.DRAM, False, start, ((words, 1),)))
         self._tables: set[Unit] = set()
+        self._exponentials: set[int] = set()
         """Units that hold a table."""
 
     def step(self, index: int) -> None:
@@ -109,6 +111,10 @@ class SoundnessChecker:
             self._tables.add(unit)
         elif use != TableUse.NONE and unit not in self._tables:
             raise self._error(index, "uses a table, but none has been loaded before")
+        if instruction.kind is Kind.VEXP:
+            self._exponentials.add(instruction["part"])
+        if instruction.kind is Kind.VSOFTMAX and len(self._exponentials) < EXPONENTIAL_BYTES:
+            raise self._error(index, "uses exponentials, but not all of their bytes have been loaded before")
 
     def _check_stores(self, index: int, accesses: Iterable[Access]) -> None:
         for access in accesses:

@@ -7,6 +7,7 @@ from math import ceil
 from intloom.compiler.ir import MaxPool
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.geometry import Rect
+from intloom.compiler.schedule.softmax_stage import SoftmaxStage
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.vector_stages import CopyStage, PoolStage
 from intloom.hw.spec import timing
@@ -35,6 +36,8 @@ def _own_words(stage: Stage, rect: Rect) -> int:
     if isinstance(stage, ConvStage | CopyStage):
         return 0
     words = rect.area * stage.out.blocks
+    if isinstance(stage, SoftmaxStage):
+        return stage.own_slices(rect)
     if isinstance(stage, PoolStage):
         kernel_h, kernel_w = stage.node.kernel
         if isinstance(stage.node, MaxPool):

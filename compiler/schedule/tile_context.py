@@ -35,6 +35,7 @@ class LoadedTables:
 
     array: bytes | None = None
     vector: bytes | None = None
+    exponentials: list[bytes] | None = None
 
 
 @dataclass
@@ -58,6 +59,14 @@ class TileContext:
         """Add an instruction of this tile."""
         p = self.provenance
         self.emitter.emit(kind, Provenance(layer=p.layer, tile=p.tile, note=note or p.note), **fields)
+
+    def use_exponentials(self, parts: list[bytes]) -> None:
+        """Bring exponentials into the vector unit, byte by byte from the lowest on."""
+        if self.held.exponentials == parts:
+            return
+        for number, part in enumerate(parts):
+            self.emit(Kind.VEXP, "exponentials", a_base=self.tables[part], part=number)
+        self.held.exponentials = parts
 
     def use_table(self, table: bytes | None) -> int:
         """Bring `table` into the vector unit; gives the value of the instruction's table field."""

@@ -50,6 +50,15 @@ VECTOR_OUTPUT = (
 )
 """A result tile of the vector unit."""
 
+CHANNEL_OUTPUT = (
+    Field("out_h", 12, "Output rows.", low=1, unit="pixels"),
+    extent("out_w", "Output pixels in a row."),
+    *OUTPUT[2:],
+    Field("blocks", 8, "Channel blocks.", low=1),
+    Field("table", 1, "Pass every result byte through the vector table."),
+)
+"""A result tile whose channels are computed together."""
+
 A_INPUT = (
     address("a_base", "First word of operand A."),
     address("a_plane", "Step of A from one channel block to the next."),

@@ -13,6 +13,7 @@ from intloom.hw.spec.field_groups import (
     A_INPUT,
     AFFINE,
     B_INPUT,
+    CHANNEL_OUTPUT,
     MOVE,
     OUTPUT,
     VECTOR_OUTPUT,
@@ -22,6 +23,7 @@ from intloom.hw.spec.field_groups import (
     row,
 )
 from intloom.hw.spec.fields import CHECK_LSB, COORDINATE_BITS, HEADER, Field, TableUse, Unit
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 
 
 class Kind(StrEnum):
@@ -38,6 +40,8 @@ class Kind(StrEnum):
     VMUL = "VMUL"
     VMAX = "VMAX"
     VAVG = "VAVG"
+    VEXP = "VEXP"
+    VSOFTMAX = "VSOFTMAX"
 
 
 class AccessPattern(StrEnum):
@@ -56,6 +60,8 @@ class AccessPattern(StrEnum):
     """Operands A and B and an output tile of one shape."""
     WINDOW = "window"
     """Windows of operand A and an output tile."""
+    CHANNELS = "channels"
+    """All channel blocks of operand A's pixels, and an output tile of one shape."""
 
 
 @dataclass(frozen=True)
@@ -282,6 +288,35 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         pattern=AccessPattern.WINDOW,
         requires="vector_average",
         one_factor=True,
+    ),
+    InstructionSpec(
+        Kind.VEXP,
+        0x46,
+        Unit.VEC,
+        "Load one byte of each of the 256 exponentials of VSOFTMAX from the scratchpad.",
+        (
+            address("a_base", "First word of the bytes."),
+            Field("part", 2, "Which byte of an exponential, from the lowest on.", high=EXPONENTIAL_BYTES - 1),
+        ),
+        pattern=AccessPattern.TABLE,
+        requires="vector_softmax",
+    ),
+    InstructionSpec(
+        Kind.VSOFTMAX,
+        0x47,
+        Unit.VEC,
+        "Softmax over the channels of each pixel: with e = exponential[255 + x - maximum] and s the sum of all e, at "
+        "most 2^32 - 1, the result is clamp(floor((e*(256-less) + floor(s/2)) / s) + zp_out + 128) - 128, and 127 if s "
+        "is 0. The clamp is from 0 to 255. Bytes beyond the channels count as e = 0.",
+        (
+            *A_INPUT,
+            *CHANNEL_OUTPUT,
+            Field("last_bytes", 6, "Channels in the last block.", low=1, high=32),
+            Field("less", 2, "256 minus the result that stands for 1."),
+            Field("zp_out", 8, "Zero point of the result.", signed=True),
+        ),
+        pattern=AccessPattern.CHANNELS,
+        requires="vector_softmax",
     ),
 )
 

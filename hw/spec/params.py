@@ -73,6 +73,7 @@ class HardwareParams:
     )
     trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
     clock_gating: bool = _doc("Components without work have their clock stopped; cycles are the same either way.", True)
+    vector_softmax: bool = _doc("The vector unit can compute a Softmax (VEXP, VSOFTMAX).", False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", _as_match(self.match))
@@ -277,8 +278,18 @@ PRESETS: dict[str, HardwareParams] = {
         axi_data_bits=128,
         vector_lanes=8,
         lut_products=208,
+        vector_softmax=True,
     ),
-    "large": HardwareParams(rows=32, cols=32, lanes=32, strip=64, scratch_kib=1024, weight_kib=256, axi_data_bits=256),
+    "large": HardwareParams(
+        rows=32,
+        cols=32,
+        lanes=32,
+        strip=64,
+        scratch_kib=1024,
+        weight_kib=256,
+        axi_data_bits=256,
+        vector_softmax=True,
+    ),
 }
 
 

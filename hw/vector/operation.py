@@ -52,11 +52,24 @@ _DEFAULTS: Mapping[str, int] = {
     "kernel_w": 1,
     "stride_h": 1,
     "stride_w": 1,
+    "part": 0,
+    "last_bytes": 1,
+    "less": 0,
+    "zp_out": 0,
 }
 """Instruction fields and their values for kinds that lack them."""
 
-FLAGS = ("load_table", "uses_b", "multiply", *(f.flag for f in lane_functions().values()), "bounded")
-"""What an operation does beyond copying: load the table, read B, multiply, sum windows, apply the input's bounds."""
+FLAGS = (
+    "load_table",
+    "exponentials",
+    "softmax",
+    "uses_b",
+    "multiply",
+    *(f.flag for f in lane_functions().values()),
+    "bounded",
+)
+"""What an operation does beyond copying: load a table, which is one of exponentials, compute a Softmax, read B,
+multiply, sum windows, apply the input's bounds."""
 
 
 def _shape(name: str) -> Shape:
@@ -77,6 +90,8 @@ def _flags(kind: Kind) -> dict[str, int]:
     pattern = BY_KIND[kind].pattern
     return {
         "load_table": pattern is AccessPattern.TABLE,
+        "exponentials": kind is Kind.VEXP,
+        "softmax": kind is Kind.VSOFTMAX,
         "uses_b": pattern is AccessPattern.ELEMENTWISE,
         "multiply": kind is Kind.VMUL,
         **{f.flag: f.kind is kind for f in lane_functions().values()},
@@ -88,8 +103,10 @@ def operation_of(instruction: Instruction, params: HardwareParams) -> dict[str, 
     """The operation that `decode_operation` makes of a legal instruction."""
     fill = {"fill": instruction["zp_in"] if instruction.kind is Kind.VAVG else INT8_MIN}
     fields = {name: instruction[name] for name in _DEFAULTS if name in instruction.values}
-    if instruction.kind is Kind.VTABLE:
+    if instruction.spec.pattern is AccessPattern.TABLE:
         fields["out_w"] = params.table_words
+    if instruction.kind is Kind.VSOFTMAX:
+        fields["kernel_h"] = instruction["blocks"]
     return {**_DEFAULTS, **fields, **_flags(instruction.kind), **fill}
 
 
@@ -117,7 +134,10 @@ def decode_operation(
                 m.d.comb += [operation[name].eq(fields[name]) for name in _DEFAULTS if name in fields.shape().members]
                 m.d.comb += [operation[flag].eq(value) for flag, value in _flags(kind).items()]
                 m.d.comb += illegal.eq(fields.m1 != fields.m2 if BY_KIND[kind].one_factor else 0)
-                if kind is Kind.VTABLE:
+                if BY_KIND[kind].pattern is AccessPattern.TABLE:
                     m.d.comb += operation.out_w.eq(params.table_words)
+                if kind is Kind.VSOFTMAX:
+                    # The blocks of a pixel are the lines of its window.
+                    m.d.comb += operation.kernel_h.eq(fields.blocks)
                 if kind is Kind.VAVG:
                     m.d.comb += operation.fill.eq(fields.zp_in)

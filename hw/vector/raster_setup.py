@@ -10,6 +10,7 @@ from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.softmax import PASSES
 from intloom.hw.vector.operation import OPERATION_LAYOUT
 from intloom.hw.vector.pool import SLIDE_TAPS
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT
@@ -19,7 +20,8 @@ from intloom.hw.vector.window_walker import WINDOW_LAYOUT
 class RasterSetup(wiring.Component):
     """Derives the raster and window configurations of one operation.
 
-    A maximum over 2 to `SLIDE_TAPS` pixels along one axis, at stride 1, uses a sliding window: lines run along that
+    A Softmax visits each pixel's blocks `PASSES` times, as a window of one column, and writes them pixel by pixel. A
+    maximum over 2 to `SLIDE_TAPS` pixels along one axis, at stride 1, uses a sliding window: lines run along that
     axis and are longer by the overlap of neighboring windows. All other operations run row by row.
 
     Members
@@ -70,6 +72,9 @@ class RasterSetup(wiring.Component):
         A window lists the address of each of its words and whether that word lies inside the input.
         """
         j, wrap = operation, 1 << SCRATCH_BITS
+        if j["softmax"]:
+            yield from RasterSetup._softmax_model(operation)
+            return
         for block, y, x in product(range(j["blocks"]), range(j["out_h"]), range(j["out_w"])):
             out = j["out_base"] + block * j["out_plane"] + y * j["out_row"] + x * j["out_x"]
             b = j["b_base"] + block * j["b_plane"] + y * j["b_row"] + x
@@ -84,6 +89,15 @@ class RasterSetup(wiring.Component):
                 at = plane + y // j["up_h"] * j["a_row"] + x // j["up_w"] * j["a_x"]
                 window.append((at % wrap, True))
             yield out % wrap, window, b % wrap
+
+    @staticmethod
+    def _softmax_model(operation: Mapping[str, int]) -> Iterator[tuple[int, list[tuple[int, bool]], int]]:
+        """The window of a word is all words of its pixel."""
+        j, wrap = operation, 1 << SCRATCH_BITS
+        for y, x, block in product(range(j["out_h"]), range(j["out_w"]), range(j["blocks"])):
+            out = j["out_base"] + block * j["out_plane"] + y * j["out_row"] + x * j["out_x"]
+            at = j["a_base"] + y * j["a_row"] + x
+            yield out % wrap, [((at + k * j["a_plane"]) % wrap, True) for k in range(j["blocks"])], 0
 
     def elaborate(self, platform: object) -> Module:
         """Products and direction in two stages, then the configurations."""
@@ -140,8 +154,8 @@ class RasterSetup(wiring.Component):
     def _plan_a(self, m: Module) -> None:
         operation, a = self.operation, self._a
         rows = {
-            "line": self._row_step,
-            "lines": operation.out_h,
+            "line": Mux(operation.softmax, 1, self._row_step),
+            "lines": Mux(operation.softmax, operation.out_w, operation.out_h),
             "line_at": operation.iy0,
             "line_stride": operation.stride_h,
         }
@@ -159,13 +173,16 @@ class RasterSetup(wiring.Component):
         downward = {"step": operation.a_row, "pixel_at": operation.iy0, "pixel_stride": operation.stride_h}
         m.d.sync += [
             a.base.eq(self._corner + self._origin),
-            a.pixels.eq(Mux(self._down, operation.out_h, operation.out_w) + self._overlap),
+            a.pixels.eq(
+                Mux(operation.softmax, PASSES, Mux(self._down, operation.out_h, operation.out_w) + self._overlap)
+            ),
         ]
         m.d.comb += [
-            a.plane.eq(operation.a_plane),
-            a.blocks.eq(operation.blocks),
+            a.plane.eq(Mux(operation.softmax, operation.a_row, operation.a_plane)),
+            a.blocks.eq(Mux(operation.softmax, operation.out_h, operation.blocks)),
             a.line_repeat.eq(operation.up_h),
-            a.pixel_repeat.eq(operation.up_w),
+            # Never the next pixel: the passes of one follow each other.
+            a.pixel_repeat.eq(Mux(operation.softmax, PASSES, operation.up_w)),
             a.prefill.eq(self._overlap),
         ]
         self._select_direction(m, a, rows | across, columns | downward)
@@ -173,7 +190,7 @@ class RasterSetup(wiring.Component):
     def _plan_window(self, m: Module) -> None:
         operation, window = self.operation, self._window
         m.d.comb += [
-            window.line.eq(operation.a_row),
+            window.line.eq(Mux(operation.softmax, operation.a_plane, operation.a_row)),
             window.bounded.eq(operation.bounded),
             window.slide.eq(self._slide),
         ]
@@ -205,14 +222,20 @@ class RasterSetup(wiring.Component):
         operation, out = self.operation, self._out
         m.d.comb += [
             out.base.eq(operation.out_base),
-            out.plane.eq(operation.out_plane),
-            out.blocks.eq(operation.blocks),
+            out.plane.eq(Mux(operation.softmax, operation.out_row, operation.out_plane)),
+            out.blocks.eq(Mux(operation.softmax, operation.out_h, operation.blocks)),
         ]
         self._visit_once(m, out)
+        softmax = operation.softmax
         self._select_direction(
             m,
             out,
-            {"line": operation.out_row, "lines": operation.out_h, "step": operation.out_x, "pixels": operation.out_w},
+            {
+                "line": Mux(softmax, operation.out_x, operation.out_row),
+                "lines": Mux(softmax, operation.out_w, operation.out_h),
+                "step": Mux(softmax, operation.out_plane, operation.out_x),
+                "pixels": Mux(softmax, operation.blocks, operation.out_w),
+            },
             {"line": operation.out_x, "lines": operation.out_w, "step": operation.out_row, "pixels": operation.out_h},
         )
 

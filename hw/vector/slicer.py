@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
@@ -30,8 +30,8 @@ class Slicer(wiring.Component):
         This cycle's slice or byte is the words' last.
     valid, index, slice_a, slice_b, slice_tap
         A slice of each word, and its index.
-    byte_valid, byte
-        A byte of `a`.
+    byte_valid, byte, byte_position
+        A byte of `a`, and its position in the word.
 
     Handshake
     ---------
@@ -71,6 +71,7 @@ class Slicer(wiring.Component):
                 "slice_tap": Out(TAP_LAYOUT),
                 "byte_valid": Out(1),
                 "byte": Out(8),
+                "byte_position": Out(range(params.word_bytes)),
             }
         )
 
@@ -92,6 +93,7 @@ class Slicer(wiring.Component):
             self.step.eq(self.words_valid & after[-1]),
             # From the registered slice: the selection of a byte does not follow that of the slice in one cycle.
             self.byte.eq(self.slice_a.word_select(byte_index, 8)),
+            self.byte_position.eq(Cat(byte_index, self.index)),
         ]
         slice_a, slice_b = output_register(m, self.slice_a), output_register(m, self.slice_b)
         m.d.sync += [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -11,6 +11,7 @@ from intloom.hw.bus.skid_buffer import SkidBuffer
 from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import PASSES
 from intloom.hw.vector.datapath import Datapath
 from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.pool import Pool
@@ -19,6 +20,7 @@ from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RasterWalker
 from intloom.hw.vector.result_writer import ResultWriter
 from intloom.hw.vector.sequencer import Sequencer
 from intloom.hw.vector.slicer import Slicer
+from intloom.hw.vector.softmax import Softmax
 from intloom.hw.vector.window_walker import WindowWalker
 
 _RESULT_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
@@ -80,6 +82,7 @@ class VectorUnit(wiring.Component):
         """Sequencer, operand fetch, issue, datapath, write."""
         m = Module()
         params = self._params
+        self._pass = Signal(range(PASSES))
         m.submodules.sequencer = sequencer = Sequencer(params)
         m.submodules.slicer = slicer = Slicer(params)
         m.submodules.setup = setup = RasterSetup()
@@ -94,6 +97,8 @@ class VectorUnit(wiring.Component):
         self._issue(m, sequencer, fetch_a, fetch_b, slicer, writer.credit_available)
         self._compute(m, slicer, sequencer, setup, pool, datapath)
         self._load_table(m, slicer, sequencer, datapath, writer.active)
+        if params.vector_softmax:
+            self._softmax(m, slicer, sequencer, pool, datapath)
         self._write(m, slicer, sequencer, setup, datapath, writer)
         m.d.comb += [
             sequencer.step.eq(slicer.words_valid),
@@ -153,7 +158,8 @@ class VectorUnit(wiring.Component):
         """A word issues when both operands that the operation uses are valid and the result FIFO has a credit."""
         # Stable long before the first word: a local copy cuts the route from the operation register.
         uses_b = Signal()
-        m.d.sync += [uses_b.eq(sequencer.operation.uses_b), slicer.bytewise.eq(sequencer.operation.load_table)]
+        operation = sequencer.operation
+        m.d.sync += [uses_b.eq(operation.uses_b), slicer.bytewise.eq(operation.load_table | operation.softmax)]
         m.d.comb += [
             slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & credit_available),
             slicer.a.eq(fetch_a.o.payload.word),
@@ -185,16 +191,39 @@ class VectorUnit(wiring.Component):
 
     def _load_table(self, m: Module, slicer: Slicer, sequencer: Sequencer, datapath: Datapath, writing: Signal) -> None:
         """Table bytes bypass the datapath; the operation finishes with the last of them."""
-        loading = sequencer.operation.load_table
-        loaded = Signal()
+        loading, exponentials = sequencer.operation.load_table, sequencer.operation.exponentials
+        written, loaded = Signal(), Signal()
         m.d.comb += [
-            datapath.table_en.eq(slicer.byte_valid),
+            written.eq(slicer.byte_valid & loading),
+            datapath.table_en.eq(written & ~exponentials),
             datapath.table_byte.eq(slicer.byte),
             sequencer.finished.eq(loaded | (~loading & ~writing)),
         ]
-        m.d.sync += loaded.eq(datapath.table_en & datapath.table_index.all())
-        with m.If(datapath.table_en):
+        m.d.sync += loaded.eq(written & datapath.table_index.all())
+        with m.If(written):
             m.d.sync += datapath.table_index.eq(datapath.table_index + 1)
+
+    def _softmax(self, m: Module, slicer: Slicer, sequencer: Sequencer, pool: Pool, datapath: Datapath) -> None:
+        """Bytes go through the Softmax in place of the pool; its slices then pass the datapath unchanged."""
+        m.submodules.softmax = softmax = Softmax(self._params)
+        operation = sequencer.operation
+        # The pass of the byte at the slicer's output.
+        m.d.sync += softmax.number.eq(self._pass)
+        with m.If(slicer.step & operation.softmax & slicer.tap.last):
+            m.d.sync += self._pass.eq(Mux(self._pass == PASSES - 1, 0, self._pass + 1))
+        m.d.comb += [
+            softmax.write_en.eq(slicer.byte_valid & operation.exponentials),
+            softmax.write_part.eq(operation.part),
+            softmax.write_index.eq(datapath.table_index),
+            softmax.write_byte.eq(slicer.byte),
+            *(getattr(softmax, name).eq(operation[name]) for name in ("last_bytes", "less", "zp_out")),
+            softmax.valid.eq(slicer.byte_valid & operation.softmax),
+            softmax.byte.eq(slicer.byte),
+            softmax.position.eq(slicer.byte_position),
+            softmax.tap.eq(slicer.slice_tap),
+        ]
+        with m.If(softmax.result_valid):
+            m.d.comb += [datapath.valid.eq(1), datapath.a.eq(softmax.result)]
 
     def _write(
         self,
@@ -214,8 +243,10 @@ class VectorUnit(wiring.Component):
             writer.config.eq(setup.out),
             writer.start.eq(sequencer.start & ~loading),
             writer.halt.eq(sequencer.stop),
-            # Only the last word of a window has a result.
-            writer.take_credit.eq(slicer.step & ~loading & slicer.tap.last),
+            # Only the last word of a window has a result, and every word of a Softmax's last pass.
+            writer.take_credit.eq(
+                slicer.step & ~loading & Mux(operation.softmax, self._pass == PASSES - 1, slicer.tap.last)
+            ),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),
         ]

@@ -71,7 +71,8 @@ def _run(
     if dump_after is not None:
         terminal.result(dump_pass(loaded, dump_after, match=match))
         return
-    folded = fold_model(loaded, match=match)
+    params = choose_params(preset, config, match)
+    folded = fold_model(loaded, match=match, softmax=params.vector_softmax)
     if as_json:
         terminal.json(_as_dict(folded))
     else:

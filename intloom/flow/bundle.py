@@ -69,7 +69,8 @@ def load_bundle(program: Path, model: Path | None = None, dims: Mapping[str, int
         imported = load_model(chosen, dims=loaded[0].dims)
     except UsageError as error:
         raise FileFormatError(f"{chosen} must be the model that {program} was compiled from: {error}") from None
-    folded = fold_model(imported, match=loaded[0].params.match)
+    params = loaded[0].params
+    folded = fold_model(imported, match=params.match, softmax=params.vector_softmax)
     if loaded[0].source and folded.source != loaded[0].source:
         raise FileFormatError(
             f"{chosen} must be the model that {program} was compiled from: its hash is {folded.source[:12]}, "

@@ -30,7 +30,7 @@ def writer_of(instruction: Instruction) -> Writer | None:
             return Writer.STORE
         case Kind.CONV:
             return Writer.MAC
-        case Kind.BEGIN | Kind.END | Kind.VTABLE:
+        case Kind.BEGIN | Kind.END | Kind.VTABLE | Kind.VEXP:
             return None
         case _:
             return Writer.VEC
@@ -45,7 +45,7 @@ def write_count(instruction: Instruction, params: HardwareParams) -> int:
         case Kind.CONV:
             # A pixel's block of columns is written `lanes` bytes at a time.
             return i["out_h"] * i["out_w"] * i["out_blocks"] * (params.cols // params.lanes)
-        case Kind.BEGIN | Kind.END | Kind.VTABLE:
+        case Kind.BEGIN | Kind.END | Kind.VTABLE | Kind.VEXP:
             return 0
         case _:
             return i["out_h"] * i["out_w"] * i["blocks"]

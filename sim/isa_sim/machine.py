@@ -12,6 +12,7 @@ from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 
 Words = NDArray[np.int8]
 """[..., word, byte]."""
@@ -27,6 +28,10 @@ class Machine:
     weights: Words
     mac_table: NDArray[np.int8] = field(default_factory=lambda: np.zeros(TABLE_BYTES, np.int8))
     vector_table: NDArray[np.int8] = field(default_factory=lambda: np.zeros(TABLE_BYTES, np.int8))
+    exponentials: NDArray[np.uint8] = field(
+        default_factory=lambda: np.zeros((EXPONENTIAL_BYTES, TABLE_BYTES), np.uint8)
+    )
+    """Byte by byte, from the lowest on."""
 
 
 def blank_machine(params: HardwareParams, memory: NDArray[np.uint8]) -> Machine:

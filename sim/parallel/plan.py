@@ -12,7 +12,7 @@ from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS
-from intloom.sim.parallel.segment import EPILOGUE, PROLOGUE
+from intloom.sim.parallel.segment import EPILOGUE, prologue_length
 from intloom.sim.rtl.layers import unit_ordinals
 
 WARM_UP = 20_000
@@ -70,6 +70,7 @@ class Planner:
         self._warm_up = warm_up
         self._times = _finish_times(program, timing)
         p = program.params
+        self._prologue = prologue_length(p)
         fetched = max(_PREFETCHED, 2 * p.axi_burst * p.word_bytes // INSTRUCTION_BYTES)
         self._ahead = fetched + len(QUEUED_UNITS) * p.queue_depth
 
@@ -80,7 +81,7 @@ class Planner:
         for number in range(1, segments):
             middle = int(np.searchsorted(self._times, total * number // segments))
             cut = Cut(self._warmed(middle, self._warm_up), middle + self._ahead)
-            if cut.first >= (cuts[-1].last if cuts else PROLOGUE) and cut.last <= count - EPILOGUE:
+            if cut.first >= (cuts[-1].last if cuts else self._prologue) and cut.last <= count - EPILOGUE:
                 cuts.append(cut)
         return Plan(count, tuple(cuts))
 
@@ -91,7 +92,7 @@ class Planner:
         warm_up = int(self._times[middle] - self._times[cut.first])
         first = self._warmed(middle, max(2 * warm_up, self._warm_up))
         first = min(first, cut.first - 1)
-        if first >= (cuts[number - 1].last if number else PROLOGUE):
+        if first >= (cuts[number - 1].last if number else self._prologue):
             cuts[number] = Cut(first, cut.last)
         else:
             del cuts[number]

@@ -17,11 +17,13 @@ from numpy.typing import NDArray
 from intloom.compiler.program.memory import encode_all, instruction_words
 from intloom.compiler.program.program import Program, Provenance
 from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Kind, TableUse, Target, Unit, make
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.parallel.state import State
 from intloom.sim.rtl.layers import Boundary, boundaries
 
-PROLOGUE = 7
-"""Instructions of a prologue."""
+_PROLOGUE = 7
+"""Instructions of a prologue on hardware without exponentials."""
 EPILOGUE = 2
 """Instructions of an epilogue."""
 
@@ -41,6 +43,16 @@ class Segment:
     """Layers that end before the segment."""
 
 
+def prologue_length(params: HardwareParams) -> int:
+    """Instructions of a prologue."""
+    return _PROLOGUE + vector_tables(params) - 1
+
+
+def vector_tables(params: HardwareParams) -> int:
+    """Tables of 256 bytes in the vector unit."""
+    return 1 + (EXPONENTIAL_BYTES if params.vector_softmax else 0)
+
+
 @dataclass(frozen=True)
 class _Areas:
     """Words behind the program's own memory that a segment uses: the state to load, and the stored scratchpad."""
@@ -49,14 +61,19 @@ class _Areas:
 
     @property
     def tables(self) -> int:
-        """Constants of the CONV that loads the array's table, and the vector unit's table."""
+        """Constants of the CONV that loads the array's table, and the vector unit's tables."""
         return self.program.memory_words
+
+    @property
+    def vector_tables(self) -> int:
+        """The vector unit's table, then each byte of its exponentials, if it has them."""
+        p = self.program.params
+        return self.tables + p.table_words + p.channel_words + p.tile_words
 
     @property
     def weights(self) -> int:
         """Content of the weight memory."""
-        p = self.program.params
-        return self.tables + 2 * p.table_words + p.channel_words + p.tile_words
+        return self.vector_tables + vector_tables(self.program.params) * self.program.params.table_words
 
     @property
     def scratch(self) -> int:
@@ -154,18 +171,20 @@ def _shifted(body: tuple[Instruction, ...], skipped: dict[Unit, int], added: dic
 
 
 def _prologue(program: Program) -> tuple[Instruction, ...]:
-    """Load both tables by the instructions that use them, then weight memory and scratchpad."""
+    """Load all tables by the instructions that use them, then weight memory and scratchpad."""
     p, areas = program.params, _Areas(program)
     stream = p.table_words + p.channel_words + p.tile_words
+    tables = vector_tables(p)
     return (
         program.instructions[0],
         make(Kind.LOAD, target=Target.WEIGHT, dram=areas.tables, n0=stream),
-        make(Kind.LOAD, dram=areas.tables + stream, n0=p.table_words),
+        make(Kind.LOAD, dram=areas.vector_tables, n0=tables * p.table_words),
         # One pixel at the end of the scratchpad, which is loaded afterwards.
         make(Kind.CONV, table=TableUse.LOAD, out_base=p.scratch_words - -(-p.cols // p.rows), out_plane=1, wait_load=2),
         make(Kind.VTABLE, wait_load=2),
+        *(make(Kind.VEXP, wait_load=2, a_base=(k + 1) * p.table_words, part=k) for k in range(tables - 1)),
         make(Kind.LOAD, target=Target.WEIGHT, dram=areas.weights, n0=p.weight_words, wait_mac=1),
-        make(Kind.LOAD, dram=areas.scratch, n0=p.scratch_words, wait_mac=1, wait_vec=1),
+        make(Kind.LOAD, dram=areas.scratch, n0=p.scratch_words, wait_mac=1, wait_vec=tables),
     )
 
 
@@ -180,12 +199,13 @@ def _image(program: Program, own: Program, state: State) -> NDArray[np.uint8]:
     """The whole memory before the segment."""
     p, areas = program.params, _Areas(program)
     memory = np.zeros((areas.end, p.word_bytes), np.uint8)
-    table = p.table_words
+    table, parts = p.table_words, vector_tables(p) - 1
     for start, words in (
         (0, state.dram),
         (areas.tables, state.mac_table.reshape(table, -1)),
         # Bias, scale and weights of the CONV stay 0.
-        (areas.weights - table, state.vector_table.reshape(table, -1)),
+        (areas.vector_tables, state.vector_table.reshape(table, -1)),
+        *((areas.vector_tables + (k + 1) * table, state.exponentials[k].reshape(table, -1)) for k in range(parts)),
         (areas.weights, state.weights),
         (areas.scratch, state.scratch),
     ):

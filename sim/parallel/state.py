@@ -25,6 +25,7 @@ class State:
     weights: Words
     mac_table: NDArray[np.int8]
     vector_table: NDArray[np.int8]
+    exponentials: NDArray[np.uint8]
 
 
 def states(program: Program, inputs: Arrays, positions: Iterable[int]) -> Iterator[State]:
@@ -35,5 +36,12 @@ def states(program: Program, inputs: Arrays, positions: Iterable[int]) -> Iterat
         while simulator.position < position:
             simulator.step()
         machine = simulator.machine
-        arrays = (machine.dram, machine.scratch, machine.weights, machine.mac_table, machine.vector_table)
-        yield State(position, *(array.copy() for array in arrays))
+        yield State(
+            position,
+            machine.dram.copy(),
+            machine.scratch.copy(),
+            machine.weights.copy(),
+            machine.mac_table.copy(),
+            machine.vector_table.copy(),
+            machine.exponentials.copy(),
+        )

@@ -44,6 +44,7 @@ def random_parameters(seed: int) -> HardwareParams:
             "lut_products": rng.randint(0, rows * cols),
             "trace": rng.random() < 0.5,
             "clock_gating": rng.random() < 0.7,
+            "vector_softmax": rng.random() < 0.7,
         }
         try:
             return from_dict(values)

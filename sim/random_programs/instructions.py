@@ -9,6 +9,7 @@ from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, TableUse, Target, Unit, make
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.random_programs.values import any_value, size, sizes, some, step
 
 Fields = dict[str, int]
@@ -18,6 +19,8 @@ _BLOCKS = (1 << 12) - 1
 _AVERAGE_TAPS = 1023
 """The most window words whose sum fits 18 bits with its sign."""
 _OUTPUT_WORDS = 600
+_SOFTMAX_WORDS = 60
+"""Each takes three cycles per byte."""
 _MOVE_WORDS = 1500
 _MOST_PRODUCTS = 20_000
 """Strips times tiles, about the cycles of the array."""
@@ -33,10 +36,18 @@ class InstructionMaker:
         """First word and number of words of the memory ranges that loads and stores use."""
         self.loaded: set[Unit] = set()
         """The units with a loaded table."""
+        self.exponentials: set[int] = set()
+        """The bytes of the exponentials that are loaded."""
 
     def instruction(self, kind: Kind) -> Instruction:
         """One random instruction of `kind`."""
+        missing = sorted(set(range(EXPONENTIAL_BYTES)) - self.exponentials)
+        if kind is Kind.VSOFTMAX and missing:
+            # Exponentials keep what an earlier program left.
+            kind = Kind.VEXP
         fields = _MAKERS[kind](self)
+        if kind is Kind.VEXP and missing:
+            fields["part"] = missing[0]
         known = BY_KIND[kind]
         return make(kind, **{name: value for name, value in fields.items() if name in {f.name for f in known.fields}})
 
@@ -91,6 +102,19 @@ class InstructionMaker:
     def vtable(self) -> Fields:
         """VTABLE."""
         return {"a_base": self._rng.randint(0, self._params.scratch_words - self._params.table_words)}
+
+    def vexp(self) -> Fields:
+        """VEXP."""
+        return self.vtable() | some(self._rng, Kind.VEXP, "part")
+
+    def vsoftmax(self) -> Fields:
+        """VSOFTMAX."""
+        rng, kind = self._rng, Kind.VSOFTMAX
+        fields = self._output(_SOFTMAX_WORDS)
+        while fields["blocks"] > BY_KIND[kind].field("blocks").maximum or fields["out_h"] > _BLOCKS:
+            fields = self._output(_SOFTMAX_WORDS)
+        fields |= self._operand("a", fields["out_h"], fields["out_w"], fields["blocks"])
+        return fields | some(rng, kind, "less", "zp_out") | {"last_bytes": rng.randint(1, self._params.word_bytes)}
 
     def vadd(self) -> Fields:
         """VADD."""
@@ -258,4 +282,6 @@ _MAKERS: dict[Kind, Callable[[InstructionMaker], Fields]] = {
     Kind.VMUL: InstructionMaker.vmul,
     Kind.VMAX: InstructionMaker.vmax,
     Kind.VAVG: InstructionMaker.vavg,
+    Kind.VEXP: InstructionMaker.vexp,
+    Kind.VSOFTMAX: InstructionMaker.vsoftmax,
 }

@@ -255,6 +255,8 @@ def random_program(seed: int, params: HardwareParams, length: int = 24) -> Rando
             continue
         if loads_table(found):
             maker.loaded.add(found.unit)
+        if found.kind is Kind.VEXP:
+            maker.exponentials.add(found["part"])
         lag = (rng.choice((1 << 20, 1 << 20, rng.randrange(4))) for _ in QUEUED_UNITS)
         if found.kind is Kind.CONV:
             steps += constant_loads(rng, found, params, constants_word)

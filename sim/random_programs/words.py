@@ -118,6 +118,8 @@ def words_of(i: Instruction, p: HardwareParams) -> Words:
         reads = _copy_input(i)
     elif pattern is AccessPattern.WINDOW:
         reads = _pool_input(i)
+    elif pattern is AccessPattern.CHANNELS:
+        reads = _operand(i, "a")
     else:
         reads = np.concatenate([_operand(i, "a"), _operand(i, "b")])
     return Words({"scratch": reads}, {"scratch": written}, written)

@@ -24,10 +24,12 @@ from intloom.compiler.ir import (
     Node,
     Resize,
     Slice,
+    Softmax,
     Table,
     Tensor,
 )
 from intloom.hw.spec.arith import Affine, scale_from_float
+from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, LARGEST_TOTAL
 from intloom.sim.result import Arrays
 
 _TYPICAL = 74 * 74
@@ -91,6 +93,14 @@ class Maker:
     def table(self) -> bytes:
         """A random table."""
         return bytes(self.random.integers(0, 256, 256).astype(np.uint8))
+
+    def exponentials(self, channels: int) -> dict[str, Any]:
+        """Exponentials of a random base whose sum of `channels` fits, and the other fields of a Softmax."""
+        one = min((1 << EXPONENTIAL_BITS) - 1, LARGEST_TOTAL // channels)
+        numbers = one * self.random.uniform(0.6, 0.999) ** np.arange(255.0, -1, -1)
+        packed = b"".join(int(n).to_bytes(EXPONENTIAL_BYTES, "little") for n in numbers)
+        zero_point = int(self.random.choice((-128, int(self.random.integers(-128, 128)))))
+        return {"exponentials": packed, "less": int(self.random.integers(4)), "zp_out": zero_point}
 
     def shape(self, tensor: str) -> tuple[int, int, int]:
         """Channels, height and width."""
@@ -174,6 +184,12 @@ def transposed_constant(m: Maker, channels: int, height: int, width: int) -> str
     zero = m.tensors[x].zero_point
     fields = {"mantissa": one.mantissa, "shift": one.shift, "zp_a": 0, "zp_b": zero, "zp_out": zero}
     return m.node(MatMul, (identity, x), (height * width, 1, channels), **fields)
+
+
+def softmax(m: Maker, channels: int, height: int, width: int) -> str:
+    """A Softmax over channels."""
+    x = m.input(channels, height, width)
+    return m.node(Softmax, (x,), (channels, height, width), **m.exponentials(channels))
 
 
 def mul(m: Maker, channels: int, height: int, width: int) -> str:
@@ -266,6 +282,7 @@ RECIPES: dict[str, Recipe] = {
     "residual": residual,
     "resize": resize,
     "slice": slice_,
+    "softmax": softmax,
     "table": table,
     "transposed": transposed,
     "transposed_constant": transposed_constant,

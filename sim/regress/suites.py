@@ -15,6 +15,7 @@ from intloom.sim.regress.case import PROGRAM, Argument, Case
 from intloom.sim.regress.faults import FAULTS
 
 _NANO = preset("nano")
+_SOFTMAX = preset("small").replace(vector_softmax=True)
 _SIZE = {"height": 7, "width": 9}
 _STRESS_SEEDS = 40
 _RANDOM_PROGRAMS = 1000
@@ -100,7 +101,9 @@ def ops() -> list[Case]:
     cases.append(("zero_points", {"inputs": 5, "outputs": 6}))
     cases += [("matmul", {"channels": c, "columns": n}) for c, n in ((4, 1), (8, 6), (12, 16))]
     cases.append(("transposed_constant", {"channels": 6}))
-    return [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
+    found = [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
+    count = len(found)
+    return found + [_named("ops", "softmax", count + c, _SOFTMAX, {**_SIZE, "channels": c}) for c in (1, 8, 21)]
 
 
 def layers() -> list[Case]:

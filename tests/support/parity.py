@@ -75,10 +75,10 @@ def run_folded(
     return host.after(made, feeds)
 
 
-def folded(model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT) -> FoldedModel:
+def folded(model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, *, softmax: bool = False) -> FoldedModel:
     """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
-    return fold_model(from_proto(copy, name="model"), match=match)
+    return fold_model(from_proto(copy, name="model"), match=match, softmax=softmax)
 
 
 def compare(
@@ -97,9 +97,9 @@ def compare(
     return Parity(plain, len(theirs), sum(ours[n].size for n in theirs), different, largest)
 
 
-def assert_equal(model: onnx.ModelProto, seed: int) -> Parity:
+def assert_equal(model: onnx.ModelProto, seed: int, plain: FoldedModel | None = None) -> Parity:
     """Every integer tensor and every output equals onnxruntime's in the model's integer form."""
-    found = compare(model, seed)
+    found = compare(model, seed, plain=plain)
     assert found.tensors > 0
     assert not found.different, f"{found.different} of {found.elements} bytes differ, by up to {found.largest}"
     feeds = random_feeds(model, seed)

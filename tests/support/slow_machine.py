@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.hw.spec import arith
 from intloom.hw.spec.isa import Instruction, Kind, TableUse
+from intloom.hw.spec.softmax import softmax
 from intloom.sim.isa_sim.machine import Machine
 
 
@@ -27,11 +28,15 @@ class SlowMachine:
         self.weights = [w.tobytes() for w in machine.weights]
         self.mac_table = machine.mac_table.tobytes()
         self.vector_table = machine.vector_table.tobytes()
+        self.exponentials = machine.exponentials
 
     def execute(self, i: Instruction) -> None:
         """Execute one CONV or vector instruction."""
         if i.kind is Kind.CONV:
             self._conv(i)
+            return
+        if i.kind is Kind.VSOFTMAX:
+            self._softmax(i)
             return
         for block in range(i["blocks"]):
             for oy in range(i["out_h"]):
@@ -53,6 +58,19 @@ class SlowMachine:
         results = [self._vector_byte(i, block, oy, ox, byte) for byte in range(rows)]
         for byte, value in enumerate(results):
             target[byte] = self._tabled(i, value & 0xFF)
+
+    def _softmax(self, i: Instruction) -> None:
+        table = [int.from_bytes(bytes(int(b) for b in parts), "little") for parts in self.exponentials.T]
+        rows, blocks = self.params.rows, range(i["blocks"])
+        for oy in range(i["out_h"]):
+            for ox in range(i["out_w"]):
+                at = i["a_base"] + oy * i["a_row"] + ox
+                values = [_signed(b) for block in blocks for b in self.scratch[at + block * i["a_plane"]]]
+                channels = len(values) - rows + i["last_bytes"]
+                found = softmax(values, table, i["less"], i["zp_out"], channels)
+                for k, value in enumerate(found):
+                    to = i["out_base"] + k // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
+                    self.scratch[to][k % rows] = self._tabled(i, value & 0xFF)
 
     def _tabled(self, i: Instruction, byte: int) -> int:
         return self.vector_table[byte] if i["table"] else byte

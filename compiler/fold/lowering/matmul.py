@@ -13,13 +13,13 @@ import numpy as np
 
 from intloom.common.errors import EncodingError
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
-from intloom.compiler.fold.byte_order import Matrices, Ordered, matrices
+from intloom.compiler.fold.byte_order import Matrices, matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.transposition import transpose
+from intloom.compiler.fold.lowering.common.transposition import bind_matrices, transpose
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Concat, Conv, MatMul, Table, Tensor
+from intloom.compiler.ir import Conv, MatMul, Table, Tensor
 from intloom.hw.spec.arith import INT8_MIN, Scale, scale_from_float
 
 _LARGEST_WORD = 32
@@ -55,7 +55,7 @@ def lower_products(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     table = clamp_table(builder, unit)
     product = _Product(builder, unit, scale, plain, None if table is None else table.tobytes())
     parts = [product.emit(k, moving, stationary) for k in range(len(a.found.channels))]
-    _bind(builder, unit, parts, swapped=swapped)
+    bind_matrices(builder, unit, parts, channels_are_rows=swapped)
     builder.assign(unit, Target.ARRAY, "one operand is the weights")
 
 
@@ -164,22 +164,3 @@ class _Product:
         )
         self.builder.emit(node, made)
         return made
-
-
-def _bind(builder: GraphBuilder, unit: QuantizationUnit, parts: list[str], *, swapped: bool) -> None:
-    """Join the products along channels, and record where the result's values lie."""
-    name = parts[0]
-    first = builder.tensors[name]
-    if len(parts) > 1:
-        # Only a tensor in the model's order has the name of the model's value.
-        name = unit.output if swapped else f"{unit.output}/transposed"
-        whole = replace(first, name=name, shape=(1, len(parts) * first.channels, first.height, first.width))
-        builder.emit(Concat(name=unit_name(unit), inputs=tuple(parts), output=name, origin=unit.origins), whole)
-    builder.bind(unit.output, name)
-    if swapped:
-        return
-    # Channels are the columns of the result, pixels its rows.
-    _, shape = builder.views.pop(unit.output)
-    positions = np.arange(len(parts) * first.channels * first.height * first.width, dtype=np.int64)
-    turned = positions.reshape(len(parts), first.channels, -1).transpose(0, 2, 1)
-    builder.orders[unit.output] = Ordered(name, turned.reshape(shape))

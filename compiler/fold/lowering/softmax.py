@@ -1,28 +1,39 @@
-"""Softmax over two channels: each result is a function of the difference of both, so no division is needed.
+"""Softmax: over two channels without division; else by an instruction of the vector unit.
 
-The difference d has 9 bits. A convolution with the weights 1 and -1 computes it for both channels, saturated to a
-byte: once as d + 127, which distinguishes all d <= 0, and once as d - 128, which distinguishes all d >= 0. A table on
-each gives one part of the result; an Add joins the parts.
+Over two channels, each result is a function of their difference d, which has 9 bits. A convolution with the weights 1
+and -1 computes it for both channels, saturated to a byte: once as d + 127, which distinguishes all d <= 0, and once as
+d - 128, which distinguishes all d >= 0. A table on each gives one part of the result; an Add joins the parts.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from intloom.compiler.fold.arithmetic.integer_softmax import (
+    MOST_VALUES,
+    exponentials,
+    full_result,
+    is_pair,
+    softmax_axis,
+)
 from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import evaluate_unit
+from intloom.compiler.fold.byte_order import matrices
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
+from intloom.compiler.fold.lowering.common.transposition import bind_matrices, transpose
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
-from intloom.compiler.importer import OnnxNode
-from intloom.compiler.ir import Add, Conv, Tensor
+from intloom.compiler.ir import Add, Conv, Softmax, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine, scale_from_float
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 
 _OVER_WHOLE_REST = 12
-"""Up to this opset, Softmax normalizes over all axes from `axis` to the last."""
+_DEFINED = "integers within 1 of the float result"
 _REMEDY = "run it on the host, or remove it if only the order of its results matters"
 _BELOW, _ABOVE = 127, -128
 """Offsets that map the differences -255 to 0, or 0 to 255, to int8."""
@@ -31,11 +42,13 @@ _UNSCALED = scale_from_float(1.0)
 
 @lowers("Softmax", "LogSoftmax")
 def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
-    """Lower a Softmax over two channels; a Softmax over more channels needs a division."""
+    """Lower a Softmax over two channels, or over the channels or the last axis if the hardware has `vector_softmax`."""
     main = unit.operator
     shape = builder.model.shape(main.input(0)) or ()
-    if len(shape) < 2 or shape[1] != 2 or _axis(builder, main, shape) != 1:
-        raise UnsupportedPattern(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
+    if not is_pair(builder.model, main):
+        _require_softmax(builder, unit, shape)
+        _lower_wide(builder, unit, shape)
+        return
     x, result = builder.image(main.input(0)), builder.result(unit)
     by_difference = _function(builder, unit, x)
     below, above = by_difference[:256], by_difference[255:]
@@ -50,12 +63,79 @@ def lower_softmax(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     builder.finish(unit, joined, result, Target.ARRAY, "proved over 65,536 pairs")
 
 
-def _axis(builder: GraphBuilder, main: OnnxNode, shape: tuple[int, ...]) -> int:
-    """The axis that it normalizes over; -1 if there are several."""
-    opset = builder.model.opset if main.qoperator is None else main.qoperator.integer("opset", builder.model.opset)
-    whole = opset <= _OVER_WHOLE_REST
-    axis = main.integer("axis", 1 if whole else -1) % len(shape)
-    return -1 if whole and any(size > 1 for size in shape[axis + 1 :]) else axis
+def _require_softmax(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int, ...]) -> None:
+    """Raise UnsupportedPattern for what the instruction does not compute."""
+    main = unit.operator
+    if main.op != "Softmax" or not builder.softmax:
+        raise UnsupportedPattern(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
+    axis = softmax_axis(builder.model, main)
+    if builder.model.opset <= _OVER_WHOLE_REST or axis < 0:
+        raise UnsupportedPattern("Softmax of this opset normalizes over all axes from its own on", "use opset 13")
+    if shape[axis] > MOST_VALUES:
+        raise UnsupportedPattern(f"it normalizes over {shape[axis]} values", f"at most {MOST_VALUES} are supported")
+    if full_result(float(builder.params(unit).scale)) is None:
+        raise UnsupportedPattern("its result has another scale", "quantize the result with scale 1/256 or 1/255")
+    if unit.clamps or len(builder.model.users(main.outputs[0])) != 1:
+        raise UnsupportedPattern("its float result is used otherwise", "quantize the result of the Softmax first")
+
+
+def _lower_wide(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple[int, ...]) -> None:
+    """Lower to the instruction, once for each matrix."""
+    value = unit.operator.input(0)
+    axis = softmax_axis(builder.model, unit.operator)
+    x = builder.operand_in_any_order(value)
+    made = _Wide(builder, unit, x, shape[axis])
+    stored = builder.model.producers[value].inputs[0]
+    if axis == 1 and (axis < len(shape) - 1 or stored in builder.views):
+        found = builder.image(value)
+        result = builder.result(unit)
+        builder.finish(unit, made.node(found.tensor.name, result.name), result, Target.VECTOR, _DEFINED)
+        return
+    if axis != len(shape) - 1:
+        raise UnsupportedPattern(f"it normalizes over axis {axis}", "transpose, so that it is the last axis")
+    ordered = builder.ordered(value)
+    assert ordered is not None  # the operand is of the graph
+    lie = matrices(ordered, x.tensor.height * x.tensor.width)
+    parts = []
+    for number, (first, stop) in enumerate(lie.channels):
+        part = builder.tensors[builder.channels(lie.tensor, first, stop)]
+        if lie.rows_are_channels:
+            part = transpose(builder, part, f"{unit.output}/{number}/turned", unit.origins)
+        parts.append(made.emit(part, f"{unit.output}/{number}"))
+    bind_matrices(builder, unit, parts, channels_are_rows=False)
+    builder.assign(unit, Target.VECTOR, _DEFINED)
+
+
+@dataclass(frozen=True)
+class _Wide:
+    """Makes the nodes of one Softmax."""
+
+    builder: GraphBuilder
+    unit: QuantizationUnit
+    x: Operand
+    count: int
+
+    def node(self, source: str, result: str) -> Softmax:
+        """The node over the channels of `source`."""
+        params = self.builder.params(self.unit)
+        full = full_result(float(params.scale))
+        assert full is not None  # checked before
+        numbers = exponentials(self.x.tensor.scale, self.count)
+        return Softmax(
+            name=unit_name(self.unit),
+            inputs=(source,),
+            output=result,
+            exponentials=b"".join(e.to_bytes(EXPONENTIAL_BYTES, "little") for e in numbers),
+            less=256 - full,
+            zp_out=params.zero_int8,
+            origin=self.unit.origins,
+        )
+
+    def emit(self, source: Tensor, name: str) -> str:
+        """Emit the node for a matrix with its rows as pixels."""
+        plain = self.builder.tensor(name, source.shape, self.builder.params(self.unit))
+        self.builder.emit(self.node(source.name, name), plain)
+        return name
 
 
 def _function(builder: GraphBuilder, unit: QuantizationUnit, x: Operand) -> NDArray[np.int64]:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 
-from intloom.compiler.ir import Add, AvgPool, IntGraph, Mul, Table
+from intloom.compiler.ir import Add, AvgPool, IntGraph, Mul, Softmax, Table
 from intloom.compiler.ir.onnx_export.writer import Writer, affine, exports
+from intloom.hw.spec.arith import INT8_MAX
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, QUOTIENT_BITS
 
 
 @exports(Table)
@@ -50,3 +52,22 @@ def average(w: Writer, graph: IntGraph, node: AvgPool) -> None:
     total = w.op("Add", (w.op("Cast", (sums,), to=7), w.integer(size * node.zp_in)))
     scaled = w.op("Mul", (total, w.integer(node.affine.m1)))
     w.table(node.table, affine(w, scaled, node.affine), node.output)
+
+
+@exports(Softmax)
+def softmax(w: Writer, graph: IntGraph, node: Softmax) -> None:
+    """Exponentials by Gather, and a division in int64."""
+    packed = np.frombuffer(node.exponentials, np.uint8).reshape(-1, EXPONENTIAL_BYTES).astype(np.int64)
+    table = w.constant(packed @ (1 << 8 * np.arange(EXPONENTIAL_BYTES)), "int64")
+    value = w.op("Cast", (node.inputs[0],), to=7)
+    index = w.op("Sub", (w.op("Add", (value, w.integer(255))), w.op("ReduceMax", (value,), axes=(1,))))
+    found = w.op("Gather", (table, index))
+    # A sum of 0 divides 0: the quotient is then more than any byte.
+    total = w.op("ReduceSum", (found, w.constant(np.array([1], np.int64), "int64")))
+    none = w.op("Cast", (w.op("Equal", (total, w.integer(0))),), to=7)
+    half = w.op("Div", (total, w.integer(2)))
+    scaled = w.op("Add", (w.op("Mul", (found, w.integer(256 - node.less))), half))
+    lifted = w.op("Add", (scaled, w.op("Mul", (none, w.integer((1 << QUOTIENT_BITS) - 1)))))
+    quotient = w.op("Div", (lifted, w.op("Add", (total, none))))
+    moved = w.op("Add", (quotient, w.integer(node.zp_out)))
+    w.op("Cast", (w.op("Min", (moved, w.integer(INT8_MAX))),), node.output, to=3)

@@ -7,6 +7,7 @@ from typing import Any
 
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 
 _POOLS = (Kind.VMAX, Kind.VAVG)
 
@@ -23,11 +24,18 @@ class InstructionGenerator:
         """One random instruction of `kind`, reading the lower half of memory and writing the upper half."""
         if kind is Kind.VTABLE:
             return make(kind, a_base=self.rng.randrange(self.half - self.params.table_words))
+        if kind is Kind.VEXP:
+            part = self.rng.randrange(EXPONENTIAL_BYTES)
+            return make(kind, a_base=self.rng.randrange(self.half - self.params.table_words), part=part)
         fields = self._output()
         size = (fields["out_h"], fields["out_w"])
         fields["table"] = self.rng.randrange(2)
         if kind is Kind.VCOPY:
             fields |= self._copy(fields)
+        elif kind is Kind.VSOFTMAX:
+            fields |= self._operand("a", size, fields["blocks"])
+            fields |= {"last_bytes": self.rng.randint(1, self.params.word_bytes), "less": self.rng.randrange(4)}
+            fields["zp_out"] = self.rng.choice((-128, self.rng.randint(-128, 127)))
         elif kind in _POOLS:
             fields |= self._pool(kind, size, fields["blocks"])
         else:

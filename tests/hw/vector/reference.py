@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from intloom.hw.spec.arith import INT8_MIN, Affine, add, average, multiply
 from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, Kind
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, softmax
 from intloom.hw.vector.lane_functions.registry import lane_functions
 
 _WRAP = 1 << SCRATCH_BITS
@@ -23,6 +24,8 @@ class Reference:
 
     words: list[bytes]
     table: bytes = bytes(256)
+    exponentials: list[bytes] = field(default_factory=lambda: [bytes(256)] * EXPONENTIAL_BYTES)
+    """Byte by byte, from the lowest on."""
     reads: int = 0
     _word_bytes: int = field(init=False)
 
@@ -34,6 +37,13 @@ class Reference:
         if i.kind is Kind.VTABLE:
             count = 256 // self._word_bytes
             self.table = b"".join(self.words[i["a_base"] + k] for k in range(count))
+            return
+        if i.kind is Kind.VEXP:
+            count = 256 // self._word_bytes
+            self.exponentials[i["part"]] = b"".join(self.words[i["a_base"] + k] for k in range(count))
+            return
+        if i.kind is Kind.VSOFTMAX:
+            self._softmax(i)
             return
         result: dict[Kind, Callable[[Instruction, int, int, int], list[int]]] = {
             Kind.VCOPY: self._copy,
@@ -49,6 +59,21 @@ class Reference:
                     word = bytes(self.table[v & 0xFF] if i["table"] else v & 0xFF for v in values)
                     at = i["out_base"] + block * i["out_plane"] + y * i["out_row"] + x * i["out_x"]
                     self._store(i, at % _WRAP, word)
+
+    def _softmax(self, i: Instruction) -> None:
+        table = [int.from_bytes(bytes(parts), "little") for parts in zip(*self.exponentials, strict=True)]
+        blocks = range(i["blocks"])
+        for y in range(i["out_h"]):
+            for x in range(i["out_w"]):
+                at = i["a_base"] + y * i["a_row"] + x
+                values = [v for block in blocks for v in self._word(at + block * i["a_plane"])]
+                channels = len(values) - self._word_bytes + i["last_bytes"]
+                found = softmax(values, table, i["less"], i["zp_out"], channels)
+                for block in blocks:
+                    part = found[block * self._word_bytes : (block + 1) * self._word_bytes]
+                    word = bytes(self.table[v & 0xFF] if i["table"] else v & 0xFF for v in part)
+                    to = i["out_base"] + block * i["out_plane"] + y * i["out_row"] + x * i["out_x"]
+                    self.words[to % _WRAP] = word
 
     def _store(self, i: Instruction, at: int, word: bytes) -> None:
         if i.kind is not Kind.VCOPY:

@@ -10,6 +10,7 @@ from amaranth.lib import data
 
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import preset
+from intloom.hw.spec.softmax import PASSES
 from intloom.hw.vector.operation import operation_of
 from intloom.hw.vector.raster_setup import RasterSetup
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
@@ -68,3 +69,14 @@ def test_raster_setup_matches_the_instruction(kind: Kind, rng: random.Random) ->
         assert found == {out: window for out, window, _ in wanted}, operation
         assert [pixel["addr"] for pixel in RasterWalker.model(plan["b"])] == [b for *_, b in wanted]
     assert (slid > 2) == (kind is Kind.VMAX)
+
+
+def test_a_softmax_visits_each_pixel_three_times(rng: random.Random) -> None:
+    maker = InstructionGenerator(rng, PARAMS)
+    for _ in range(25):
+        operation = operation_of(maker.instruction(Kind.VSOFTMAX), PARAMS)
+        plan = _plan(operation)
+        wanted = list(RasterSetup.model(operation))
+        assert [pixel["addr"] for pixel in RasterWalker.model(plan["out"])] == [out for out, *_ in wanted]
+        windows = [window for _, window, _ in wanted[:: operation["blocks"]]]
+        assert _windows(plan) == [window for window in windows for _ in range(PASSES)], operation

@@ -16,7 +16,7 @@ from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.streams import run
 from tests.hw.vector.cases import InstructionGenerator
 
-NANO = preset("nano").replace(scratch_kib=4)
+NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True)
 
 
 def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> None:

@@ -38,6 +38,7 @@ def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: ran
                     position = ctx.get(slicer.slice_tap.first) | ctx.get(slicer.slice_tap.last) << 1
                     slices.append((*parts, ctx.get(slicer.index), position))
                 if ctx.get(slicer.byte_valid):
+                    assert ctx.get(slicer.byte_position) == len(single) % 8
                     single.append(ctx.get(slicer.byte))
             steps.append(cycles)
 

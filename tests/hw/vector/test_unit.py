@@ -6,9 +6,10 @@ import random
 
 import pytest
 
-from intloom.hw.spec.isa import Instruction, Kind, make
+from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.hw.vector.datapath import Datapath
 from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.operation import VECTOR_KINDS, kinds_of
@@ -19,6 +20,7 @@ from tests.hw.vector.reference import Reference
 
 NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
 SMALL = preset("small").replace(scratch_kib=8, vector_lanes=8)
+SOFTMAX = NANO.replace(vector_softmax=True)
 BASE = preset("base").replace(scratch_kib=16, vector_lanes=16)
 SHAPES = {
     "nano": NANO,
@@ -29,6 +31,7 @@ SHAPES = {
     "small_without_options": SMALL.replace(vector_multiply=False, vector_average=False),
     "small_without_product": SMALL.replace(vector_multiply=False),
     "base": BASE,
+    "small_with_softmax": SMALL.replace(vector_softmax=True, vector_lanes=2),
 }
 
 
@@ -56,9 +59,21 @@ def _check(
 @pytest.mark.parametrize("kind", VECTOR_KINDS)
 @pytest.mark.parametrize("lanes", [4, 2, 1])
 def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
-    params = NANO.replace(vector_lanes=lanes)
+    params = SOFTMAX.replace(vector_lanes=lanes) if BY_KIND[kind].requires == "vector_softmax" else NANO
+    params = params.replace(vector_lanes=lanes)
     maker = InstructionGenerator(rng, params)
     _check(params, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
+
+
+@pytest.mark.parametrize("lanes", [4, 1])
+@pytest.mark.parametrize("grant", [1.0, 0.5])
+def test_a_softmax_uses_the_exponentials_loaded_before(lanes: int, grant: float, rng: random.Random) -> None:
+    params = SOFTMAX.replace(vector_lanes=lanes)
+    maker = InstructionGenerator(rng, params)
+    parts = [make(Kind.VEXP, a_base=3 + 40 * part, part=part) for part in range(EXPONENTIAL_BYTES)]
+    between = [maker.instruction(Kind.VADD), maker.instruction(Kind.VTABLE)]
+    softmax = [maker.instruction(Kind.VSOFTMAX) for _ in range(3)]
+    _check(params, rng, [*parts, *softmax, *between, maker.instruction(Kind.VSOFTMAX)], grant, grant)
 
 
 @pytest.mark.slow
@@ -127,7 +142,7 @@ def test_an_address_past_the_end_stops_the_unit(port: str, grant: float, rng: ra
     assert outcome.idle
 
 
-@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG])
+@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG, Kind.VEXP, Kind.VSOFTMAX])
 def test_an_instruction_that_the_hardware_lacks_is_refused(kind: Kind, rng: random.Random) -> None:
     params = SHAPES["small_without_options"]
     outcome = Bench(params, _words(rng, params), rng).run([make(Kind.VCOPY), make(kind), make(Kind.VCOPY)])

@@ -146,5 +146,33 @@ def test_pools(kind, index, seed):
     check(random_machine(PARAMS[index], rng), make(kind, **fields, **out))
 
 
+@settings(max_examples=12)
+@given(which, seeds)
+def test_softmax(index, seed):
+    rng = np.random.default_rng(seed)
+    machine = random_machine(PARAMS[index], rng)
+    machine.exponentials[:] = rng.integers(0, 256, machine.exponentials.shape)
+    # The sum saturates now and then.
+    out = output_fields(rng) | {"blocks": int(rng.choice([1, 2, 9]))}
+    fields = {
+        "a_base": 5,
+        "a_plane": 70,
+        "a_row": 6,
+        "less": int(rng.integers(4)),
+        "zp_out": int(rng.integers(-128, 128)),
+    }
+    fields["last_bytes"] = int(rng.integers(1, machine.params.rows + 1))
+    check(machine, make(Kind.VSOFTMAX, **fields, **out))
+
+
+def test_exponentials_are_loaded_by_byte():
+    rng = np.random.default_rng(3)
+    machine = random_machine(PARAMS[0], rng)
+    for part in range(3):
+        SEMANTICS[Kind.VEXP](machine, make(Kind.VEXP, a_base=100 * part, part=part))
+    for part in range(3):
+        assert machine.exponentials[part].tobytes() == machine.scratch[100 * part :].tobytes()[:256]
+
+
 def test_every_instruction_has_semantics():
     assert set(SEMANTICS) == set(Kind)

@@ -19,7 +19,7 @@ from intloom.sim.random_programs.shrink import shrink
 from tests.sim.random_programs.extremes import LONG, WIDE
 
 PROGRAMS = 50
-NANO = preset("nano")
+NANO = preset("nano").replace(vector_softmax=True)
 
 
 @pytest.mark.slow
@@ -86,7 +86,7 @@ def test_programs_are_legal_and_hold_every_kind() -> None:
 
 
 def test_instructions_overlap_and_bases_need_the_highest_address_bits() -> None:
-    programs = [random_program(number, preset("base")) for number in range(30)]
+    programs = [random_program(number, preset("base")) for number in range(60)]
     assert max(p.base for p in programs) >> 39
     assert max(first for p in programs for first, _ in p.islands) >> 31
     waits = [i["wait_vec"] for p in programs for i in p.instructions() if i.kind is Kind.VCOPY]

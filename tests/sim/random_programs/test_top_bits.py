@@ -51,9 +51,17 @@ class Simulator:
         machine = Machine(self._params, memory, self._scratch.copy(), self._weights.copy())  # type: ignore[arg-type]  # a sparse memory, sliced alike
         table = np.random.default_rng(1).integers(-128, 128, 256, dtype=np.int8)
         machine.vector_table = table
+        machine.exponentials[:] = np.random.default_rng(2).integers(0, 256, machine.exponentials.shape)
         SEMANTICS[i.kind](machine, i)
         stored = np.concatenate([np.zeros(0, np.int64), *memory.written])
-        parts = (machine.scratch, machine.weights, machine.vector_table, machine.mac_table, stored)
+        parts = (
+            machine.scratch,
+            machine.weights,
+            machine.vector_table,
+            machine.mac_table,
+            machine.exponentials,
+            stored,
+        )
         return tuple(part.tobytes() for part in parts)
 
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from intloom.hw.spec.fields import SCRATCH_BITS, Field
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTIONS, Instruction, InstructionSpec, Kind, Unit, make
 from intloom.hw.spec.regs import Cause
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.random_programs.words import words_of
 from tests.sim.random_programs import extremes as x
 
@@ -27,6 +28,7 @@ _VECTOR: dict[Kind, dict[str, int]] = {
     Kind.VMUL: {**_PAIR, "m1": 3, "m2": 3, "shift": 8},
     Kind.VMAX: _WINDOW,
     Kind.VAVG: {**_WINDOW, "m1": 3, "m2": 3, "shift": 2},
+    Kind.VSOFTMAX: {"a_base": 1000, "last_bytes": 4},
 }
 _CONV = {"in_base": 1000, "in_h": 9, "in_w": 400, "in_row": 300, "weights": x.PLAIN, "out_w": 3}
 _TIES = {"m1": 1, "m2": 1, "shift": 1, "even": 1, "out_w": 200}
@@ -127,9 +129,10 @@ def _outputs(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]
     if kind is Kind.VCOPY:
         inputs["a_x"] = 1
     base = base | inputs
-    yield "out_h", results.make(kind, **base, out_h=8193, out_row=1)
+    most = {name: 1 << BY_KIND[kind].field(name).width - 1 for name in ("out_h", blocks)}
+    yield "out_h", results.make(kind, **base, out_h=most["out_h"] + 1, out_row=1)
     yield "out_w", results.make(kind, **base, out_w=8193)
-    yield blocks, results.make(kind, **base | dict.fromkeys(steps, 1), **{blocks: 2049}, out_plane=1)
+    yield blocks, results.make(kind, **base | dict.fromkeys(steps, 1), **{blocks: most[blocks] + 1}, out_plane=1)
     yield "out_plane", results.make(kind, 40, **base | steps, **{blocks: 2}, out_plane=SPACE - 40)
     yield "out_row", results.make(kind, **base, out_h=2, out_row=(1 << 15) + 7, out_base=results.rows())
     yield "out_x", results.make(kind, **base, out_w=3, out_x=11)
@@ -182,6 +185,9 @@ def _window(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
 
 def _vector(results: _Results) -> Iterator[tuple[Kind, str, Instruction]]:
     yield Kind.VTABLE, "a_base", make(Kind.VTABLE, a_base=_HIGH + 9)
+    yield Kind.VEXP, "a_base", make(Kind.VEXP, a_base=_HIGH + 90)
+    yield Kind.VEXP, "", make(Kind.VEXP, a_base=2000, part=1)
+    yield Kind.VEXP, "part", make(Kind.VEXP, a_base=2500, part=2)
     for kind, base in _VECTOR.items():
         found = [*_outputs(results, kind), ("table", results.make(kind, **base, out_w=20, table=1))]
         if kind in (Kind.VMAX, Kind.VAVG):
@@ -196,6 +202,9 @@ def _vector(results: _Results) -> Iterator[tuple[Kind, str, Instruction]]:
             found.append(("a_x", results.make(kind, **base, out_w=3, a_x=131)))
             found.append(("up_h", results.make(kind, **base, a_row=3, out_h=20, out_row=1, up_h=9)))
             found.append(("up_w", results.make(kind, **base, a_x=3, out_w=20, up_w=9)))
+        if kind is Kind.VSOFTMAX:
+            found.append(("less", results.make(kind, **base, out_w=20, less=2)))
+            found.append(("zp_out", results.make(kind, **base, out_w=9, zp_out=-100)))
         if kind is Kind.VMUL:
             found.append(("zp_a", results.make(kind, **base, out_w=9, zp_a=-100)))
             found.append(("zp_b", results.make(kind, **base, out_w=9, zp_b=-100)))
@@ -291,6 +300,9 @@ def _long_words() -> Iterator[tuple[Kind, str, Instruction]]:
     yield Kind.VCOPY, "rotate", make(Kind.VCOPY, **copy, rotate=17, byte_count=32)
     yield Kind.VCOPY, "first_byte", make(Kind.VCOPY, **copy | {"out_base": 110}, first_byte=17, byte_count=9)
     yield Kind.VCOPY, "byte_count", make(Kind.VCOPY, **copy | {"out_base": 120}, byte_count=32)
+    for part in range(EXPONENTIAL_BYTES):
+        yield Kind.VEXP, "", make(Kind.VEXP, a_base=20 * part, part=part)
+    yield Kind.VSOFTMAX, "last_bytes", make(Kind.VSOFTMAX, a_base=3, out_w=3, out_base=125, last_bytes=32)
     lane = {"in_h": 1, "in_w": 9, "out_w": 2, "in_base": 3, "out_base": 130, "weights": x.PLAIN}
     yield Kind.CONV, "out_lane", make(Kind.CONV, **lane, out_lane=20)
     packed = lane | {"in_w": 60, "out_base": 140}
@@ -316,11 +328,13 @@ _ADDRESSES: dict[Kind, tuple[str, ...]] = {
     Kind.STORE: ("local", "n0"),
     Kind.CONV: ("out_base", "res_base"),
     Kind.VTABLE: ("a_base",),
+    Kind.VEXP: ("a_base",),
     Kind.VCOPY: ("out_base", "a_base"),
     Kind.VADD: ("out_base", "a_base", "b_base"),
     Kind.VMUL: ("out_base", "a_base", "b_base"),
     Kind.VMAX: ("out_base",),
     Kind.VAVG: ("out_base",),
+    Kind.VSOFTMAX: ("out_base", "a_base"),
 }
 """Fields whose highest bits only an address past the scratchpad needs."""
 _SHORT: dict[Kind, dict[str, int]] = {

@@ -1,6 +1,7 @@
 """Products of two activations: equal to onnxruntime for random sizes, zero points and orders of the operands."""
 
 import random
+from collections.abc import Callable
 
 import numpy as np
 import pytest
@@ -35,8 +36,16 @@ def product(m: OnnxMaker, a: Value, b: Value, spread: float) -> Value:
     return m.pair(name, (*a.shape[:3], b.shape[3]), float(np.float32(scale)))
 
 
-def attention(m: OnnxMaker, heads: int, key: int, width: int, side: tuple[int, int], softmax: bool = False) -> Value:
-    """The attention of YOLO11's blocks, with a sigmoid or the softmax."""
+def attention(
+    m: OnnxMaker,
+    heads: int,
+    key: int,
+    width: int,
+    side: tuple[int, int],
+    softmax: bool = False,
+    weigh: Callable[[Value], Value] | None = None,
+) -> Value:
+    """The attention of YOLO11's blocks, with another function, a sigmoid or the softmax."""
     tokens = side[0] * side[1]
     y = m.conv(m.image(3, *side), heads * (2 * key + width), kernel=1)
     y = reshaped(m, y, (1, heads, 2 * key + width, tokens))
@@ -48,7 +57,9 @@ def attention(m: OnnxMaker, heads: int, key: int, width: int, side: tuple[int, i
     (scaled,) = m.node("Mul", [scores.name, scale.name])
     scores = m.pair(scaled, scores.shape, scores.scale * key**-0.5)
     zero = TYPES[m.dtype][2]
-    if softmax:
+    if weigh is not None:
+        weights = weigh(scores)
+    elif softmax:
         (made,) = m.node("Softmax", [scores.name], axis=-1)
         weights = m.pair(made, scores.shape, 1 / 256, zero)
     else:

@@ -1,0 +1,77 @@
+"""Softmax: the program equals the golden model for random sizes, exponentials and hardware."""
+
+import random
+
+import numpy as np
+import pytest
+
+from intloom.common.errors import UnsupportedError
+from intloom.compiler.ir import Concat, Softmax
+from intloom.compiler.schedule import compile_graph
+from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import IsaBackend
+from intloom.sim.golden import run_graph
+from intloom.sim.regress.graphs import Maker, softmax
+from intloom.sim.tiles import tile_slices
+
+HARDWARE = {name: preset(name).replace(vector_softmax=True) for name in ("nano", "small", "base")}
+
+
+def equal(graph, inputs, params, effort: int = 1):
+    """Compile, run with checks of every access, and compare."""
+    program = compile_graph(graph, params, effort=effort)
+    made = IsaBackend(check=True).run(program, inputs).outputs
+    for name, values in run_graph(graph, inputs, match=RoundingMode.ORT).items():
+        np.testing.assert_array_equal(made[name], values)
+    return program
+
+
+@pytest.mark.parametrize("name", HARDWARE)
+@pytest.mark.parametrize("effort", [0, 1])
+def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, inputs = maker.finish(softmax(maker, rng.randint(1, 90), rng.randint(1, 20), rng.randint(1, 12)))
+    equal(graph, inputs, HARDWARE[name], effort)
+
+
+@pytest.mark.parametrize("name", HARDWARE)
+def test_two_with_other_exponentials_between_convolutions(name: str, rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    channels, height, width = rng.randint(2, 40), rng.randint(1, 40), rng.randint(1, 20)
+    x = maker.convolve(maker.input(3, height, width), channels, 1, 1, 0)
+    shape = (channels, height, width)
+    a, b = (maker.node(Softmax, (x,), shape, **maker.exponentials(channels)) for _ in range(2))
+    c = maker.node(Softmax, (b,), shape, **maker.exponentials(channels))
+    joined = maker.node(Concat, (a, c), (2 * channels, height, width))
+    graph, inputs = maker.finish(maker.convolve(joined, 5, 1, 1, 0))
+    equal(graph, inputs, HARDWARE[name])
+
+
+def test_exponentials_are_loaded_once(rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, inputs = maker.finish(softmax(maker, 200, 60, 40))
+    program = equal(graph, inputs, HARDWARE["small"])
+    kinds = [i.kind for i in program.instructions]
+    assert kinds.count(Kind.VEXP) == 3
+    assert kinds.count(Kind.VSOFTMAX) > 1
+
+
+def test_a_tile_alone_has_its_exponentials(rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, inputs = maker.finish(softmax(maker, 20, 5, 4))
+    program = equal(graph, inputs, HARDWARE["small"])
+    (found,) = tile_slices(program, inputs, {program.layers[0].name}, 0)
+    made = IsaBackend(check=False).run(found.program, {}).outputs
+    for name, expected in found.expected.items():
+        np.testing.assert_array_equal(made[name], expected)
+
+
+@pytest.mark.parametrize(("channels", "reason"), [(8, "lacks the instruction"), (1025, "blocks must be")])
+def test_what_hardware_cannot_run(channels: int, reason: str) -> None:
+    maker = Maker(1)
+    graph, _ = maker.finish(softmax(maker, channels, 1, 1))
+    params = preset("nano").replace(vector_softmax=channels > 8)
+    with pytest.raises(UnsupportedError, match=reason):
+        compile_graph(graph, params)
