@@ -45,6 +45,13 @@ enum intloom_table_use {
     INTLOOM_TABLE_LOAD = 2,
 };
 
+enum intloom_conv_mode {
+    INTLOOM_CONV_BLOCKS = 0,
+    INTLOOM_CONV_PACKED = 1,
+    INTLOOM_CONV_DEPTHWISE = 2,
+    INTLOOM_CONV_DEPTHWISE_ROWS = 3,
+};
+
 /* First instruction of every program. Another version or fingerprint stops the accelerator with cause WRONG_PROGRAM. */
 struct intloom_begin {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
@@ -149,7 +156,7 @@ struct intloom_store {
     FIELD(local_s1, 256u, 20u, 0u, 0, 1048575, 0) \
     FIELD(local_s2, 276u, 20u, 0u, 0, 1048575, 0)
 
-/* Convolve one tile: loop over output blocks, strips of pixels, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. */
+/* Convolve one tile: loop over output blocks, strips of pixels, kernel rows, kernel columns and input blocks. Each step multiplies a strip by one weight tile. After the last step of a strip, its sums are requantized and written. Input words outside in_h x in_w read as zp_in. See Depthwise convolutions for mode 2 and 3. */
 struct intloom_conv {
     uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
     uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
@@ -165,14 +172,14 @@ struct intloom_conv {
     uint32_t in_w; /* Pixels in an input row. 1 to 16383 [pixels] */
     int32_t iy0; /* Input row under the kernel's first row at output row 0. -16384 to 16383 [pixels] */
     int32_t ix0; /* Input column under the kernel's first column at output column 0. -16384 to 16383 [pixels] */
-    uint32_t packed; /* Input words hold rows/4 pixels of 4 channels, and kernel_w counts groups of rows/4 pixels. 0 to 1 */
+    uint32_t mode; /* 0: array rows are input channels. 1: packed; input words hold rows/4 pixels of 4 channels, and kernel_w counts groups of rows/4 pixels. 2, 3: depthwise; array rows are kernel taps, and a weight tile holds the whole kernel (2) or one kernel row (3). 0 to 3 */
     uint32_t kernel_h; /* Kernel rows. 1 to 15 */
     uint32_t kernel_w; /* Kernel columns. 1 to 15 */
     uint32_t stride_h; /* Input rows from one output row to the next. 1 to 4 */
     uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 4 */
     uint32_t dilation_h; /* Input rows from one kernel row to the next. 1 to 15 */
     uint32_t dilation_w; /* Input pixels from one kernel column to the next. 1 to 15 */
-    uint32_t in_blocks; /* Input channel blocks that contribute to each output block. 1 to 4095 */
+    uint32_t in_blocks; /* Input channel blocks that contribute to each output block. Depthwise: the least number of input rows in a column. 1 to 4095 */
     uint32_t out_blocks; /* Output channel blocks, of cols channels each. 1 to 4095 */
     uint32_t weight_zero_points; /* The constants hold a zero point for each output channel, which is subtracted from its weights. 0 to 1 */
     uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 1048575 [words] */
@@ -194,7 +201,7 @@ struct intloom_conv {
     uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
 };
 
-#define INTLOOM_CONV_WIDTH 505u
+#define INTLOOM_CONV_WIDTH 506u
 #define INTLOOM_CONV_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -210,33 +217,33 @@ struct intloom_conv {
     FIELD(in_w, 218u, 14u, 0u, 1, 16383, 1) \
     FIELD(iy0, 232u, 15u, 1u, -16384, 16383, 0) \
     FIELD(ix0, 247u, 15u, 1u, -16384, 16383, 0) \
-    FIELD(packed, 262u, 1u, 0u, 0, 1, 0) \
-    FIELD(kernel_h, 263u, 4u, 0u, 1, 15, 1) \
-    FIELD(kernel_w, 267u, 4u, 0u, 1, 15, 1) \
-    FIELD(stride_h, 271u, 3u, 0u, 1, 4, 1) \
-    FIELD(stride_w, 274u, 3u, 0u, 1, 4, 1) \
-    FIELD(dilation_h, 277u, 4u, 0u, 1, 15, 1) \
-    FIELD(dilation_w, 281u, 4u, 0u, 1, 15, 1) \
-    FIELD(in_blocks, 285u, 12u, 0u, 1, 4095, 1) \
-    FIELD(out_blocks, 297u, 12u, 0u, 1, 4095, 1) \
-    FIELD(weight_zero_points, 309u, 1u, 0u, 0, 1, 0) \
-    FIELD(weights, 310u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(zp_in, 330u, 8u, 1u, -128, 127, 0) \
-    FIELD(zp_out, 338u, 8u, 1u, -128, 127, 0) \
-    FIELD(table, 346u, 2u, 0u, 0, 2, 0) \
-    FIELD(out_h, 348u, 14u, 0u, 1, 16383, 1) \
-    FIELD(out_w, 362u, 14u, 0u, 1, 16383, 1) \
-    FIELD(out_base, 376u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(out_plane, 396u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(out_row, 416u, 16u, 0u, 0, 65535, 0) \
-    FIELD(out_x, 432u, 4u, 0u, 1, 15, 1) \
-    FIELD(out_lane, 436u, 5u, 0u, 0, 31, 0) \
-    FIELD(residual, 441u, 1u, 0u, 0, 1, 0) \
-    FIELD(res_base, 442u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(res_plane, 462u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(res_row, 482u, 16u, 0u, 0, 65535, 0) \
-    FIELD(res_shift, 498u, 6u, 0u, 0, 47, 0) \
-    FIELD(res_even, 504u, 1u, 0u, 0, 1, 0)
+    FIELD(mode, 262u, 2u, 0u, 0, 3, 0) \
+    FIELD(kernel_h, 264u, 4u, 0u, 1, 15, 1) \
+    FIELD(kernel_w, 268u, 4u, 0u, 1, 15, 1) \
+    FIELD(stride_h, 272u, 3u, 0u, 1, 4, 1) \
+    FIELD(stride_w, 275u, 3u, 0u, 1, 4, 1) \
+    FIELD(dilation_h, 278u, 4u, 0u, 1, 15, 1) \
+    FIELD(dilation_w, 282u, 4u, 0u, 1, 15, 1) \
+    FIELD(in_blocks, 286u, 12u, 0u, 1, 4095, 1) \
+    FIELD(out_blocks, 298u, 12u, 0u, 1, 4095, 1) \
+    FIELD(weight_zero_points, 310u, 1u, 0u, 0, 1, 0) \
+    FIELD(weights, 311u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(zp_in, 331u, 8u, 1u, -128, 127, 0) \
+    FIELD(zp_out, 339u, 8u, 1u, -128, 127, 0) \
+    FIELD(table, 347u, 2u, 0u, 0, 2, 0) \
+    FIELD(out_h, 349u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 363u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 377u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 397u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 417u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 433u, 4u, 0u, 1, 15, 1) \
+    FIELD(out_lane, 437u, 5u, 0u, 0, 31, 0) \
+    FIELD(residual, 442u, 1u, 0u, 0, 1, 0) \
+    FIELD(res_base, 443u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(res_plane, 463u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(res_row, 483u, 16u, 0u, 0, 65535, 0) \
+    FIELD(res_shift, 499u, 6u, 0u, 0, 47, 0) \
+    FIELD(res_even, 505u, 1u, 0u, 0, 1, 0)
 
 /* Load the vector unit's 256-byte table from the scratchpad. */
 struct intloom_vtable {

@@ -61,11 +61,12 @@
 #define INTLOOM_REG_CAP_QUEUE_DEPTH 0x0b8u /* ro: Parameter queue_depth. Depth of each unit's instruction queue. A power of two, 2 to 64. */
 #define INTLOOM_REG_CAP_VECTOR_MULTIPLY 0x0bcu /* ro: Parameter vector_multiply. The vector unit can multiply tensors (VMUL). */
 #define INTLOOM_REG_CAP_VECTOR_AVERAGE 0x0c0u /* ro: Parameter vector_average. The vector unit can average windows (VAVG). */
-#define INTLOOM_REG_CAP_VECTOR_LANES 0x0c4u /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
-#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0c8u /* ro: Parameter lut_products. Array multipliers built from LUTs instead of DSP blocks in FPGA synthesis, 0 to rows*cols. */
-#define INTLOOM_REG_CAP_TRACE 0x0ccu /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
-#define INTLOOM_REG_CAP_CLOCK_GATING 0x0d0u /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
-#define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0d4u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
+#define INTLOOM_REG_CAP_DEPTHWISE 0x0c4u /* ro: Parameter depthwise. The MAC array can have kernel taps on its rows (CONV modes 2 and 3); false unless rows = cols. */
+#define INTLOOM_REG_CAP_VECTOR_LANES 0x0c8u /* ro: Parameter vector_lanes. Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means rows. */
+#define INTLOOM_REG_CAP_LUT_PRODUCTS 0x0ccu /* ro: Parameter lut_products. Array multipliers built from LUTs instead of DSP blocks in FPGA synthesis, 0 to rows*cols. */
+#define INTLOOM_REG_CAP_TRACE 0x0d0u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
+#define INTLOOM_REG_CAP_CLOCK_GATING 0x0d4u /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
+#define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0d8u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
 #define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */

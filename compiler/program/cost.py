@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from intloom.hw.spec import timing
+from intloom.hw.spec.depthwise import is_depthwise, tile_cycles
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles
 from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
@@ -54,11 +55,25 @@ def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:
 def conv_busy(i: Instruction, params: HardwareParams) -> int:
     """Cycles in which the array executes a CONV, including padding."""
     strips = _strips(i["out_h"] * i["out_w"], params)
-    tile = sum(n * max(length, params.cols) for n, length in strips)
+    tile = _tile_cycles(i, params)
     # A strip ends only after the previous one is read out of the other accumulator bank.
     readout = params.cols // params.lanes
     least = max(sum(n * length * readout for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
-    return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(i, strips[-1][1], params))
+    if is_depthwise(i):
+        # The readout starts after the last word, and the block after the next one needs its accumulator bank.
+        least = max(least, (conv_tiles(i) * tile + timing.LAST_SUM + strips[-1][1] * readout) // 2)
+    return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(i, _words(i, strips[-1][1]), params))
+
+
+def _words(i: Instruction, pixels: int) -> int:
+    """Input words of a weight tile that works on a strip of `pixels`."""
+    return tile_cycles(i) if is_depthwise(i) else pixels
+
+
+def _tile_cycles(i: Instruction, params: HardwareParams) -> int:
+    """Cycles of the array for one weight tile on all strips."""
+    strips = _strips(i["out_h"] * i["out_w"], params)
+    return sum(n * max(_words(i, length), params.cols) for n, length in strips)
 
 
 def _late_tile(i: Instruction, pixels: int, params: HardwareParams) -> int:
@@ -86,7 +101,7 @@ def _late_constants(i: Instruction, params: HardwareParams) -> int:
     pixels = i["out_h"] * i["out_w"]
     pieces = _first_constants(i, params)
     length = -(-pixels // -(-pixels // params.strip))
-    tile = max(length, params.cols)
+    tile = max(_words(i, length), params.cols)
     if i["out_blocks"] > 1:
         return pieces + params.cols + timing.SECOND_BLOCK - conv_tiles(i) * -(-pixels // params.strip) * tile
     if pixels > 2 * params.strip:
@@ -119,6 +134,9 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             last = pixels // -(-pixels // params.strip)
             each = params.cols // params.lanes
             tail = timing.MAC_END + timing.RESIDUAL * i["residual"] + last * (each - 1)
+            if is_depthwise(i):
+                # The readout starts after a block's last word, and ends late if it is slower than the array.
+                tail += last + min(0, conv_tiles(i) * _tile_cycles(i, params) - last * each)
             late = _late_constants(i, params)
             constants = _first_constants(i, params) + pixels * each + timing.MAC_END if i["out_blocks"] == 1 else 0
             return Cost(busy, tail, busy, late, constants, readout=i["out_blocks"] * pixels * each / busy)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,12 +14,13 @@ from intloom.compiler.ir import Conv, ConvTranspose
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.convolution import Geometry, InputRun, Weights, block_tiles, dense_tiles, input_runs
+from intloom.compiler.schedule.depthwise import DepthwiseCut, depthwise_cut
 from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.conv_stream import ConvStream
-from intloom.hw.spec.isa import Kind, TableUse
+from intloom.hw.spec.isa import ConvMode, Kind, TableUse
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,15 @@ class ConvStage(Stage):
         """Whether the array subtracts zero points from the weights."""
         return self.node.weights.dtype != np.int8
 
+    @cached_property
+    def depthwise(self) -> DepthwiseCut | None:
+        """How the array computes the stage with kernel taps on its rows, where that is faster."""
+        weights = self.node.weights
+        per_channel = weights.shape[1] == 1 and self.group == len(weights) > 1
+        if not self.params.depthwise or not per_channel or len(self.passes) > 1 or self.packed:
+            return None
+        return depthwise_cut(self.passes[0][0], self.extent, self.params)
+
     @property
     def row_step(self) -> tuple[int, int]:
         """A transposed convolution's tiles start at phase 0."""
@@ -84,13 +95,14 @@ class ConvStage(Stage):
 
     def _run_words(self, run: InputRun, weights: Weights) -> int:
         kernel_h, kernel_w = weights.shape[2:]
+        tiles = self.depthwise.tiles if self.depthwise else kernel_h * kernel_w * run.blocks
         return ConvStream(
             params=self.params,
             table=self.node.table is not None,
             residual=self.residual is not None,
             zero_points=self.zero_points,
             out_blocks=run.count,
-            tiles=kernel_h * kernel_w * run.blocks,
+            tiles=tiles,
         ).words
 
     def layout(self, size: int) -> list[Chunk]:
@@ -113,8 +125,10 @@ class ConvStage(Stage):
             for c in self.layout(size)
         )
 
-    def chunks(self, size: int) -> list[Chunk]:
+    def chunks(self, size: int, heights: Sequence[int]) -> list[Chunk]:
         """Chunks with their weights in the image."""
+        if self.depthwise:
+            self.depthwise = self.depthwise.for_tiles(heights, self.extent[1])
         return [self._with_weights(c) for c in self.layout(size)]
 
     def _with_weights(self, chunk: Chunk) -> Chunk:
@@ -144,7 +158,9 @@ class ConvStage(Stage):
     def _run_bytes(self, number: int, run: InputRun) -> NDArray[np.uint8]:
         weights = self.passes[number][1]
         blocks = range(run.first, run.first + run.count)
-        if self.group == 1:
+        if self.depthwise:
+            tiles = self.depthwise.weight_tiles(weights, blocks)
+        elif self.group == 1:
             if number not in self._tiles:
                 self._tiles[number] = dense_tiles(weights, self.params)
             tiles = self._tiles[number][run.first : run.first + run.count]
@@ -181,7 +197,11 @@ class ConvStage(Stage):
             self._emit_part(context, part)
 
     def _emit_part(self, context: TileContext, part: Part) -> None:
-        g, run, rect = part.geometry, part.run, context.rect
+        for rect in self.depthwise.parts(context.rect) if self.depthwise else (context.rect,):
+            self._emit_rect(context, part, rect)
+
+    def _emit_rect(self, context: TileContext, part: Part, rect: Rect) -> None:
+        g, run = part.geometry, part.run
         y0, x0 = rect.y0 // g.step[0], rect.x0 // g.step[1]
         out_h = -(-(rect.height - g.offset[0]) // g.step[0])
         out_w = -(-(rect.width - g.offset[1]) // g.step[1])
@@ -194,7 +214,7 @@ class ConvStage(Stage):
         result = context.result
         context.emit(
             Kind.CONV,
-            **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1])),
+            **self._input_fields(context, part, (g.first[0] + y0 * g.stride[0], g.first[1] + x0 * g.stride[1]), out_h),
             **self._weight_fields(context, part),
             out_h=out_h,
             out_w=out_w,
@@ -203,13 +223,18 @@ class ConvStage(Stage):
             out_row=result.row * g.step[0],
             out_x=g.step[1],
             out_lane=channel % self.params.rows,
-            **self._residual_fields(context, channel),
+            **self._residual_fields(context, channel, rect),
         )
 
-    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
+    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int], out_h: int) -> dict[str, int]:
         source, g, run = context.operands[0], part.geometry, part.run
         buffer = self.operands[0].buffer
         ring = source.ring * source.row
+        in_h, in_blocks = buffer.height, run.blocks
+        if self.depthwise:
+            # Columns are longer than a low output needs: rows below the tile's input must read as padding.
+            in_h = max(1, min(in_h, first[0] + (out_h - 1) * g.stride[0] + g.reach[0]))
+            in_blocks = self.depthwise.column_rows
         return {
             "in_base": source.word(run.start - context.chunk.in_first, None, 0),
             # Negative where a window starts in the padding; the hardware adds addresses modulo the address space, or
@@ -219,19 +244,24 @@ class ConvStage(Stage):
             "in_plane": source.plane,
             "in_row": source.row,
             "in_block_step": run.step * source.plane,
-            "in_h": buffer.height,
+            "in_h": in_h,
             "in_w": buffer.width,
             "iy0": first[0],
             "ix0": first[1],
-            "packed": int(self.packed),
+            "mode": self._mode(),
             "kernel_h": g.kernel[0],
             "kernel_w": g.kernel[1],
             "stride_h": g.stride[0],
             "stride_w": g.stride[1],
             "dilation_h": g.dilation[0],
             "dilation_w": g.dilation[1],
-            "in_blocks": run.blocks,
+            "in_blocks": in_blocks,
         }
+
+    def _mode(self) -> ConvMode:
+        if self.depthwise:
+            return self.depthwise.mode
+        return ConvMode.PACKED if self.packed else ConvMode.BLOCKS
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
         node = self.node
@@ -259,13 +289,13 @@ class ConvStage(Stage):
         context.held.array = table
         return TableUse.LOAD
 
-    def _residual_fields(self, context: TileContext, channel: int) -> dict[str, int]:
+    def _residual_fields(self, context: TileContext, channel: int, rect: Rect) -> dict[str, int]:
         if self.residual is None:
             return {}
         other: Tile = context.operands[1]
         return {
             "residual": 1,
-            "res_base": other.word(channel // self.params.rows, context.rect.y0, context.rect.x0),
+            "res_base": other.word(channel // self.params.rows, rect.y0, rect.x0),
             "res_plane": other.plane,
             "res_row": other.row,
             "res_shift": self.residual.shift,

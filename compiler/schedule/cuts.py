@@ -86,12 +86,15 @@ class GroupCosts:
         self._weights = [s.weight_words(s.chunk_sizes()[0]) for s in flow.stages]
         self.cycles = cache(self._cycles)
 
-    def _cycles(self, index: int, rows: int, fused: bool) -> tuple[int, int]:
-        """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again."""
+    def _cycles(self, index: int, rows: int, fused: bool, heights: tuple[int, ...] = ()) -> tuple[int, int]:
+        """Array and vector cycles of `rows` rows of a stage; fused stages load their tables again.
+
+        The weights of a depthwise stage depend on the `heights` of all its tasks.
+        """
         stage = self._flow.stages[index]
         array = 0
         if isinstance(stage, ConvStage):
-            array = conv_cycles(stage, rows * stage.extent[1], stage.conv_blocks, new_table=fused)
+            array = conv_cycles(stage, rows, heights, new_table=fused)
         return array, vector_cycles(stage, rows)
 
     def _tables(self, first: int, stop: int) -> int:
@@ -175,10 +178,12 @@ class GroupCosts:
         array = vector = tasks = 0
         moved = weights if resident else 0
         for k, progress in zip(range(first, stop), plan.progress, strict=True):
-            sizes, counts = np.unique(np.diff(progress), return_counts=True)
+            steps = np.diff(progress)
+            sizes, counts = np.unique(steps, return_counts=True)
+            heights = tuple(steps[steps > 0].tolist()) if _is_depthwise(self._flow.stages[k]) else ()
             for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
                 if size:
-                    a, v = self.cycles(k, size, stop - first > 1)
+                    a, v = self.cycles(k, size, stop - first > 1, heights)
                     array, vector, tasks = array + a * count, vector + v * count, tasks + count
                     moved += 0 if resident else self._weights[k] * count
         moved += self._moved(plan)
@@ -218,6 +223,10 @@ class GroupCosts:
             rows = int(np.diff(progress).max())
             most = max(most, transient_words(stage, rows))
         return 2 * most + self._tables(plan.first, plan.stop)
+
+
+def _is_depthwise(stage: Stage) -> bool:
+    return isinstance(stage, ConvStage) and stage.depthwise is not None
 
 
 def transient_words(stage: Stage, rows: int) -> int:

@@ -110,10 +110,10 @@ class MatMulStage(ConvStage):
             rows = Rect(top, min(top + _MOST_ROWS, rect.y1), rect.x0, rect.x1)
             super()._emit_part(replace(context, rect=rows), part)
 
-    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int]) -> dict[str, int]:
+    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int], out_h: int) -> dict[str, int]:
         """The rows as an image of their own: what is below them is outside."""
         height = context.rect.height
-        return super()._input_fields(context, part, first) | {"iy0": 0, "in_h": height, "dilation_h": height}
+        return super()._input_fields(context, part, first, out_h) | {"iy0": 0, "in_h": height, "dilation_h": height}
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
         return super()._weight_fields(context, part) | {"zp_in": -self.node.zp_in}

@@ -60,8 +60,8 @@ class Stage(ABC):
     def layout(self, size: int) -> list[Chunk]:
         """The stage cut into chunks of `size` blocks, without weights."""
 
-    def chunks(self, size: int) -> list[Chunk]:
-        """The same with weights, which are added to the constant image."""
+    def chunks(self, size: int, heights: Sequence[int]) -> list[Chunk]:
+        """The same with weights, which are added to the constant image, for tasks of these heights."""
         return self.layout(size)
 
     @abstractmethod

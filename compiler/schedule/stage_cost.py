@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import ceil
 
 from intloom.compiler.ir import MaxPool
@@ -14,21 +15,27 @@ from intloom.hw.spec import timing
 from intloom.hw.spec.formats import TABLE_BYTES
 
 
-def conv_cycles(stage: ConvStage, pixels: int, blocks: int, *, new_table: bool) -> int:
-    """Cycles of the array for `pixels` of `blocks` output blocks (of cols channels)."""
-    p = stage.params
-    strips = ceil(pixels / p.strip)
-    _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
-    passes = len(stage.passes)
-    tiles = kernel_h * kernel_w * ceil(per_group / p.rows)
-    # The passes of a transposed convolution share the pixels.
-    tile = max(ceil(pixels / passes), strips * p.cols)
-    least = max(pixels * (p.cols // p.lanes) // passes, 2 * p.cols + timing.CONSTANTS_GAP)
-    busy = max(tiles * tile, least)
+def conv_cycles(stage: ConvStage, rows: int, heights: Sequence[int], *, new_table: bool) -> int:
+    """Cycles of the array for `rows` rows of a stage whose tasks have these heights; of one task if there are none."""
+    p, blocks, passes = stage.params, stage.conv_blocks, len(stage.passes)
+    block = _block_cycles(stage, rows, heights)
+    busy = max(block, rows * stage.extent[1] * (p.cols // p.lanes) // passes, 2 * p.cols + timing.CONSTANTS_GAP)
     table = TABLE_BYTES if new_table and stage.node.table is not None else 0
     # Constants are requested while the instruction before is executing.
-    late = max(0, table + 2 * p.cols + p.cols - tiles * tile) if table or blocks > 1 else 0
+    late = max(0, table + 2 * p.cols + p.cols - block) if table or blocks > 1 else 0
     return passes * (blocks * busy + timing.MAC_GAP) + late
+
+
+def _block_cycles(stage: ConvStage, rows: int, heights: Sequence[int]) -> int:
+    """Cycles of the products of one output block in one pass."""
+    p, width = stage.params, stage.extent[1]
+    if stage.depthwise:
+        return stage.depthwise.for_tiles(heights or (rows,), width).cycles(rows, width)
+    _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
+    # The passes of a transposed convolution share the pixels.
+    pixels = ceil(rows * width / len(stage.passes))
+    tiles = kernel_h * kernel_w * ceil(per_group / p.rows)
+    return tiles * max(pixels, ceil(rows * width / p.strip) * p.cols)
 
 
 def _own_words(stage: Stage, rect: Rect) -> int:

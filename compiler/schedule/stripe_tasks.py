@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from intloom.compiler.emit.constants import ConstantImage
@@ -19,13 +19,15 @@ from intloom.compiler.schedule.vector_stages import PoolStage
 class _StageStripes:
     """The stripes of one stage: chunks, tables, and the rows at which ring buffers wrap."""
 
-    def __init__(self, slot: Slot, stage: Stage, image: ConstantImage) -> None:
+    def __init__(self, slot: Slot, stage: Stage, image: ConstantImage, rows: Sequence[int]) -> None:
         self._slot = slot
         self._stage = stage
         self._tables = table_requests(stage, image)
-        self._chunks = stage.chunks(_chunk_size(stage, resident=slot.resident_weights))
         self._number = 0
         self._rings = self._find_rings()
+        pieces = (self._pieces(low, high) for low, high in pairwise([0, *rows]) if low < high)
+        heights = [bottom - top for cut in pieces for top, bottom in cut]
+        self._chunks = stage.chunks(_chunk_size(stage, resident=slot.resident_weights), heights)
 
     def _find_rings(self) -> list[tuple[LocalBuffer, int]]:
         """Rings in which a tile must not wrap, and their rows for each row of the result."""
@@ -94,7 +96,10 @@ def stripe_tasks(slot: Slot, stripes: Stripes, image: ConstantImage) -> list[Ste
 
     The rows that a buffer gets from DRAM for the next step are loaded as soon as the last reader of the step has run.
     """
-    stages = [(stage, _StageStripes(slot, stage, image)) for stage in slot.stages]
+    progress = (rows.tolist() for rows in stripes.progress)
+    stages = [
+        (stage, _StageStripes(slot, stage, image, rows)) for stage, rows in zip(slot.stages, progress, strict=True)
+    ]
     steps: list[Step] = []
     for step in range(stripes.steps + 1):
         for (stage, tasks), rows in zip(stages[::-1], stripes.progress[::-1], strict=True):

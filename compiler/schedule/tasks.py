@@ -192,8 +192,8 @@ def table_requests(stage: Stage, image: ConstantImage) -> dict[bytes, BufferRequ
 def make_tasks(slot: Slot, tiling: Tiling, image: ConstantImage) -> list[Task]:
     """All tasks of a slot of one stage in the order in which they run."""
     stage = slot.stages[0]
-    chunks = stage.chunks(tiling.chunk)
     rects = tile_rects(stage, tiling.tile_h, tiling.tile_w)
+    chunks = stage.chunks(tiling.chunk, [r.height for r in rects])
     if tiling.chunks_outside:
         order = [(c, b) for c in range(len(chunks)) for b in range(len(rects))]
     else:

@@ -120,13 +120,16 @@ def _samples(stage: Stage, tile_h: int, tile_w: int) -> list[Rect]:
     return [r for r in rects if r.height > 0 and r.width > 0]
 
 
-def mac_cycles(stage: Stage, pixels: int, out_blocks: int) -> int:
-    """Cycles that the array takes for `out_blocks` words of a tile of `pixels`."""
+def mac_cycles(stage: Stage, tile: tuple[int, int], out_blocks: int) -> int:
+    """Cycles that the array takes for `out_blocks` words of a tile of some rows and columns."""
     if not isinstance(stage, ConvStage):
         return 0
     p = stage.params
+    pixels = tile[0] * tile[1]
     strips = -(-pixels // p.strip)
     blocks = max(1, out_blocks * p.rows // p.cols)
+    if stage.depthwise:
+        return blocks * stage.depthwise.for_tiles(tile[:1], tile[1]).cycles(*tile)
     _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
     in_blocks = -(-per_group // p.rows)
     # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
@@ -147,12 +150,11 @@ def _cost(
     """Cost of a tiling, words that it loads, and its tiles."""
     height, width = stage.extent
     bands = -(-height // tile[0]) * -(-width // tile[1])
-    pixels = tile[0] * tile[1]
     # With groups, each chunk reads blocks of its own, so more chunks do not repeat the input.
     shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
     moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
     moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
-    busy = (max(mac_cycles(stage, pixels, c.out_blocks), copy_cycles(stage, tile, c)) for c in chunks)
+    busy = (max(mac_cycles(stage, tile, c.out_blocks), copy_cycles(stage, tile, c)) for c in chunks)
     array = bands * sum(busy)
     exposed = inputs + out + weights / len(chunks)
     moved = moved_inputs + moved_weights

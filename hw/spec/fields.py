@@ -46,6 +46,19 @@ class TableUse(IntEnum):
     LOAD = 2
 
 
+class ConvMode(IntEnum):
+    """What the rows of the array stand for in a CONV."""
+
+    BLOCKS = 0
+    """Input channels of one pixel."""
+    PACKED = 1
+    """Pixels of four channels."""
+    DEPTHWISE = 2
+    """Kernel taps; a weight tile holds the whole kernel."""
+    DEPTHWISE_ROWS = 3
+    """Kernel taps; a weight tile holds one kernel row."""
+
+
 @dataclass(frozen=True)
 class Field:
     """One field; its bit position follows from the order in the table."""

@@ -63,6 +63,9 @@ class HardwareParams:
     queue_depth: int = _doc("Depth of each unit's instruction queue. A power of two, 2 to 64.", 8)
     vector_multiply: bool = _doc("The vector unit can multiply tensors (VMUL).", True)
     vector_average: bool = _doc("The vector unit can average windows (VAVG).", True)
+    depthwise: bool = _doc(
+        "The MAC array can have kernel taps on its rows (CONV modes 2 and 3); false unless rows = cols.", False
+    )
     vector_lanes: int = _doc(
         "Bytes that the vector unit processes per cycle; a word takes rows/vector_lanes cycles. Divides rows; 0 means "
         "rows.",
@@ -79,6 +82,8 @@ class HardwareParams:
         object.__setattr__(self, "match", _as_match(self.match))
         _check_types(self)
         object.__setattr__(self, "vector_lanes", self.vector_lanes or self.rows)
+        # Column c reads byte c of a word, which must be channel c of its output block.
+        object.__setattr__(self, "depthwise", self.depthwise and self.rows == self.cols)
         _check_ranges(self)
         _check_agreement(self)
 
@@ -276,6 +281,7 @@ PRESETS: dict[str, HardwareParams] = {
         scratch_kib=128,
         weight_kib=128,
         axi_data_bits=128,
+        depthwise=True,
         vector_lanes=8,
         lut_products=208,
         vector_softmax=True,
@@ -288,6 +294,7 @@ PRESETS: dict[str, HardwareParams] = {
         scratch_kib=1024,
         weight_kib=256,
         axi_data_bits=256,
+        depthwise=True,
         vector_softmax=True,
     ),
 }

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import pairwise
 
-from intloom.hw.spec import formats, program_check, timing
+from intloom.hw.spec import depthwise, formats, program_check, timing
 from intloom.hw.spec.bit_diagram import bit_diagram
 from intloom.hw.spec.fields import CHECK_BITS, INSTRUCTION_BITS, ISA_VERSION, Field
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
@@ -88,6 +88,12 @@ def _constants() -> str:
     return "\n\n".join(["## Constants of CONV", introduction, *parts[:-1]]) + "\n"
 
 
+def _depthwise() -> str:
+    """Depthwise modes of CONV, from the docstring of the module that defines them."""
+    text = (inspect.getdoc(depthwise) or "").partition("\n\n")[2]
+    return f"## Depthwise convolutions\n\n{text}\n"
+
+
 def _program_check() -> str:
     """The program check, from the docstring of the module that defines it."""
     text = (inspect.getdoc(program_check) or "").partition("\n\n")[2]
@@ -101,7 +107,8 @@ def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
     overview = _table(("name", "opcode", "unit", "operation"), rows)
-    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), _constants(), _program_check()])
+    ends = (_constants(), _depthwise(), _program_check())
+    return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), *ends])
 
 
 def _member_docs(members: type[IntEnum]) -> dict[str, str]:

@@ -6,8 +6,10 @@ import random
 from collections.abc import Callable
 
 from intloom.hw.spec.conv_stream import conv_stream
+from intloom.hw.spec.depthwise import DEPTHWISE_MODES, is_depthwise, tile_cycles
 from intloom.hw.spec.fields import COORDINATE_BITS, SCRATCH_BITS
-from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, TableUse, Target, Unit, make
+from intloom.hw.spec.formats import conv_tiles
+from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, TableUse, Target, Unit, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.random_programs.values import any_value, size, sizes, some, step
@@ -227,7 +229,7 @@ class InstructionMaker:
             fields["out_blocks"] = size(rng, max(1, budget * p.rows // p.cols), 4095)
             kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
             fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "in_blocks": in_blocks}
-            fields |= {"weight_zero_points": int(rng.random() < 0.3), "packed": int(rng.random() < 0.2)}
+            fields |= {"weight_zero_points": int(rng.random() < 0.3), "mode": self._conv_mode(fields)}
             fields |= some(rng, Kind.CONV, "stride_h", "stride_w", "dilation_h", "dilation_w")
             if rng.random() < 0.6:
                 fields |= {"dilation_h": 1, "dilation_w": 1}
@@ -235,13 +237,28 @@ class InstructionMaker:
             pixels = fields["out_h"] * fields["out_w"]
             fields["out_plane"] = rng.choice((fields["out_row"] * fields["out_h"], step(rng, planes, 4096, 20)))
             fields["out_plane"] %= 1 << SCRATCH_BITS
-            tiles = kernel_h * kernel_w * in_blocks * fields["out_blocks"]
-            if pixels * planes <= 4 * _OUTPUT_WORDS and tiles * max(pixels, p.cols) <= _MOST_PRODUCTS:
+            if pixels * planes <= 4 * _OUTPUT_WORDS and self._products(fields) <= _MOST_PRODUCTS:
                 return fields
+
+    def _conv_mode(self, fields: Fields) -> ConvMode:
+        """Depthwise for half of the outputs that fit it."""
+        if (
+            self._params.depthwise
+            and fields["out_h"] * fields["out_w"] <= self._params.strip
+            and self._rng.random() < 0.5
+        ):
+            return self._rng.choice(DEPTHWISE_MODES)
+        return ConvMode.PACKED if self._rng.random() < 0.2 else ConvMode.BLOCKS
+
+    def _products(self, fields: Fields) -> int:
+        """Cycles of the array for a CONV."""
+        conv = make(Kind.CONV, **{name: value for name, value in fields.items() if name != "blocks"})
+        tile = tile_cycles(conv) if is_depthwise(conv) else conv["out_h"] * conv["out_w"]
+        return conv_tiles(conv) * conv["out_blocks"] * max(tile, self._params.cols)
 
     def _conv_input(self, f: Fields) -> Fields:
         rng, p = self._rng, self._params
-        group = p.pixels_per_word if f["packed"] else 1
+        group = p.pixels_per_word if f["mode"] == ConvMode.PACKED else 1
         rows = (f["out_h"] - 1) * f["stride_h"] + (f["kernel_h"] - 1) * f["dilation_h"] + 1
         columns = (f["out_w"] - 1) * f["stride_w"] + ((f["kernel_w"] - 1) * f["dilation_w"] + 1) * group
         window = some(rng, Kind.CONV, "in_h", "in_w", "iy0", "ix0")

@@ -56,3 +56,15 @@ def test_the_forecast_covers_a_slow_memory(case):
     whole, _ = compare_forecast(program, measured, memory)
     assert abs(whole.error) < 2 * WITHIN, whole
     assert measured.cycles > 1.1 * program.predicted_cycles
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("kernel", "stride"), [(3, 1), (3, 2), (5, 1)])
+def test_depthwise_convolutions_are_forecast_within_three_percent(kernel: int, stride: int) -> None:
+    maker = GraphMaker(kernel)
+    x = maker.conv(maker.input(16, 56, 56), 96, 1)
+    x = maker.conv(x, 96, kernel, stride=stride, group=96)
+    program = compile_graph(maker.graph(maker.conv(x, 16, 1)), preset("base"))
+    measured = RtlBackend(memory=_USUAL).run(program, maker.random_inputs())
+    whole, _ = compare_forecast(program, measured, _USUAL)
+    assert abs(whole.error) < WITHIN, whole

@@ -53,8 +53,18 @@ class RandomGraph:
         return m.conv(x, group * int(self.rng.integers(1, 4)), 3, group=group, table=bool(self.rng.integers(2)))
 
     def depthwise(self) -> str:
-        m, x = self.maker, self.pick()
-        return m.conv(x, m.shape(x)[0], 3, stride=int(self.rng.integers(1, 3)), group=m.shape(x)[0])
+        m, rng, x = self.maker, self.rng, self.pick()
+        channels, height, width = m.shape(x)
+        kernel = tuple(int(k) for k in rng.choice([1, 2, 3, 3, 3, 5, 7], 2))
+        stride = tuple(int(s) for s in rng.integers(1, 4, 2))
+        dilation = tuple(int(d) for d in rng.choice([1, 1, 2, 3], 2))
+        reach = [(k - 1) * d + 1 for k, d in zip(kernel, dilation, strict=True)]
+        pads = tuple(int(p) for p in rng.integers(0, 4, 4))
+        if height + pads[0] + pads[2] < reach[0] or width + pads[1] + pads[3] < reach[1]:
+            return m.conv(x, channels, 3, stride=int(rng.integers(1, 3)), group=channels)
+        fields = {"nine_bits": bool(rng.integers(4) == 0), "table": bool(rng.integers(2))}
+        y = m.conv(x, channels, kernel, stride=stride, dilation=dilation, pads=pads, group=channels, **fields)
+        return m.add(x, y) if m.shape(y) == m.shape(x) and rng.integers(2) else y
 
     def transposed(self) -> str:
         m, rng, x = self.maker, self.rng, self.pick()
@@ -171,6 +181,7 @@ def random_params(seed: int) -> HardwareParams:
                 axi_data_bits=8 * rows,
                 match=RoundingMode(str(rng.choice(["ort", "exact"]))),
                 queue_depth=int(rng.choice([2, 4, 8])),
+                depthwise=rows == cols and bool(rng.integers(4)),
             )
         except ParameterError:
             continue

@@ -1,10 +1,10 @@
-"""MAC array: broadcasts one input word a cycle to stationary weights; an adder tree per column forms a dot product."""
+"""MAC array: gives one input word a cycle to stationary weights; an adder tree per column forms a dot product."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from amaranth.hdl import ClockSignal, Instance, Module, Signal, Value, signed
+from amaranth.hdl import ClockSignal, Instance, Module, Mux, Signal, Value, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -31,6 +31,9 @@ def dot_bits(rows: int) -> int:
 class MacArray(wiring.Component):
     """`rows` x `cols` products of an int8 and a weight of `WEIGHT_BITS` bits, summed per column.
 
+    A word is broadcast: row r of every column multiplies byte r. With the parameter `depthwise`, words may also shift:
+    row r of column c multiplies byte c of the word that came r words before, or 0 if that was before `swap`.
+
     Weights are stationary. A tile is written into shadow registers column by column and becomes active as a whole with
     the pixel that carries `swap` (double buffer).
 
@@ -40,6 +43,8 @@ class MacArray(wiring.Component):
         Bit c writes the weights, one for each row, into the shadow of column c.
     valid, pixel, swap:
         An input word; `swap` activates the shadow tile for this and the following pixels.
+    depthwise:
+        Present with the parameter of this name: the word shifts. A tile's words then come in consecutive cycles.
     dots:
         Dot products of the word given `latency` cycles before.
 
@@ -62,8 +67,10 @@ class MacArray(wiring.Component):
     """
 
     def __init__(self, params: HardwareParams) -> None:
+        self._params = params
         self._rows, self._cols = params.rows, params.cols
         self._lut_products = params.lut_products
+        self._inputs = (*_INPUTS, "depthwise") if params.depthwise else _INPUTS
         self._dot = signed(dot_bits(params.rows))
         super().__init__(
             {
@@ -72,6 +79,7 @@ class MacArray(wiring.Component):
                 "valid": In(1),
                 "pixel": In(8 * params.rows),
                 "swap": In(1),
+                **({"depthwise": In(1)} if params.depthwise else {}),
                 "dots": Out(data.ArrayLayout(self._dot, params.cols)),
             }
         )
@@ -95,7 +103,7 @@ class MacArray(wiring.Component):
         m = Module()
         self._platform = platform
         if isinstance(platform, OneModule) and platform.arrays:
-            ports = {f"i_{name}": Value.cast(getattr(self, name)) for name in _INPUTS}
+            ports = {f"i_{name}": Value.cast(getattr(self, name)) for name in self._inputs}
             m.submodules.forms = Instance(ARRAY_MODULE, i_clk=ClockSignal(), o_dots=Value.cast(self.dots), **ports)
             return m
         routed = Signal(8 * self._rows, reset_less=True)
@@ -103,8 +111,12 @@ class MacArray(wiring.Component):
             m.d.sync += routed.eq(self.pixel)
         columns = range(self._cols)
         for number, first in enumerate(columns[::_COLUMNS_A_COPY]):
-            pixel, swap = self._copy(m, "pixel", routed, number), self._copy(m, "swap", self.swap, number)
+            swap = self._copy(m, "swap", self.swap, number)
+            shift = self._copy(m, "depthwise", self.depthwise, number) if self._params.depthwise else None
+            pixel = self._copy(m, "pixel", routed, number) if shift is None else routed
             for column in columns[first : first + _COLUMNS_A_COPY]:
+                if shift is not None:
+                    pixel = self._held(m, column, routed, shift, swap)
                 products = self._products(m, column, pixel, self._active(m, column, swap))
                 m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
@@ -114,6 +126,15 @@ class MacArray(wiring.Component):
         copy = Signal.like(of, name=f"{name}{number}", reset_less=True, attrs={REGISTER_COPY: 1})
         m.d.sync += copy.eq(of)
         return copy
+
+    def _held(self, m: Module, column: int, routed: Signal, shift: Signal, swap: Signal) -> Signal:
+        """What a column multiplies: the word, or one byte of each of the last words since `swap`."""
+        held = Signal(8 * self._rows, name=f"held{column}", reset_less=True)
+        entering = routed.word_select(column, 8)
+        for row in range(self._rows):
+            before = Mux(swap, 0, held.word_select(row - 1, 8)) if row else entering
+            m.d.sync += held.word_select(row, 8).eq(Mux(shift, before, routed.word_select(row, 8)))
+        return held
 
     def _active(self, m: Module, column: int, swap: Signal) -> data.View[data.ArrayLayout]:
         shadow = Signal(self.weights.shape(), name=f"shadow{column}", reset_less=True)

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.array.accumulator_column import AccumulatorColumn
 from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
+from intloom.hw.mac.issue.column_walker import ColumnWalker
 from intloom.hw.mac.issue.loop_setup import plan_layout
 from intloom.hw.mac.issue.ring import add_in_ring
+from intloom.hw.mac.issue.tile_loops import Tap
 from intloom.hw.mac.issue.tile_planner import POSITION, TilePlanner, first_pixel, position, tile_layout, tiles
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams
@@ -19,8 +21,20 @@ from intloom.hw.spec.params import HardwareParams
 _BANKS = 2
 
 
+def _steps(plan: Mapping[str, int], tap: Tap, strip: range) -> Iterator[tuple[dict[str, int], int | None]]:
+    """The input positions that a tile reads, and the number of the output pixel whose sum is taken with each."""
+    if not plan["depthwise"]:
+        yield from ((position(plan, tap, pixel), number) for number, pixel in enumerate(strip))
+        return
+    top = position(plan, tap, 0)
+    ring = plan["in_ring"] or 1 << SCRATCH_BITS
+    for column, row, number in ColumnWalker.model(plan):
+        offset = (top["row"] + row * plan["row_stride"]) % ring
+        yield {"ix": top["ix"] + column, "iy": top["iy"] + row, "row": offset}, number
+
+
 class Sequencer(wiring.Component):
-    """Issues one pixel a cycle, in order of blocks, strips, tiles and pixels.
+    """Issues one pixel a cycle, in order of blocks, strips, tiles and pixels; of a depthwise tile, one input word.
 
     A tile's first pixel issues when its weights are loaded, the planner has the next tile or the tile is long enough to
     hide it, and, for a strip's first tile, an accumulator bank is free. A tile never stalls after its first pixel.
@@ -37,11 +51,12 @@ class Sequencer(wiring.Component):
         Pulse: readout has read the last sum of the oldest strip.
     pixel_valid, pixel:
         The pixel that issues, to the pixel fetcher.
-    first_tile, address:
-        With `pixel_valid`: its sum starts from zero; accumulator bank and pixel number.
+    sum_valid, first_tile, address:
+        With `pixel_valid`: there is a sum, always except in depthwise tiles; it starts from zero; accumulator bank and
+        pixel number.
     strip_ready, strip_length:
         With `pixel_valid`: first pixel of a strip's last tile, or its last pixel if the accumulators are
-        `single_ported`; pixels in the strip.
+        `single_ported` or the tile is depthwise; pixels in the strip.
     active, waits_weights, waits_bank:
         A tile is current; it waits for weights or for the planner, or for a bank.
     started:
@@ -84,6 +99,7 @@ class Sequencer(wiring.Component):
                 "bank_released": In(1),
                 "pixel_valid": Out(1),
                 "pixel": Out(PIXEL_REQUEST),
+                "sum_valid": Out(1),
                 "first_tile": Out(1),
                 "address": Out(self._number_bits + 1),
                 "strip_ready": Out(1),
@@ -98,29 +114,31 @@ class Sequencer(wiring.Component):
     @staticmethod
     def model(
         plans: Iterable[Mapping[str, int]], params: HardwareParams
-    ) -> Iterator[tuple[dict[str, int], dict[str, int]]]:
+    ) -> Iterator[tuple[dict[str, int], dict[str, int | None]]]:
         """Each pixel in order: the pixel fetcher's request, and the outputs beside it."""
         bank = 0
         for plan in plans:
             for (_, strip, tap), (_, tile) in zip(tiles(plan), TilePlanner.model(plan), strict=True):
-                for number, output_pixel in enumerate(strip):
-                    at = position(plan, tap, output_pixel)
-                    tile_start, tile_end = number == 0, number == len(strip) - 1
+                steps = list(_steps(plan, tap, strip))
+                for index, (at, number) in enumerate(steps):
+                    tile_start, tile_end = index == 0, index == len(steps) - 1
                     pixel = {
                         "swap": tile_start,
+                        "depthwise": plan["depthwise"],
                         "row_inside": 0 <= at["iy"] < plan["in_h"],
                         "ix": at["ix"],
                         "address": (tile["base"] + at["row"]) % (1 << SCRATCH_BITS),
                         **{name: plan[name] for name in ("in_w", "packed", "zp_in", "index")},
                     }
-                    readable = tile_end if AccumulatorColumn.single_ported(params) else tile_start
+                    late = AccumulatorColumn.single_ported(params) or plan["depthwise"]
                     yield (
                         pixel,
                         {
                             "weights_taken": tile_start,
+                            "sum_valid": number is not None,
                             "first_tile": tile["first"],
-                            "address": bank * params.strip + number,
-                            "strip_ready": tile["last"] and readable,
+                            "address": None if number is None else bank * params.strip + number,
+                            "strip_ready": tile["last"] and (tile_end if late else tile_start),
                             "strip_length": len(strip),
                         },
                     )
@@ -136,10 +154,15 @@ class Sequencer(wiring.Component):
         number = Signal(self._number_bits)
         m.d.comb += planner.plan.eq(plan)
         # The next pixel is its tile's first, its last; the tile is at least as long as the planner's latency.
-        tile_start, tile_end, covers_planner = Signal(init=1), Signal(), Signal()
+        tile_start, strip_end, covers_planner = Signal(init=1), Signal(), Signal()
         self._fire(m, planner, tile, tile_start, covers_planner)
         next_position, line_end = Signal(POSITION), Signal()
-        self._follow(m, plan, tile, position, next_position, line_end)
+        columns = self._walk_columns(m, plan) if self._params.depthwise else None
+        tile_end = Signal()
+        m.d.comb += tile_end.eq(Mux(plan.depthwise, columns.tile_end, strip_end) if columns is not None else strip_end)
+        row_below = self._follow(m, plan, tile, position, next_position, line_end)
+        if columns is not None:
+            self._follow_columns(m, planner, plan, position, next_position, columns, (tile_end, row_below))
         last_pixel = Signal()
         m.d.comb += [
             last_pixel.eq(self.pixel_valid & tile_end),
@@ -151,11 +174,19 @@ class Sequencer(wiring.Component):
                 number.eq(Mux(tile_end, 0, number + 1)),
                 tile_start.eq(tile_end),
                 # One pixel ahead: the flag is a register, not a comparison on the path of `pixel_valid`.
-                tile_end.eq(number + 2 == tile.length),
+                strip_end.eq(number + 2 == tile.length),
             ]
         self._next_pixel(m, planner, plan, position, next_position, line_end, tile_end)
-        self._next_tile(m, planner, plan, tile, tile_end, covers_planner, last_pixel)
-        self._output(m, plan, tile, position, number, tile_start, last_pixel)
+        self._next_tile(m, planner, plan, tile, strip_end, covers_planner, last_pixel)
+        self._output(m, plan, tile, position, tile_start, last_pixel)
+        bank = Signal()
+        with m.If(last_pixel & tile.last):
+            m.d.sync += bank.eq(~bank)
+        m.d.comb += [self.sum_valid.eq(self.pixel_valid), self.address.eq(Cat(number, bank))]
+        if columns is not None:
+            with m.If(plan.depthwise):
+                m.d.comb += self.sum_valid.eq(self.pixel_valid & columns.sum_valid)
+                m.d.comb += self.address.eq(Cat(columns.number, bank))
         return m
 
     def _fire(
@@ -194,13 +225,14 @@ class Sequencer(wiring.Component):
         position: data.View[data.StructLayout],
         next_position: data.View[data.StructLayout],
         line_end: Signal,
-    ) -> None:
-        """The next pixel in raster order."""
+    ) -> Value:
+        """The next pixel in raster order; returns the offset of the row below."""
+        row_below = add_in_ring(position.row, plan.row_stride, plan.stride_minus_ring)
         with m.If(line_end):
             m.d.comb += [
                 next_position.ix.eq(tile.line),
                 next_position.iy.eq(position.iy + plan.stride_h),
-                next_position.row.eq(add_in_ring(position.row, plan.row_stride, plan.stride_minus_ring)),
+                next_position.row.eq(row_below),
                 next_position.left.eq(plan.out_w - 1),
             ]
         with m.Else():
@@ -210,6 +242,46 @@ class Sequencer(wiring.Component):
                 next_position.row.eq(position.row),
                 next_position.left.eq(position.left - 1),
             ]
+        return row_below
+
+    def _walk_columns(self, m: Module, plan: data.View[data.StructLayout]) -> ColumnWalker:
+        """The walker of depthwise tiles, which takes the sizes of a new instruction from its offer."""
+        m.submodules.columns = columns = ColumnWalker(self._params)
+        m.d.comb += [columns.start.eq(self.started), columns.step.eq(self.pixel_valid)]
+        for name in columns.columns.shape().members:
+            m.d.comb += columns.columns[name].eq(Mux(self.active, plan[name], self.plans.payload[name]))
+        return columns
+
+    def _follow_columns(
+        self,
+        m: Module,
+        planner: TilePlanner,
+        plan: data.View[data.StructLayout],
+        position: data.View[data.StructLayout],
+        next_position: data.View[data.StructLayout],
+        columns: ColumnWalker,
+        known: tuple[Signal, Value],
+    ) -> None:
+        """The next word of a depthwise tile: below, or the top of the next column."""
+        tile_end, row_below = known
+        top = Signal(data.StructLayout({name: POSITION.members[name] for name in ("iy", "row")}), reset_less=True)
+        with m.If(self.started | (self.pixel_valid & tile_end)):
+            for name, value in first_pixel(self.plans.payload).items():
+                if name in top.shape().members:
+                    m.d.sync += top[name].eq(Mux(self.active, planner.tile.start[name], value))
+        with m.If(plan.depthwise):
+            with m.If(columns.column_end):
+                m.d.comb += [
+                    next_position.ix.eq(position.ix + 1),
+                    next_position.iy.eq(top.iy),
+                    next_position.row.eq(top.row),
+                ]
+            with m.Else():
+                m.d.comb += [
+                    next_position.ix.eq(position.ix),
+                    next_position.iy.eq(position.iy + 1),
+                    next_position.row.eq(row_below),
+                ]
 
     def _next_pixel(
         self,
@@ -246,7 +318,7 @@ class Sequencer(wiring.Component):
         planner: TilePlanner,
         plan: data.View[data.StructLayout],
         tile: data.View[data.StructLayout],
-        tile_end: Signal,
+        strip_end: Signal,
         covers_planner: Signal,
         last_pixel: Signal,
     ) -> None:
@@ -262,7 +334,7 @@ class Sequencer(wiring.Component):
             length = planner.tile.length
             m.d.sync += [
                 tile.eq(planner.tile),
-                tile_end.eq(length == 1),
+                strip_end.eq(length == 1),
                 covers_planner.eq(length >= TilePlanner.LATENCY),
             ]
         with m.Elif(last_pixel):
@@ -275,7 +347,7 @@ class Sequencer(wiring.Component):
                 tile.line.eq(offered.ix0),
                 tile.base.eq(offered.in_base),
                 tile.length.eq(offered.first_length),
-                tile_end.eq(offered.first_length == 1),
+                strip_end.eq(offered.first_length == 1),
                 covers_planner.eq(offered.length >= TilePlanner.LATENCY),
                 tile.first.eq(1),
                 tile.last.eq(single),
@@ -287,16 +359,14 @@ class Sequencer(wiring.Component):
         plan: data.View[data.StructLayout],
         tile: data.View[data.StructLayout],
         position: data.View[data.StructLayout],
-        number: Signal,
         tile_start: Signal,
         last_pixel: Signal,
     ) -> None:
-        bank = Signal()
         pixel = self.pixel
-        with m.If(last_pixel & tile.last):
-            m.d.sync += bank.eq(~bank)
+        late = plan.depthwise | self._single_ported
         m.d.comb += [
             pixel.swap.eq(tile_start),
+            pixel.depthwise.eq(plan.depthwise),
             pixel.row_inside.eq((position.iy >= 0) & (position.iy < plan.in_h)),
             pixel.ix.eq(position.ix),
             pixel.in_w.eq(plan.in_w),
@@ -305,7 +375,6 @@ class Sequencer(wiring.Component):
             pixel.zp_in.eq(plan.zp_in),
             pixel.index.eq(plan.index),
             self.first_tile.eq(tile.first),
-            self.address.eq(Cat(number, bank)),
-            self.strip_ready.eq(tile.last & (last_pixel if self._single_ported else self.pixel_valid & tile_start)),
+            self.strip_ready.eq(tile.last & Mux(late, last_pixel, self.pixel_valid & tile_start)),
             self.strip_length.eq(tile.length),
         ]

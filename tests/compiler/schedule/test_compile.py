@@ -12,7 +12,7 @@ from intloom.compiler.program.program import Layout, Program, Role
 from intloom.compiler.program.soundness import check_program
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import Kind, TableUse
+from intloom.hw.spec.isa import ConvMode, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.golden.run import run_graph
 from intloom.sim.isa_sim import IsaSimulator
@@ -78,7 +78,7 @@ def test_image_of_three_channels_is_read_packed():
     program = check(maker, maker.conv(maker.input(3, 33, 31), 16, 3, stride=2), preset("base"))
     assert program.tensor("in0").layout is Layout.PIXELS4
     conv = next(i for i in program.instructions if i.kind is Kind.CONV)
-    assert (conv["packed"], conv["kernel_w"]) == (1, 1)
+    assert (conv["mode"], conv["kernel_w"]) == (ConvMode.PACKED, 1)
 
 
 def test_residual_addition_costs_no_vector_instruction():

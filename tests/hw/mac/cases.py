@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from intloom.hw.spec.isa import Instruction, Kind, TableUse, make
+from intloom.hw.spec.formats import conv_tiles
+from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse, make
 from intloom.hw.spec.params import HardwareParams
 
 SCRATCH_WORDS = 4096
@@ -40,9 +41,11 @@ def _shape(rng: random.Random, p: HardwareParams) -> dict[str, int]:
             "in_blocks": rng.choice((1, 1, 2, 3)),
             "out_blocks": rng.choice((1, 1, 2, 3)),
             "weight_zero_points": int(rng.random() < 0.4),
-            "packed": int(rng.random() < 0.25),
+            "mode": ConvMode.PACKED if rng.random() < 0.25 else ConvMode.BLOCKS,
         }
-        tiles = f["kernel_h"] * f["kernel_w"] * f["in_blocks"]
+        if p.depthwise and rng.random() < 0.5 and f["out_h"] * f["out_w"] <= p.strip:
+            f["mode"] = rng.choice((ConvMode.DEPTHWISE, ConvMode.DEPTHWISE_ROWS))
+        tiles = conv_tiles(make(Kind.CONV, **f))
         block = p.channel_words + p.zero_point_words + tiles * p.cols
         words = p.table_words + p.residual_words + f["out_blocks"] * block
         if tiles * f["out_blocks"] * f["out_h"] * f["out_w"] <= _MOST_MACS and words <= p.weight_words:
@@ -51,7 +54,7 @@ def _shape(rng: random.Random, p: HardwareParams) -> dict[str, int]:
 
 def _input(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> dict[str, int] | None:
     """Placement of the input: sometimes smaller than the kernel's extent, sometimes in a ring of rows."""
-    pixels = p.pixels_per_word if f["packed"] else 1
+    pixels = p.pixels_per_word if f["mode"] == ConvMode.PACKED else 1
     reach_h = (f["out_h"] - 1) * f["stride_h"] + (f["kernel_h"] - 1) * f["dilation_h"] + 1
     reach_w = (f["out_w"] - 1) * f["stride_w"] + ((f["kernel_w"] - 1) * f["dilation_w"] + 1) * pixels
     in_h, in_w = max(1, reach_h + rng.randint(-3, 2)), max(1, reach_w + rng.randint(-3, 2))
@@ -113,7 +116,7 @@ def _constants(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> byte
         numbers = [(rng.randint(-m, m) & 0xFFFFFFFF).to_bytes(4, "little") for _ in range(2)]
         c = (rng.randint(-30 * m, 30 * m) & (1 << 64) - 1).to_bytes(8, "little")
         parts.append(b"".join([*numbers, c]).ljust(p.residual_words * p.rows, b"\0"))
-    tiles = f["kernel_h"] * f["kernel_w"] * f["in_blocks"]
+    tiles = conv_tiles(make(Kind.CONV, **f))
     size = 74 * 74 * (tiles * p.rows) ** 0.5
     for _ in range(f["out_blocks"]):
         parts += [rng.randint(-int(size), int(size)).to_bytes(4, "little", signed=True) for _ in range(p.cols)]

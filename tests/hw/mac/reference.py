@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from intloom.hw.spec.arith import Affine, Scale, affine, requantize, wrap
-from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, TableUse
+from intloom.hw.spec.isa import SCRATCH_BITS, ConvMode, Instruction, TableUse
 from intloom.hw.spec.params import HardwareParams
 
 _ADDRESSES = 1 << SCRATCH_BITS
@@ -38,6 +40,8 @@ class Reference:
             c = wrap(int.from_bytes(raw[8:16], "little", signed=True), 48)
             residual = Affine(m1, m2, c, i["res_shift"], bool(i["res_even"]))
         tiles = i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
+        if i["mode"] >= ConvMode.DEPTHWISE:
+            tiles = 1 if i["mode"] == ConvMode.DEPTHWISE else i["kernel_h"]
         for block in range(i["out_blocks"]):
             channels = self._weight_bytes(at, p.channel_words)
             at += p.channel_words
@@ -64,13 +68,13 @@ class Reference:
         residual: Affine | None,
     ) -> None:
         p = self.params
-        sums = np.zeros(p.cols, np.int64)
-        tile = 0
-        for ky in range(i["kernel_h"]):
-            for kx in range(i["kernel_w"]):
-                for b in range(i["in_blocks"]):
-                    sums += weights[tile] @ self._input(i, block, oy, ox, ky, kx, b)
-                    tile += 1
+        if i["mode"] >= ConvMode.DEPTHWISE:
+            sums = self._depthwise(i, block, oy, ox, weights)
+        else:
+            sums = np.zeros(p.cols, np.int64)
+            taps = product(range(i["kernel_h"]), range(i["kernel_w"]), range(i["in_blocks"]))
+            for tile, (ky, kx, b) in enumerate(taps):
+                sums += weights[tile] @ self._input(i, block, oy, ox, ky, kx, b)
         for column in range(p.cols):
             bias, packed = (
                 int.from_bytes(channels[at : at + 4], "little", signed=signed)
@@ -92,16 +96,32 @@ class Reference:
         word = i["out_base"] + channel_byte // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
         self.scratch[word % _ADDRESSES, channel_byte % rows] = value
 
+    def _depthwise(self, i: Instruction, block: int, oy: int, ox: int, weights: np.ndarray) -> np.ndarray:
+        """The sums of a pixel; array row r holds the word that was read r words before the pixel's last one."""
+        whole = i["mode"] == ConvMode.DEPTHWISE
+        reach = (i["kernel_h"] - 1) * i["dilation_h"] + 1 if whole else 1
+        height = max(i["in_blocks"], (i["out_h"] - 1) * i["stride_h"] + reach)
+        last_column = ox * i["stride_w"] + (i["kernel_w"] - 1) * i["dilation_w"]
+        last = last_column * height + oy * i["stride_h"] + reach - 1
+        word = i.with_fields(mode=ConvMode.BLOCKS, stride_h=1, stride_w=1, dilation_h=1, dilation_w=1)
+        sums = np.zeros(self.params.cols, np.int64)
+        for tile, columns in enumerate(weights):
+            for row in range(min(self.params.rows, last + 1)):
+                column, below = divmod(last - row, height)
+                read = self._input(word, block, below + tile * i["dilation_h"], column, 0, 0, 0)
+                sums += columns[:, row] * read[: self.params.cols]
+        return sums
+
     def _input(self, i: Instruction, block: int, oy: int, ox: int, ky: int, kx: int, b: int) -> np.ndarray:
         rows = self.params.rows
-        pixels = rows // 4 if i["packed"] else 1
+        pixels = rows // 4 if i["mode"] == ConvMode.PACKED else 1
         steps = oy * i["stride_h"] + ky * i["dilation_h"]
         iy = i["iy0"] + steps
         ix = i["ix0"] + ox * i["stride_w"] + kx * i["dilation_w"] * pixels
         row = i["in_row_off"] + steps * i["in_row"]
         row %= i["in_ring"] or _ADDRESSES
         base = i["in_base"] + block * i["in_block_step"] + b * i["in_plane"] + row
-        if not i["packed"]:
+        if i["mode"] != ConvMode.PACKED:
             inside = 0 <= iy < i["in_h"] and 0 <= ix < i["in_w"]
             return self.scratch[(base + ix) % _ADDRESSES].astype(np.int64) if inside else np.full(rows, i["zp_in"])
         word = np.full((pixels, 4), i["zp_in"], np.int64)

@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from intloom.hw.spec.arith import RoundingMode
-from intloom.hw.spec.isa import Instruction, Kind, make
+from intloom.hw.spec.formats import conv_tiles
+from intloom.hw.spec.isa import ConvMode, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
@@ -14,7 +15,7 @@ from tests.support.slow_machine import SlowMachine
 
 ODD = preset("small").replace(rows=16, axi_data_bits=128, cols=8, lanes=2, acc_bits=22, match=RoundingMode.EXACT)
 WIDE = preset("nano").replace(rows=4, cols=8, strip=16)
-PARAMS = [preset("nano"), preset("base"), ODD, WIDE]
+PARAMS = [preset("nano").replace(depthwise=True), preset("base"), ODD, WIDE]
 OUT = 1200
 """Where results go; operands lie below."""
 
@@ -32,7 +33,7 @@ def set_scales(machine: Machine, i: Instruction, rng: np.random.Generator) -> No
     """Give every output block scales that keep results inside int8 now and then; random ones would always saturate."""
     p = machine.params
     at = i["weights"] + (p.table_words if i["table"] == 2 else 0) + (p.residual_words if i["residual"] else 0)
-    tiles = i["kernel_h"] * i["kernel_w"] * i["in_blocks"]
+    tiles = conv_tiles(i)
     if i["residual"]:
         constants = np.zeros(max(16, p.word_bytes), np.uint8)
         constants[:8] = rng.integers(1 << 14, 1 << 16, 2).astype("<i4").view(np.uint8)
@@ -74,14 +75,16 @@ def test_conv(index, seed):
         return int(rng.integers(low, high + 1))
 
     in_h, in_w, out_h, out_w = some(1, 6), some(1, 6), some(1, 3), some(1, 3)
-    packed = params.pixels_per_word > 1 and some(0, 2) == 0
+    mode = some(0, 3)
+    if (mode == ConvMode.PACKED and params.pixels_per_word == 1) or (mode > ConvMode.PACKED and not params.depthwise):
+        mode = ConvMode.BLOCKS
     row = some(in_w, in_w + 1)
     step = some(0, 1) * 50
     lanes = params.lanes
     i = make(
         Kind.CONV, in_base=some(100, 120), in_row_off=some(0, row), in_ring=row * (in_h + 2) * some(0, 1), in_plane=50,
-        in_row=row, in_block_step=step, in_h=in_h, in_w=in_w, iy0=some(-2, 2), ix0=some(-2, 2), packed=int(packed),
-        kernel_h=some(1, 3), kernel_w=some(1, 2), stride_h=some(1, 3), stride_w=some(1, 3), dilation_h=some(1, 2),
+        in_row=row, in_block_step=step, in_h=in_h, in_w=in_w, iy0=some(-2, 2), ix0=some(-2, 2), mode=mode,
+        kernel_h=some(1, 3), kernel_w=some(1, 3), stride_h=some(1, 3), stride_w=some(1, 3), dilation_h=some(1, 2),
         dilation_w=some(1, 2), in_blocks=some(1, 2), out_blocks=some(1, 2), weight_zero_points=some(0, 1),
         weights=some(0, params.weight_words - 1), zp_in=some(-128, 127), zp_out=some(-20, 20), table=some(0, 2),
         out_h=out_h, out_w=out_w, out_base=OUT, out_plane=64, out_row=out_w * 2 + 1, out_x=some(1, 2),

@@ -19,7 +19,7 @@ from intloom.sim.random_programs.shrink import shrink
 from tests.sim.random_programs.extremes import LONG, WIDE
 
 PROGRAMS = 50
-NANO = preset("nano").replace(vector_softmax=True)
+NANO = preset("nano").replace(depthwise=True, vector_softmax=True)
 
 
 @pytest.mark.slow

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from intloom.hw.spec.fields import SCRATCH_BITS, Field
+from intloom.hw.spec.depthwise import DEPTHWISE_MODES
+from intloom.hw.spec.fields import SCRATCH_BITS, ConvMode, Field
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTIONS, Instruction, InstructionSpec, Kind, Unit, make
 from intloom.hw.spec.regs import Cause
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
@@ -236,6 +237,12 @@ def _convolutions(results: _Results) -> Iterator[tuple[str, Instruction]]:
     yield "dilation_h", conv(kernel_h=2, dilation_h=8)
     yield "dilation_w", conv(kernel_w=2, dilation_w=8)
     yield "in_blocks", conv(in_blocks=2049, in_plane=1)
+    for mode in DEPTHWISE_MODES:
+        yield "mode", conv(mode=mode, in_h=9000, kernel_h=2, kernel_w=2, in_blocks=2, out_h=2, out_row=4)
+    long_columns = {"mode": ConvMode.DEPTHWISE, "in_h": 9000, "in_row": 1}
+    yield "", conv(**long_columns, in_blocks=2049, out_w=2)
+    yield "", conv(**long_columns, kernel_h=15, dilation_h=15, dilation_w=15, out_h=40, out_row=3)
+    yield "", conv(mode=ConvMode.DEPTHWISE_ROWS, kernel_h=15, dilation_h=15, kernel_w=15, dilation_w=15, in_row=1)
     yield "weight_zero_points", conv(weight_zero_points=1)
     yield "weights", conv(weights=x.WIDE.weight_words - 9)
     yield "zp_in", conv(ix0=-1, zp_in=-100)
@@ -306,7 +313,7 @@ def _long_words() -> Iterator[tuple[Kind, str, Instruction]]:
     lane = {"in_h": 1, "in_w": 9, "out_w": 2, "in_base": 3, "out_base": 130, "weights": x.PLAIN}
     yield Kind.CONV, "out_lane", make(Kind.CONV, **lane, out_lane=20)
     packed = lane | {"in_w": 60, "out_base": 140}
-    yield Kind.CONV, "packed", make(Kind.CONV, **packed, packed=1, ix0=5, kernel_w=2)
+    yield Kind.CONV, "", make(Kind.CONV, **packed, mode=ConvMode.PACKED, ix0=5, kernel_w=2)
 
 
 def wide_program() -> list[tuple[str, Instruction]]:

@@ -22,6 +22,7 @@ def _request(rng: random.Random, params: HardwareParams) -> dict[str, int]:
     in_w = rng.randint(1, 12 * (params.pixels_per_word if packed else 1))
     return {
         "swap": rng.randrange(2),
+        "depthwise": rng.randrange(2),
         "row_inside": rng.random() < 0.9,
         "ix": rng.randint(-2 * params.pixels_per_word, in_w + params.pixels_per_word),
         "in_w": in_w,
@@ -54,6 +55,7 @@ def test_words_are_fetched_shifted_and_padded(name: str, rate: float, rng: rando
             earlier = pixels[cycle - PixelFetcher.LATENCY] if cycle >= PixelFetcher.LATENCY else None
             assert ctx.get(fetcher.word_valid) == (earlier is not None)
             assert ctx.get(fetcher.swap) == (earlier is not None and earlier["swap"])
+            assert earlier is None or ctx.get(fetcher.depthwise) == earlier["depthwise"]
             if earlier is not None and (wanted := PixelFetcher.model(earlier, words)) is not None:
                 assert ctx.get(fetcher.word) == int.from_bytes(wanted, "little"), earlier
             await ctx.tick()
@@ -87,7 +89,15 @@ def test_the_widest_row_and_its_neighbors_are_read(packed: int) -> None:
             ctx.set(signal, 1)
         for in_w in widths:
             for ix in (in_w - pixels, in_w - 1, in_w, in_w + (1 << COORDINATE_BITS), -1, -pixels, 1 - pixels, 0, 1, 3):
-                fields = {"swap": 0, "row_inside": 1, "ix": ix, "in_w": in_w, "address": 7, "packed": packed}
+                fields = {
+                    "swap": 0,
+                    "depthwise": 0,
+                    "row_inside": 1,
+                    "ix": ix,
+                    "in_w": in_w,
+                    "address": 7,
+                    "packed": packed,
+                }
                 ctx.set(fetcher.pixel, fields | {"zp_in": 0, "index": 0})
                 await ctx.tick().repeat(2)
                 inside = {7 + x // pixels for x in range(ix, ix + pixels) if 0 <= x < in_w}

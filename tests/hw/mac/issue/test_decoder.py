@@ -10,7 +10,7 @@ from amaranth.lib import data
 
 from intloom.hw.mac.issue.decoder import InstructionDecoder
 from intloom.hw.mac.issue.descriptors import PIXEL_DESCRIPTOR, READOUT_DESCRIPTOR, WEIGHT_DESCRIPTOR, WRITE_DESCRIPTOR
-from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, encode, make
+from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, encode, make
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run, sink
 
@@ -26,7 +26,12 @@ LAYOUTS = {
 
 def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
     fields = {f.name: rng.randint(f.minimum, f.maximum) for f in BY_KIND[Kind.CONV].body}
-    return make(Kind.CONV, **fields | {"out_lane": rng.randrange(0, params.rows, params.lanes)})
+    fields["out_lane"] = rng.randrange(0, params.rows, params.lanes)
+    fields["mode"] = rng.randrange(4 if params.depthwise else 2)
+    if fields["mode"] >= ConvMode.DEPTHWISE:
+        fields["out_h"] = rng.randint(1, params.strip)
+        fields["out_w"] = rng.randint(1, params.strip // fields["out_h"])
+    return make(Kind.CONV, **fields)
 
 
 def _bits(layout: data.StructLayout, descriptor: dict[str, int]) -> int:
@@ -91,7 +96,17 @@ def test_descriptors_have_the_stated_latency(rng: random.Random) -> None:
 
 
 @pytest.mark.parametrize(
-    ("field", "raw"), [("out_h", 0), ("kernel_w", 0), ("stride_h", 7), ("table", 3), ("out_lane", 1), ("out_lane", 8)]
+    ("field", "raw"),
+    [
+        ("out_h", 0),
+        ("kernel_w", 0),
+        ("stride_h", 7),
+        ("table", 3),
+        ("out_lane", 1),
+        ("out_lane", 8),
+        ("mode", 2),
+        ("mode", 3),
+    ],
 )
 def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng: random.Random) -> None:
     params = SHAPES["tall"]

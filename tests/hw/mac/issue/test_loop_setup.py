@@ -20,7 +20,14 @@ _SHAPES = {
     "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16),
     "base": preset("base"),
 }
-_EXTREMES = {"in_ring": 5, "in_row_off": (1 << SCRATCH_BITS) - 1, "in_row": 0xFFFF, "stride_h": 4, "dilation_h": 15}
+_EXTREMES = {
+    "in_ring": 5,
+    "in_row_off": (1 << SCRATCH_BITS) - 1,
+    "in_row": 0xFFFF,
+    "depthwise": 0,
+    "stride_h": 4,
+    "dilation_h": 15,
+}
 
 
 def _descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:

@@ -15,11 +15,11 @@ from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run, source
 
-NANO = preset("nano")
+NANO = preset("nano").replace(depthwise=True)
 SINGLE_PORTED = NANO.replace(cols=8)
 """Readout so slow that it starts after a strip's last pixel."""
 BANKS = 2
-Pixel = tuple[dict[str, int], dict[str, int]]
+Pixel = tuple[dict[str, int], dict[str, int | None]]
 
 
 class Consumer:
@@ -33,10 +33,10 @@ class Consumer:
         self._weights = False
         self._finished_strips = self._used = 0
 
-    async def follow(self, ctx: Any, pixels: int) -> None:
+    async def follow(self, ctx: Any, expected: list[Pixel]) -> None:
         """Run until all pixels have issued."""
         sequencer, within, run = self.sequencer, False, False
-        while len(self.seen) < pixels:
+        while len(self.seen) < len(expected):
             self._weights = self._weights or self.rng.random() < self.rate**3
             # None before the sequencer has had to wait for one: strips are more than banks.
             releases = self._finished_strips > 0 < self.waits["bank"] and self.rng.random() < self.rate / 20
@@ -55,8 +55,7 @@ class Consumer:
             assert ctx.get(sequencer.weights_taken) == (valid and not within)
             if valid:
                 pixel = self._look(ctx)
-                _, beside = pixel
-                within = beside["address"] % self.params.strip != beside["strip_length"] - 1
+                within = len(self.seen) < len(expected) and not expected[len(self.seen)][1]["weights_taken"]
                 self._use(pixel)
             self._used -= releases
             self._finished_strips -= releases
@@ -74,10 +73,19 @@ class Consumer:
     def _look(self, ctx: Any) -> Pixel:
         sequencer = self.sequencer
         fed = ctx.get(sequencer.pixel)
-        names = ("weights_taken", "first_tile", "address", "strip_ready", "strip_length")
+        names = ("weights_taken", "sum_valid", "first_tile", "address", "strip_ready", "strip_length")
         beside = {name: ctx.get(getattr(sequencer, name)) for name in names}
+        if not beside["sum_valid"]:
+            beside["address"] = None
         self.seen.append(({name: fed[name] for name in PIXEL_REQUEST.members}, beside))
         return self.seen[-1]
+
+
+def _depthwise_plan(rng: random.Random, params: HardwareParams) -> dict[str, int]:
+    out_h = rng.choice((1, 2, 3, 5))
+    out_w = rng.randint(1, params.strip // out_h)
+    size = {"out_h": out_h, "out_w": out_w, "strips": 1, "length": out_h * out_w, "longer": 0}
+    return random_plan(rng, params, depthwise=1, packed=0, kernel_w=1, in_blocks=1, **size)
 
 
 @pytest.mark.parametrize("params", [NANO, SINGLE_PORTED], ids=["nano", "turns"])
@@ -89,11 +97,13 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
     plans.append(random_plan(rng, params, kernel_h=2, strips=1, length=TilePlanner.LATENCY - 1, longer=0))
+    if params.depthwise:
+        plans[2:2] = [_depthwise_plan(rng, params) for _ in range(4)]
     consumer = Consumer(sequencer, params, rng, rate)
     expected = list(Sequencer.model(plans, params))
 
     async def follow(ctx: Any) -> None:
-        await consumer.follow(ctx, len(expected))
+        await consumer.follow(ctx, expected)
 
     assert set(plans[0]) == set(plan_layout(params).members)
     run(sequencer, source(sequencer.plans, plans, rng, rate), follow)

@@ -1,0 +1,60 @@
+"""Column walker against its model, word by word, with gaps between words."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+from intloom.hw.mac.issue.column_walker import ColumnWalker
+from intloom.hw.spec.params import preset
+from tests.hw.streams import run
+
+_PARAMS = preset("base")
+
+
+def _columns(rng: random.Random) -> dict[str, int]:
+    out_h = rng.choice((1, 1, 2, 4, 9, _PARAMS.strip))
+    return {
+        "reach_h": rng.choice((1, 3, rng.randint(1, 211))),
+        "reach_w": rng.randint(1, 9),
+        "column_rows": rng.choice((1, 6, rng.randint(1, 20))),
+        "stride_h": rng.randint(1, 4),
+        "stride_w": rng.randint(1, 4),
+        "out_h": out_h,
+        "out_w": rng.choice((1, _PARAMS.strip // out_h, rng.randint(1, _PARAMS.strip // out_h))),
+    }
+
+
+def test_words_and_sums_follow_the_model(rng: random.Random) -> None:
+    walker = ColumnWalker(_PARAMS)
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(5):
+            columns = _columns(rng)
+            ctx.set(walker.columns, columns)
+            ctx.set(walker.start, 1)
+            await ctx.tick()
+            ctx.set(walker.start, 0)
+            # Another tile of the same sizes follows without a start.
+            words = list(ColumnWalker.model(columns)) * 2
+            for (column, row, number), following in zip(words, [*words[1:], None], strict=True):
+                ctx.set(walker.step, 0)
+                while rng.random() < 0.1:
+                    await ctx.tick()
+                ctx.set(walker.step, 1)
+                assert ctx.get(walker.sum_valid) == (number is not None), (columns, column, row)
+                assert number is None or ctx.get(walker.number) == number, (columns, column, row)
+                assert ctx.get(walker.column_end) == (following is None or following[0] != column or following[1] == 0)
+                assert ctx.get(walker.tile_end) == (following is None or following[:2] == (0, 0))
+                await ctx.tick()
+            ctx.set(walker.step, 0)
+
+    run(walker, bench)
+
+
+def test_a_3x3_word_takes_less_than_two_cycles() -> None:
+    """Four output rows share the six rows of a column; a word takes a cycle."""
+    tile = {"reach_h": 3, "reach_w": 3, "column_rows": 6, "stride_h": 1, "stride_w": 1, "out_h": 4, "out_w": 16}
+    words = list(ColumnWalker.model(tile))
+    assert sorted(n for _, _, n in words if n is not None) == list(range(64))
+    assert len(words) == 18 * 6 < 2 * 64
