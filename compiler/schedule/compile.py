@@ -217,12 +217,14 @@ def _dram_words(emitter: Emitter, count: int) -> list[int]:
 
 def _layers(plan: _Plan, emitter: Emitter, cycles: Sequence[int]) -> tuple[Layer, ...]:
     words = _dram_words(emitter, len(plan.graph.nodes))
+    # Layers that lead to no output have no instructions.
+    used = {origin.layer for origin in emitter.provenance}
     return tuple(
         Layer(
             name=node.name,
             op=type(node).__name__,
             origin=node.origin,
-            macs=node.macs(plan.graph.tensors),
+            macs=node.macs(plan.graph.tensors) if k in used else 0,
             predicted_cycles=cycles[k],
             dram_words=words[k],
         )

@@ -9,6 +9,7 @@ from dataclasses import replace
 from intloom.common.errors import IntloomError
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, Unit
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.random_programs.instructions import InstructionMaker
 from intloom.sim.random_programs.program import (
     NO_LAG,
@@ -41,6 +42,8 @@ class _Search:
         self._rng = random.Random(program.seed)
         self._params, self._islands = program.params, list(program.islands)
         self._maker = InstructionMaker(self._rng, program.params, self._islands)
+        # `steps` loads them.
+        self._maker.exponentials.update(range(EXPONENTIAL_BYTES))
 
     def any(self, kind: Kind) -> Instruction | None:
         """A legal instruction."""
@@ -61,9 +64,13 @@ class _Search:
         return None
 
     def steps(self, program: RandomProgram, instructions: Iterable[Instruction]) -> Iterator[Step]:
-        """The instructions with what they need before them: tables, and constants of convolutions."""
+        """The instructions with what they need before them: exponentials, tables, and constants of convolutions."""
         loaded: set[Unit] = set()
-        for i in instructions:
+        wanted = [*instructions]
+        if any(i.kind is Kind.VSOFTMAX for i in wanted):
+            parts = (self.with_value(Kind.VEXP, "part", range(p, p + 1)) for p in range(EXPONENTIAL_BYTES))
+            yield from (Step(part, NO_LAG) for part in parts if part is not None)
+        for i in wanted:
             if i.values.get("table") and i.unit is Unit.VEC and i.unit not in loaded:
                 table = self.any(Kind.VTABLE)
                 loaded.add(i.unit)

@@ -236,6 +236,14 @@ def test_first_instruction_completes_the_tensor():
             np.testing.assert_array_equal(simulator.tensor(due[index]), expected[due[index]])
 
 
+def test_a_layer_that_leads_to_no_output_has_no_products():
+    maker = GraphMaker(3)
+    x = maker.input(16, 8, 8)
+    maker.conv(x, 16, 3)
+    program = check(maker, maker.conv(x, 16, 1), preset("base"))
+    assert [layer.macs > 0 for layer in program.layers] == [False, True]
+
+
 def test_equal_graphs_give_equal_bytes():
     first, second = (to_bytes(compile_graph(yolo_graph(64)[0], preset("base"))) for _ in range(2))
     assert first == second
