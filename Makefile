@@ -65,8 +65,8 @@ bench: $(READY)  ## simulated cycles a second of every bench, and networks' wall
 figures: $(READY)  ## run every network of README's table, checked, and rewrite the table; about ten minutes
 	$(BIN)/python -m tools.figures
 
-fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; figures go into docs/fpga.md
-	$(BIN)/python -m intloom.hw.fpga $(PRESET)
+fpga: $(READY)  ## place and route PRESET (small) for an ECP5, in out/fpga; BOARD=ulx3s: that board's bitstream; docs/fpga.md
+	$(BIN)/python -m $(if $(BOARD),intloom.soc.board $(BOARD),intloom.hw.fpga $(PRESET))
 
 asic: $(READY)  ## estimate PRESET in an open standard cell library, in out/asic; figures go into docs/asic.md
 	$(BIN)/python -m intloom.hw.asic $(PRESET)

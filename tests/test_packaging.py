@@ -171,21 +171,27 @@ def third_party_imports() -> dict[str, set[str]]:
     return {name: folders for name, folders in found.items() if name not in own}
 
 
-FOLDERS_OF_EXTRAS = {"hw/fpga": "fpga", "hw/package": "litex", "sim/regress": "dask", "sim/rtl": "sim"}
+FOLDERS_OF_EXTRAS = {
+    "hw/fpga": "fpga", "hw/fpga/board": "board", "hw/package": "litex", "sim/regress": "dask", "sim/rtl": "sim",
+}  # fmt: skip
 """What only these folders import may come with an extra."""
+
+
+def libraries_of(extra: str) -> set[str]:
+    """Distributions of an extra and of the extras that it includes."""
+    requirements = [Requirement(text) for text in PROJECT["optional-dependencies"][extra]]
+    included = {name for r in requirements if r.name == PROJECT["name"] for name in r.extras}
+    return {normal(r.name) for r in requirements}.union(*map(libraries_of, included))
 
 
 def test_every_library_that_is_imported_is_declared():
     declared = {normal(Requirement(r).name) for r in PROJECT["dependencies"]}
-    extras = {
-        folder: {normal(Requirement(r).name) for r in PROJECT["optional-dependencies"][extra]}
-        for folder, extra in FOLDERS_OF_EXTRAS.items()
-    }
+    extras = {folder: libraries_of(extra) for folder, extra in FOLDERS_OF_EXTRAS.items()}
     providers = importlib.metadata.packages_distributions()
     missing = {}
     for name, folders in third_party_imports().items():
-        # Namespace packages such as google have several providers.
-        dists = {normal(d) for d in providers.get(name, [])}
+        # Namespace packages such as google have several providers. A library that is not installed counts by its name.
+        dists = {normal(d) for d in providers.get(name, [name])}
         usable = declared | INDIRECT | set.intersection(*(extras.get(folder, set()) for folder in folders))
         if not dists & usable:
             missing[name] = dists

@@ -6,7 +6,7 @@ import shutil
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -46,8 +46,7 @@ _PINS = 'LOCATE COMP "clk" SITE "G2";\n'
 """G2 drives the global clock nets in every member's package; the other pins have no fixed site."""
 
 WORDS = """\
-read_verilog {design}.v
-read_rtlil {harness}.il
+{reads}
 hierarchy -top {top}
 proc
 flatten
@@ -233,10 +232,15 @@ def synthesize(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> P
     flow.tell("writing Verilog")
     (flow.folder / f"{TOP_NAME}.v").write_text(generate_verilog(params), encoding="utf-8")
     (flow.folder / f"{HARNESS_NAME}.il").write_text(generate_harness(params), encoding="utf-8")
+    return map_to_cells(params, flow, top, (f"read_verilog {TOP_NAME}.v", f"read_rtlil {HARNESS_NAME}.il"))
+
+
+def map_to_cells(params: HardwareParams, flow: Flow, top: str, reads: Sequence[str]) -> Path:
+    """A design with one accelerator, which Yosys' commands `reads` read in the flow's folder, as a netlist of cells."""
     for file in (_MAPPINGS, _DEEP_RAM):
         shutil.copy(file, flow.folder)
     for name, script in (("words", WORDS), ("cells", CELLS)):
-        names = {"top": top, "design": TOP_NAME, "harness": HARNESS_NAME, "mappings": _MAPPINGS.name}
+        names = {"top": top, "reads": "\n".join(reads), "mappings": _MAPPINGS.name}
         names |= {"deep_ram": _DEEP_RAM.name, "registers": " ".join(f"-cell {kind}" for kind in _REGISTERS)}
         counts = {"product_parts": PARTS * params.lut_products, "enabled": _LEAST_ENABLED, "reset": _LEAST_RESET}
         text = script.format(**names, **counts)

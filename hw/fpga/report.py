@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from intloom.common.errors import CapacityError
+from intloom.common.errors import CapacityError, ParameterError
 
 KINDS = {"LUT": "TRELLIS_COMB", "FF": "TRELLIS_FF", "DSP": "MULT18X18D", "RAM": "DP16KD"}
 """Kinds of cells, by what the page calls them. A LUT site also holds one carry chain bit or four RAM bits."""
@@ -61,6 +62,36 @@ class Result:
     seconds: float
 
 
+@dataclass(frozen=True)
+class Clock:
+    """A clock of the routed design."""
+
+    name: str
+    mhz: float
+    """The highest frequency."""
+    required: float
+    """The board's frequency, MHz."""
+
+
+@dataclass(frozen=True)
+class Bitstream:
+    """A packed bitstream."""
+
+    file: Path
+    device: str
+    used: dict[str, Resource]
+    clocks: tuple[Clock, ...]
+    seconds: float
+
+
+class TimingError(ParameterError):
+    """A routed design that is slower than the board's clocks; `clocks` has the frequencies reached."""
+
+    def __init__(self, message: str, clocks: Sequence[Clock]) -> None:
+        super().__init__(message)
+        self.clocks = tuple(clocks)
+
+
 def read_utilization(log: Path) -> dict[str, Resource]:
     """Used and available cells of each kind, from nextpnr's log."""
     found = {name: Resource(int(used), int(there)) for name, used, there in _USED.findall(log.read_text("utf-8"))}
@@ -86,19 +117,37 @@ def check_fit(used: dict[str, Resource], device: str) -> None:
         )
 
 
+def check_timing(clocks: Sequence[Clock]) -> None:
+    """Refuse a design with a clock that is slower than the board's.
+
+    Raises
+    ------
+    TimingError
+        A clock is too slow, or the report names none.
+    """
+    late = [c for c in clocks if c.mhz < c.required]
+    if late or not clocks:
+        found = ", ".join(f"{c.name} reaches {c.mhz:.1f} MHz of {c.required:.1f} MHz" for c in late) or "no clock"
+        raise TimingError(f"timing is not met: {found}; choose another --seed or smaller parameters", clocks)
+
+
 def read_reports(paths: dict[int, Path], device: str, seconds: float) -> Result:
     """The figures of nextpnr's reports on one layout by speed grade; size and path are of the slowest grade."""
     reports = {grade: json.loads(path.read_text(encoding="utf-8")) for grade, path in paths.items()}
     slowest = reports[min(reports)]
-    utilization = slowest["utilization"]
-    cells = {kind: utilization[cell] for kind, cell in KINDS.items()}
     return Result(
         device=device,
-        used={kind: Resource(c["used"], c["available"]) for kind, c in cells.items()},
+        used=resources_of(slowest),
         mhz={grade: _clock(report) for grade, report in reports.items()},
         path=_critical(slowest["critical_paths"]),
         seconds=seconds,
     )
+
+
+def resources_of(report: dict[str, Any]) -> dict[str, Resource]:
+    """Used and available cells of each kind, from nextpnr's report."""
+    cells = {kind: report["utilization"][cell] for kind, cell in KINDS.items()}
+    return {kind: Resource(c["used"], c["available"]) for kind, c in cells.items()}
 
 
 def _clock(report: dict[str, Any]) -> float:

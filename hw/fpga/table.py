@@ -1,4 +1,4 @@
-"""Measurements of the FPGA flow: `docs/data/fpga.json`, and the tables of `docs/fpga.md` that are derived from it."""
+"""Measurements of the FPGA flow in `docs/data`, and the tables of `docs/fpga.md` that are derived from them."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from intloom.common.atomic_write import write_text
 from intloom.hw.fpga.flow import GRADES
-from intloom.hw.fpga.report import KINDS, Resource, Result
+from intloom.hw.fpga.report import KINDS, Bitstream, Resource, Result
 
 PAGE = "fpga.md"
 DATA = "data/fpga.json"
 EXPERIMENTS = "data/fpga-experiments.json"
+BITSTREAMS = "data/bitstreams.json"
 
 _FMAX = " | ".join(f"Fmax, MHz, grade {grade}" for grade in GRADES)
 _HEADS = {
     "sizes": f"| preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | {_FMAX} | minutes |",
     "paths": "| preset | Fmax, MHz | delay, ns | routing, ns | cells | from | to |",
+    "bitstreams": "| board | preset | device | LUT | FF | DSP (18 x 18) | RAM (16 kbit) | clocks, MHz | minutes |",
     "experiments": "| change | design | quantity | before | after |",
 }
 """Tables of the page by the name in their markers."""
@@ -58,6 +61,23 @@ def path_row(preset: str, path: Mapping[str, Any]) -> str:
     return _line(preset, *figures, f"`{path['start']}`", f"`{path['end']}`")
 
 
+def bitstream_record(preset: str, of: Bitstream) -> Record:
+    """What the data file keeps of a board's bitstream."""
+    clocks = [[clock.mhz, clock.required] for clock in of.clocks]
+    return size_record(of.device, of.used) | {"preset": preset, "clocks": clocks, "minutes": round(of.seconds / 60)}
+
+
+def bitstream_row(board: str, preset: str, of: Bitstream) -> str:
+    """The board's line of the table of bitstreams."""
+    return _bitstream_row(board, bitstream_record(preset, of))
+
+
+def _bitstream_row(board: str, of: Mapping[str, Any]) -> str:
+    used = [Resource(*of["used"][kind]) for kind in KINDS]
+    clocks = ", ".join(f"{reached:.1f} of {required:.1f}" for reached, required in of["clocks"])
+    return _line(board, of["preset"], of["device"], *used, clocks, of["minutes"])
+
+
 def _experiment_row(of: Mapping[str, Any]) -> str:
     return _line(of["change"], of["design"], of["quantity"], f"{of['before']:,}", f"{of['after']:,}")
 
@@ -79,6 +99,14 @@ def update_size(docs: Path, preset: str, device: str, used: Mapping[str, Resourc
         _write(docs, records | {preset: size_record(device, used)})
 
 
+def update_bitstream(docs: Path, board: str, preset: str, of: Bitstream) -> None:
+    """Record a board's bitstream and rewrite the page's tables."""
+    records = json.loads((docs / BITSTREAMS).read_text(encoding="utf-8"))
+    text = json.dumps(records | {board: bitstream_record(preset, of)}, indent=1, sort_keys=True)
+    write_text(docs / BITSTREAMS, text + "\n")
+    _write(docs, read(docs))
+
+
 def read(docs: Path) -> dict[str, Record]:
     """The records of the data file by preset."""
     records: dict[str, Record] = json.loads((docs / DATA).read_text(encoding="utf-8"))
@@ -88,9 +116,11 @@ def read(docs: Path) -> dict[str, Record]:
 def rendered(docs: Path, records: Mapping[str, Record]) -> str:
     """The page with the tables of these records; its prose is kept."""
     experiments = json.loads((docs / EXPERIMENTS).read_text(encoding="utf-8"))
+    bitstreams = json.loads((docs / BITSTREAMS).read_text(encoding="utf-8"))
     tables = {
         "sizes": [row(name, records[name]) for name in sorted(records)],
         "paths": [path_row(name, path) for name in sorted(records) for path in records[name].get("paths", [])],
+        "bitstreams": [_bitstream_row(name, bitstreams[name]) for name in sorted(bitstreams)],
         "experiments": [_experiment_row(e) for e in experiments],
     }
     text = (docs / PAGE).read_text(encoding="utf-8")

