@@ -25,6 +25,7 @@ from intloom.flow.compiling import DEFAULT_PRESET
 from intloom.flow.networks import load_network
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import GoldenBackend, RtlBackend
+from intloom.sim.bench.baseline import read_baseline
 from intloom.sim.bench.compare import compare_benches
 from intloom.sim.bench.measure import Speed
 from intloom.sim.compare import compare
@@ -74,7 +75,10 @@ def _run(
     fresh: Annotated[bool, typer.Option("--fresh", help="Rebuild all simulators, and measure the build time.")] = False,
     baseline: Annotated[
         Path | None,
-        typer.Option(metavar="FILE", help="npu.v of an earlier version of the same hardware, to compare with."),
+        typer.Option(
+            metavar="PATH",
+            help="npu.v of an earlier version of the same hardware, or a folder that tools.baseline wrote.",
+        ),
     ] = None,
     output: Annotated[Path, typer.Option("-o", "--output", metavar="FILE", help="JSON file for the results.")] = (
         Path("out/bench/speed.json")
@@ -86,7 +90,7 @@ def _run(
     if not 0 <= within < math.inf:
         raise UsageError(f"--within must be a finite percentage of at least 0, not {within}")
     check_output(output)
-    earlier = None if baseline is None else _read(baseline)
+    earlier = None if baseline is None else read_baseline(baseline)
     networks = [(word, _load(word)) for word in network or _NETWORKS]
     with _simulators(fresh):
         speeds = []
@@ -103,13 +107,6 @@ def _run(
     else:
         _show(terminal, record)
     _require_forecast(record, within)
-
-
-def _read(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as error:
-        raise UsageError(f"--baseline must be a readable Verilog file: {file}: {error.strerror}") from None
 
 
 def _load(word: str) -> Network:

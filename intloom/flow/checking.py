@@ -46,7 +46,12 @@ def check_onnxruntime(
     onnxruntime runs the imported model where it computes this in integers, else its integer form
     (see `intloom.compiler.reference_form`). The imported model is the file with unique names and without functions.
     """
-    reference, makers = reference_tensors(folded, file, feeds, tensors), _makers(folded.graph)
+    return compare_reference(folded, reference_tensors(folded, file, feeds, tensors), tensors)
+
+
+def compare_reference(folded: FoldedModel, reference: Mapping[str, Int8], tensors: Mapping[str, Int8]) -> list[Check]:
+    """Compare tensors of the integer graph with those that onnxruntime computed."""
+    makers = _makers(folded.graph)
     return [compare_tensor(n, makers.get(n, ""), ONNXRUNTIME, tensors[n], reference[n]) for n in reference]
 
 

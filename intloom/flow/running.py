@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import replace
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from intloom.arrays import Array
 from intloom.common.errors import UsageError
 from intloom.flow.bundle import Bundle
-from intloom.flow.checking import check_golden, check_onnxruntime, check_outputs, covering_layers
+from intloom.flow.checking import check_golden, check_outputs, compare_reference, covering_layers, reference_tensors
 from intloom.flow.first_divergence import first_difference, located
 from intloom.flow.host import HostSide, Int8, dequantize_array, output_quant, plain_quant, quantize_array
 from intloom.flow.inputs import as_input
@@ -71,33 +72,60 @@ def execute(
         bundle.need_model("a program of several regions")
     feeds = _as_inputs(feeds, input_shapes(bundle, host))
     results: list[RunResult] = []
+    # With one region the inputs of the graph are known before the run, so the expected values are computed beside it.
+    ahead: list[Future[Expected]] = []
 
     def run(index: int, values: Mapping[str, Int8]) -> Mapping[str, Int8]:
+        if check and len(bundle.programs) == 1:
+            ahead.append(pool.submit(_expected, bundle, feeds, values))
         result = backend.run(bundle.programs[index], values, progress=progress)
         results.append(replace(result, inputs=values))
         return result.outputs
 
-    inputs = _run_all(bundle, host, feeds, run)
-    merged = merge_results(results)
-    result = replace(merged, inputs=inputs, model_outputs=_model_outputs(bundle, host, feeds, merged))
-    return _checked(result, bundle, feeds) if check else result
+    pool = ThreadPoolExecutor(1)
+    try:
+        inputs = _run_all(bundle, host, feeds, run)
+        merged = merge_results(results)
+        result = replace(merged, inputs=inputs, model_outputs=_model_outputs(bundle, host, feeds, merged))
+        if not check:
+            return result
+        return _checked(result, bundle, feeds, ahead[0].result() if ahead else _expected(bundle, feeds, inputs))
+    finally:
+        # After an error the expected values are not needed, so do not wait for them.
+        pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array]) -> RunResult:
+@dataclass(frozen=True, eq=False)
+class Expected:
+    """What a run is compared with."""
+
+    golden: Mapping[str, Int8]
+    """Every tensor, from the golden model."""
+    reference: Mapping[str, Int8] | None
+    """Those that onnxruntime computes too; None where the comparison has no meaning."""
+
+
+def _expected(bundle: Bundle, feeds: Mapping[str, Array], inputs: Mapping[str, Int8]) -> Expected:
+    folded, match = bundle.need_model("--check"), bundle.program.params.match
+    golden = run_graph(folded.graph, inputs, match=match, keep=True)
+    # Rounding mode `exact` differs from fp32 arithmetic by design.
+    if bundle.model is None or match is not RoundingMode.ORT:
+        return Expected(golden, None)
+    return Expected(golden, reference_tensors(folded, model_proto(bundle.model), feeds, {**inputs, **golden}))
+
+
+def _checked(result: RunResult, bundle: Bundle, feeds: Mapping[str, Array], expected: Expected) -> RunResult:
     """The result with its comparisons."""
     folded = bundle.need_model("--check")
-    match, checks = bundle.program.params.match, list[Check]()
-    golden = run_graph(folded.graph, result.inputs, match=match, keep=True)
+    checks = list[Check]()
     if not backend_kind(result.backend).capabilities.is_reference:
-        checks += check_golden(golden, folded, result)
+        checks += check_golden(expected.golden, folded, result)
     covered_by = covering_layers(folded.graph, checks) if checks else {}
-    # Rounding mode `exact` differs from fp32 arithmetic by design.
-    if bundle.model is not None and match is RoundingMode.ORT:
-        tensors = {**result.inputs, **golden, **result.tensors, **result.outputs}
-        checks += check_onnxruntime(folded, model_proto(bundle.model), feeds, tensors)
-        checks += check_outputs(folded, model_proto(bundle.model), feeds, result.model_outputs)
     original = None
-    if bundle.model is not None and match is RoundingMode.ORT:
+    if bundle.model is not None and expected.reference is not None:
+        tensors = {**result.inputs, **expected.golden, **result.tensors, **result.outputs}
+        checks += compare_reference(folded, expected.reference, tensors)
+        checks += check_outputs(folded, model_proto(bundle.model), feeds, result.model_outputs)
         original = compare_original(folded, model_proto(bundle.model), feeds, result.model_outputs)
     first = first_difference(bundle.program, checks)
     return replace(result, checks=tuple(checks), covered_by=covered_by, first_divergence=first, original=original)

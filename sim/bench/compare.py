@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from intloom.hw.spec.params import HardwareParams
+from intloom.sim.bench.baseline import Baseline
 from intloom.sim.bench.measure import Speed, measure_bare, measure_bench
 from intloom.sim.bench.workload import dense_program
 from intloom.sim.rtl.detailed import DetailedBench
@@ -17,10 +18,10 @@ _BLOCKS = 4
 _REPEATS = 3
 
 
-def compare_benches(params: HardwareParams, baseline: str | None = None) -> Iterator[Speed]:
+def compare_benches(params: HardwareParams, baseline: Baseline | None = None) -> Iterator[Speed]:
     """The bare loop first, then the fast bench in all its forms, cocotb's default flow and the detailed bench.
 
-    With `baseline`, the Verilog of an earlier version, also the bare loop of that version.
+    With `baseline`, an earlier version, also the bare loop of that version.
     """
     long, inputs = dense_program(params, blocks=_BLOCKS, **_LONG)
     short, _ = dense_program(params, blocks=_BLOCKS, **_SHORT)

@@ -22,12 +22,13 @@ from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.result import Arrays, Progress, ProgressCallback, RunResult
 from intloom.sim.rtl.bench import Bench, Watch, build_for
-from intloom.sim.rtl.build import Build, BuildWatch, sources_hash
+from intloom.sim.rtl.build import Build, BuildWatch
 from intloom.sim.rtl.clock_edges import stopped_shares
 from intloom.sim.rtl.completion import require_completed
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.layers import Boundary, boundaries, layer_results
+from intloom.sim.rtl.own_sources import sources_hash
 from intloom.sim.rtl.recording import Recording, StoppedSimulationError, record
 from intloom.sim.rtl.status import Status
 from intloom.sim.rtl.unit_state import describe_state

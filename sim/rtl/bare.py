@@ -9,11 +9,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from intloom.sim.rtl.bench import prepare
-from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, build
+from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG, clock_edges
-from intloom.sim.rtl.fast import ENVIRONMENT_SOURCES, thread_flags
+from intloom.sim.rtl.fast import thread_flags
 from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.library import HARDLY_USED, USED
+from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
 from intloom.sim.rtl.shell import bare_ports
@@ -68,7 +69,7 @@ def bare_plan(
             "npu.v": without_initial_values(verilog) if random_start else verilog,
             "ports.h": bare_ports(verilog),
         },
-        cpp=("bare_main.cpp", *ENVIRONMENT_SOURCES),
+        cpp=("bare_main.cpp",),
         verilator_flags=(
             "--no-timing",
             COUNT_FLAG,

@@ -10,19 +10,16 @@ import json
 import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
 from pathlib import Path
 
 from intloom.common.cache.builds import cached_build
 from intloom.sim.rtl.build_steps import MAKE_JOBS, build_environment, make_command, run_logged, verilate_command
 from intloom.sim.rtl.joined_sources import MAKEFILE, join_sources
 from intloom.sim.rtl.library import USED, library_ahead
+from intloom.sim.rtl.own_sources import FASTEST, SOURCES, processor_hash, sources_hash
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
 BINARY = "simulator"
-SOURCES = Path(__file__).parent / "csrc"
-FASTEST = "-O3 -march=native"
-"""Compiler flags for simulators that run long."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -44,9 +41,7 @@ class BuildPlan:
     def key(self, tools: Toolchain) -> str:
         """Hash of everything that can change the binary."""
         parts = [self.name, self.top, dict(self.generated), self.cpp, self.verilator_flags, self.cxx_flags]
-        # The processor's features are part of the key, since a cache folder may be shared by machines and FASTEST
-        # uses -march=native.
-        parts += [self.link_flags, self.optimize, self.library, sources_hash(), tools.versions, _machine()]
+        parts += [self.link_flags, self.optimize, self.library, sources_hash(), tools.versions, processor_hash()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -58,21 +53,6 @@ class Build:
     seconds: float
     cached: bool
     key: str = field(default="")
-
-
-@lru_cache(maxsize=1)
-def sources_hash() -> str:
-    """Hash of the benches' own C++."""
-    own = {p.name: p.read_text(encoding="utf-8") for p in sorted(SOURCES.iterdir())}
-    return hashlib.sha256(json.dumps(own).encode()).hexdigest()
-
-
-@lru_cache(maxsize=1)
-def _machine() -> str:
-    """What -march=native depends on."""
-    info = Path("/proc/cpuinfo")
-    flags = [line for line in info.read_text().splitlines() if line.startswith("flags")][:1] if info.exists() else []
-    return hashlib.sha256("".join(flags).encode()).hexdigest()
 
 
 BuildWatch = Callable[[int, int], None]

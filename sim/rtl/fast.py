@@ -12,18 +12,17 @@ from contextlib import AbstractContextManager
 from intloom.common.extras import require_extra
 from intloom.sim.host.run_program import HostReport
 from intloom.sim.rtl.bench import Watch, prepare, read_report
-from intloom.sim.rtl.build import FASTEST, Build, BuildPlan, BuildWatch, build
+from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
 from intloom.sim.rtl.library import HARDLY_USED, USED, library_ahead
+from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
 from intloom.sim.rtl.status import read_status
 from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.write_taps import result_taps
 
-ENVIRONMENT_SOURCES = ("mapping.cpp", "memory.cpp", "recorder.cpp")
-"""C++ sources of the testbench environment, common to all C++ benches."""
 _TEST_MODULE = "intloom.sim.rtl.fast_test"
 
 
@@ -50,7 +49,7 @@ def fast_plan(
         name="fast",
         top=SHELL_TOP,
         generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
-        cpp=("fast_main.cpp", "dpi.cpp", *ENVIRONMENT_SOURCES),
+        cpp=("fast_main.cpp",),
         verilator_flags=_flags(threads, waves, hdl_clock),
         library=_library(threads, waves, hdl_clock),
         cxx_flags=("-DHDL_CLOCK=1",) if hdl_clock else (),
@@ -109,7 +108,7 @@ class FastBench:
         return bool(result_taps(verilog))
 
     def compiled_ahead(self) -> AbstractContextManager[object]:
-        """Compile Verilator's library beside the block."""
+        """Compile the library beside the block."""
         form = self._threads, self._waves, self._hdl_clock
         return library_ahead(_flags(*form), _library(*form), toolchain())
 

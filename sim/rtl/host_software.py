@@ -8,8 +8,9 @@ from pathlib import Path
 
 from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bench import prepare
-from intloom.sim.rtl.build import SOURCES, Build
+from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.job import Job, RunFiles
+from intloom.sim.rtl.own_sources import SOURCES
 from intloom.sim.rtl.process import cocotb_environment, log_tail, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP
 

@@ -1,6 +1,7 @@
-"""Verilator's C++ library as one object file, compiled once for all simulators with equal flags.
+"""The library: one object file with all C++ that does not depend on the simulated design.
 
-It takes longer to compile than the model of a small accelerator.
+It contains Verilator's library and the testbench environment, and is compiled once for all simulators with equal flags.
+That takes longer than to compile the model of a small accelerator.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from intloom.common.cache.builds import cached_build
 from intloom.common.cache.housekeeping import Kind
 from intloom.sim.rtl.build_steps import PREFIX, build_environment, make_command, run_logged, verilate_command
 from intloom.sim.rtl.joined_sources import library_sources
+from intloom.sim.rtl.own_sources import ENVIRONMENT, FASTEST, SOURCES, processor_hash, sources_hash
 from intloom.sim.rtl.toolchain import Toolchain
 
 LIBRARY = "library.o"
@@ -30,8 +32,12 @@ endmodule
 """
 """A design with a call into C and, where it is allowed, a delay: so the library has all that the benches need."""
 _RULES = """include {prefix}.mk
-library.o: library.cpp
+library.o: verilator.o environment.o
+	$(LINK) -r -nostdlib -o $@ $^
+verilator.o: verilator.cpp
 	$(OBJCACHE) $(CXX) $(OPT_FAST) $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
+environment.o: environment.cpp
+	$(OBJCACHE) $(CXX) {fastest} $(CXXFLAGS) $(CPPFLAGS) -c -o $@ $<
 """
 _OF_THE_DESIGN = ("-D", "--public")
 """How flags begin that change only the model."""
@@ -40,9 +46,9 @@ _RANDOM = ("--x-assign", "--x-initial")
 _INTERFACE = "--vpi"
 """Adds the interface for cocotb. Every library has it, so that benches with and without cocotb share one."""
 USED = "-O1"
-"""Compiler flags for simulators that spend measurable time in the library; at -O2 they are not faster."""
+"""Flags of Verilator's part for simulators that spend measurable time in it; at -O2 they are not faster."""
 HARDLY_USED = "-O0"
-"""Compiler flags for the others: half of the time to compile."""
+"""Flags of Verilator's part for the others: half of the time to compile."""
 _running: ContextVar[tuple[str, Future[Path]] | None] = ContextVar("_running", default=None)
 """Key and result of the library that is compiled in an enclosing block."""
 
@@ -88,10 +94,11 @@ def library(flags: Sequence[str], optimize: str, tools: Toolchain, watch: Callab
         (work / "stub.sv").write_text(stub, encoding="utf-8")
         run_logged([*verilate_command(work, tools, "stub"), *shaping, str(work / "stub.sv")], work, env, log, watch)
         # Its first file sets macros that headers of the others must not see.
-        text = "#include <verilated.h>\n" + "".join(f"#include <{name}>\n" for name in library_sources(objects))
-        (objects / "library.cpp").write_text(text, encoding="utf-8")
-        (objects / "library.mk").write_text(_RULES.format(prefix=PREFIX), encoding="utf-8")
-        run_logged([*make_command(work, tools, "library.mk", optimize), LIBRARY], work, env, log, watch)
+        _write(objects / "verilator.cpp", "<verilated.h>", *(f"<{name}>" for name in library_sources(objects)))
+        _write(objects / "environment.cpp", *(f'"{SOURCES / name}"' for name in ENVIRONMENT))
+        (objects / "library.mk").write_text(_RULES.format(prefix=PREFIX, fastest=FASTEST), encoding="utf-8")
+        # One file after the other: elaboration or Verilator uses another core meanwhile.
+        run_logged([*make_command(work, tools, "library.mk", optimize), "-j1", LIBRARY], work, env, log, watch)
         return objects / LIBRARY
 
     path, _ = cached_build(f"{Kind.LIBRARY}-{_key(flags, optimize, tools)}", LIBRARY, make)
@@ -100,8 +107,13 @@ def library(flags: Sequence[str], optimize: str, tools: Toolchain, watch: Callab
 
 def _key(flags: Sequence[str], optimize: str, tools: Toolchain) -> str:
     command = make_command(Path(), tools, "", optimize)
-    settings = [_shaping(flags), _stub(flags), _RULES, command, tools.versions]
+    settings = [_shaping(flags), _stub(flags), _RULES, FASTEST, command, tools.versions]
+    settings += [sources_hash(), processor_hash()]
     return hashlib.sha256(json.dumps(settings).encode()).hexdigest()[:24]
+
+
+def _write(file: Path, *included: str) -> None:
+    file.write_text("".join(f"#include {name}\n" for name in included), encoding="utf-8")
 
 
 def _stub(flags: Sequence[str]) -> str:

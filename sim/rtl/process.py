@@ -41,6 +41,9 @@ def cocotb_environment(toplevel: str, module: str, folder: Path, verilator: bool
         "COCOTB_TEST_MODULES": module,
         "COCOTB_RESULTS_FILE": str(folder / "results.xml"),
         "COCOTB_LOG_LEVEL": "WARNING",
+        # Pytest rewrites no assertions in the benches, and its plugins are a quarter of a simulator's start.
+        "COCOTB_REWRITE_ASSERTION_FILES": "",
+        "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
         "LD_LIBRARY_PATH": os.pathsep.join([str(cocotb_tools.config.libs_dir), os.environ.get("LD_LIBRARY_PATH", "")]),
         # Verilator defers inertial writes itself, which is quicker; Icarus would apply them at once.
         "COCOTB_TRUST_INERTIAL_WRITES": "1" if verilator else "0",

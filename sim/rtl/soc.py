@@ -18,7 +18,6 @@ from intloom.sim.rtl.shell import memory_ports
 
 SOC_MEMORY = MemorySettings(read_latency=20, write_latency=10)
 """Memory of the system: nearer than the default, which stands for a large chip, so that cache misses take less."""
-_SOURCES = ("soc_main.cpp", "mapping.cpp", "memory.cpp")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -59,7 +58,7 @@ def soc_plan(sources: SocSources) -> BuildPlan:
             "core.v": sources.core,
             "ports.h": memory_ports(sources.top_name, width),
         },
-        cpp=_SOURCES,
+        cpp=("soc_main.cpp",),
         verilator_flags=("--no-timing",),
         library=HARDLY_USED,
     )

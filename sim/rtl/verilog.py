@@ -9,7 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 
 from intloom.common.cache.texts import cached_text, has_text
-from intloom.hw.generate import generate_verilog
 from intloom.hw.spec.params import HardwareParams
 
 _FOLDER, _SUFFIX = "verilog", ".v"
@@ -30,7 +29,14 @@ def _generator() -> str:
 
 def verilog_of(params: HardwareParams) -> str:
     """The Verilog for `params`, from the cache or generated now."""
-    return cached_text(_FOLDER, _key(params), _SUFFIX, lambda: generate_verilog(params))
+    return cached_text(_FOLDER, _key(params), _SUFFIX, lambda: _generated(params))
+
+
+def _generated(params: HardwareParams) -> str:
+    # Here, since the generator takes a quarter of the time to import all that a run needs.
+    from intloom.hw.generate import generate_verilog
+
+    return generate_verilog(params)
 
 
 def is_generated(params: HardwareParams) -> bool:

@@ -38,7 +38,7 @@ def test_an_interrupt_ends_the_compilation(cache, monkeypatch):
     monkeypatch.setenv("CCACHE_DISABLE", "1")
 
     def interrupted():
-        while not list((cache / "builds").glob(".library-*/obj/library.cpp")):
+        while not list((cache / "builds").glob(".library-*/obj/verilator.cpp")):
             time.sleep(0.01)
         moments.append(time.monotonic())
         raise KeyboardInterrupt
