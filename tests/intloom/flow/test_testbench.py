@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 import subprocess
 from collections.abc import Callable
 from pathlib import Path
@@ -24,7 +25,7 @@ def with_icarus(folder: Path) -> list[str]:
 
 def with_verilator(folder: Path) -> list[str]:
     verilator = toolchain().verilator
-    variables = " ".join(f"{name}={value}" for name, value in verilator.make_variables().items())
+    variables = shlex.join(f"{name}={value}" for name, value in verilator.make_variables().items())
     # Without optimization: compiling takes longer than simulating.
     options = ["--binary", "--top-module", TESTBENCH, "-Mdir", "obj", "-CFLAGS", "-O0", "-MAKEFLAGS", variables]
     command = ["perl", str(verilator.script), *options, "npu.vlt", f"{TESTBENCH}.v", "npu.v"]

@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
+import shutil
 import struct
+import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +18,8 @@ from intloom.hw.fpga.board.boards import ULX3S
 from intloom.hw.fpga.report import Bitstream, Clock, Resource, TimingError
 from intloom.hw.fpga.table import BITSTREAMS, PAGE
 from intloom.hw.spec.params import preset
-from intloom.hw.spec.regs import ADDRESS_BITS
+from intloom.hw.spec.regs import ADDRESS_BITS, MAGIC
+from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.verilog import verilog_of
 from intloom.soc import board as command
 from intloom.soc.board import board_header, main, make_system, self_test
@@ -23,6 +27,8 @@ from intloom.soc.board import board_header, main, make_system, self_test
 if not os.environ.get("CI"):
     pytest.importorskip("litedram")
 
+BENCH = Path(__file__).with_name("board_bench.v")
+REGISTERS_AT = 0x8200_0000
 NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
 
 
@@ -71,8 +77,35 @@ def test_every_port_has_a_pin_and_the_rom_has_the_firmware(tmp_path: Path) -> No
     assert struct.pack(f"<{len(words)}I", *words)[: len(firmware)] == firmware
 
 
+@pytest.mark.evidence
+@NEEDS
+def test_the_system_passes_its_self_test_in_simulation(tmp_path: Path) -> None:
+    """The bitstream's Verilog with models of the SDRAM and of ECP5's cells; the bench is a host at the serial port."""
+    for source in make_system(ULX3S, "85F", "nano", tmp_path, test_words=64):
+        if source.parent != tmp_path:
+            shutil.copy(source, tmp_path)
+    chip = (tmp_path / "chip.v").read_text()
+    # LiteX declares pins of TRELLIS_IO as inputs.
+    (tmp_path / "chip.v").write_text(re.sub(r"\binput(\s+wire\s+\[15:0\] sdram_dq)", r"inout\1", chip))
+    verilator = toolchain().verilator
+    variables = {**verilator.make_variables(), "OPT_FAST": "-O0", "OPT_SLOW": "-O0", "OPT_GLOBAL": "-O0"}
+    command = ["perl", str(verilator.script), "--binary", "--timing", "--top-module", "bench", "-Mdir", "obj"]
+    command += ["-Wno-lint", "-Wno-style", "-Wno-fatal", "--x-assign", "fast", "--x-initial", "fast"]
+    command += [f"-GREGISTER=32'h{REGISTERS_AT:x}", f"-GEXPECTED=32'h{MAGIC:x}", "-GLIMIT_US=20000"]
+    command += ["-MAKEFLAGS", shlex.join(f"{name}={value}" for name, value in variables.items())]
+    command += [str(BENCH), "chip.v", "npu.v", "VexRiscv.v"]
+    done = subprocess.run(
+        command, cwd=tmp_path, env=verilator.environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    run = subprocess.run(["obj/Vbench"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    steps = re.findall(r"LEDs (\d+)", run.stdout)
+    assert steps == ["0" * (8 - count) + "1" * count for count in range(8)]
+    assert "\nPASSED\n" in run.stdout, run.stdout
+
+
 def test_the_firmware_gets_the_registers_of_the_system(tmp_path: Path) -> None:
-    from intloom.hw.fpga.board.system import REGISTERS_AT, addresses, registers, sdram_start
+    from intloom.hw.fpga.board.system import addresses, registers, sdram_start
 
     made = system(tmp_path)
     found, at = addresses(made), registers(made)
