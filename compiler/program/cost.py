@@ -145,7 +145,7 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
         case AccessPattern.WINDOW:
             return _vector(window_words(i), params)
         case AccessPattern.CHANNELS:
-            cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes
+            cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes // params.softmax_lanes
             return Cost(cycles, timing.SOFTMAX_END, cycles + timing.SOFTMAX_END)
         case AccessPattern.COPY | AccessPattern.ELEMENTWISE:
             return _vector(i["out_h"] * i["out_w"] * i["blocks"], params)

@@ -69,6 +69,11 @@ class ConvStage(Stage):
         return self.passes[0][0].step
 
     @property
+    def stripe_rows(self) -> int:
+        """A depthwise task of fewer rows than an instruction has takes more cycles for each of them."""
+        return self.depthwise.rows if self.depthwise else super().stripe_rows
+
+    @property
     def conv_blocks(self) -> int:
         """Output blocks of `cols` channels."""
         return -(-self.out.channels // self.params.cols)

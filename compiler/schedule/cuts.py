@@ -241,7 +241,7 @@ def transient_words(stage: Stage, rows: int) -> int:
 def _paces(stage: Stage) -> list[int]:
     """Rows per step to try, most first."""
     height, width = stage.extent
-    unit = stage.row_step[0]
+    unit = stage.stripe_rows
     sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= _LEAST_PIXELS]
     return sizes[::-1]
 

@@ -14,7 +14,7 @@ from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.geometry import Buffer, Rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tiling import GUARD_WORDS
-from intloom.compiler.schedule.vector_stages import PoolStage
+from intloom.compiler.schedule.vector_stages import PoolStage, VectorStage
 
 Rows = NDArray[np.int32]
 
@@ -64,6 +64,7 @@ class Write(Access):
     """A result or a copy of a stage; each row of the result makes `factor` rows of the buffer."""
 
     factor: int
+    by_vector_unit: bool
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,11 +112,13 @@ class Inside:
 def _writes_of(stage: Stage) -> list[Write]:
     found = []
     if stage.keep_result:
-        found.append(Write(stage=stage, buffer=stage.out.buffer, blocks=stage.out.block_range, factor=1))
+        vector, blocks = isinstance(stage, VectorStage), stage.out.block_range
+        found.append(Write(stage=stage, buffer=stage.out.buffer, blocks=blocks, factor=1, by_vector_unit=vector))
     for copy in stage.copies:
         first, count = copy.target_blocks((copy.start, copy.stop))
         blocks = range(first, first + count)
-        found.append(Write(stage=stage, buffer=copy.target.buffer, blocks=blocks, factor=copy.factors[0]))
+        factor = copy.factors[0]
+        found.append(Write(stage=stage, buffer=copy.target.buffer, blocks=blocks, factor=factor, by_vector_unit=True))
     return found
 
 

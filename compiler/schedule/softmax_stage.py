@@ -34,8 +34,8 @@ class SoftmaxStage(VectorStage):
         return [self.out.blocks]
 
     def own_slices(self, rect: Rect) -> int:
-        """Slices of a word that the instruction takes as long as: each byte of it has a cycle in each pass."""
-        return PASSES * rect.area * self.out.blocks * self.params.vector_lanes
+        """Slices of a word that the instruction takes as long as: `softmax_lanes` bytes take a cycle in each pass."""
+        return PASSES * rect.area * self.out.blocks * self.params.vector_lanes // self.params.softmax_lanes
 
     def compute(self, context: TileContext) -> None:
         """The exponentials, unless they are held, and the instruction."""

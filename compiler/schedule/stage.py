@@ -48,6 +48,11 @@ class Stage(ABC):
         return 1, 1
 
     @property
+    def stripe_rows(self) -> int:
+        """Rows of which a task in stripes should have a multiple."""
+        return self.row_step[0]
+
+    @property
     def vector_tables(self) -> list[bytes]:
         """Tables of the vector unit that a tile uses, in order of use."""
         return [c.table for c in self.copies if c.table is not None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from intloom.compiler.schedule.dataflow import Dataflow
+from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.stage import Stage
 
 
@@ -38,9 +39,16 @@ def branch_by_branch(stages: Sequence[Stage]) -> list[Stage]:
 
 
 def _sources(flow: Dataflow, index: int) -> Iterator[int]:
-    """The stages that write what a stage reads, earliest first."""
-    reads = [(r.buffer, r.blocks) for r in flow.reads[index]]
-    reads += [(v.buffer, v.block_range) for v in flow.stages[index].weight_operands]
+    """The stages that write what a stage reads, earliest first; those of tensors that must be whole before others.
+
+    Then the stages that make the other operands may run in stripes with it.
+    """
+    weights = [(v.buffer, v.block_range) for v in flow.stages[index].weight_operands]
+    yield from _writers(flow, index, weights)
+    yield from _writers(flow, index, [(r.buffer, r.blocks) for r in flow.reads[index]])
+
+
+def _writers(flow: Dataflow, index: int, reads: list[tuple[Buffer, range]]) -> Iterator[int]:
     found = {
         w.stage.index
         for buffer, blocks in reads

@@ -1,8 +1,9 @@
 """Row progress of consecutive stages that run depth-first, and the ring buffers between them.
 
 In each *step*, the last stage runs first: every stage computes the rows for which its operands were complete at the end
-of the step before. So an instruction never waits for the one just before it, and a buffer holds only the rows between
-its writer and its slowest reader. Rows that come from DRAM are loaded at the end of the step before they are read.
+of the step before, or of the one before that where the vector unit makes them and the array has no other work. So an
+instruction never waits for the one just before it, and a buffer holds only the rows between its writer and its slowest
+reader. Rows that come from DRAM are loaded at the end of the step before they are read.
 """
 
 from __future__ import annotations
@@ -12,9 +13,11 @@ from math import lcm
 
 import numpy as np
 
+from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.dataflow import Dataflow, Inside, Read, Rows, Write
 from intloom.compiler.schedule.geometry import Buffer, runs_of
 from intloom.compiler.schedule.local_buffer import LocalBuffer
+from intloom.compiler.schedule.vector_stages import VectorStage
 
 
 @dataclass(eq=False)
@@ -43,19 +46,21 @@ class Stripes:
 def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list[Rows]:
     """Finished rows of each stage; stages without an operand from the group set the pace."""
     lead = flow.stages[first].extent[0]
-    steps = -(-lead // rows_per_step) + stop - first
+    # At most two steps from a stage to the next one.
+    steps = -(-lead // rows_per_step) + 2 * (stop - first)
     time = np.arange(steps + 1, dtype=np.int32)
     writers: dict[Buffer, list[tuple[Write, Rows]]] = {}
     found: list[Rows] = []
     for index in range(first, stop):
         stage = flow.stages[index]
-        height, unit = stage.extent[0], stage.row_step[0]
+        height, unit = stage.extent[0], stage.stripe_rows
         done = np.full(steps + 1, height, np.int32)
         driven = False
         for read in flow.reads[index]:
             own = [(w, p) for w, p in writers.get(read.buffer, ()) if not _disjoint(w.blocks, read.blocks)]
             for write, rows in own:
-                before = np.concatenate([[0], rows[:-1] * write.factor])
+                lag = 2 if _waits(flow, write, read, range(first, stop)) else 1
+                before = np.concatenate([np.zeros(lag, np.int32), rows[:-lag] * write.factor])
                 done = np.minimum(done, np.searchsorted(read.windows[1], before, side="right"))
                 driven = True
         if not driven:
@@ -65,7 +70,18 @@ def _progress(flow: Dataflow, first: int, stop: int, rows_per_step: int) -> list
         found.append(done)
         for write in flow.writes[index]:
             writers.setdefault(write.buffer, []).append((write, done))
-    return found
+    used = 1 + max(int(np.searchsorted(done, done[-1])) for done in found)
+    return [done[:used] for done in found]
+
+
+def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
+    """Whether the array would wait for rows of the step before: it has no other work while the vector unit makes them.
+
+    Each step runs the last stage first, so stages after the reader or before the writer would be such work.
+    """
+    others = (*range(group.start, write.stage.index), *range(read.stage.index + 1, group.stop))
+    on_array = isinstance(read.stage, ConvStage)
+    return write.by_vector_unit and on_array and not any(isinstance(flow.stages[k], ConvStage) for k in others)
 
 
 def _disjoint(a: range, b: range) -> bool:
@@ -120,12 +136,15 @@ class StripePlanner:
             if read.in_order:
                 return height
             done = group.progress[read.stage.index - group.first]
+            if isinstance(read.stage, VectorStage) and not all(w.by_vector_unit for w in inside.writes):
+                # The array writes its rows while the vector unit still reads those of the step before.
+                done = np.concatenate([[0], done[:-1]])
             starts = np.append(read.windows[0], height)
             low = np.minimum(low, starts[done])
         for write in inside.writes:
             done = group.progress[write.stage.index - group.first] * write.factor
             top = np.maximum(top, done)
-            unit = lcm(unit, write.factor * write.stage.row_step[0])
+            unit = lcm(unit, write.factor * write.stage.stripe_rows)
             if local.stored:
                 # Rows stay until their store has ended: one step, or two where the stage runs again at once.
                 back = 2 if group.stop - group.first == 1 else 1

@@ -138,6 +138,14 @@ class HardwareParams:
         return self.word_bytes // self.vector_lanes
 
     @property
+    def softmax_lanes(self) -> int:
+        """Bytes that a Softmax takes per cycle.
+
+        At most a quarter of a word: a division must end before the next pixel's first one.
+        """
+        return min(self.vector_lanes, self.word_bytes // 4)
+
+    @property
     def pixels_per_word(self) -> int:
         """Pixels of four channels in a word of a packed first layer."""
         return self.word_bytes // 4

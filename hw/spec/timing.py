@@ -56,8 +56,8 @@ SLIDING_TAPS = 5
 """The longest one-dimensional maximum window whose input words are read once each; longer ones read each window."""
 VECTOR_END = 32
 """Last word read by a vector instruction to its end."""
-SOFTMAX_END = 50
-"""Last byte read by VSOFTMAX to its end."""
+SOFTMAX_END = 52
+"""Last bytes read by VSOFTMAX to its end."""
 VECTOR_TABLE_LOAD = 15
 """Cycles of VTABLE and VEXP in addition to one cycle per table byte."""
 

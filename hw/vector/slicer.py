@@ -1,4 +1,4 @@
-"""Splits operand words into slices of one byte per lane."""
+"""Splits operand words into slices of one byte per lane, into single bytes, or into groups of bytes."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from intloom.hw.vector.window_walker import TAP_LAYOUT
 
 
 class Slicer(wiring.Component):
-    """Steps through a pair of words, one slice or one byte a cycle.
+    """Steps through a pair of words, one slice, byte or group of `softmax_lanes` bytes a cycle.
 
     Parameters
     ----------
@@ -22,8 +22,8 @@ class Slicer(wiring.Component):
 
     Members
     -------
-    bytewise
-        Output single bytes of `a`.
+    bytewise, grouped
+        Output single bytes of `a`; with `grouped`, groups of bytes.
     words_valid, a, b, tap
         A pair of words, and the window position of `a`.
     step
@@ -32,6 +32,8 @@ class Slicer(wiring.Component):
         A slice of each word, and its index.
     byte_valid, byte, byte_position
         A byte of `a`, and its position in the word.
+    group
+        With `grouped`: the bytes from `byte_position` on.
 
     Handshake
     ---------
@@ -39,11 +41,11 @@ class Slicer(wiring.Component):
 
     Timing
     ------
-    One slice or byte a cycle. From a slice selected to its output: `LATENCY` = 1 cycle.
+    One slice, byte or group a cycle. From a slice selected to its output: `LATENCY` = 1 cycle.
 
     Requirements
     ------------
-    `bytewise` is stable while there are words.
+    `bytewise` and `grouped` are stable while there are words. `grouped` only with `bytewise`.
 
     Reset and faults
     ----------------
@@ -54,11 +56,13 @@ class Slicer(wiring.Component):
 
     def __init__(self, params: HardwareParams) -> None:
         self._lanes = params.vector_lanes
+        self._group = params.softmax_lanes
         self._word_bytes = params.word_bytes
         word, part = 8 * params.word_bytes, 8 * params.vector_lanes
         super().__init__(
             {
                 "bytewise": In(1),
+                "grouped": In(1),
                 "words_valid": In(1),
                 "a": In(word),
                 "b": In(word),
@@ -72,6 +76,7 @@ class Slicer(wiring.Component):
                 "byte_valid": Out(1),
                 "byte": Out(8),
                 "byte_position": Out(range(params.word_bytes)),
+                "group": Out(8 * params.softmax_lanes),
             }
         )
 
@@ -89,10 +94,11 @@ class Slicer(wiring.Component):
         # Its carry tells that the word ends: no comparison, for slices and bytes alike.
         after = Signal(len(at) + 1)
         m.d.comb += [
-            after.eq(at + Mux(self.bytewise, 1, self._lanes)),
+            after.eq(at + Mux(self.bytewise, Mux(self.grouped, self._group, 1), self._lanes)),
             self.step.eq(self.words_valid & after[-1]),
             # From the registered slice: the selection of a byte does not follow that of the slice in one cycle.
             self.byte.eq(self.slice_a.word_select(byte_index, 8)),
+            self.group.eq(self.slice_a.word_select(byte_index[exact_log2(self._group) :], 8 * self._group)),
             self.byte_position.eq(Cat(byte_index, self.index)),
         ]
         slice_a, slice_b = output_register(m, self.slice_a), output_register(m, self.slice_b)

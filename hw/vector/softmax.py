@@ -1,6 +1,10 @@
-"""Softmax over the channels of each pixel, a byte a cycle in three passes."""
+"""Softmax over the channels of each pixel, a group of bytes a cycle in three passes."""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from functools import reduce
+from operator import add
 
 from amaranth.hdl import Cat, Module, Mux, Signal, Value, unsigned
 from amaranth.lib import wiring
@@ -18,17 +22,30 @@ from intloom.hw.vector.window_walker import TAP_LAYOUT
 
 _FIELD = BY_KIND[Kind.VSOFTMAX].field
 _MAXIMUM, _SUM, _QUOTIENT = range(PASSES)
-_LOOKUP = 4
-"""Cycles from a byte to its exponential: input register, index, memory, output register."""
+_REDUCE = 2
+"""Cycles in which the values of a group become one."""
+_LOOKUP = 4 + _REDUCE
+"""Cycles from a byte to its exponential: input register, maximum of its group, index, memory, output register."""
 _SCALE = 3
 """Cycles from an exponential to its dividend."""
+
+
+def _larger(a: Value, b: Value) -> Value:
+    return Mux(a > b, a, b)
+
+
+def _reduce(m: Module, name: str, values: Sequence[Value], join: Callable[[Value, Value], Value]) -> Value:
+    """The values of a group joined, `_REDUCE` cycles later: pairs, then all."""
+    pairs = [reduce(join, values[at : at + 2]) for at in range(0, len(values), 2)]
+    parts = [pipeline_stages(m, f"{name}_pair{k}_", pair, 1, reset_less=True) for k, pair in enumerate(pairs)]
+    return pipeline_stages(m, name, reduce(join, parts), 1, reset_less=True)
 
 
 class Softmax(wiring.Component):
     """Computes maximum, sum and quotients of a pixel's bytes, which pass three times.
 
-    Three memories hold a byte each of 256 exponentials; the program loads them. An exponential's index is 255 plus the
-    byte minus the maximum.
+    A byte of a group has a divider and a port of a copy of the exponentials. A copy is three memories, one for each
+    byte of 256 exponentials; the program loads them. An exponential's index is 255 plus the byte minus the maximum.
 
     Parameters
     ----------
@@ -41,33 +58,35 @@ class Softmax(wiring.Component):
         Write a byte of an exponential.
     last_bytes, less, zp_out
         Fields of the instruction.
-    valid, byte, position, tap, number
-        A byte, its position in its word, whether its word is a pixel's first or last, and the number of the pass.
+    valid, group, position, tap, number
+        `softmax_lanes` bytes, the position of the first one in its word, whether their word is a pixel's first or last,
+        and the number of the pass.
     result_valid, result
         A slice of results.
 
     Handshake
     ---------
-    No back-pressure: a byte is taken in every cycle with `valid`.
+    No back-pressure: a group is taken in every cycle with `valid`.
 
     Timing
     ------
-    One byte a cycle. From the last byte of a slice to `result_valid`: `LATENCY` = 18 cycles.
+    One group a cycle. From the last group of a slice to `result_valid`: `LATENCY` = 20 cycles.
 
     Requirements
     ------------
     All bytes of a pixel come in order, in each of its passes. Fields are stable while bytes are in flight, and no
-    exponential is written meanwhile. A word has at least 4 bytes: the divisor then holds until the last division.
+    exponential is written meanwhile. A word has at least 4 groups: the divisor then holds until the last division.
 
     Reset and faults
     ----------------
-    Soft reset clears the valid flags and the number of bytes in the slice; exponentials survive. There are no faults.
+    Soft reset clears the valid flags and the number of groups in the slice; exponentials survive. There are no faults.
     """
 
     LATENCY = _LOOKUP + _SCALE + Divider.LATENCY + 2
 
     def __init__(self, params: HardwareParams) -> None:
         self._lanes = params.vector_lanes
+        self._group = params.softmax_lanes
         super().__init__(
             {
                 "write_en": In(1),
@@ -78,7 +97,7 @@ class Softmax(wiring.Component):
                 "less": In(_FIELD("less").width),
                 "zp_out": In(8),
                 "valid": In(1),
-                "byte": In(8),
+                "group": In(8 * self._group),
                 "position": In(exact_log2(params.word_bytes)),
                 "tap": In(TAP_LAYOUT),
                 "number": In(range(PASSES)),
@@ -93,100 +112,142 @@ class Softmax(wiring.Component):
         return softmax(values, exponentials, less, zp_out, counted)
 
     def elaborate(self, platform: object) -> Module:
-        """Maximum, exponential, sum, dividend, quotient, slice."""
+        """Maximum, exponentials, sum, dividends, quotients, slice."""
         m = Module()
         # int8 as its distance from -128: all comparisons are unsigned.
-        value = Signal(8, reset_less=True)
-        counted, first = Signal(reset_less=True), Signal(reset_less=True)
+        values = [Signal(8, name=f"value{lane}", reset_less=True) for lane in range(self._group)]
+        counted = Signal(self._group, reset_less=True)
+        first = Signal(reset_less=True)
         number = Signal.like(self.number, reset_less=True)
         valid = Signal()
         m.d.sync += [
             valid.eq(self.valid),
-            value.eq(self.byte ^ 0x80),
-            counted.eq(~self.tap.last | (self.position < self.last_bytes)),
+            *(value.eq(self.group.word_select(lane, 8) ^ 0x80) for lane, value in enumerate(values)),
+            # The position of a group's first byte has zeros where the number of the byte has ones.
+            counted.eq(Cat(~self.tap.last | ((self.position | k) < self.last_bytes) for k in range(self._group))),
             first.eq(self.tap.first & (self.position == 0)),
             number.eq(self.number),
         ]
-        largest = self._maximum(m, valid & (number == _MAXIMUM) & counted, first, value)
-        entry = self._look_up(m, value, largest, counted)
-        delayed = {
-            name: pipeline_stages(m, name, signal, _LOOKUP - 1, reset_less=name != "passed")
-            for name, signal in (("passed", valid), ("opens", first), ("pass_number", number))
+        reduced = {
+            name: pipeline_stages(m, name, signal, _REDUCE, reset_less=name != "grouped")
+            for name, signal in (("grouped", valid), ("first_group", first), ("pass_of_group", number))
         }
-        total = self._sum(m, delayed["passed"] & (delayed["pass_number"] == _SUM), delayed["opens"], entry)
+        largest = self._maximum(m, values, counted, reduced)
+        entries = self._look_up(m, values, largest, counted)
+        delayed = {
+            name: pipeline_stages(m, f"{name}_", signal, _LOOKUP - 1 - _REDUCE, reset_less=name != "grouped")
+            for name, signal in reduced.items()
+        }
+        total = self._sum(m, delayed, entries)
         dividing = Signal()
-        m.d.comb += dividing.eq(delayed["passed"] & (delayed["pass_number"] == _QUOTIENT))
-        self._collect(m, *self._divide(m, dividing, entry, total))
+        m.d.comb += dividing.eq(delayed["grouped"] & (delayed["pass_of_group"] == _QUOTIENT))
+        self._collect(m, *self._divide(m, dividing, entries, total))
         return m
 
-    def _maximum(self, m: Module, valid: Value, first: Value, value: Value) -> Signal:
+    def _maximum(self, m: Module, values: list[Signal], counted: Signal, group: dict[str, Signal]) -> Signal:
+        """The maximum of a pixel: a byte beyond its channels is as small as the smallest one."""
         largest = Signal(8, reset_less=True)
-        with m.If(valid & (first | (value > largest))):
-            m.d.sync += largest.eq(value)
+        chosen = [Mux(counts, value, 0) for counts, value in zip(counted, values, strict=True)]
+        found = _reduce(m, "largest_of_group", chosen, _larger)
+        with m.If(group["grouped"] & (group["pass_of_group"] == _MAXIMUM) & (group["first_group"] | (found > largest))):
+            m.d.sync += largest.eq(found)
         return largest
 
-    def _look_up(self, m: Module, value: Value, largest: Value, counted: Value) -> Signal:
-        """The exponential of a byte, 3 cycles later; 0 beyond the channels."""
-        index = Signal(8, reset_less=True)
-        # ~maximum is 255 - maximum.
-        m.d.sync += index.eq(value + ~largest)
-        found: list[Value] = []
-        for part in range(EXPONENTIAL_BYTES):
-            memory = Memory(shape=unsigned(8), depth=TABLE_BYTES, init=[])
-            m.submodules[f"memory{part}"] = memory
-            write, read = memory.write_port(), memory.read_port()
-            m.d.comb += [
-                write.en.eq(self.write_en & (self.write_part == part)),
-                write.addr.eq(self.write_index),
-                write.data.eq(self.write_byte),
-                read.addr.eq(index),
-                read.en.eq(1),
-            ]
-            found.append(read.data)
-        counts = pipeline_stages(m, "counts", counted, 2, reset_less=True)
-        entry = Signal(EXPONENTIAL_BITS, reset_less=True)
-        m.d.sync += entry.eq(Mux(counts, Cat(found), 0))
-        return entry
+    def _look_up(self, m: Module, values: list[Signal], largest: Value, counted: Signal) -> list[Signal]:
+        """The exponentials of a group, 0 beyond the channels."""
+        indices = []
+        for lane, value in enumerate(values):
+            index = Signal(8, name=f"index{lane}", reset_less=True)
+            late = pipeline_stages(m, f"value{lane}_", value, _REDUCE, reset_less=True)
+            # ~maximum is 255 - maximum.
+            m.d.sync += index.eq(late + ~largest)
+            indices.append(index)
+        found = [list[Value]() for _ in indices]
+        for first in range(0, self._group, 2):
+            for part in range(EXPONENTIAL_BYTES):
+                for lane, byte in enumerate(self._part(m, part, first, indices[first : first + 2]), first):
+                    found[lane].append(byte)
+        counts = pipeline_stages(m, "counts", counted, _REDUCE + 2, reset_less=True)
+        entries = [Signal(EXPONENTIAL_BITS, name=f"entry{lane}", reset_less=True) for lane in range(self._group)]
+        m.d.sync += [entry.eq(Mux(counts[k], Cat(found[k]), 0)) for k, entry in enumerate(entries)]
+        return entries
 
-    def _sum(self, m: Module, valid: Value, first: Value, entry: Value) -> Signal:
+    def _part(self, m: Module, part: int, first: int, indices: list[Signal]) -> list[Value]:
+        """One byte of the exponentials of two lanes, which share a block memory's two ports."""
+        memory = Memory(shape=unsigned(8), depth=TABLE_BYTES, init=[])
+        m.submodules[f"memory{part}_{first}"] = memory
+        write = memory.write_port()
+        # One address for the write port and the first read port: Yosys then maps both to one block memory port.
+        shared = Signal(8, name=f"shared{part}_{first}")
+        m.d.comb += [
+            shared.eq(Mux(self.write_en, self.write_index, indices[0])),
+            write.en.eq(self.write_en & (self.write_part == part)),
+            write.addr.eq(shared),
+            write.data.eq(self.write_byte),
+        ]
+        found: list[Value] = []
+        for index in indices:
+            read = memory.read_port()
+            m.d.comb += [read.addr.eq(index if found else shared), read.en.eq(~self.write_en)]
+            found.append(read.data)
+        return found
+
+    def _sum(self, m: Module, group: dict[str, Signal], entries: list[Signal]) -> Signal:
         """The sum of a pixel's exponentials, which stays at its largest value."""
+        adds, opens = Signal(), Signal()
+        m.d.comb += [adds.eq(group["grouped"] & (group["pass_of_group"] == _SUM)), opens.eq(group["first_group"])]
+        late = pipeline_stages(m, "adds", adds, _REDUCE, reset_less=False)
+        first = pipeline_stages(m, "opens", opens, _REDUCE, reset_less=True)
         total = Signal(TOTAL_BITS, reset_less=True)
         after = Signal(TOTAL_BITS + 1)
-        m.d.comb += after.eq(Mux(first, 0, total) + entry)
-        with m.If(valid):
+        m.d.comb += after.eq(Mux(first, 0, total) + _reduce(m, "sum_of_group", entries, add))
+        with m.If(late):
             m.d.sync += total.eq(after[:TOTAL_BITS] | after[-1].replicate(TOTAL_BITS))
         return total
 
-    def _divide(self, m: Module, valid: Value, entry: Signal, total: Signal) -> tuple[Value, Value]:
-        """Dividend in three stages, quotient, zero point."""
-        m.submodules.divider = divider = Divider()
-        held = Signal(EXPONENTIAL_BITS, reset_less=True)
-        removed = Signal(EXPONENTIAL_BITS + 2, reset_less=True)
-        scaled, dividend = Signal(DIVIDEND_BITS, reset_less=True), Signal(DIVIDEND_BITS, reset_less=True)
+    def _divide(self, m: Module, valid: Value, entries: list[Signal], total: Signal) -> tuple[Value, Value]:
+        """Dividends in three stages, quotients, zero point."""
+        half = Signal(TOTAL_BITS - 1)
         divisor = Signal(TOTAL_BITS, reset_less=True)
         in_flight = Signal(_SCALE)
         m.d.sync += in_flight.eq(Cat(valid, in_flight))
+        # The sum of the last group in the pass before is complete when the first dividend is.
+        m.d.comb += half.eq(total >> 1)
+        # A copy: the sum of the next pixel begins while quotients of this one are in flight.
+        with m.If(in_flight[1]):
+            m.d.sync += divisor.eq(total)
+        divided = [self._quotient(m, lane, entry, half, divisor, in_flight) for lane, entry in enumerate(entries)]
+        valids, quotients = zip(*divided, strict=True)
+        return pipeline_stages(m, "divided", valids[0], 1, reset_less=False), Cat(quotients)
+
+    def _quotient(
+        self, m: Module, lane: int, entry: Signal, half: Signal, divisor: Signal, in_flight: Signal
+    ) -> tuple[Signal, Signal]:
+        m.submodules[f"divider{lane}"] = divider = Divider()
+        held = Signal(EXPONENTIAL_BITS, name=f"held{lane}", reset_less=True)
+        removed = Signal(EXPONENTIAL_BITS + 2, name=f"removed{lane}", reset_less=True)
+        scaled = Signal(DIVIDEND_BITS, name=f"scaled{lane}", reset_less=True)
+        dividend = Signal(DIVIDEND_BITS, name=f"dividend{lane}", reset_less=True)
         m.d.sync += [
             held.eq(entry),
             removed.eq(Mux(self.less[0], entry, 0) + Mux(self.less[1], entry << 1, 0)),
             scaled.eq((held << 8) - removed),
-            dividend.eq(scaled + (total >> 1)),
+            dividend.eq(scaled + half),
         ]
-        # A copy: the sum of the next pixel begins while quotients of this one are in flight.
-        with m.If(in_flight[1]):
-            m.d.sync += divisor.eq(total)
         m.d.comb += [divider.valid.eq(in_flight[-1]), divider.dividend.eq(dividend), divider.divisor.eq(divisor)]
-        shifted, byte = Signal(10), Signal(8, reset_less=True)
+        shifted = Signal(10, name=f"shifted{lane}")
+        byte = Signal(8, name=f"byte{lane}", reset_less=True)
         m.d.comb += shifted.eq(divider.quotient + (self.zp_out ^ 0x80))
         m.d.sync += byte.eq((shifted[:8] | shifted[8:].any().replicate(8)) ^ 0x80)
-        return pipeline_stages(m, "divided", divider.result_valid, 1, reset_less=False), byte
+        return divider.result_valid, byte
 
-    def _collect(self, m: Module, valid: Value, byte: Value) -> None:
-        """Bytes enter at the top of the slice."""
+    def _collect(self, m: Module, valid: Value, group: Value) -> None:
+        """Groups enter at the top of the slice."""
         result = output_register(m, self.result)
-        count = Signal(range(max(2, self._lanes)))
-        m.d.sync += self.result_valid.eq(valid & (count == self._lanes - 1))
+        groups = self._lanes // self._group
+        count = Signal(range(max(2, groups)))
+        m.d.sync += self.result_valid.eq(valid & (count == groups - 1))
         with m.If(valid):
-            m.d.sync += result.eq(Cat(result, byte)[8:])
-            if self._lanes > 1:
+            m.d.sync += result.eq(Cat(result, group)[8 * self._group :])
+            if groups > 1:
                 m.d.sync += count.eq(count + 1)

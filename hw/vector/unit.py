@@ -159,7 +159,11 @@ class VectorUnit(wiring.Component):
         # Stable long before the first word: a local copy cuts the route from the operation register.
         uses_b = Signal()
         operation = sequencer.operation
-        m.d.sync += [uses_b.eq(operation.uses_b), slicer.bytewise.eq(operation.load_table | operation.softmax)]
+        m.d.sync += [
+            uses_b.eq(operation.uses_b),
+            slicer.bytewise.eq(operation.load_table | operation.softmax),
+            slicer.grouped.eq(operation.softmax),
+        ]
         m.d.comb += [
             slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & credit_available),
             slicer.a.eq(fetch_a.o.payload.word),
@@ -204,10 +208,10 @@ class VectorUnit(wiring.Component):
             m.d.sync += datapath.table_index.eq(datapath.table_index + 1)
 
     def _softmax(self, m: Module, slicer: Slicer, sequencer: Sequencer, pool: Pool, datapath: Datapath) -> None:
-        """Bytes go through the Softmax in place of the pool; its slices then pass the datapath unchanged."""
+        """Groups of bytes go through the Softmax in place of the pool; its slices then pass the datapath unchanged."""
         m.submodules.softmax = softmax = Softmax(self._params)
         operation = sequencer.operation
-        # The pass of the byte at the slicer's output.
+        # The pass of the group at the slicer's output.
         m.d.sync += softmax.number.eq(self._pass)
         with m.If(slicer.step & operation.softmax & slicer.tap.last):
             m.d.sync += self._pass.eq(Mux(self._pass == PASSES - 1, 0, self._pass + 1))
@@ -218,7 +222,7 @@ class VectorUnit(wiring.Component):
             softmax.write_byte.eq(slicer.byte),
             *(getattr(softmax, name).eq(operation[name]) for name in ("last_bytes", "less", "zp_out")),
             softmax.valid.eq(slicer.byte_valid & operation.softmax),
-            softmax.byte.eq(slicer.byte),
+            softmax.group.eq(slicer.group),
             softmax.position.eq(slicer.byte_position),
             softmax.tap.eq(slicer.slice_tap),
         ]

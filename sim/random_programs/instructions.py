@@ -22,7 +22,7 @@ _AVERAGE_TAPS = 1023
 """The most window words whose sum fits 18 bits with its sign."""
 _OUTPUT_WORDS = 600
 _SOFTMAX_WORDS = 60
-"""Each takes three cycles per byte."""
+"""Each takes three cycles per group of bytes, up to three per byte."""
 _MOVE_WORDS = 1500
 _MOST_PRODUCTS = 20_000
 """Strips times tiles, about the cycles of the array."""

@@ -13,9 +13,11 @@ from tests.hw.vector.slices import WIDTHS, idle_cycles, to_bytes, to_int, with_l
 
 
 @pytest.mark.parametrize("lanes", WIDTHS)
-@pytest.mark.parametrize("bytewise", [False, True])
-def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: random.Random) -> None:
-    slicer = Slicer(with_lanes(lanes))
+@pytest.mark.parametrize("mode", ["slices", "bytes", "groups"])
+def test_words_are_cut_into_slices_bytes_or_groups(lanes: int, mode: str, rng: random.Random) -> None:
+    params = with_lanes(lanes)
+    slicer, bytewise = Slicer(params), mode != "slices"
+    size = params.softmax_lanes if mode == "groups" else 1
     words = [(rng.randbytes(8), rng.randbytes(8), rng.randrange(4)) for _ in range(40)]
     steps: list[int] = []
     slices: list[tuple[bytes, bytes, int, int]] = []
@@ -23,6 +25,7 @@ def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: ran
 
     async def bench(ctx: Any) -> None:
         ctx.set(slicer.bytewise, bytewise)
+        ctx.set(slicer.grouped, mode == "groups")
         for a, b, tap in words:
             ctx.set(slicer.a, to_int(a))
             ctx.set(slicer.b, to_int(b))
@@ -39,14 +42,15 @@ def test_words_are_cut_into_slices_or_bytes(lanes: int, bytewise: bool, rng: ran
                     slices.append((*parts, ctx.get(slicer.index), position))
                 if ctx.get(slicer.byte_valid):
                     assert ctx.get(slicer.byte_position) == len(single) % 8
-                    single.append(ctx.get(slicer.byte))
+                    group = to_bytes(ctx.get(slicer.group), params.softmax_lanes)
+                    single.extend(group if mode == "groups" else [ctx.get(slicer.byte)])
             steps.append(cycles)
 
     run(slicer, bench)
     if bytewise:
         assert bytes(single) == b"".join(a for a, _, _ in words)
         assert not slices
-        assert set(steps) == {8}
+        assert set(steps) == {8 // size}
     else:
         cut = [zip(Slicer.model(a, lanes), Slicer.model(b, lanes), strict=True) for a, b, _ in words]
         assert slices == [

@@ -7,12 +7,20 @@ from typing import Any
 
 import pytest
 
+from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, PASSES
 from intloom.hw.vector.softmax import Softmax
 from tests.hw.streams import run
-from tests.hw.vector.slices import WIDTHS, as_int8, idle_cycles, record, to_bytes, with_lanes
+from tests.hw.vector.slices import as_int8, idle_cycles, record, to_bytes, to_int, with_lanes
 
-WORD = 8
+SHAPES = {
+    "bytes": with_lanes(1),
+    "pairs_in_four_slices": with_lanes(2),
+    "pairs_in_one_slice": with_lanes(8),
+    "base": preset("base"),
+    "large": preset("large"),
+}
+"""Accelerators with groups of 1, 2, 4 and 8 bytes."""
 
 
 async def _load(ctx: Any, softmax: Softmax, exponentials: list[int], rng: random.Random) -> None:
@@ -27,16 +35,17 @@ async def _load(ctx: Any, softmax: Softmax, exponentials: list[int], rng: random
 
 
 async def _pixel(ctx: Any, softmax: Softmax, values: bytes, rng: random.Random, paused: bool) -> None:
-    blocks = len(values) // WORD
+    word, group = 1 << len(softmax.position), len(softmax.group) // 8
+    blocks = len(values) // word
     for number in range(PASSES):
-        for at, byte in enumerate(values):
+        for at in range(0, len(values), group):
             if paused:
                 await idle_cycles(ctx, rng, softmax.valid)
             ctx.set(softmax.valid, 1)
-            ctx.set(softmax.byte, byte)
-            ctx.set(softmax.position, at % WORD)
-            ctx.set(softmax.tap.first, at < WORD)
-            ctx.set(softmax.tap.last, at // WORD == blocks - 1)
+            ctx.set(softmax.group, to_int(values[at : at + group]))
+            ctx.set(softmax.position, at % word)
+            ctx.set(softmax.tap.first, at < word)
+            ctx.set(softmax.tap.last, at // word == blocks - 1)
             ctx.set(softmax.number, number)
             await ctx.tick()
             ctx.set(softmax.valid, 0)
@@ -48,29 +57,30 @@ def _table(rng: random.Random, kind: str) -> list[int]:
     return [0 if kind == "zero" else (1 << 24) - 1 if kind == "full" else rng.getrandbits(24) for _ in range(256)]
 
 
-@pytest.mark.parametrize("lanes", WIDTHS)
+@pytest.mark.parametrize("shape", SHAPES)
 @pytest.mark.parametrize("kind", ["falling", "random", "zero", "full"])
-def test_results_of_pixels(lanes: int, kind: str, rng: random.Random) -> None:
-    softmax = Softmax(with_lanes(lanes).replace(vector_softmax=True))
+def test_results_of_pixels(shape: str, kind: str, rng: random.Random) -> None:
+    params: HardwareParams = SHAPES[shape].replace(vector_softmax=True)
+    softmax, word, lanes = Softmax(params), params.word_bytes, params.vector_lanes
     exponentials = _table(rng, kind)
     found: list[int] = []
     expected: list[int] = []
 
     async def bench(ctx: Any) -> None:
         await _load(ctx, softmax, exponentials, rng)
-        for _ in range(8):
+        for _ in range(64 // word):
             # The unit changes fields between operations, when nothing is in flight.
-            counted, less, zero = rng.randint(1, WORD), rng.randrange(4), rng.choice((-128, rng.randint(-128, 127)))
+            counted, less, zero = rng.randint(1, word), rng.randrange(4), rng.choice((-128, rng.randint(-128, 127)))
             ctx.set(softmax.last_bytes, counted)
             ctx.set(softmax.less, less)
             ctx.set(softmax.zp_out, zero)
             paused = rng.random() < 0.5
             for _ in range(2):
-                # 40 words of the largest exponentials exceed the sum's bits.
-                values = rng.randbytes(WORD * rng.choice((1, 1, 2, 3, 40)))
+                # 320 of the largest exponentials exceed the sum's bits.
+                values = rng.randbytes(word * rng.choice((1, 1, 2, 3, 320 // word)))
                 await _pixel(ctx, softmax, values, rng, paused)
                 signed = [as_int8(byte) for byte in values]
-                expected.extend(Softmax.model(signed, exponentials, less, zero, len(values) - WORD + counted))
+                expected.extend(Softmax.model(signed, exponentials, less, zero, len(values) - word + counted))
             await ctx.tick().repeat(Softmax.LATENCY + 1)
 
     run(softmax, bench, background=[record(softmax.result_valid, softmax.result, found)])
