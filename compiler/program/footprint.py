@@ -50,6 +50,13 @@ def addresses(access: Access) -> NDArray[np.int64]:
     return found.reshape(-1) if access.memory is Memory.DRAM else found.reshape(-1) % ADDRESS_SPACE
 
 
+def view(array: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
+    """The words of an access in an array of its memory, without a copy; the access must lie inside."""
+    shape = tuple(n for n, _ in access.dims)
+    # The strides are the access's own, and a step of 0 repeats a word.
+    return np.ndarray(shape, np.int32, array, access.base * 4, tuple(s * 4 for _, s in access.dims))
+
+
 def _move(i: Instruction) -> list[Access]:
     store = i.kind is Kind.STORE
     local = Memory.WEIGHT if not store and i["target"] == Target.WEIGHT else Memory.SCRATCH

@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
-from numpy.typing import NDArray
 
 from intloom.common.errors import ProgramError
-from intloom.compiler.program.footprint import Access, Memory
+from intloom.compiler.program.footprint import Access, Memory, view
 from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams
 
@@ -75,19 +74,13 @@ class AccessTracker:
                 if run > head:
                     yield Access(access.memory, access.write, 0, ((run - head, 1),))
             return
-        # `_view` below has no bounds check of its own.
+        # `view` has no bounds check of its own.
         if access.last >= size:
             raise ProgramError(
                 f"{'write' if access.write else 'read'} of {access.memory.name.lower()} word {access.last} is outside "
                 f"its {size} words"
             )
         yield access
-
-    @staticmethod
-    def _view(array: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
-        shape = tuple(n for n, _ in access.dims)
-        # A strided view without copy: the strides are the access's own, and a step of 0 repeats a word.
-        return np.ndarray(shape, np.int32, array, access.base * 4, tuple(s * 4 for _, s in access.dims))
 
     def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:
         """The instructions of each unit that must have finished before `unit` makes these accesses."""
@@ -102,34 +95,34 @@ class AccessTracker:
         ordered = access.write and unit in _IN_ORDER_WRITERS
         for writer in _WRITERS[access.memory]:
             if not (ordered and writer is unit):
-                need[writer] = max(need[writer], int(self._view(self._written[access.memory, writer], access).max()))
+                need[writer] = max(need[writer], int(view(self._written[access.memory, writer], access).max()))
         if not access.write:
             return
         for reader in _READERS[access.memory]:
             if not (ordered and reader is unit):
-                need[reader] = max(need[reader], int(self._view(self._read[access.memory, reader], access).max()))
+                need[reader] = max(need[reader], int(view(self._read[access.memory, reader], access).max()))
 
     def record(self, unit: Unit, number: int, accesses: Iterable[Access]) -> None:
         """Record that instruction `number` (from 1) of `unit` makes these accesses."""
         for access in accesses:
             table = self._written if access.write else self._read
             for piece in self._pieces(access):
-                self._view(table[access.memory, unit], piece)[...] = number
+                view(table[access.memory, unit], piece)[...] = number
 
     def mark_initialized(self, access: Access) -> None:
         """Record that the words are initialized before the program starts."""
         for piece in self._pieces(access):
-            view = self._view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
+            words = view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
             # Not 0, so the word counts as written, and below every instruction number, so it needs no wait.
-            view[view == 0] = -1
+            words[words == 0] = -1
 
     def uninitialized(self, access: Access) -> int | None:
         """The first uninitialized word of a read, or None."""
         for piece in self._pieces(access):
-            views = [self._view(self._written[access.memory, u], piece) for u in _WRITERS[access.memory]]
+            views = [view(self._written[access.memory, u], piece) for u in _WRITERS[access.memory]]
             blank = views[0] == 0
-            for view in views[1:]:
-                blank &= view == 0
+            for words in views[1:]:
+                blank &= words == 0
             if blank.any():
                 where = np.argwhere(blank)[0]
                 return piece.base + sum(int(w) * s for w, (_, s) in zip(where, piece.dims, strict=True))

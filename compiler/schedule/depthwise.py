@@ -53,8 +53,15 @@ class DepthwiseCut:
 
     def cycles(self, height: int, width: int) -> int:
         """Cycles of one block of a tile."""
-        parts = self.parts(Rect(0, height, 0, width))
-        return sum(conv_busy(self.conv(part.height, part.width), self.params) for part in parts)
+        bands = {self.rows: height // self.rows, height % self.rows: 1}
+        return sum(count * self._band_cycles(rows, width) for rows, count in bands.items() if rows)
+
+    def _band_cycles(self, rows: int, width: int) -> int:
+        """Cycles of the parts with the same rows; their widths are equal, or differ by one."""
+        count = -(-width // (self.params.strip // rows))
+        least, wider = divmod(width, count)
+        found = (count - wider) * conv_busy(self.conv(rows, least), self.params)
+        return found + wider * conv_busy(self.conv(rows, least + 1), self.params) if wider else found
 
     def for_tiles(self, heights: Sequence[int], width: int) -> DepthwiseCut:
         """The cheapest cut of output tiles of these heights, in the same mode: they share their weights."""

@@ -11,7 +11,7 @@ from typing import Any
 from markupsafe import Markup
 
 from intloom.compiler.program.footprint import Memory
-from intloom.compiler.program.memory_map import Extent, memory_map, memory_size, peak_of
+from intloom.compiler.program.memory_map import Extent, memory_map, memory_size, peak_words
 from intloom.compiler.program.program import Program
 from intloom.files import write_text
 from intloom.flow.record import hardware_name
@@ -48,7 +48,7 @@ def _memories(program: Program) -> list[dict[str, Any]]:
         inside = [e for e in extents if e.memory is memory]
         size = memory_size(program, memory)
         shapes = "".join(_shape(program, e, len(program.instructions), size) for e in inside)
-        figures = {"size": f"{size * kib:,.0f}", "peak": f"{peak_of(inside) * kib:,.0f}"}
+        figures = {"size": f"{size * kib:,.0f}", "peak": f"{peak_words(program, memory) * kib:,.0f}"}
         found.append({"title": title, "shapes": Markup(shapes), **figures})  # names in it are escaped
     return found
 

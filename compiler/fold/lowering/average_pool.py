@@ -14,9 +14,8 @@ from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_br
 from intloom.compiler.fold.arithmetic.runtime_evaluation import evaluate, to_int8, to_stored
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, vector_model
 from intloom.compiler.fold.graph_builder import GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.limits import MOST_CHANNELS
+from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, step_count
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
-from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -57,35 +56,35 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 
 def _lower_product(builder: GraphBuilder, unit: QuantizationUnit, leaf: str, x: Tensor, result: Tensor) -> None:
-    """Lower an average of more pixels than the vector unit adds: a product of ones with the transposed image.
+    """Lower an average of more pixels than the vector unit adds: a product of weights with the transposed image.
 
     The array's sums have 32 bits, and its requantization has the formula of onnxruntime's integer average.
     """
     size = x.height * x.width
-    if size > MOST_CHANNELS:
+    if step_count(x.height, x.width) is None:
         raise UnsupportedPattern(
-            f"it averages {size} pixels; the array adds up to {MOST_CHANNELS}",
-            f"average at most {MOST_CHANNELS} pixels at once: in two steps, each with a QuantizeLinear",
+            f"it averages {x.height} by {x.width} pixels; two steps of 16 pixels each leave more than the array adds",
+            "average in two steps, each with a QuantizeLinear",
         )
     scale = _scale_of(x, result, size)
     table = clamp_table(builder, unit)
-    _compare_sampled(builder, unit, leaf, x, result, scale, table)
-    sums = np.arange(-128 * size, 127 * size + 1)
-    _warn_of_ties(builder, unit, SampledFunction(sums, sums, sums, clamp_table(builder, unit)), x, result, size)
-    turned = transpose(builder, x, f"{result.name}/pixels", unit.origins)
-    ones = f"{result.name}/ones"
+    sums = _compare_sampled(builder, unit, leaf, x, result, scale, table)
+    _warn_of_ties(builder, unit, sums, x, result, size)
+    found = emit_long_sum(SpatialOps(builder, unit.origins), x, f"{result.name}/sum")
+    name, count = f"{result.name}/weights", found.weights.size
+    values = found.weights.reshape(count, 1, 1)
     builder.emit(
-        Constant(name=ones, inputs=(), output=ones, values=np.ones((size, 1, 1), np.int8), origin=unit.origins),
-        Tensor(ones, (1, size, 1, 1), 1.0, 0, False),
+        Constant(name=name, inputs=(), output=name, values=values, origin=unit.origins),
+        Tensor(name, (1, count, 1, 1), 1.0, 0, False),
     )
     node = MatMul(
         name=unit_name(unit),
-        inputs=(ones, turned.name),
+        inputs=(name, found.pixels.name),
         output=result.name,
         mantissa=scale.mantissa,
         shift=scale.shift,
         zp_a=0,
-        zp_b=x.zero_point,
+        zp_b=found.pixels.zero_point,
         zp_out=result.zero_point,
         table=None if table is None else table.tobytes(),
     )
@@ -108,8 +107,10 @@ def _compare_sampled(
     result: Tensor,
     scale: Scale,
     table: Int8s | None,
-) -> None:
+) -> NDArray[np.int64]:
     """Check the formula on sums next to every rounding boundary, and on others; all sums would be too many values.
+
+    Returns the sums next to boundaries that are inside the range of results.
 
     Raises
     ------
@@ -129,6 +130,8 @@ def _compare_sampled(
     truth = np.concatenate([_average(builder, unit, leaf, _windows(p, size)) for p in parts])
     if not np.array_equal(made, truth):
         raise UnsupportedPattern(f"its average of {size} pixels differs from onnxruntime", "average in two steps")
+    least, most = (-128, 127) if table is None else (int(table.min()), int(table.max()))
+    return sums[(truth > least) & (truth < most)]
 
 
 def _lower_areas(
@@ -212,7 +215,8 @@ def _average_of(
         pads=geometry.pads,
         origin=unit.origins,
     )
-    _warn_of_ties(builder, unit, goal, x, result, size)
+    least, most = goal.limits
+    _warn_of_ties(builder, unit, sums[(truth > least) & (truth < most)], x, result, size)
     found = fit_affine_with_table(goal.x1, goal.x2, goal.result, ratios, goal.clamps)
     if found is not None:
         affine, table = found
@@ -226,22 +230,22 @@ def _average_of(
 
 
 def _warn_of_ties(
-    builder: GraphBuilder, unit: QuantizationUnit, goal: SampledFunction, x: Tensor, result: Tensor, size: int
+    builder: GraphBuilder, unit: QuantizationUnit, sums: NDArray[np.int64], x: Tensor, result: Tensor, size: int
 ) -> None:
+    """Warn of averages in float whose rounding ties are many; `sums` are those with results that are not clamped."""
     main = unit.operator
-    if main.op != "GlobalAveragePool" and main.qoperator is None and _many_ties(goal, x, result, size):
+    if main.op != "GlobalAveragePool" and main.qoperator is None and _many_ties(sums, x, result, size):
         builder.warnings[main.name] = (
             f"{main.name!r}: onnxruntime averages in float, and with these scales many averages are ties, which "
             "it rounds depending on the order of the values. Single results may differ by one. Change its scale"
         )
 
 
-def _many_ties(goal: SampledFunction, x: Tensor, result: Tensor, size: int) -> bool:
+def _many_ties(sums: NDArray[np.int64], x: Tensor, result: Tensor, size: int) -> bool:
     """Whether more than one sum in 10,000 gives a rounding tie, where the result depends on the order of summation."""
-    value = (goal.x1 - size * x.zero_point) * (x.scale / (size * result.scale)) + result.zero_point
-    least, most = goal.limits
-    tied = (np.abs(value - np.floor(value) - 0.5) < _TIE) & (value > least) & (value < most)
-    return bool(np.count_nonzero(tied) * _ONE_IN > len(value))
+    value = (sums - size * x.zero_point) * (x.scale / (size * result.scale)) + result.zero_point
+    tied = np.abs(value - np.floor(value) - 0.5) < _TIE
+    return bool(np.count_nonzero(tied) * _ONE_IN > 255 * size + 1)
 
 
 def _geometry(model: Model, node: OnnxNode, x: Operand) -> Window:
@@ -279,9 +283,8 @@ def _every_sum(
 def _windows(sums: NDArray[np.int64], size: int) -> Int8s:
     """A window of `size` values for each sum."""
     low_part, rest = np.divmod(sums, size)
-    # Row `rest` has that many ones. Copies of rows and sums of bytes are fast; there may be millions of values.
-    ones = (np.arange(size) < np.arange(size)[:, None]).view(np.int8)
-    windows: Int8s = ones[rest]
+    # There may be millions of values, so they are compared and added as bytes where that is possible.
+    windows: Int8s = (np.arange(size, dtype=np.int32) < rest.astype(np.int32)[:, None]).view(np.int8)
     windows += low_part.astype(np.int8)[:, None]
     return windows
 

@@ -105,10 +105,33 @@ def test_clamped_average_of_many_pixels(rng, seed):
     assert "MatMul" in kinds(compared(m, seed))
 
 
+@pytest.mark.parametrize(
+    ("height", "width", "pools"),
+    [(80, 80, 2), (112, 112, 2), (67, 83, 2), (1, 4100, 2), (5000, 1, 2), (3, 1500, 2), (190, 180, 5)],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_more_pixels_than_the_array_adds(dtype, height, width, pools, rng, seed):
+    """Digits of windows in one or two steps, with padding where windows do not divide the image."""
+    m = OnnxMaker(rng, dtype=dtype)
+    x = m.conv(m.image(3, height, width), 5)
+    (value,) = m.node("GlobalAveragePool", [x.name])
+    m.output(m.pair(value, (1, 5, 1, 1), x.scale * m.rng.uniform(0.02, 0.5)))
+    assert kinds(compared(m, seed)).count("AvgPool") == pools
+
+
+@pytest.mark.parametrize("zero", [0, 1, 9, 117, 128, 138, 246, 254, 255])
+@pytest.mark.parametrize("size", [(64, 64), (181, 179)])
+def test_digits_for_zero_points_at_the_ends(size, zero, rng, seed):
+    m = OnnxMaker(rng)
+    x = m.image(3, *size, zero=zero)
+    m.output(m.pair(*m.node("GlobalAveragePool", [x.name]), (1, 3, 1, 1), x.scale * 0.01, zero))
+    compared(m, seed)
+
+
 def test_too_many_pixels_are_refused_with_their_number(rng):
     m = OnnxMaker(rng)
-    x = m.conv(m.image(3, 64, 64), 5)
-    m.output(m.pair(*m.node("GlobalAveragePool", [x.name]), (1, 5, 1, 1), x.scale))
+    x = m.conv(m.image(3, 500, 500), 2, 1)
+    m.output(m.pair(*m.node("GlobalAveragePool", [x.name]), (1, 2, 1, 1), x.scale))
     found = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "GlobalAveragePool")
     assert found.target is Target.HOST
-    assert "averages 4096 pixels; the array adds up to 4020" in found.reason
+    assert "averages 500 by 500 pixels" in found.reason
