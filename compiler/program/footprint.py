@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import IntEnum
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,10 +37,13 @@ class Access:
     base: int
     dims: tuple[tuple[int, int], ...]
 
-    @property
+    @cached_property
     def last(self) -> int:
         """The highest word."""
-        return self.base + sum((n - 1) * s for n, s in self.dims)
+        last = self.base
+        for count, step in self.dims:
+            last += (count - 1) * step
+        return last
 
 
 def addresses(access: Access) -> NDArray[np.int64]:
@@ -50,11 +54,16 @@ def addresses(access: Access) -> NDArray[np.int64]:
     return found.reshape(-1) if access.memory is Memory.DRAM else found.reshape(-1) % ADDRESS_SPACE
 
 
-def view(array: NDArray[np.int32], access: Access) -> NDArray[np.int32]:
-    """The words of an access in an array of its memory, without a copy; the access must lie inside."""
-    shape = tuple(n for n, _ in access.dims)
+def view(array: NDArray[np.int32], access: Access, rows: int = 0) -> NDArray[np.int32]:
+    """The words of an access in an array of its memory, without a copy; the access must lie inside.
+
+    With `rows`, the array has a row for each of several units, and the view has the first rows as its first axis.
+    """
     # The strides are the access's own, and a step of 0 repeats a word.
-    return np.ndarray(shape, np.int32, array, access.base * 4, tuple(s * 4 for _, s in access.dims))
+    shape, strides = [n for n, _ in access.dims], [s * 4 for _, s in access.dims]
+    if rows:
+        shape, strides = [rows, *shape], [array.strides[0], *strides]
+    return np.ndarray(shape, np.int32, array, access.base * 4, strides)
 
 
 def _move(i: Instruction) -> list[Access]:

@@ -55,6 +55,7 @@ class _Simulation:
         self.params = params
         self.timing = timing
         self.units = [_Unit() for _ in QUEUED_UNITS]
+        self.by_unit = tuple(zip(QUEUED_UNITS, self.units, strict=True))
         self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
         self.port = MemoryPort(timing, params)
         self.now = 0
@@ -116,7 +117,7 @@ class _Simulation:
     def _start(self) -> bool:
         """Start the next instruction of every unit that can issue one."""
         begun = False
-        for unit, state in zip(QUEUED_UNITS, self.units, strict=True):
+        for unit, state in self.by_unit:
             if state.queue and state.free <= self.now and self._may_start(unit, state.queue[0]):
                 self._begin(unit, self.instructions[state.queue.popleft()])
                 begun = True

@@ -12,7 +12,7 @@ A unit issues and completes its instructions in order, but their execution overl
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 import numpy as np
 
@@ -36,6 +36,8 @@ _READERS = {
     Memory.SCRATCH: (Unit.MAC, Unit.VEC, Unit.STORE),
     Memory.WEIGHT: (Unit.MAC,),
 }
+_AXES = [tuple(range(1, count + 1)) for count in range(5)]
+"""The axes of an access with that number of dimensions, after the axis of units."""
 
 
 def waits_of(instruction: Instruction) -> Counts:
@@ -57,30 +59,30 @@ class AccessTracker:
             Memory.SCRATCH: params.scratch_words,
             Memory.WEIGHT: params.weight_words,
         }
-        self._written = {(m, u): np.zeros(n, np.int32) for m, n in self.sizes.items() for u in _WRITERS[m]}
-        self._read = {(m, u): np.zeros(n, np.int32) for m, n in self.sizes.items() for u in _READERS[m]}
+        # Writers first, so that one view covers them, or all units.
+        self._last = {m: np.zeros((len(_WRITERS[m]) + len(_READERS[m]), n), np.int32) for m, n in self.sizes.items()}
 
-    def _pieces(self, access: Access) -> Iterator[Access]:
+    def _pieces(self, access: Access) -> Sequence[Access]:
         """The access, split where weight addresses wrap; an access outside its memory is an error."""
         size = self.sizes[access.memory]
-        if access.memory is Memory.WEIGHT and access.last >= size:
-            words = [access.base]
-            for count, step in access.dims[:-1]:
-                words = [w + k * step for w in words for k in range(count)]
-            run = access.dims[-1][0]
-            for start in (w % size for w in words):
-                head = min(run, size - start)
-                yield Access(access.memory, access.write, start, ((head, 1),))
-                if run > head:
-                    yield Access(access.memory, access.write, 0, ((run - head, 1),))
-            return
         # `view` has no bounds check of its own.
-        if access.last >= size:
+        if access.last < size:
+            return (access,)
+        if access.memory is not Memory.WEIGHT:
             raise ProgramError(
                 f"{'write' if access.write else 'read'} of {access.memory.name.lower()} word {access.last} is outside "
                 f"its {size} words"
             )
-        yield access
+        words = [access.base]
+        for count, step in access.dims[:-1]:
+            words = [w + k * step for w in words for k in range(count)]
+        run, pieces = access.dims[-1][0], []
+        for start in (w % size for w in words):
+            head = min(run, size - start)
+            pieces.append(Access(access.memory, access.write, start, ((head, 1),)))
+            if run > head:
+                pieces.append(Access(access.memory, access.write, 0, ((run - head, 1),)))
+        return pieces
 
     def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:
         """The instructions of each unit that must have finished before `unit` makes these accesses."""
@@ -91,38 +93,36 @@ class AccessTracker:
         return (need[0], need[1], need[2], need[3])
 
     def _add_conflicts(self, unit: Unit, access: Access, need: list[int]) -> None:
+        memory = access.memory
+        writers = _WRITERS[memory]
+        # A read conflicts with earlier writes, a write also with earlier reads.
+        units = writers + _READERS[memory] if access.write else writers
+        found = view(self._last[memory], access, len(units)).max(axis=_AXES[len(access.dims)]).tolist()
         # The unit's own WAR and WAW hazards are ordered by its pipeline; its RAW hazards are not.
         ordered = access.write and unit in _IN_ORDER_WRITERS
-        for writer in _WRITERS[access.memory]:
-            if not (ordered and writer is unit):
-                need[writer] = max(need[writer], int(view(self._written[access.memory, writer], access).max()))
-        if not access.write:
-            return
-        for reader in _READERS[access.memory]:
-            if not (ordered and reader is unit):
-                need[reader] = max(need[reader], int(view(self._read[access.memory, reader], access).max()))
+        for other, number in zip(units, found, strict=True):
+            if number > need[other] and not (ordered and other is unit):
+                need[other] = number
 
     def record(self, unit: Unit, number: int, accesses: Iterable[Access]) -> None:
         """Record that instruction `number` (from 1) of `unit` makes these accesses."""
         for access in accesses:
-            table = self._written if access.write else self._read
+            memory, writers = access.memory, _WRITERS[access.memory]
+            row = writers.index(unit) if access.write else len(writers) + _READERS[memory].index(unit)
             for piece in self._pieces(access):
-                view(table[access.memory, unit], piece)[...] = number
+                view(self._last[memory][row], piece)[...] = number
 
     def mark_initialized(self, access: Access) -> None:
         """Record that the words are initialized before the program starts."""
         for piece in self._pieces(access):
-            words = view(self._written[access.memory, _WRITERS[access.memory][0]], piece)
+            words = view(self._last[access.memory][0], piece)
             # Not 0, so the word counts as written, and below every instruction number, so it needs no wait.
             words[words == 0] = -1
 
     def uninitialized(self, access: Access) -> int | None:
         """The first uninitialized word of a read, or None."""
         for piece in self._pieces(access):
-            views = [view(self._written[access.memory, u], piece) for u in _WRITERS[access.memory]]
-            blank = views[0] == 0
-            for words in views[1:]:
-                blank &= words == 0
+            blank = (view(self._last[access.memory], piece, len(_WRITERS[access.memory])) == 0).all(axis=0)
             if blank.any():
                 where = np.argwhere(blank)[0]
                 return piece.base + sum(int(w) * s for w, (_, s) in zip(where, piece.dims, strict=True))

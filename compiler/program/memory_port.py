@@ -77,6 +77,9 @@ class MemoryPort:
         """Bursts of all queued moves of a stream except the first."""
         self._contention: dict[Unit, deque[_Contention]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
+        self._change: int | None = None
+        self._changed = True
+        """Whether `_change`, the time of the next event, must be computed again."""
 
     def write_results(self, start: int, stop: int, share: float) -> None:
         """The MAC unit executes from `start` to `stop` and writes results for the fraction `share` of that time.
@@ -86,12 +89,14 @@ class MemoryPort:
         """
         cycles = self._params.cols // self._params.lanes
         if cycles > 1:
+            self._changed = True
             self._contention[Unit.MAC].append(_Contention(start, stop, 1 / (1 + share * (cycles - 1)), 1.0))
 
     def compute(self, start: int, stop: int, *, writes: bool) -> None:
         """The vector unit executes from `start` to `stop`; with `writes`, it writes as many words as it reads."""
         rate = _contended_rate(self._params.vector_slices)
         if rate < 1:
+            self._changed = True
             self._contention[Unit.VEC].append(_Contention(start, stop, rate if writes else 1.0, rate))
 
     def request(self, unit: Unit, time: int, instruction: Instruction) -> None:
@@ -111,6 +116,7 @@ class MemoryPort:
         if self._streams[unit]:
             self._queued_bursts[unit] += move.bursts
         self._streams[unit].append(move)
+        self._changed = True
 
     def takes(self, unit: Unit) -> bool:
         """Whether a unit may start its next move: all bursts of earlier moves must have been requested."""
@@ -124,6 +130,11 @@ class MemoryPort:
 
     def next_change(self) -> int | None:
         """Time of the next event: a move starts or ends, or a unit may start another one; None without moves."""
+        if self._changed:
+            self._change, self._changed = self._compute_change(), False
+        return self._change
+
+    def _compute_change(self) -> int | None:
         times: list[float] = []
         for unit, stream in self._streams.items():
             if not stream:
@@ -151,6 +162,7 @@ class MemoryPort:
                 through.append((unit, stream.popleft().tail))
                 self._queued_bursts[unit] -= stream[0].bursts if stream else 0.0
         self._now = time
+        self._changed = True
         for periods in self._contention.values():
             while periods and periods[0].stop <= time:
                 periods.popleft()

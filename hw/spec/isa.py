@@ -112,23 +112,27 @@ def make(kind: Kind | str, **values: int) -> Instruction:
         spec = BY_KIND[Kind(kind)]
     except ValueError:
         raise EncodingError(f"instruction must be one of {', '.join(Kind)}, not {kind!r}") from None
-    full: dict[str, int] = {"opcode": spec.opcode}
-    for f, name, default, low, high in _limits(spec.kind):
-        value = values.get(name, default)
+    full, limits = dict(_defaults(spec.kind)), _limits(spec.kind)
+    for name, value in values.items():
+        if name == "opcode":
+            raise EncodingError(f"{spec.kind}.opcode follows from the instruction's name and cannot be set")
+        f, low, high = limits.get(name) or (spec.field(name), 0, 0)
         # Fast path for a legal value; `_check` raises the error for any other.
         full[name] = value if type(value) is int and low <= value <= high else _check(spec, f, value)
-    if not values.keys() <= full.keys() or "opcode" in values:
-        for name in values:
-            if name == "opcode":
-                raise EncodingError(f"{spec.kind}.opcode follows from the instruction's name and cannot be set")
-            spec.field(name)
     return Instruction(spec.kind, MappingProxyType(full))
 
 
 @cache
-def _limits(kind: Kind) -> tuple[tuple[Field, str, int, int, int], ...]:
-    """Every field of an instruction except the opcode: field, name, default, minimum and maximum."""
-    return tuple((f, f.name, f.default, f.minimum, f.maximum) for f in BY_KIND[kind].fields[1:])
+def _defaults(kind: Kind) -> dict[str, int]:
+    """The values of all fields of an instruction whose fields are omitted."""
+    spec = BY_KIND[kind]
+    return {"opcode": spec.opcode, **{f.name: f.default for f in spec.fields[1:]}}
+
+
+@cache
+def _limits(kind: Kind) -> dict[str, tuple[Field, int, int]]:
+    """Every field of an instruction except the opcode, with its minimum and maximum."""
+    return {f.name: (f, f.minimum, f.maximum) for f in BY_KIND[kind].fields[1:]}
 
 
 def encode(instruction: Instruction) -> bytes:

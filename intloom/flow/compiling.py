@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 
+from intloom.common.collector import collector_paused
 from intloom.common.errors import UnsupportedError, UsageError
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import load_model
@@ -61,6 +62,7 @@ def choose_params(preset_name: str | None, config: Path | None, match: RoundingM
     return params if match is None else params.replace(match=str(match))
 
 
+@collector_paused()
 def compile_model(
     source: ModelSource,
     params: HardwareParams,

@@ -27,7 +27,7 @@ from intloom.hw.spec.arith import Scale, requantize, scale_from_float
 
 _LARGEST_SUM = 1 << 17
 """The vector unit's window sums have 18 bits with the sign: 1024 bytes of -128."""
-_SAMPLED_SUMS = 512
+_SAMPLED_SUMS = 64
 _MOST_VALUES = 1 << 23
 """Values that onnxruntime averages at once; they are floats then."""
 _TIE = 2.0**-18
