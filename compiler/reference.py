@@ -17,6 +17,8 @@ _WHOLE_SUMS = ("session.x64quantprecision", "1")
 """Without it, x86 processors that lack VNNI add products of uint8 and int8 in pairs with saturation to 16 bits."""
 _ROUNDED_ONCE = ("DoubleQDQPairsRemover",)
 """This optimizer replaces two successive roundings with different parameters by one with parameters of its own."""
+_MERGED_NODES = ("CommonSubexpressionElimination",)
+"""This optimizer joins the copies of a node that the integer form makes; their results then have several readers."""
 _PLAIN_LAYOUT = ("NhwcTransformer",)
 _SUBGRAPHS = ("QDQPropagationTransformer", "QDQFinalCleanupTransformer")
 """onnxruntime 1.31 aborts the process in these optimizers where a subgraph reads a value of a pair by name."""
@@ -29,7 +31,8 @@ _SUBGRAPH_NAMES = (b"then_branch", b"else_branch", b"body")
 def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> onnxruntime.InferenceSession:
     """Open a session on the CPU, with onnxruntime's default optimizations or none; `threads` 0 means its default.
 
-    One default optimization is always off: it merges successive QDQ pairs, which changes results.
+    Two default optimizations are always off. One merges successive QDQ pairs, which changes results. The other one
+    merges equal nodes; onnxruntime has no integer kernel for a node whose unrounded result has other readers.
 
     On processors with VNNI, neither session entry changes a result. On other x86 processors, onnxruntime converts int8
     weights and their zero points to uint8 for exact sums. This conversion fails for a tensor that two nodes read, so
@@ -37,7 +40,7 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
     own optimizations produce with this entry or with its NHWC layout; the last attempt disables both. The sums of
     these convolutions are exact without the entry.
     """
-    disabled: tuple[str, ...] = _ROUNDED_ONCE
+    disabled = _ROUNDED_ONCE + _MERGED_NODES
     if _has_subgraphs(model):
         disabled += _SUBGRAPHS
     if _BLOCKED in model:

@@ -6,6 +6,9 @@ It has the real values of the file, and every value keeps its name. Of the nodes
 - a ConvTranspose is zero insertion and a Conv, because onnxruntime has no integer kernel for it,
 - a convolution or product before a Relu or Clip is rounded first, because onnxruntime sums in float there; both are
   monotone, so the order of clamping and rounding changes no result,
+- the float operators before a QuantizeLinear have no other readers: where the host or another QuantizeLinear reads
+  their unrounded results, these come from copies (`compiler.unit_copies`), because onnxruntime computes operators with
+  several readers in float,
 - a Softmax over more than two channels is integer operations, which the accelerator's is defined by,
 - a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
 - data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float. The host
@@ -30,6 +33,7 @@ from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, f
 from intloom.compiler.importer import Array, Constant, Model, OnnxNode
 from intloom.compiler.importer.check import check_model
 from intloom.compiler.importer.model import INTEGER_RANGES
+from intloom.compiler.unit_copies import separate_units
 from intloom.hw.spec.formats import TABLE_BYTES
 
 _SUMS = frozenset({"Conv", "ConvTranspose", "Gemm"})
@@ -44,7 +48,8 @@ def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
     form = run_passes(model, (constants.PASS, custom_shapes.PASS, unsigned_activations.PASS), check_model)
     form = _without_chains(form, accelerated)
     form = propagate_qdq.propagate_qdq(form)
-    form = _Rewriter(form, accelerated).rewrite()
+    form, shared = separate_units(form, accelerated)
+    form = _Rewriter(form, accelerated, shared).rewrite()
     check_model(form)
     return None if form.nodes == plain.nodes else form
 
@@ -62,6 +67,8 @@ class _Rewriter:
 
     model: Model
     accelerated: Set[str]
+    shared: Set[str]
+    """Nodes that compute unrounded values for the host."""
     nodes: list[OnnxNode] = field(default_factory=list)
     constants: dict[str, Constant] = field(default_factory=dict)
     pairs: list[OnnxNode] = field(default_factory=list)
@@ -69,7 +76,7 @@ class _Rewriter:
     def rewrite(self) -> Model:
         clamped = {u.unclamped: u for u in find_quantization_units(self.model) if self._clamps_sums(u)}
         for node in self.model.nodes:
-            mine = self.accelerated & set(node.origins)
+            mine = node.name not in self.shared and self.accelerated & set(node.origins)
             if node.op == "Softmax" and mine and not is_pair(self.model, node):
                 self._softmax(node)
             elif node.op not in _SUMS or not mine:
@@ -85,10 +92,6 @@ class _Rewriter:
     def _clamps_sums(self, unit: QuantizationUnit) -> bool:
         """Whether onnxruntime keeps a clamp after a sum: it drops a Relu where the zero point is the smallest byte."""
         if not unit.clamps or unit.main is None or unit.main.op not in _SUMS:
-            return False
-        # Other readers of the sums and of the clamped sums, and the model's outputs, have them unrounded.
-        inner = {unit.unclamped, *(value for clamp in unit.clamps for value in clamp.outputs)}
-        if inner & set(self.model.outputs) or any(len(self.model.users(value)) > 1 for value in inner):
             return False
         zero = self.model.constant(unit.quantize.input(2))
         return [c.op for c in unit.clamps] != ["Relu"] or (zero is not None and bool(zero.any()))
