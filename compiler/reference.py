@@ -40,7 +40,7 @@ def open_session(model: bytes, *, optimized: bool = True, threads: int = 0) -> o
     own optimizations produce with this entry or with its NHWC layout; the last attempt disables both. The sums of
     these convolutions are exact without the entry.
     """
-    disabled = _ROUNDED_ONCE + _MERGED_NODES
+    disabled: tuple[str, ...] = _ROUNDED_ONCE + _MERGED_NODES
     if _has_subgraphs(model):
         disabled += _SUBGRAPHS
     if _BLOCKED in model:
