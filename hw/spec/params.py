@@ -139,10 +139,8 @@ class HardwareParams:
 
     @property
     def softmax_lanes(self) -> int:
-        """Bytes that a Softmax takes per cycle.
-
-        At most a quarter of a word: a division must end before the next pixel's first one.
-        """
+        """Bytes that a Softmax takes per cycle."""
+        # At most a quarter of a word: a division must end before the next pixel's first one.
         return min(self.vector_lanes, self.word_bytes // 4)
 
     @property
