@@ -3,14 +3,21 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from intloom.sim.rtl.build_steps import PREFIX
 
 MAKEFILE = "parts.mk"
-_SPLIT_BYTES = 1_000_000
-"""Generated code of less than this is one file: a second one costs more for its headers than it saves on two cores."""
+_SMALL_BYTES = 3_000_000
+"""With less generated code than this there is one file for each core, and the headers are read once in each. Larger
+models have more files, so that no core waits for long at the end."""
+_SLOW_SHARE = 0.4
+"""Time to compile a byte of slow code, relative to fast code."""
+_OWN_BYTES = 350_000
+"""Generated fast code that takes as long to compile as the benches' own files."""
+_SLOW_FROM_HERE = '#pragma GCC optimize ("O0")\n'
+"""Slow code runs once; to optimize it takes longer than to run it."""
 _LIST = re.compile(r"^(VM_\w+) \+= \\\n((?:  \S+ \\\n)*)", re.MULTILINE)
 
 _RULES = """# Verilator's rules, for few files without a precompiled header.
@@ -32,11 +39,20 @@ def join_sources(objects: Path, own: Sequence[Path], cores: int) -> list[str]:
     classes = _classes(objects)
     fast = [objects / f"{name}.cpp" for name in (*classes["VM_CLASSES_FAST"], *classes["VM_SUPPORT_FAST"])]
     slow = [objects / f"{name}.cpp" for name in (*classes["VM_CLASSES_SLOW"], *classes["VM_SUPPORT_SLOW"])]
-    parts = {f"fast{number}": files for number, files in enumerate(_shares(fast, cores))}
-    # The slow files last: they compile fastest.
-    parts |= {"own": list(own), "slow": slow}
+    sizes = {file: file.stat().st_size for file in (*fast, *slow)}
+    if sum(sizes.values()) < _SMALL_BYTES:
+        costs = {file: sizes[file] * (_SLOW_SHARE if file in slow else 1) for file in sizes}
+        shares = _shares(costs | dict.fromkeys(own, _OWN_BYTES / len(own)), cores)
+        parts = {f"part{number}": files for number, files in enumerate(shares)}
+    else:
+        parts = {f"fast{number}": files for number, files in enumerate(_shares({f: sizes[f] for f in fast}, cores))}
+        # The slow files last: they compile fastest.
+        parts |= {"own": list(own), "slow": slow}
     for name, files in parts.items():
-        text = "".join(f'#include "{file.name if file.parent == objects else file}"\n' for file in files)
+        quick = [f for f in files if f not in slow]
+        text = _included(objects, quick)
+        if len(quick) < len(files):
+            text += _SLOW_FROM_HERE + _included(objects, [f for f in files if f in slow])
         (objects / f"{name}.cpp").write_text(text, encoding="utf-8")
     names = [f"{name}.o" for name in parts]
     (objects / MAKEFILE).write_text(_RULES.format(prefix=PREFIX, parts=" ".join(names)), encoding="utf-8")
@@ -54,12 +70,13 @@ def _classes(objects: Path) -> dict[str, list[str]]:
     return {name: names.replace("\\", "").split() for name, names in _LIST.findall(text)}
 
 
-def _shares(files: Sequence[Path], cores: int) -> list[list[Path]]:
-    """The files in shares of about equal size, one for each core."""
-    sizes = {file: file.stat().st_size for file in files}
-    if sum(sizes.values()) < _SPLIT_BYTES:
-        return [list(files)]
+def _included(objects: Path, files: Sequence[Path]) -> str:
+    return "".join(f'#include "{file.name if file.parent == objects else file}"\n' for file in files)
+
+
+def _shares(costs: Mapping[Path, float], cores: int) -> list[list[Path]]:
+    """The files in shares of about equal cost, one for each core."""
     shares: list[list[Path]] = [[] for _ in range(cores)]
-    for file in sorted(files, key=lambda f: sizes[f], reverse=True):
-        min(shares, key=lambda share: sum(sizes[f] for f in share)).append(file)
+    for file in sorted(costs, key=lambda f: costs[f], reverse=True):
+        min(shares, key=lambda share: sum(costs[f] for f in share)).append(file)
     return [share for share in shares if share]

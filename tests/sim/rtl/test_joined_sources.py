@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
-
 from intloom.sim.rtl.joined_sources import MAKEFILE, join_sources, library_sources
 
 _CLASSES = r"""
@@ -31,12 +29,13 @@ VM_GLOBAL_SLOW += \
 
 """
 FAST = {"Vtop", "Vtop___024root__0", "Vtop___024root__1", "Vtop__Dpi"}
+SLOW = {"Vtop__ConstPool__0__Slow", "Vtop__Syms__Slow"}
 
 
 def _verilated(folder: Path, size: int) -> Path:
     (folder / "Vtop_classes.mk").write_text(_CLASSES)
-    for name in FAST:
-        (folder / f"{name}.cpp").write_text(" " * size)
+    for name in FAST | SLOW:
+        (folder / f"{name}.cpp").write_text(" " * (size if name in FAST else 1_000))
     return folder
 
 
@@ -45,16 +44,29 @@ def _included(folder: Path, part: str) -> list[str]:
     return [line.removeprefix('#include "').removesuffix('"') for line in lines]
 
 
-@pytest.mark.parametrize(("size", "files"), [(1_000, 1), (300_000, 2)])
-def test_small_models_are_one_file_and_large_ones_a_file_for_each_core(size: int, files: int, tmp_path: Path) -> None:
-    parts = join_sources(_verilated(tmp_path, size), [Path("/own/main.cpp")], 2)
-    fast = [p for p in parts if p.startswith("fast")]
-    assert len(fast) == files
-    shares = [_included(tmp_path, part) for part in fast]
+def test_small_models_are_a_file_for_each_core(tmp_path: Path) -> None:
+    parts = join_sources(_verilated(tmp_path, 300_000), [Path("/own/main.cpp")], 2)
+    assert parts == ["part0.o", "part1.o"]
+    shares = [_included(tmp_path, part) for part in parts]
+    expected = [f"{name}.cpp" for name in (*FAST, *SLOW)] + ["/own/main.cpp"]
+    assert sorted(f for share in shares for f in share if not f.startswith("#pragma")) == sorted(expected)
+    fast = [len([f for f in share if f.removesuffix(".cpp") in FAST]) for share in shares]
+    assert fast == [1, 3], "the own file takes as long as one of these"
+    for share in shares:
+        if "#pragma" in "".join(share):
+            (at,) = (n for n, f in enumerate(share) if f == '#pragma GCC optimize ("O0")')
+            assert {f.removesuffix(".cpp") for f in share[at + 1 :]} <= SLOW, "only slow code is not optimized"
+        assert share[-1].removesuffix(".cpp") in SLOW or not SLOW & {f.removesuffix(".cpp") for f in share}
+
+
+def test_large_models_have_fast_files_for_each_core_and_others(tmp_path: Path) -> None:
+    parts = join_sources(_verilated(tmp_path, 1_000_000), [Path("/own/main.cpp")], 2)
+    assert parts == ["fast0.o", "fast1.o", "own.o", "slow.o"]
+    shares = [_included(tmp_path, part) for part in parts[:2]]
     assert sorted(file for share in shares for file in share) == sorted(f"{name}.cpp" for name in FAST)
-    assert max(map(len, shares)) - min(map(len, shares)) == 0, "equal files in equal shares"
+    assert [len(share) for share in shares] == [2, 2], "equal files in equal shares"
     assert _included(tmp_path, "own.o") == ["/own/main.cpp"]
-    assert _included(tmp_path, "slow.o") == ["Vtop__ConstPool__0__Slow.cpp", "Vtop__Syms__Slow.cpp"]
+    assert set(_included(tmp_path, "slow.o")) >= {f"{name}.cpp" for name in SLOW}
     assert f"parts: {' '.join(parts)}\n" in (tmp_path / MAKEFILE).read_text()
 
 
