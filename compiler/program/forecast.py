@@ -32,6 +32,9 @@ class Forecast:
     done: tuple[tuple[int, ...], ...]
 
 
+_COMPUTING = (Unit.MAC, Unit.VEC)
+
+
 @dataclass
 class _Unit:
     """A unit's queue and the times of its instructions."""
@@ -117,18 +120,19 @@ class _Simulation:
     def _start(self) -> bool:
         """Start the next instruction of every unit that can issue one."""
         begun = False
+        now = self.now
         for unit, state in self.by_unit:
-            if state.queue and state.free <= self.now and self._may_start(unit, state.queue[0]):
-                self._begin(unit, self.instructions[state.queue.popleft()])
-                begun = True
+            if not state.queue or state.free > now:
+                continue
+            # Whether the waits are satisfied and, for a move, the port accepts another one.
+            for other, count in self.waits[state.queue[0]]:
+                if self.units[other].finished < count:
+                    break
+            else:
+                if unit in _COMPUTING or self.port.takes(unit):
+                    self._begin(unit, self.instructions[state.queue.popleft()])
+                    begun = True
         return begun
-
-    def _may_start(self, unit: Unit, number: int) -> bool:
-        """Whether the instruction's waits are satisfied and, for a move, the port accepts another one."""
-        for other, count in self.waits[number]:
-            if self.units[other].finished < count:
-                return False
-        return unit in (Unit.MAC, Unit.VEC) or self.port.takes(unit)
 
     def _begin(self, unit: Unit, instruction: Instruction) -> None:
         state = self.units[unit]

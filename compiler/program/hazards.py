@@ -36,6 +36,10 @@ _READERS = {
     Memory.SCRATCH: (Unit.MAC, Unit.VEC, Unit.STORE),
     Memory.WEIGHT: (Unit.MAC,),
 }
+_ROWS = {(m, True, u): row for m, units in _WRITERS.items() for row, u in enumerate(units)} | {
+    (m, False, u): len(_WRITERS[m]) + row for m, units in _READERS.items() for row, u in enumerate(units)
+}
+"""Rows of writers, then of readers, in an array of the last accesses."""
 _AXES = [tuple(range(1, count + 1)) for count in range(5)]
 """The axes of an access with that number of dimensions, after the axis of units."""
 
@@ -97,7 +101,8 @@ class AccessTracker:
         writers = _WRITERS[memory]
         # A read conflicts with earlier writes, a write also with earlier reads.
         units = writers + _READERS[memory] if access.write else writers
-        found = view(self._last[memory], access, len(units)).max(axis=_AXES[len(access.dims)]).tolist()
+        words = view(self._last[memory], access, len(units))
+        found = np.maximum.reduce(words, axis=_AXES[len(access.dims)]).tolist()
         # The unit's own WAR and WAW hazards are ordered by its pipeline; its RAW hazards are not.
         ordered = access.write and unit in _IN_ORDER_WRITERS
         for other, number in zip(units, found, strict=True):
@@ -107,10 +112,9 @@ class AccessTracker:
     def record(self, unit: Unit, number: int, accesses: Iterable[Access]) -> None:
         """Record that instruction `number` (from 1) of `unit` makes these accesses."""
         for access in accesses:
-            memory, writers = access.memory, _WRITERS[access.memory]
-            row = writers.index(unit) if access.write else len(writers) + _READERS[memory].index(unit)
+            words = self._last[access.memory][_ROWS[access.memory, access.write, unit]]
             for piece in self._pieces(access):
-                view(self._last[memory][row], piece)[...] = number
+                view(words, piece)[...] = number
 
     def mark_initialized(self, access: Access) -> None:
         """Record that the words are initialized before the program starts."""
@@ -160,7 +164,11 @@ class Order:
 
     def needed_waits(self, unit: Unit, conflicts: Counts) -> Counts:
         """The waits that guarantee `conflicts`, without those that other waits imply."""
-        waits = list(conflicts)
+        done = self._known.get(unit)
+        # What earlier instructions of the unit waited for has finished.
+        waits = [c if c > d else 0 for c, d in zip(conflicts, done[-1] if done else NOTHING, strict=True)]
+        if waits.count(0) >= len(waits) - 1:
+            return (waits[0], waits[1], waits[2], waits[3])
         for other in QUEUED_UNITS:
             rest: Sequence[int] = [0 if u is other else waits[u] for u in QUEUED_UNITS]
             # Redundant waits are dropped one at a time, each against the waits that are left.

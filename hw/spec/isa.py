@@ -93,8 +93,11 @@ class Instruction:
 
     def with_waits(self, waits: Mapping[str, int]) -> Instruction:
         """A copy with other wait fields; only these are checked."""
+        limits = _limits(self.kind)
         for name, value in waits.items():
-            _check(self.spec, self.spec.field(name), value)
+            f, low, high = limits.get(name) or (self.spec.field(name), 0, -1)
+            if not (type(value) is int and low <= value <= high):
+                _check(self.spec, f, value)
         return Instruction(self.kind, MappingProxyType({**self.values, **waits}))
 
 
