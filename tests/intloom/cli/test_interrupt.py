@@ -137,7 +137,7 @@ def test_run_in_segments(tmp_path, quantized_models, rng):
     path = tmp_path / "net.loom"
     assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
     # A slow bus lets the segments run for longer than the last moment.
-    words = ["run", path, "--jobs", "2", "--bandwidth", "0.01", "--limit", "1000000000"]
+    words = ["run", path, "--jobs", "2", "--bandwidth", "0.001", "--limit", "1000000000"]
     (tmp_path / "cache").symlink_to(cache_folder())
     for after in moments(rng, 1.0, 6.0, 2):
         print(f"interrupted after {after:.3f} s")
