@@ -13,7 +13,7 @@ from intloom.common.errors import IntloomError
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
 from tests.support.mutation import mutate
-from tests.support.parity import random_feeds, run_folded, run_onnxruntime
+from tests.support.parity import assert_equal, random_feeds, run_folded, run_onnxruntime
 from tests.support.random_model import random_model
 
 LONGEST_SECONDS = 10.0
@@ -41,8 +41,9 @@ def outcome(data: bytes, path: Path, seed: int) -> str:
     except Exception:  # noqa: BLE001  # the runtime refuses models that the standard allows, by exceptions of its own
         return "refused by onnxruntime"
     made = run_folded(folded, feeds)
-    for name in names:
-        np.testing.assert_array_equal(made[name], expected[name], err_msg=f"seed {seed}, output {name}")
+    if not all(np.array_equal(made[name], expected[name]) for name in names):
+        # A damaged bias may saturate in onnxruntime's float kernels, where its integer kernels wrap.
+        assert_equal(model, seed, folded)
     return "right"
 
 

@@ -1,5 +1,7 @@
 """Elementwise operators with a constant for each channel, and operands of one pixel."""
 
+import random
+
 import numpy as np
 import pytest
 
@@ -51,9 +53,12 @@ def test_a_chain_with_a_clamp(rng, seed):
     compared(m, seed)
 
 
-def test_every_one_of_many_lines_is_found(rng, seed):
-    """One channel without constants assigns the whole layer to the host."""
-    m = OnnxMaker(rng)
+def test_every_one_of_many_lines_is_found(seed):
+    """One channel without constants assigns the whole layer to the host.
+
+    The constants are always the same: of 256 random channels, some draws have one with ties that fp32 rounds both ways.
+    """
+    m = OnnxMaker(random.Random(256))
     channels = 256
     x = m.conv(m.image(3, 2, 2), channels, 1)
     (value,) = m.node("Mul", [x.name, per_channel(m, channels, -1.5, 1.5, (1, channels, 1, 1))])
