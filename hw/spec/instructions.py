@@ -23,7 +23,7 @@ from intloom.hw.spec.field_groups import (
     row,
 )
 from intloom.hw.spec.fields import CHECK_LSB, COORDINATE_BITS, HEADER, Field, TableUse, Unit
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LESS_BITS
 
 
 class Kind(StrEnum):
@@ -321,7 +321,7 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
             *A_INPUT,
             *CHANNEL_OUTPUT,
             Field("last_bytes", 6, "Channels in the last block.", low=1, high=32),
-            Field("less", 2, "256 minus the result that stands for 1."),
+            Field("less", LESS_BITS, "256 minus the result that stands for 1."),
             Field("zp_out", 8, "Zero point of the result.", signed=True),
         ),
         pattern=AccessPattern.CHANNELS,

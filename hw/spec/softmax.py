@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 EXPONENTIAL_BYTES = 3
 """Bytes of an exponential."""
 EXPONENTIAL_BITS = 8 * EXPONENTIAL_BYTES
@@ -10,8 +12,27 @@ TOTAL_BITS = 32
 LARGEST_TOTAL = (1 << TOTAL_BITS) - 1
 QUOTIENT_BITS = 9
 """Bits of a quotient: an exponential is at most the sum, so the rounded quotient is at most 256."""
+LESS_BITS = 2
+MOST_LESS = (1 << LESS_BITS) - 1
+"""The result that stands for 1 is 256 or up to this much less."""
 PASSES = 3
 """Times that each word is read: for the maximum, the sum and the quotients."""
+
+
+def largest_exponential(count: int) -> int:
+    """The exponential that stands for 1 among `count` values: their sum must fit."""
+    return min((1 << EXPONENTIAL_BITS) - 1, LARGEST_TOTAL // count)
+
+
+def pack_exponentials(numbers: Iterable[int]) -> bytes:
+    """The bytes of exponentials one after the other, little-endian."""
+    return b"".join(number.to_bytes(EXPONENTIAL_BYTES, "little") for number in numbers)
+
+
+def unpack_exponentials(packed: bytes) -> list[int]:
+    """The exponentials in these bytes."""
+    starts = range(0, len(packed), EXPONENTIAL_BYTES)
+    return [int.from_bytes(packed[k : k + EXPONENTIAL_BYTES], "little") for k in starts]
 
 
 def numerator(exponential: int, total: int, less: int) -> int:

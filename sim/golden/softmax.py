@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir.ops.softmax import Softmax
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LARGEST_TOTAL, QUOTIENT_BITS
+from intloom.hw.spec.softmax import LARGEST_TOTAL, QUOTIENT_BITS, unpack_exponentials
 from intloom.sim.golden.registry import Context, Image, golden
 
 
@@ -25,16 +25,10 @@ def softmax_bytes(
     return (np.minimum(quotient + zp_out + 128, 255) - 128).astype(np.int8)
 
 
-def unpack(exponentials: bytes) -> NDArray[np.int64]:
-    """The numbers of a table of exponentials."""
-    parts = np.frombuffer(exponentials, np.uint8).reshape(-1, EXPONENTIAL_BYTES).astype(np.int64)
-    return parts @ (1 << 8 * np.arange(EXPONENTIAL_BYTES))
-
-
 @golden(Softmax)
 def softmax(node: Softmax, operands: Sequence[Image], context: Context) -> Image:
     """Exponential by exponential, over the sum of a pixel's."""
     (x,) = operands
     pixels = x.reshape(len(x), -1).T
-    found = softmax_bytes(pixels, unpack(node.exponentials), node.less, node.zp_out, len(x))
+    found = softmax_bytes(pixels, np.array(unpack_exponentials(node.exponentials)), node.less, node.zp_out, len(x))
     return np.ascontiguousarray(found.T).reshape(x.shape)

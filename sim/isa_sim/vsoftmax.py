@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from intloom.hw.spec.isa import Instruction, Kind
+from intloom.hw.spec.softmax import unpack_exponentials
 from intloom.sim.golden.softmax import softmax_bytes
 from intloom.sim.isa_sim.machine import Machine, operand, write_vector
 from intloom.sim.isa_sim.registry import executes
@@ -18,8 +19,8 @@ def vsoftmax(machine: Machine, instruction: Instruction) -> None:
     # One row of bytes for each pixel: block by block, as channels are numbered.
     pixels = np.moveaxis(values, 0, 2).reshape(i["out_h"] * i["out_w"], -1)
     channels = (i["blocks"] - 1) * machine.params.rows + i["last_bytes"]
-    table = machine.exponentials.astype(np.int64)
-    exponentials = sum(part << 8 * k for k, part in enumerate(table))
-    found = softmax_bytes(pixels, np.asarray(exponentials), i["less"], i["zp_out"], channels)
+    # Each loaded part is one byte of all exponentials.
+    exponentials = np.array(unpack_exponentials(machine.exponentials.T.tobytes()))
+    found = softmax_bytes(pixels, exponentials, i["less"], i["zp_out"], channels)
     blocked = found.reshape(i["out_h"], i["out_w"], i["blocks"], -1)
     write_vector(machine, i, np.ascontiguousarray(np.moveaxis(blocked, 2, 0)))

@@ -29,7 +29,7 @@ from intloom.compiler.ir import (
     Tensor,
 )
 from intloom.hw.spec.arith import Affine, scale_from_float
-from intloom.hw.spec.softmax import EXPONENTIAL_BITS, EXPONENTIAL_BYTES, LARGEST_TOTAL
+from intloom.hw.spec.softmax import largest_exponential, pack_exponentials
 from intloom.sim.result import Arrays
 
 _TYPICAL = 74 * 74
@@ -96,9 +96,8 @@ class Maker:
 
     def exponentials(self, channels: int) -> dict[str, Any]:
         """Exponentials of a random base whose sum of `channels` fits, and the other fields of a Softmax."""
-        one = min((1 << EXPONENTIAL_BITS) - 1, LARGEST_TOTAL // channels)
-        numbers = one * self.random.uniform(0.6, 0.999) ** np.arange(255.0, -1, -1)
-        packed = b"".join(int(n).to_bytes(EXPONENTIAL_BYTES, "little") for n in numbers)
+        numbers = largest_exponential(channels) * self.random.uniform(0.6, 0.999) ** np.arange(255.0, -1, -1)
+        packed = pack_exponentials(int(n) for n in numbers)
         zero_point = int(self.random.choice((-128, int(self.random.integers(-128, 128)))))
         return {"exponentials": packed, "less": int(self.random.integers(4)), "zp_out": zero_point}
 

@@ -17,21 +17,20 @@ import numpy as np
 
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.softmax import EXPONENTIAL_BITS, LARGEST_TOTAL
+from intloom.hw.spec.softmax import MOST_LESS, largest_exponential
 
-_OVER_WHOLE_REST = 12
+OVER_WHOLE_REST = 12
 """Up to this opset, Softmax normalizes over all axes from `axis` to the last."""
 MOST_VALUES = 4000
 """Most values of a Softmax."""
 _FULL = 256
-_MOST_LESS = 3
 
 
 def softmax_axis(model: Model, node: OnnxNode) -> int:
     """The axis that a Softmax normalizes over; -1 if there are several."""
     shape = model.shape(node.input(0)) or ()
     opset = model.opset if node.qoperator is None else node.qoperator.integer("opset", model.opset)
-    whole = opset <= _OVER_WHOLE_REST
+    whole = opset <= OVER_WHOLE_REST
     axis = node.integer("axis", 1 if whole else -1) % max(1, len(shape))
     return -1 if whole and any(size > 1 for size in shape[axis + 1 :]) else axis
 
@@ -44,7 +43,7 @@ def is_pair(model: Model, node: OnnxNode) -> bool:
 
 def exponentials(scale: float, count: int) -> list[int]:
     """The exponential of each distance from the largest value, from 255 down to 0, for `count` values."""
-    one = min((1 << EXPONENTIAL_BITS) - 1, LARGEST_TOTAL // count)
+    one = largest_exponential(count)
     step = float(np.float32(scale))
     return [round(one * math.exp((k - 255) * step)) for k in range(TABLE_BYTES)]
 
@@ -54,4 +53,4 @@ def full_result(scale: float) -> int | None:
     if scale <= 0:
         return None
     full = math.floor(np.float32(1) / np.float32(scale))
-    return full if _FULL - _MOST_LESS <= full <= _FULL else None
+    return full if _FULL - MOST_LESS <= full <= _FULL else None

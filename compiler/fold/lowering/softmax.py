@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.fold.arithmetic.integer_softmax import (
     MOST_VALUES,
+    OVER_WHOLE_REST,
     exponentials,
     full_result,
     is_pair,
@@ -30,9 +31,8 @@ from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
 from intloom.compiler.ir import Add, Conv, Softmax, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine, scale_from_float
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.hw.spec.softmax import pack_exponentials
 
-_OVER_WHOLE_REST = 12
 _DEFINED = "integers within 1 of the float result"
 _REMEDY = "run it on the host, or remove it if only the order of its results matters"
 _BELOW, _ABOVE = 127, -128
@@ -69,7 +69,7 @@ def _require_softmax(builder: GraphBuilder, unit: QuantizationUnit, shape: tuple
     if main.op != "Softmax" or not builder.softmax:
         raise UnsupportedPattern(f"{main.op} divides by what it computes, and the accelerator has no division", _REMEDY)
     axis = softmax_axis(builder.model, main)
-    if builder.model.opset <= _OVER_WHOLE_REST or axis < 0:
+    if builder.model.opset <= OVER_WHOLE_REST or axis < 0:
         raise UnsupportedPattern("Softmax of this opset normalizes over all axes from its own on", "use opset 13")
     if shape[axis] > MOST_VALUES:
         raise UnsupportedPattern(f"it normalizes over {shape[axis]} values", f"at most {MOST_VALUES} are supported")
@@ -125,7 +125,7 @@ class _Wide:
             name=unit_name(self.unit),
             inputs=(source,),
             output=result,
-            exponentials=b"".join(e.to_bytes(EXPONENTIAL_BYTES, "little") for e in numbers),
+            exponentials=pack_exponentials(numbers),
             less=256 - full,
             zp_out=params.zero_int8,
             origin=self.unit.origins,

@@ -7,7 +7,7 @@ import numpy as np
 from intloom.compiler.ir import Add, AvgPool, IntGraph, Mul, Softmax, Table
 from intloom.compiler.ir.onnx_export.writer import Writer, affine, exports
 from intloom.hw.spec.arith import INT8_MAX
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, QUOTIENT_BITS
+from intloom.hw.spec.softmax import QUOTIENT_BITS, unpack_exponentials
 
 
 @exports(Table)
@@ -57,8 +57,7 @@ def average(w: Writer, graph: IntGraph, node: AvgPool) -> None:
 @exports(Softmax)
 def softmax(w: Writer, graph: IntGraph, node: Softmax) -> None:
     """Exponentials by Gather, and a division in int64."""
-    packed = np.frombuffer(node.exponentials, np.uint8).reshape(-1, EXPONENTIAL_BYTES).astype(np.int64)
-    table = w.constant(packed @ (1 << 8 * np.arange(EXPONENTIAL_BYTES)), "int64")
+    table = w.constant(np.array(unpack_exponentials(node.exponentials)), "int64")
     value = w.op("Cast", (node.inputs[0],), to=7)
     index = w.op("Sub", (w.op("Add", (value, w.integer(255))), w.op("ReduceMax", (value,), axes=(1,))))
     found = w.op("Gather", (table, index))

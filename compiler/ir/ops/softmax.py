@@ -10,9 +10,7 @@ from intloom.compiler.ir.node import Node, operator
 from intloom.compiler.ir.tensor import Shape, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LARGEST_TOTAL
-
-_MOST_LESS = 3
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LARGEST_TOTAL, MOST_LESS, unpack_exponentials
 
 
 @operator
@@ -35,9 +33,8 @@ class Softmax(Node):
         """The operand's shape."""
         count = len(self.exponentials)
         self.require(count == EXPONENTIAL_BYTES * TABLE_BYTES, "it must have 256 exponentials of 3 bytes", count)
-        self.require(0 <= self.less <= _MOST_LESS, f"less must be from 0 to {_MOST_LESS}", self.less)
+        self.require(0 <= self.less <= MOST_LESS, f"less must be from 0 to {MOST_LESS}", self.less)
         self.require(INT8_MIN <= self.zp_out <= INT8_MAX, "zp_out must be an int8", self.zp_out)
-        numbers = [int.from_bytes(self.exponentials[k : k + 3], "little") for k in range(0, count, 3)]
-        most = max(numbers) * operands[0].channels
+        most = max(unpack_exponentials(self.exponentials)) * operands[0].channels
         self.require(most <= LARGEST_TOTAL, f"the sum of exponentials must be at most {LARGEST_TOTAL}", most)
         return operands[0].shape

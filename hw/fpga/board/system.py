@@ -22,10 +22,10 @@ from migen import ClockDomain, ClockSignal
 
 from intloom.common.atomic_write import write_text
 from intloom.common.errors import CapacityError
+from intloom.hw.fpga.board.bitstream import CHIP
 from intloom.hw.fpga.board.boards import Board
 from intloom.hw.package.intloom_litex import add_intloom
 
-CHIP = "chip"
 REGISTERS_AT = 0x8200_0000
 BAUD = 1_000_000
 ROM_BYTES = 0x8000
