@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.depthwise import is_depthwise, tile_cycles
@@ -31,7 +31,7 @@ class Cost:
     constants: int = 0
     """Cycles from the request for its constants to its end, if every sum needs them; else 0."""
     readout: float = 0.0
-    """Fraction of `work` in which results are written."""
+    """Fraction of `work` in which results are written, if they are fewer than the operands."""
 
 
 def move_bursts(i: Instruction, params: HardwareParams) -> int:
@@ -143,7 +143,8 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
         case AccessPattern.TABLE:
             return Cost(TABLE_BYTES, timing.VECTOR_TABLE_LOAD, TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
         case AccessPattern.WINDOW:
-            return _vector(window_words(i), params)
+            cost = _vector(window_words(i), params)
+            return replace(cost, readout=i["out_h"] * i["out_w"] * i["blocks"] / cost.work)
         case AccessPattern.CHANNELS:
             cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes // params.softmax_lanes
             return Cost(cycles, timing.SOFTMAX_END, cycles + timing.SOFTMAX_END)

@@ -148,7 +148,7 @@ class _Simulation:
         if unit is Unit.MAC:
             self.port.write_results(start, start + cost.work, cost.readout)
         elif instruction.spec.pattern is not AccessPattern.TABLE:
-            self.port.compute(start, start + cost.work, writes=instruction.spec.pattern is not AccessPattern.WINDOW)
+            self.port.compute(start, start + cost.work, cost.readout)
 
     def _compute(self, unit: Unit, state: _Unit, cost: Cost) -> int:
         """Start an instruction of the MAC or vector unit; returns its start.

@@ -92,12 +92,17 @@ class MemoryPort:
             self._changed = True
             self._contention[Unit.MAC].append(_Contention(start, stop, 1 / (1 + share * (cycles - 1)), 1.0))
 
-    def compute(self, start: int, stop: int, *, writes: bool) -> None:
-        """The vector unit executes from `start` to `stop`; with `writes`, it writes as many words as it reads."""
+    def compute(self, start: int, stop: int, share: float) -> None:
+        """The vector unit executes from `start` to `stop`, and writes results for the fraction `share` of that time.
+
+        A load accesses consecutive banks and waits for each of them. If `share` is 0, the unit writes as many words
+        as it reads.
+        """
         rate = _contended_rate(self._params.vector_slices)
         if rate < 1:
             self._changed = True
-            self._contention[Unit.VEC].append(_Contention(start, stop, rate if writes else 1.0, rate))
+            load = 1 - share if share else rate
+            self._contention[Unit.VEC].append(_Contention(start, stop, load, rate))
 
     def request(self, unit: Unit, time: int, instruction: Instruction) -> None:
         """A move starts at `time`."""

@@ -80,6 +80,17 @@ def test_a_load_into_the_scratchpad_falls_in_behind_results_of_several_cycles():
     assert apart == pytest.approx(quick, abs=2)
 
 
+def test_a_load_into_the_scratchpad_waits_for_every_result_of_a_pooling_instruction():
+    # 2 x (100 + 4) cycles for 100 results of a row.
+    pooling = make(Kind.VMAX, kernel_w=5, in_h=100, in_w=104, out_h=100, out_w=100, out_row=100)
+    origin, params = Provenance(layer=0, tile=0), BASE.replace(vector_lanes=8)
+    beside, alone = (
+        forecast([*work, make(Kind.LOAD, n0=2000)], [origin] * (len(work) + 1), 1, params).done[0][0]
+        for work in ([pooling], [])
+    )
+    assert beside - alone == pytest.approx(2000 / (1 - 100 / 208) - 2000, rel=0.01)
+
+
 def test_moves_wait_in_their_queue_until_the_bus_has_taken_those_before():
     stores = [make(Kind.STORE, n0=64)] * (BASE.axi_outstanding + BASE.queue_depth + 40)
     late = make(Kind.CONV, out_w=64)
