@@ -9,7 +9,8 @@ It has the real values of the file, and every value keeps its name. Of the nodes
 - the float operators before a QuantizeLinear have no other readers: where the host or another QuantizeLinear reads
   their unrounded results, these come from copies (`compiler.unit_copies`), because onnxruntime computes operators with
   several readers in float,
-- a Softmax over more than two channels is integer operations, which the accelerator's is defined by,
+- a Softmax over more than two channels is integer operations, which the accelerator's is defined by, and so is an
+  average, except a GlobalAveragePool, for which onnxruntime has an integer kernel,
 - a float bias is an int32 bias, and ConvInteger and MatMulInteger chains are Conv and Gemm (pass `integer_chains`),
 - data movement has QDQ pairs (pass `propagate_qdq`), without which onnxruntime computes its readers in float. The host
   parts have them too.
@@ -21,23 +22,20 @@ from collections.abc import Set
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from onnx import TensorProto
 
-from intloom.compiler.fold.arithmetic.integer_softmax import exponentials, full_result, is_pair, softmax_axis
+from intloom.compiler.fold.arithmetic.integer_softmax import is_pair
 from intloom.compiler.fold.arithmetic.weights import read_bias, read_weights
 from intloom.compiler.fold.lowering.conv_transpose import output_first
 from intloom.compiler.fold.passes import constants, custom_shapes, integer_chains, propagate_qdq, unsigned_activations
 from intloom.compiler.fold.passes.pass_manager import run_passes
 from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
-from intloom.compiler.importer import Array, Constant, Model, OnnxNode
+from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.importer.check import check_model
-from intloom.compiler.importer.model import INTEGER_RANGES
+from intloom.compiler.reference_operators import AVERAGES, FormWriter, write_average, write_softmax
 from intloom.compiler.unit_copies import separate_units
-from intloom.hw.spec.formats import TABLE_BYTES
 
 _SUMS = frozenset({"Conv", "ConvTranspose", "Gemm"})
-_FIRST_AXES_AS_INPUT = {"ReduceMax": 18, "ReduceSum": 13}
 _FIRST_PAD_OF_BYTES = 11
 """Opset from which Pad takes integers."""
 
@@ -49,7 +47,7 @@ def reference_form(model: Model, accelerated: Set[str]) -> Model | None:
     form = _without_chains(form, accelerated)
     form = propagate_qdq.propagate_qdq(form)
     form, shared = separate_units(form, accelerated)
-    form = _Rewriter(form, accelerated, shared).rewrite()
+    form = _Rewriter(form, accelerated, shared, FormWriter(form)).rewrite()
     check_model(form)
     return None if form.nodes == plain.nodes else form
 
@@ -69,25 +67,27 @@ class _Rewriter:
     accelerated: Set[str]
     shared: Set[str]
     """Nodes that compute unrounded values for the host."""
-    nodes: list[OnnxNode] = field(default_factory=list)
-    constants: dict[str, Constant] = field(default_factory=dict)
+    form: FormWriter
     pairs: list[OnnxNode] = field(default_factory=list)
 
     def rewrite(self) -> Model:
-        clamped = {u.unclamped: u for u in find_quantization_units(self.model) if self._clamps_sums(u)}
+        units = {u.unclamped: u for u in find_quantization_units(self.model)}
+        clamped = {value: u for value, u in units.items() if self._clamps_sums(u)}
         for node in self.model.nodes:
             mine = node.name not in self.shared and self.accelerated & set(node.origins)
             if node.op == "Softmax" and mine and not is_pair(self.model, node):
-                self._softmax(node)
+                write_softmax(self.form, node)
+            elif node.op in AVERAGES and mine:
+                write_average(self.form, node, units.get(node.outputs[0]))
             elif node.op not in _SUMS or not mine:
-                self.nodes.append(node)
+                self.form.nodes.append(node)
             elif node.outputs[0] in clamped:
                 self._multiplication(self._rounded(node, clamped[node.outputs[0]]))
-                self.nodes += self.pairs
+                self.form.nodes += self.pairs
                 self.pairs = []
             else:
                 self._multiplication(node)
-        return self.model.with_nodes(self.nodes, constants=self.constants)
+        return self.model.with_nodes(self.form.nodes, constants=self.form.constants)
 
     def _clamps_sums(self, unit: QuantizationUnit) -> bool:
         """Whether onnxruntime keeps a clamp after a sum: it drops a Relu where the zero point is the smallest byte."""
@@ -112,15 +112,7 @@ class _Rewriter:
         if node.op == "ConvTranspose" and self.model.opset >= _FIRST_PAD_OF_BYTES:
             self._transposed(node)
         else:
-            self.nodes.append(node)
-
-    def _constant(self, name: str, array: Array) -> str:
-        self.constants[name] = Constant(array, str(array.dtype) if array.dtype != np.float32 else "float")
-        return name
-
-    def _add(self, op: str, inputs: tuple[str, ...], name: str, **attributes: int) -> str:
-        self.nodes.append(OnnxNode(f"{name}/{op}", op, inputs, (name,), attributes))
-        return name
+            self.form.nodes.append(node)
 
     def _quantized_bias(self, node: OnnxNode) -> str:
         """Quantize a float bias with the product of input and weight scale, as the front end does."""
@@ -130,9 +122,9 @@ class _Rewriter:
         scale = read_weights(self.model, node.input(1), axis).scale
         bias = read_bias(self.model, node.input(2), x, scale)
         name = f"{node.name}/whole_bias"
-        stored = self._constant(f"{name}/stored", np.asarray(bias).astype(np.int32))
-        steps = self._constant(f"{name}/scale", (x.scale * scale).astype(np.float32))
-        return self._add(DEQUANTIZE, (stored, steps), name, axis=0)
+        stored = self.form.constant(f"{name}/stored", np.asarray(bias).astype(np.int32))
+        steps = self.form.constant(f"{name}/scale", (x.scale * scale).astype(np.float32))
+        return self.form.add(DEQUANTIZE, (stored, steps), name, axis=0)
 
     def _transposed(self, node: OnnxNode) -> None:
         """Replace a ConvTranspose by a Conv of its input with zeros between and around the pixels."""
@@ -141,58 +133,17 @@ class _Rewriter:
         batch, channels, height, width = model.shape(source.inputs[0]) or (0, 0, 0, 0)
         array = model.constants[weights.inputs[0]]
         (rows, columns), zero = node.integers("strides", (1, 1)), source.input(2)
-        zero = self._constant(f"{name}/fill", model.constants[zero].array.reshape(()))
-        between = self._reshape(source.inputs[0], f"{name}/pixels", (batch, channels, height, 1, width, 1))
-        spread = self._pad(between, f"{name}/spread", [0] * 9 + [rows - 1, 0, columns - 1], zero)
-        joined = self._reshape(spread, f"{name}/joined", (batch, channels, height * rows, width * columns))
-        padded = self._pad(joined, f"{name}/padded", _borders(node, array.array.shape[2:]), zero)
-        x = self._add(DEQUANTIZE, (padded, source.input(1), zero), f"{name}/input")
+        zero = self.form.constant(f"{name}/fill", model.constants[zero].array.reshape(()))
+        between = self.form.reshape(source.inputs[0], f"{name}/pixels", (batch, channels, height, 1, width, 1))
+        spread = self.form.pad(between, f"{name}/spread", [0] * 9 + [rows - 1, 0, columns - 1], zero)
+        joined = self.form.reshape(spread, f"{name}/joined", (batch, channels, height * rows, width * columns))
+        padded = self.form.pad(joined, f"{name}/padded", _borders(node, array.array.shape[2:]), zero)
+        x = self.form.add(DEQUANTIZE, (padded, source.input(1), zero), f"{name}/input")
         turned = output_first(array.array, node.integer("group", 1))[:, :, ::-1, ::-1]
-        stored = self._constant(f"{name}/weights", np.ascontiguousarray(turned))
-        w = self._add(DEQUANTIZE, (stored, *weights.inputs[1:]), f"{name}/filters", axis=0)
+        stored = self.form.constant(f"{name}/weights", np.ascontiguousarray(turned))
+        w = self.form.add(DEQUANTIZE, (stored, *weights.inputs[1:]), f"{name}/filters", axis=0)
         kept = {k: v for k, v in node.attributes.items() if k in ("dilations", "group", "kernel_shape")}
-        self.nodes.append(replace(node, op="Conv", inputs=(x, w, *node.inputs[2:]), attributes=kept))
-
-    def _softmax(self, node: OnnxNode) -> None:
-        """Replace a Softmax by the integer operations that define the accelerator's."""
-        model, name, axis = self.model, node.name, softmax_axis(self.model, node)
-        source, (quantize,) = model.producers[node.input(0)], model.users(node.outputs[0])
-        x, y = read_qparams(model, source), read_qparams(model, quantize)
-        table = exponentials(float(x.scale), (model.shape(node.input(0)) or ())[axis])
-        full = full_result(float(y.scale))
-        low, high = INTEGER_RANGES[y.dtype]
-        numbers = {"first": TABLE_BYTES - 1, "full": full, "two": 2, "zero": int(y.zero_point), "high": high}
-        at = {k: self._constant(f"{name}/{k}", np.array(v, np.int64)) for k, v in numbers.items()}
-        at["table"] = self._constant(f"{name}/table", np.array(table, np.int64))
-        stored = self._add("Cast", (source.inputs[0],), f"{name}/stored", to=TensorProto.INT64)
-        distance = self._add("Sub", (stored, self._reduced("ReduceMax", stored, axis)), f"{name}/distance")
-        index = self._add("Add", (distance, at["first"]), f"{name}/index")
-        found = self._add("Gather", (at["table"], index), f"{name}/found", axis=0)
-        total = self._reduced("ReduceSum", found, axis)
-        half = self._add("Div", (total, at["two"]), f"{name}/half")
-        scaled = self._add("Mul", (found, at["full"]), f"{name}/scaled")
-        quotient = self._add("Div", (self._add("Add", (scaled, half), f"{name}/dividend"), total), f"{name}/quotient")
-        moved = self._add("Add", (quotient, at["zero"]), f"{name}/moved")
-        kind = TensorProto.UINT8 if low == 0 else TensorProto.INT8
-        byte = self._add("Cast", (self._add("Min", (moved, at["high"]), f"{name}/least"),), f"{name}/byte", to=kind)
-        self.nodes.append(
-            OnnxNode(f"{name}/result", DEQUANTIZE, (byte, *quantize.inputs[1:]), node.outputs, {}, origin=node.origin)
-        )
-
-    def _reduced(self, op: str, value: str, axis: int) -> str:
-        """A reduction over one axis, which is an input from some opset on."""
-        name = f"{value}/{op}"
-        if self.model.opset >= _FIRST_AXES_AS_INPUT[op]:
-            axes = self._constant(f"{name}/axes", np.array([axis], np.int64))
-            return self._add(op, (value, axes), name, keepdims=1)
-        self.nodes.append(OnnxNode(f"{name}/{op}", op, (value,), (name,), {"axes": (axis,), "keepdims": 1}))
-        return name
-
-    def _reshape(self, value: str, name: str, shape: tuple[int, ...]) -> str:
-        return self._add("Reshape", (value, self._constant(f"{name}/shape", np.array(shape, np.int64))), name)
-
-    def _pad(self, value: str, name: str, pads: list[int], fill: str) -> str:
-        return self._add("Pad", (value, self._constant(f"{name}/pads", np.array(pads, np.int64)), fill), name)
+        self.form.nodes.append(replace(node, op="Conv", inputs=(x, w, *node.inputs[2:]), attributes=kept))
 
 
 def _borders(node: OnnxNode, kernel: tuple[int, ...]) -> list[int]:

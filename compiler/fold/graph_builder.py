@@ -83,8 +83,6 @@ class GraphBuilder:
     functions: dict[str, ByteFunction] = field(default_factory=dict)
     targets: dict[str, tuple[Target, str]] = field(default_factory=dict)
     remedies: dict[str, str] = field(default_factory=dict)
-    warnings: dict[str, str] = field(default_factory=dict)
-    """Warnings of operator lowerings, by node of the model."""
     mode_dependent: list[str] = field(default_factory=list)
     """Nodes whose results depend on onnxruntime's optimization level."""
     inputs: list[str] = field(default_factory=list)

@@ -20,7 +20,6 @@ def find_warnings(builder: GraphBuilder, file: Model) -> tuple[str, ...]:
     """All warnings on a model, in the order of the checks below; `file` is the imported model."""
     checks = (_mixed_concats, _one_sided_outputs, _successive_pairs, _tie_prone, _mode_dependent, _float_kernels)
     return (
-        *(text for name, text in builder.warnings.items() if builder.on_accelerator(name)),
         *(text for check in checks for text in check(builder)),
         *_missing_zero_points(file),
     )

@@ -218,9 +218,10 @@ class Residency:
         buffer = victim.local.buffer
         for other in self.slots[victim.birth : victim.death + 1]:
             del other.local[buffer]
-            if other.stripes is not None:
-                # A group in stripes then uses its own ring again.
-                self._add(_Item(other.stripes.buffers[buffer], other.index, other.index))
+            ring = None if other.stripes is None else other.stripes.buffers.get(buffer)
+            if ring is not None:
+                # A group in stripes that had a ring of its own uses it again; others load tiles or do not use it.
+                self._add(_Item(ring, other.index, other.index))
                 self._count(self._items[-1], 1)
 
     def _settle(self, slot: Slot) -> bool:

@@ -108,6 +108,7 @@ FORMS = {
     "QLinearSigmoid": unary("QLinearSigmoid", 1 / 256, 0),
     "QLinearLeakyRelu": unary("QLinearLeakyRelu", 0.04, 60, alpha=0.1),
     "QLinearAveragePool": unary("QLinearAveragePool", 0.043, 110, kernel_shape=[2, 3]),
+    "QLinearAveragePool, ties": unary("QLinearAveragePool", 0.05, 111, kernel_shape=[2, 2]),
     "QLinearGlobalAveragePool": unary("QLinearGlobalAveragePool", 0.011, 110),
 }
 

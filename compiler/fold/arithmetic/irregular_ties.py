@@ -42,12 +42,12 @@ def fit_bracket(goal: SampledFunction, ratio: float) -> Bracket | None:
         shift -= 1
     factor = round(ratio * (1 << shift))
     least, most = goal.limits
-    inner = (goal.result > least) & (goal.result < most)
-    errors = (goal.result[inner] << shift) - goal.x1[inner] * factor
-    # Every result is clamped, so nothing bounds the constant.
-    if not errors.size:
+    errors = (goal.result << shift) - goal.x1 * factor
+    # A clamped result bounds the constant from one side only.
+    above, below = errors[goal.result > least], errors[goal.result < most]
+    if not (above.size and below.size):
         return None
-    middle = (int(errors.max()) + int(errors.min())) // 2
+    middle = (int(above.max()) + int(below.min())) // 2
     # The smallest window first: a wide one moves regular results into the bracket, and then one lower result may
     # require both directions.
     for window in _WINDOWS:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
-from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
 from intloom.compiler.fold.lowering.common.convolution import finish_convolution
+from intloom.compiler.fold.lowering.common.large_kernels import fit_kernel
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -31,4 +34,6 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise UnsupportedPattern(
             f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model"
         )
+    tensor, values, geometry = fit_kernel(builder, x.tensor, values, geometry, unit_name(unit), unit.origins)
+    x = replace(x, tensor=tensor)
     finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group)

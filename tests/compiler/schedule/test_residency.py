@@ -3,9 +3,12 @@
 from itertools import pairwise
 from pathlib import Path
 
+import onnx
 import pytest
 
 from intloom.compiler.emit.constants import ConstantImage
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import from_bytes, to_bytes
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Role
@@ -18,6 +21,8 @@ from intloom.compiler.schedule.stage_builder import build_stages
 from intloom.compiler.schedule.tiling import Space, choose_tiling
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.quantization import QuantizeOptions, quantize
+from intloom.zoo import build
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import random_graph
 from tests.support.yolo_graph import yolo_graph
@@ -58,6 +63,15 @@ def test_buffers_of_random_graphs_are_apart(seed):
     graph, _ = random_graph(seed)
     params = BASE.replace(scratch_kib=8)
     check_addresses(slots_of(graph, params), params)
+
+
+@pytest.mark.slow
+def test_groups_in_stripes_lose_a_buffer_that_they_have_no_ring_for(tmp_path):
+    """In this network, buffers between groups fit by their sizes but not side by side."""
+    onnx.save(build("yolov8n-seg", 160, 0), tmp_path / "float.onnx")
+    quantize(tmp_path / "float.onnx", tmp_path / "model.onnx", None, QuantizeOptions(samples=1))
+    slots = slots_of(fold_model(load_model(tmp_path / "model.onnx")).graph, BASE)
+    check_addresses(slots, BASE)
 
 
 def test_small_tensors_stay_on_chip_from_producer_to_last_reader():

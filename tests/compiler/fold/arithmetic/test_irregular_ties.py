@@ -1,7 +1,7 @@
 """Two affine operations and a table are exact at every point, whatever the rounding of ties."""
 
 import numpy as np
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from intloom.compiler.fold.arithmetic.affine_fit import SampledFunction, apply, fit_affine
@@ -26,6 +26,8 @@ def made(bracket):
 
 
 @given(RATIOS, st.integers(-60, 60), st.sets(st.integers(-128, 126)))
+@example(3 / 8, -1, {126})
+@example(3 / 8, 0, set(range(-127, 127)))
 def test_every_choice_of_directions_is_met(ratio, zero, directions):
     wanted = tied(ratio, zero, directions)
     bracket = fit_bracket(SampledFunction(POINTS, np.zeros_like(POINTS), wanted), ratio)

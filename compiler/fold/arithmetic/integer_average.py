@@ -1,0 +1,71 @@
+"""The integers of an average: the exact sum of a window, requantized once.
+
+With n pixels in a window, a result is `requantize(sum - n * zero point)` with the factor
+`input scale / (result scale * n)` in fp32. This is onnxruntime's kernel for quantized averages of whole images. For
+other averages it has only float kernels, whose results depend on the order of summation: they dequantize n bytes, add
+them, divide by n, and divide by the result scale. With u = 2^-24, each of the n values passes at most n + 3 roundings
+there, and the factor, the sum and the product here have 4. Before they are rounded to bytes, the two results therefore
+differ by at most `g * largest |byte - zero point| * input scale / result scale` with k = n + 8 and
+`g = k * u / (1 - k * u)`. They are equal where no sum is that close to a rounding tie.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.common.errors import EncodingError
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.ir import Tensor
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, RoundingMode, Scale, scale_from_float
+
+_ROUNDING = 2.0**-24
+_OTHER_ROUNDINGS = 8
+
+
+def average_scale(x: Tensor, result: Tensor, count: int) -> Scale:
+    """The factor of the sum of `count` pixels.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The requantizer cannot express it.
+    """
+    try:
+        return scale_from_float(average_factor(x.scale, result.scale, count))
+    except EncodingError as error:
+        raise UnsupportedPattern(str(error), "quantize the model again") from None
+
+
+def average_factor(x_scale: float, result_scale: float, count: int) -> float:
+    """The factor of the sum of `count` pixels, in fp32."""
+    with np.errstate(all="ignore"):
+        return float(np.float32(x_scale) / (np.float32(result_scale) * np.float32(count)))
+
+
+def averages(sums: NDArray[np.int64], x: Tensor, result: Tensor, count: int, match: RoundingMode) -> NDArray[np.int64]:
+    """The result for each sum of `count` bytes; as `intloom.hw.spec.arith.requantize`."""
+    # fp32 arithmetic is what mode `ort` is defined by; the product of a sum of 29 bits and a factor of 24 is exact in
+    # float64.
+    factor, centered = float(average_scale(x, result, count)), sums - count * x.zero_point
+    rounded: NDArray[np.floating] = np.rint(centered * factor)
+    if match is RoundingMode.ORT:
+        rounded = np.rint(centered.astype(np.float32) * np.float32(factor))
+    return np.clip(rounded + result.zero_point, INT8_MIN, INT8_MAX).astype(np.int64)
+
+
+def float_distance(x: Tensor, result: Tensor, count: int) -> int:
+    """Upper bound of the difference from the result of onnxruntime's float kernels; 0 where it is always equal."""
+    ratio = x.scale / result.scale
+    reach = max(x.zero_point - INT8_MIN, INT8_MAX - x.zero_point)
+    relative = (count + _OTHER_ROUNDINGS) * _ROUNDING
+    error = relative / (1 - relative) * reach * ratio
+    # All sums next to the ties between two results.
+    ties = np.arange(INT8_MIN, INT8_MAX) + 0.5 - result.zero_point
+    lower = np.floor(ties * count / ratio)
+    near = np.clip([lower, lower + 1], (INT8_MIN - x.zero_point) * count, (INT8_MAX - x.zero_point) * count)
+    if (np.abs(near * (ratio / count) - ties) > error * (1 + _ROUNDING)).all():
+        return 0
+    return min(math.floor(error) + 1, INT8_MAX - INT8_MIN)

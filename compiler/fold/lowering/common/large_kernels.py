@@ -1,0 +1,115 @@
+"""Convolutions whose kernel or stride exceeds the instruction: blocks of pixels become channels first.
+
+With a stride of t and a divisor s of t, each block of s by s pixels becomes one pixel with s * s times the channels.
+The kernel then has `ceil(k / s)` rows and columns, filled with zeros at the end, and the stride is `t / s`. A
+convolution with a single 1 for each channel moves the bytes, so the result is exact. Patches of a vision transformer
+are such convolutions.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from intloom.compiler.fold.graph_builder import GraphBuilder
+from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.patterns.window import Window
+from intloom.compiler.ir import Conv, Tensor
+from intloom.compiler.ir.node import Pair
+from intloom.hw.spec.arith import scale_from_float
+
+_MOST_DENSE = 4
+"""Channels up to which a dense convolution moves the bytes: it may read packed pixels."""
+
+Filters = NDArray[np.int32]
+"""[out, in / group, kernel rows, kernel columns]."""
+
+
+def fit_kernel(
+    builder: GraphBuilder, x: Tensor, values: Filters, geometry: Window, name: str, origin: tuple[str, ...]
+) -> tuple[Tensor, Filters, Window]:
+    """An equal convolution whose kernel and stride fit the instruction: its input, weights and geometry.
+
+    Raises
+    ------
+    UnsupportedPattern
+        No divisor of the stride makes it fit.
+    """
+    step = 0
+    while (sizes := _block(geometry)) != (1, 1):
+        step += 1
+        count = geometry.output((x.height, x.width))
+        kernel = tuple(-(-k // s) for k, s in zip(geometry.kernel, sizes, strict=True))
+        strides = tuple(t // s for t, s in zip(geometry.strides, sizes, strict=True))
+        rows, columns = ((n - 1) * t + k for n, t, k in zip(count, strides, kernel, strict=True))
+        x = _blocks(builder, x, geometry, sizes, (rows, columns), f"{name}/blocks{step}", origin)
+        values = _split(values, sizes)
+        geometry = Window((kernel[0], kernel[1]), (strides[0], strides[1]), geometry.dilations, (0, 0, 0, 0))
+    return x, values, geometry
+
+
+def _block(geometry: Window) -> Pair:
+    """Rows and columns of the blocks, 1 along an axis that fits."""
+    found = []
+    for kernel, stride, dilation in zip(geometry.kernel, geometry.strides, geometry.dilations, strict=True):
+        if kernel <= LARGEST_KERNEL and stride <= LARGEST_STRIDE:
+            found.append(1)
+            continue
+        divisors = [s for s in range(2, LARGEST_STRIDE + 1) if stride % s == 0]
+        if not divisors or dilation > 1:
+            raise UnsupportedPattern(
+                f"its kernel has {kernel} rows or columns, with stride {stride} and dilation {dilation}",
+                f"use at most {LARGEST_KERNEL} and strides up to {LARGEST_STRIDE}, or a stride with divisors",
+            )
+        found.append(divisors[-1])
+    return found[0], found[1]
+
+
+def _blocks(
+    builder: GraphBuilder, x: Tensor, geometry: Window, sizes: Pair, wanted: Pair, name: str, origin: tuple[str, ...]
+) -> Tensor:
+    """Emit the image of blocks, at least `wanted` in size; the padding has the value of the zero point."""
+    top, left, _, _ = geometry.pads
+    bottom, right = (
+        max(0, n * s - length - first)
+        for n, s, length, first in zip(wanted, sizes, (x.height, x.width), (top, left), strict=True)
+    )
+    height, width = (x.height + top + bottom) // sizes[0], (x.width + left + right) // sizes[1]
+    area, channels = sizes[0] * sizes[1], x.channels
+    dense = channels <= _MOST_DENSE
+    weights = np.zeros((channels, area, channels if dense else 1, area), np.int8)
+    for c in range(channels):
+        weights[c, range(area), c if dense else 0, range(area)] = 1
+    one, count = scale_from_float(1.0), channels * area
+    result = replace(x, name=name, shape=(1, count, height, width))
+    node = Conv(
+        name=name,
+        inputs=(x.name,),
+        output=name,
+        weights=weights.reshape(count, -1, *sizes),
+        # The sum is the byte itself, and the zero point is added after the scale of 1.
+        bias=np.full(count, -x.zero_point, np.int32),
+        mantissa=np.full(count, one.mantissa, np.uint32),
+        shift=np.full(count, one.shift, np.uint8),
+        zp_in=x.zero_point,
+        zp_out=x.zero_point,
+        pads=(top, left, bottom, right),
+        strides=sizes,
+        group=1 if dense else channels,
+        origin=origin,
+    )
+    builder.emit(node, result)
+    return result
+
+
+def _split(values: Filters, sizes: Pair) -> Filters:
+    """The weights for blocks: the pixels of a block are channels, in row-major order after the channel."""
+    out, per_group, *kernel = values.shape
+    fill = [(0, -k % s) for k, s in zip(kernel, sizes, strict=True)]
+    padded = np.pad(values, [(0, 0), (0, 0), *fill])
+    rows, columns = (n // s for n, s in zip(padded.shape[2:], sizes, strict=True))
+    split = padded.reshape(out, per_group, rows, sizes[0], columns, sizes[1]).transpose(0, 1, 3, 5, 2, 4)
+    return split.reshape(out, per_group * sizes[0] * sizes[1], rows, columns)
