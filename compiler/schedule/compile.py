@@ -18,6 +18,7 @@ from intloom.compiler.schedule.dataflow import Dataflow
 from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.interleave import Interleaved, interleave
 from intloom.compiler.schedule.liveness import live_ranges
+from intloom.compiler.schedule.pixel_pairs import pair_pixels
 from intloom.compiler.schedule.residence_report import residences
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.slots import schedule_slots, slot_tasks
@@ -53,6 +54,11 @@ class _Plan:
     @property
     def stages(self) -> list[Stage]:
         return self.stage_list.stages
+
+    @property
+    def tensors(self) -> list[str]:
+        """The graph's tensors that are stored in their own shape."""
+        return [name for name in self.graph.tensors if name in self.stage_list.graph.tensors]
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -114,7 +120,8 @@ def _compile(
     progress: Progress | None,
 ) -> Program:
     image = ConstantImage(params)
-    stage_list = build_stages(graph, params, image, keep_intermediates=keep)
+    scheduled = graph if keep else pair_pixels(graph, params)
+    stage_list = build_stages(scheduled, params, image, keep_intermediates=keep)
     plan = _Plan(graph, params, image, stage_list, keep, goal, memory)
     order = _cut(plan)
     # `_cut` adds weights and tables to the image, so the image's size is known only here.
@@ -160,8 +167,8 @@ def _allocate_tensors(plan: _Plan, first: int, first_writes: Mapping[Buffer, int
 
 
 def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]:
-    shared = [] if plan.keep else [n for n in plan.graph.tensors if _is_stored(plan, task_emitter, n)]
-    names = list(plan.graph.tensors) if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
+    shared = [] if plan.keep else [n for n in plan.tensors if _is_stored(plan, task_emitter, n)]
+    names = plan.tensors if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
     found = []
     for name in dict.fromkeys(names):
         view, tensor = plan.stage_list.placement.view(name), plan.graph.tensors[name]
@@ -189,7 +196,7 @@ def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]
 def _local_tensors(plan: _Plan, task_emitter: TaskEmitter, stored: set[str]) -> tuple[LocalTensor, ...]:
     """Tensors that are only in the scratchpad, complete and at whole words."""
     found = []
-    for name in plan.graph.tensors:
+    for name in plan.tensors:
         view = plan.stage_list.placement.view(name)
         number = task_emitter.local.number(view)
         if name not in stored and number is not None and view.aligned:

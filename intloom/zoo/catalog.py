@@ -9,7 +9,7 @@ from functools import partial
 import onnx
 
 from intloom.common.errors import UsageError
-from intloom.zoo import classifiers, mobile_classifiers, shufflenet, small_networks, vit, yolo11, yolov8
+from intloom.zoo import classifiers, mobile_classifiers, shufflenet, small_networks, ssd, vit, yolo11, yolov8, yolox
 from intloom.zoo.builder import Builder
 from intloom.zoo.weight_normalization import BATCH, normalize_weights
 
@@ -28,6 +28,7 @@ class Entry:
     multiple: int
     """The image size must be a multiple of this."""
     make: Callable[[Builder, int], None]
+    measured_size: int = _MEASURED_SIZE
 
 
 def _yolo(size: str, task: str, doc: str) -> Entry:
@@ -50,6 +51,8 @@ _ENTRIES = (
     Entry("yolo11n", "YOLO11 nano, detection", 640, 32, partial(yolo11.yolo11, size="n")),
     Entry("yolo11s", "YOLO11 small, detection", 640, 32, partial(yolo11.yolo11, size="s")),
     Entry("yolo26n", "YOLO26 nano, detection without suppression", 640, 32, partial(yolo11.yolo26, size="n")),
+    Entry("yolox_nano", "YOLOX nano, detection", 416, 32, yolox.yolox_nano),
+    Entry("ssd_mobilenet_v1", "SSD with MobileNetV1, detection", 300, 20, ssd.ssd_mobilenet_v1, 300),
     _classifier("resnet18", "ResNet-18", classifiers.resnet18),
     _classifier("mobilenet_v2", "MobileNetV2", mobile_classifiers.mobilenet_v2),
     _classifier("mobilenet_v3_large", "MobileNetV3 large", mobile_classifiers.mobilenet_v3_large),
@@ -104,6 +107,6 @@ def build(name: str, imgsz: int | None = None, seed: int = 0) -> onnx.ModelProto
         raise UsageError(f"seed must be at least 0, not {seed}")
     wanted, measured = Builder(name, seed), Builder(name, seed, batch=BATCH)
     chosen.make(wanted, size)
-    chosen.make(measured, _MEASURED_SIZE)
+    chosen.make(measured, chosen.measured_size)
     normalize_weights(wanted, measured)
     return wanted.finish()

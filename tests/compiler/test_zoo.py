@@ -50,11 +50,11 @@ def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: 
     "name",
     [
         "yolo11n", "yolo26n", "mobilenet_v3_large", "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2",
-        "vit_tiny",
+        "vit_tiny", "yolox_nano", "ssd_mobilenet_v1",
     ],
 )  # fmt: skip
 def test_newer_networks_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
-    assert_equal(quantized(tmp_path, name, 64), rng.getrandbits(32))
+    assert_equal(quantized(tmp_path, name, 60 if name == "ssd_mobilenet_v1" else 64), rng.getrandbits(32))
 
 
 @pytest.mark.slow

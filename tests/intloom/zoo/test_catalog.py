@@ -21,6 +21,7 @@ PUBLISHED_GMAC = {
     "shufflenet_v2": 0.1449,
     "yolo11n": 3.24,
     "yolo26n": 2.68,
+    "ssd_mobilenet_v1": 1.235,
 }
 """Multiply-accumulates of convolutions and fully connected layers at the published size, in thousands of millions."""
 PUBLISHED_PARAMETERS = {
@@ -31,6 +32,8 @@ PUBLISHED_PARAMETERS = {
     "yolo11n": 2.616,
     "yolo11s": 9.44,
     "yolo26n": 2.41,
+    "yolox_nano": 0.904,
+    "ssd_mobilenet_v1": 6.81,
 }
 """Weights and biases with batch normalization folded, in millions."""
 PUBLISHED_CONVOLUTIONS = {"yolov8n": 64, "yolov8s": 64, "yolov8m": 84, "resnet18": 20, "mobilenet_v2": 52}

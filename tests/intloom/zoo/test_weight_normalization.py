@@ -19,7 +19,7 @@ LARGE = ("yolov8s", "yolov8m")
 
 def size_of(name):
     """An image size at which the smallest feature map has more than one pixel."""
-    return {32: 128, 16: 64}.get(ZOO[name].multiple, 32)
+    return {32: 128, 20: 300, 16: 64}.get(ZOO[name].multiple, 32)
 
 
 @pytest.mark.slow
