@@ -7,7 +7,7 @@ from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS
+from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS, WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.regs import Stall
 
 READ_LATENCY = timing.SCRATCHPAD_READ
@@ -74,7 +74,7 @@ class WeightReadPort(Signature):
     """
 
     def __init__(self, word_bytes: int) -> None:
-        super().__init__({"valid": Out(1), "addr": Out(SCRATCH_BITS), "data": In(8 * word_bytes)})
+        super().__init__({"valid": Out(1), "addr": Out(WEIGHT_ADDRESS_BITS), "data": In(8 * word_bytes)})
 
 
 class WeightWritePort(Signature):

@@ -182,8 +182,9 @@ struct intloom_conv {
     uint32_t in_blocks; /* Input channel blocks that contribute to each output block. Depthwise: the least number of input rows in a column. 1 to 4095 */
     uint32_t out_blocks; /* Output channel blocks, of cols channels each. 1 to 4095 */
     uint32_t weight_zero_points; /* The constants hold a zero point for each output channel, which is subtracted from its weights. 0 to 1 */
-    uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 1048575 [words] */
+    uint32_t weights; /* First word of the constants in the weight memory; see Constants of CONV. 0 to 262143 [words] */
     int32_t zp_in; /* Zero point of the input, the value of padding. -128 to 127 */
+    uint32_t subtract_zp_in; /* Subtract zp_in times the sum of its weights from each sum. 0: the bias contains this product. 0 to 1 */
     int32_t zp_out; /* Zero point that the requantizer adds. -128 to 127 */
     uint32_t table; /* 0: no table, 1: use the loaded table, 2: load a table first. 0 to 2 */
     uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
@@ -201,7 +202,7 @@ struct intloom_conv {
     uint32_t res_even; /* The residual addition rounds ties to even; else up. 0 to 1 */
 };
 
-#define INTLOOM_CONV_WIDTH 506u
+#define INTLOOM_CONV_WIDTH 505u
 #define INTLOOM_CONV_FIELDS(FIELD) \
     FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
     FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
@@ -227,23 +228,24 @@ struct intloom_conv {
     FIELD(in_blocks, 286u, 12u, 0u, 1, 4095, 1) \
     FIELD(out_blocks, 298u, 12u, 0u, 1, 4095, 1) \
     FIELD(weight_zero_points, 310u, 1u, 0u, 0, 1, 0) \
-    FIELD(weights, 311u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(zp_in, 331u, 8u, 1u, -128, 127, 0) \
-    FIELD(zp_out, 339u, 8u, 1u, -128, 127, 0) \
-    FIELD(table, 347u, 2u, 0u, 0, 2, 0) \
-    FIELD(out_h, 349u, 14u, 0u, 1, 16383, 1) \
-    FIELD(out_w, 363u, 14u, 0u, 1, 16383, 1) \
-    FIELD(out_base, 377u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(out_plane, 397u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(out_row, 417u, 16u, 0u, 0, 65535, 0) \
-    FIELD(out_x, 433u, 4u, 0u, 1, 15, 1) \
-    FIELD(out_lane, 437u, 5u, 0u, 0, 31, 0) \
-    FIELD(residual, 442u, 1u, 0u, 0, 1, 0) \
-    FIELD(res_base, 443u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(res_plane, 463u, 20u, 0u, 0, 1048575, 0) \
-    FIELD(res_row, 483u, 16u, 0u, 0, 65535, 0) \
-    FIELD(res_shift, 499u, 6u, 0u, 0, 47, 0) \
-    FIELD(res_even, 505u, 1u, 0u, 0, 1, 0)
+    FIELD(weights, 311u, 18u, 0u, 0, 262143, 0) \
+    FIELD(zp_in, 329u, 8u, 1u, -128, 127, 0) \
+    FIELD(subtract_zp_in, 337u, 1u, 0u, 0, 1, 0) \
+    FIELD(zp_out, 338u, 8u, 1u, -128, 127, 0) \
+    FIELD(table, 346u, 2u, 0u, 0, 2, 0) \
+    FIELD(out_h, 348u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 362u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 376u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_plane, 396u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 416u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 432u, 4u, 0u, 1, 15, 1) \
+    FIELD(out_lane, 436u, 5u, 0u, 0, 31, 0) \
+    FIELD(residual, 441u, 1u, 0u, 0, 1, 0) \
+    FIELD(res_base, 442u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(res_plane, 462u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(res_row, 482u, 16u, 0u, 0, 65535, 0) \
+    FIELD(res_shift, 498u, 6u, 0u, 0, 47, 0) \
+    FIELD(res_even, 504u, 1u, 0u, 0, 1, 0)
 
 /* Load the vector unit's 256-byte table from the scratchpad. */
 struct intloom_vtable {

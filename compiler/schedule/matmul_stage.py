@@ -1,9 +1,8 @@
 """Products of two tensors: a convolution whose weights are a tensor in DRAM.
 
 A word of the second operand, 16 channels of one pixel in `base`, is a column of a weight tile. So LOADs copy its words
-to the weight memory, between the constants of the output blocks. Where the zero point of the first operand is not 0, a
-second kernel row repeats the tiles. It always lies outside the image, where the array reads -zp_a: every pixel adds
-`-zp_a * sum(b - zp_b)`.
+to the weight memory, between the constants of the output blocks. The hardware subtracts the zero point of the first
+operand times the sum of a column's weights, which the bias of a convolution contains.
 """
 
 from __future__ import annotations
@@ -17,9 +16,6 @@ from intloom.compiler.schedule.geometry import Rect, View
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.compiler.schedule.weight_part import WeightPart
 from intloom.hw.spec.formats import pack_zero_points
-from intloom.hw.spec.isa import BY_KIND, Kind
-
-_MOST_ROWS = BY_KIND[Kind.CONV].field("dilation_h").maximum
 
 
 @dataclass(eq=False, kw_only=True)
@@ -63,12 +59,8 @@ class MatMulStage(ConvStage):
         return self.params.channel_words + self.params.zero_point_words
 
     @property
-    def _taps(self) -> int:
-        return self.passes[0][0].kernel[0]
-
-    @property
     def _block_words(self) -> int:
-        return self._constant_words + self._taps * self.stationary.blocks * self.params.tile_words
+        return self._constant_words + self.stationary.blocks * self.params.tile_words
 
     def _constants(self, count: int) -> WeightPart:
         """Constants of `count` output blocks, which are the same for all."""
@@ -82,38 +74,22 @@ class MatMulStage(ConvStage):
         return WeightPart(None, at, self._head_words, (self._constant_words, count, 1), (0, 0), (self._block_words, 0))
 
     def _tiles_of(self, first: int, count: int) -> Iterator[WeightPart]:
-        """The tiles of output blocks, once for each kernel row.
-
-        Columns without a pixel hold the zero point: their sums are 0.
-        """
+        """The tiles of output blocks; columns without a pixel hold the zero point: their sums are 0."""
         p, view = self.params, self.stationary
         plane, blocks = view.buffer.plane, view.blocks
         source = view.first_block * plane + first * p.cols
         whole = min(count, plane // p.cols - first)
         rest = plane % p.cols if count > whole else 0
-        for tap in range(self._taps):
-            local = self._head_words + self._constant_words + tap * blocks * p.tile_words
-            if whole:
-                steps = (p.tile_words, self._block_words)
-                yield WeightPart(view.buffer, source, local, (p.cols, blocks, whole), (plane, p.cols), steps)
-            if rest:
-                local += whole * self._block_words
-                at, steps = source + whole * p.cols, (p.tile_words, 0)
-                yield WeightPart(view.buffer, at, local, (rest, blocks, 1), (plane, 0), steps)
-                blank = self.image.add(pack_zero_points([self.zero_point] * p.word_bytes, 1) * (p.cols - rest))
-                yield WeightPart(None, blank, local + rest, (p.cols - rest, blocks, 1), (0, 0), steps)
-
-    def _emit_part(self, context: TileContext, part: Part) -> None:
-        """At most as many rows at a time as the second kernel row can step over."""
-        rect = context.rect
-        for top in range(rect.y0, rect.y1, _MOST_ROWS):
-            rows = Rect(top, min(top + _MOST_ROWS, rect.y1), rect.x0, rect.x1)
-            super()._emit_part(replace(context, rect=rows), part)
-
-    def _input_fields(self, context: TileContext, part: Part, first: tuple[int, int], out_h: int) -> dict[str, int]:
-        """The rows as an image of their own: what is below them is outside."""
-        height = context.rect.height
-        return super()._input_fields(context, part, first, out_h) | {"iy0": 0, "in_h": height, "dilation_h": height}
+        local = self._head_words + self._constant_words
+        if whole:
+            steps = (p.tile_words, self._block_words)
+            yield WeightPart(view.buffer, source, local, (p.cols, blocks, whole), (plane, p.cols), steps)
+        if rest:
+            local += whole * self._block_words
+            at, steps = source + whole * p.cols, (p.tile_words, 0)
+            yield WeightPart(view.buffer, at, local, (rest, blocks, 1), (plane, 0), steps)
+            blank = self.image.add(pack_zero_points([self.zero_point] * p.word_bytes, 1) * (p.cols - rest))
+            yield WeightPart(None, blank, local + rest, (p.cols - rest, blocks, 1), (0, 0), steps)
 
     def _weight_fields(self, context: TileContext, part: Part) -> dict[str, int]:
-        return super()._weight_fields(context, part) | {"zp_in": -self.node.zp_in}
+        return super()._weight_fields(context, part) | {"subtract_zp_in": int(self.node.zp_in != 0)}

@@ -24,6 +24,7 @@ from intloom.hw.mac.output.result_writer import ResultWriter
 from intloom.hw.mac.weights.constant_sets import ConstantSets
 from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoader
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
+from intloom.hw.mac.weights.zero_point_correction import ZeroPointCorrection
 from intloom.hw.mac.weights.zero_points import ZeroPoints
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import CAUSE_BITS, ReadPort, UnitPort, WeightReadPort, WritePort
@@ -99,6 +100,7 @@ class MacUnit(wiring.Component):
         m.submodules.decoder = self._decoder = InstructionDecoder(params)
         m.submodules.fetcher = self._fetcher = WeightFetcher(params)
         m.submodules.zero_points = self._zero_points = ZeroPoints(params)
+        self._correction = ZeroPointCorrection(params)
         m.submodules.loader = self._loader = ConstantsLoader(params)
         self._loop_setup = LoopSetup(params)
         m.submodules.sequencer = self._sequencer = Sequencer(params)
@@ -121,6 +123,7 @@ class MacUnit(wiring.Component):
         for name, component, wake in (
             ("epilogue", self._epilogue, self._epilogue_wake()),
             ("loop_setup", self._loop_setup, self._loop_setup_wake()),
+            ("correction", self._correction, self._correction.to_sum.valid | self._correction.read),
         ):
             add_gated(m, name, component, wake if params.clock_gating else None, platform)
         return m
@@ -171,6 +174,8 @@ class MacUnit(wiring.Component):
             zero_points.load_next.eq(fetcher.load_next),
             array.load.eq(zero_points.load),
             array.weights.eq(zero_points.weights),
+            self._correction.to_sum.eq(fetcher.to_sum),
+            self._correction.weights.eq(zero_points.weights),
             fetcher.taken.eq(self._sequencer.weights_taken),
             self._sequencer.weights_ready.eq(fetcher.ready),
         ]
@@ -261,6 +266,10 @@ class MacUnit(wiring.Component):
             epilogue.group.eq(readout.group),
             epilogue.channel_set.eq(readout.channel_set),
             epilogue.sums.eq(self._accumulators.readout_sums),
+            self._correction.read.eq(readout.corrected),
+            self._correction.read_set.eq(readout.correction_set),
+            self._correction.group.eq(readout.group),
+            epilogue.corrections.eq(self._correction.corrections),
             epilogue.shift.eq(readout.shift),
             epilogue.even.eq(readout.even),
             epilogue.residual_arrived.eq(readout.residual_arrived),

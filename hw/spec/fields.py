@@ -13,6 +13,8 @@ CHECK_BITS = 6
 CHECK_LSB = INSTRUCTION_BITS - CHECK_BITS
 COUNT_BITS = 20
 SCRATCH_BITS = 20
+WEIGHT_ADDRESS_BITS = 18
+"""Bits of a weight memory address: 1,024 KiB in words of four bytes."""
 DRAM_BITS = 32
 COORDINATE_BITS = 14
 """Bits of a height or width. First coordinates have one more bit for the sign: padding has negative coordinates."""

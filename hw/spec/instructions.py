@@ -22,7 +22,7 @@ from intloom.hw.spec.field_groups import (
     extent,
     row,
 )
-from intloom.hw.spec.fields import CHECK_LSB, COORDINATE_BITS, HEADER, Field, TableUse, Unit
+from intloom.hw.spec.fields import CHECK_LSB, COORDINATE_BITS, HEADER, WEIGHT_ADDRESS_BITS, Field, TableUse, Unit
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LESS_BITS
 
 
@@ -199,8 +199,18 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
                 1,
                 "The constants hold a zero point for each output channel, which is subtracted from its weights.",
             ),
-            address("weights", "First word of the constants in the weight memory; see Constants of CONV."),
+            Field(
+                "weights",
+                WEIGHT_ADDRESS_BITS,
+                "First word of the constants in the weight memory; see Constants of CONV.",
+                unit="words",
+            ),
             Field("zp_in", 8, "Zero point of the input, the value of padding.", signed=True),
+            Field(
+                "subtract_zp_in",
+                1,
+                "Subtract zp_in times the sum of its weights from each sum. 0: the bias contains this product.",
+            ),
             Field("zp_out", 8, "Zero point that the requantizer adds.", signed=True),
             Field("table", 2, "0: no table, 1: use the loaded table, 2: load a table first.", high=TableUse.LOAD),
             *OUTPUT,

@@ -186,6 +186,12 @@ def _wrapped(sums: NDArray[np.int32], bits: int) -> NDArray[np.int32]:
     return (sums << spare) >> spare if spare else sums
 
 
+def _corrections(i: Instruction, matrix: NDArray[np.int16], bits: int) -> NDArray[np.int32]:
+    """What is subtracted from the sums of each channel."""
+    totals = matrix.sum(axis=1, dtype=np.int64).reshape(-1) * (i["zp_in"] if i["subtract_zp_in"] else 0)
+    return _wrapped(totals.astype(np.int32), bits)
+
+
 @executes(Kind.CONV)
 def conv(machine: Machine, instruction: Instruction) -> None:
     """Convolve one tile; see the manual."""
@@ -194,6 +200,7 @@ def conv(machine: Machine, instruction: Instruction) -> None:
     if constants.table is not None:
         machine.mac_table = constants.table
     sums = _wrapped(_sums(machine, i, constants.matrix), p.acc_bits) + constants.bias
+    sums -= _corrections(i, constants.matrix, p.acc_bits)
     bytes_ = requantize(np.ascontiguousarray(sums.T), constants.mantissa, constants.shift, i["zp_out"], p.match).T
     if i["table"] != TableUse.NONE:
         bytes_ = through(machine.mac_table, np.ascontiguousarray(bytes_))

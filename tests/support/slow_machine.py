@@ -118,11 +118,19 @@ class SlowMachine:
             for column in range(p.cols):
                 bias = _int(parameters[4 * column : 4 * column + 4])
                 scale = int.from_bytes(parameters[4 * (p.cols + column) :][:4], "little")
+                if i["subtract_zp_in"]:
+                    bias -= arith.wrap(i["zp_in"] * self._weight_sum(column, tiles), p.acc_bits)
                 for oy in range(i["out_h"]):
                     for ox in range(i["out_w"]):
                         total = arith.wrap(self._sum(i, block, column, oy, ox, tiles), p.acc_bits)
                         k = block * p.cols + column
                         self._finish(i, k, oy, ox, arith.wrap(total + bias, 32), scale, constants)
+
+    def _weight_sum(self, column: int, tiles: bytes) -> int:
+        """The sum of a column's weights over all tiles and rows, less the zero points."""
+        p, zero_point = self.params, _signed(self._zero_points[column])
+        starts = range(column * p.rows, len(tiles), p.cols * p.rows)
+        return sum(_signed(tiles[at + row]) - zero_point for at in starts for row in range(p.rows))
 
     def _sum(self, i: Instruction, block: int, column: int, oy: int, ox: int, tiles: bytes) -> int:
         p, total, tile = self.params, 0, 0

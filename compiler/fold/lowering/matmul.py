@@ -19,8 +19,8 @@ from intloom.compiler.fold.lowering.common.transposition import bind_matrices, t
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Conv, MatMul, Table, Tensor
-from intloom.hw.spec.arith import INT8_MIN, Scale, scale_from_float
+from intloom.compiler.ir import Conv, MatMul, Tensor
+from intloom.hw.spec.arith import Scale, scale_from_float
 
 _LARGEST_WORD = 32
 """Channels of a word of the largest hardware."""
@@ -105,12 +105,8 @@ class _Product:
     def emit(self, number: int, moving: _Side, stationary: _Side) -> str:
         """The product of one pair of matrices."""
         base = f"{self.plain.name}/{number}"
-        left = self._matrix(moving, number, f"{base}/moving", negated=False)
-        # The array is fed the negative zero point; both factors change their sign where that is no byte.
-        negated = left.zero_point == INT8_MIN
-        if negated:
-            left = self._complement(left, f"{base}/moving/negated")
-        right = self._matrix(stationary, number, f"{base}/weights", negated=negated)
+        left = self._matrix(moving, number, f"{base}/moving")
+        right = self._matrix(stationary, number, f"{base}/weights")
         channels = left.channels
         if channels * 255 * 255 > _LARGEST_SUM:
             raise UnsupportedPattern(f"sums of {channels} products may leave 32 bits", "split the product")
@@ -131,20 +127,12 @@ class _Product:
         self.builder.emit(node, replace(self.plain, name=base, shape=(1, right.height * right.width, *left.shape[2:])))
         return base
 
-    def _matrix(self, side: _Side, number: int, name: str, *, negated: bool) -> Tensor:
+    def _matrix(self, side: _Side, number: int, name: str) -> Tensor:
         """A matrix with its sums over channels."""
         part = self.builder.tensors[self.builder.channels(side.found.tensor, *side.found.channels[number])]
         if side.sums_channels:
-            return self._complement(part, f"{name}/negated") if negated else part
-        return transpose(self.builder, part, name, self.unit.origins, negated=negated)
-
-    def _complement(self, x: Tensor, name: str) -> Tensor:
-        """-1 - x, whose zero point is the complement, too: the difference from it changes its sign."""
-        made = replace(x, name=name, zero_point=~x.zero_point)
-        table = np.arange(256, dtype=np.uint8) ^ 0xFF
-        node = Table(name=name, inputs=(x.name,), output=name, table=table.tobytes(), origin=self.unit.origins)
-        self.builder.emit(node, made)
-        return made
+            return part
+        return transpose(self.builder, part, name, self.unit.origins)
 
     def _copy(self, x: Tensor, name: str) -> Tensor:
         """A copy by the array: the lanes beyond its channels hold the zero point, and add nothing to the sums."""

@@ -35,8 +35,6 @@ class MatMul(Node):
         self.require(a.channels == b.channels, "operands must have one number of channels", (a.shape, b.shape))
         zero_points = (self.zp_a, self.zp_b)
         self.require(zero_points == (a.zero_point, b.zero_point), "zero points must be the operands'", zero_points)
-        # The array is fed -zp_a, which must be a byte.
-        self.require(-INT8_MAX <= self.zp_a <= INT8_MAX, "zp_a must be from -127 to 127", self.zp_a)
         self.require(INT8_MIN <= self.zp_out <= INT8_MAX, "zp_out must be an int8", self.zp_out)
         self.require(0 <= self.mantissa < 1 << FP32_SIGNIFICAND_BITS, "its mantissa must fit 24 bits", self.mantissa)
         self.require(0 <= self.shift <= MAX_SHIFT, f"its shift must be at most {MAX_SHIFT}", self.shift)

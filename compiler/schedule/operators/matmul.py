@@ -32,11 +32,9 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
             f"its sums are over {moving.channels} channels, which do not fill words of {stages.params.rows}",
             "use a multiple, or a 1x1 convolution before it",
         )
-    # A second kernel row subtracts the zero point of the moving operand.
-    taps = 1 if node.zp_a == 0 else 2
     blocks = -(-moving.channels // stages.params.rows), -(-pixels // stages.params.cols)
     check_fields(node, Kind.CONV, {"in_blocks": blocks[0], "out_blocks": blocks[1]})
-    weights = np.broadcast_to(np.zeros((), np.int16), (pixels, moving.channels, taps, 1))
+    weights = np.broadcast_to(np.zeros((), np.int16), (pixels, moving.channels, 1, 1))
     convolution = Conv(
         name=node.name,
         inputs=node.inputs[:1],
@@ -55,7 +53,7 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
         operands=(stages.placement.view(node.inputs[0]),),
         out=stages.placement.view(node.output),
         node=convolution,
-        passes=[(Geometry((taps, 1), (0, 0), (1, 1), (1, 1)), weights)],
+        passes=[(Geometry((1, 1), (0, 0), (1, 1), (1, 1)), weights)],
         image=stages.image,
         group=1,
         stationary=stages.placement.view(node.inputs[1]),

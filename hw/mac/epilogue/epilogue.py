@@ -34,6 +34,8 @@ class Epilogue(wiring.Component):
         An item.
     sums:
         Its sums, from the accumulators.
+    corrections:
+        What to subtract from them.
     activate, shift, even:
         To the residual adder.
     residual_arrived, residual:
@@ -49,7 +51,7 @@ class Epilogue(wiring.Component):
     ------
     One item a cycle. From an item to its result: `LATENCY` = 17 cycles (3 readout, 12 requantize, 2 table), with
     residual `RESIDUAL_LATENCY` = 24. Sums come `Accumulators.READOUT_LATENCY` = 3 cycles, residual bytes `READ_LATENCY`
-    = 5 cycles after the item.
+    = 5 cycles after the item, corrections `ChannelStore.CORRECTION_STAGE` = 2 cycles after it.
 
     Requirements
     ------------
@@ -80,6 +82,7 @@ class Epilogue(wiring.Component):
                 "group": In(range(params.cols // lanes)),
                 "channel_set": In(1),
                 "sums": In(data.ArrayLayout(signed(params.acc_bits), lanes)),
+                "corrections": In(data.ArrayLayout(signed(params.acc_bits), lanes)),
                 "activate": In(1),
                 "shift": In(SHIFT_BITS),
                 "even": In(1),
@@ -138,6 +141,7 @@ class Epilogue(wiring.Component):
             channels.read.eq(self.valid),
             channels.read_set.eq(self.channel_set),
             channels.group.eq(self.group),
+            channels.corrections.eq(self.corrections),
         ]
         first = Accumulators.READOUT_LATENCY
         values = Signal(data.ArrayLayout(8, self._params.lanes))

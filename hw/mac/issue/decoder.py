@@ -21,7 +21,7 @@ from intloom.hw.mac.issue.descriptors import (
 )
 from intloom.hw.spec.depthwise import is_depthwise, tile_kernel
 from intloom.hw.spec.formats import tile_counts
-from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, SCRATCH_BITS, ConvMode, Instruction, Kind, TableUse
+from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BITS, WEIGHT_ADDRESS_BITS, ConvMode, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 
 _DESCRIPTORS = {
@@ -98,7 +98,7 @@ class InstructionDecoder(wiring.Component):
             "pixels": pixels,
             "strips": -(-pixels // params.strip),
             "address": conv["weights"],
-            "first_tile": (conv["weights"] + constants) % (1 << SCRATCH_BITS),
+            "first_tile": (conv["weights"] + constants) % (1 << WEIGHT_ADDRESS_BITS),
             "load_table": loads_table,
             "load_residual": conv["residual"],
             "packed": conv["mode"] == ConvMode.PACKED,
@@ -121,7 +121,7 @@ class InstructionDecoder(wiring.Component):
         multiplied, checked, illegal_fields = Signal(), Signal(), Signal()
         height = Signal(conv.out_h.shape(), reset_less=True)
         width = Signal(conv.out_w.shape(), reset_less=True)
-        pixels, words = Signal(PIXELS_BITS, reset_less=True), Signal(SCRATCH_BITS, reset_less=True)
+        pixels, words = Signal(PIXELS_BITS, reset_less=True), Signal(WEIGHT_ADDRESS_BITS, reset_less=True)
         offered = self.valid & self.run
         # In the cycle of `ready` control still offers the instruction that was just taken: it must not be checked
         # again.

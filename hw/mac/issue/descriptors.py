@@ -11,7 +11,7 @@ from amaranth.lib import data
 
 from intloom.hw.decode import field_shape, instruction_layout
 from intloom.hw.mac.issue.column_walker import REACH_BITS
-from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind, TableUse
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, WEIGHT_ADDRESS_BITS, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 
 PIXELS_BITS = 28
@@ -30,10 +30,10 @@ _LOOPS = _fields("kernel_h", "kernel_w", "in_blocks", "out_blocks")
 WEIGHT_DESCRIPTOR = data.StructLayout(
     {
         **_LOOPS,
-        **_fields("weight_zero_points"),
+        **_fields("weight_zero_points", "zp_in", "subtract_zp_in"),
         "strips": PIXELS_BITS,
-        "address": SCRATCH_BITS,
-        "first_tile": SCRATCH_BITS,
+        "address": WEIGHT_ADDRESS_BITS,
+        "first_tile": WEIGHT_ADDRESS_BITS,
         "load_table": 1,
         "load_residual": 1,
     }
@@ -64,7 +64,7 @@ least rows of a column; kernel_h, kernel_w and in_blocks count its weight tiles.
 
 READOUT_DESCRIPTOR = data.StructLayout(
     {
-        **_fields("out_h", "out_w", "out_blocks", "zp_out", "table"),
+        **_fields("out_h", "out_w", "out_blocks", "subtract_zp_in", "zp_out", "table"),
         **_fields("residual", "res_base", "res_plane", "res_row", "res_shift", "res_even"),
         "index": COUNT_BITS,
     }

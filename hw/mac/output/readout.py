@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.mac.epilogue.epilogue import TAG
 from intloom.hw.mac.issue.descriptors import READOUT_DESCRIPTOR
 from intloom.hw.mac.output.output_walker import OutputWalker
+from intloom.hw.mac.weights.zero_point_correction import CORRECTION_SET_BITS
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import READ_LATENCY, ReadPort
 from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
@@ -44,6 +45,8 @@ class AccumulatorReadout(wiring.Component):
         Read port of the residual operand.
     item, groups, address, group, tag, channel_set:
         The item that retires in this cycle, for accumulators and epilogue; `groups` is `group` one-hot.
+    corrected, correction_set:
+        An item retires whose instruction subtracts `zp_in`; the set of its block's corrections.
     residual_arrived, residual_bytes:
         The operand of the item that retired `READ_LATENCY` cycles ago.
     activate, table_switched:
@@ -88,6 +91,7 @@ class AccumulatorReadout(wiring.Component):
                 "group": range(self._groups),
                 "sums": params.strip.bit_length(),
                 "channel_set": 1,
+                "correction_set": CORRECTION_SET_BITS,
                 "strip_end": 1,
                 "block_end": 1,
             }
@@ -110,6 +114,8 @@ class AccumulatorReadout(wiring.Component):
                 "group": Out(range(self._groups)),
                 "tag": Out(TAG),
                 "channel_set": Out(1),
+                "corrected": Out(1),
+                "correction_set": Out(CORRECTION_SET_BITS),
                 "residual_arrived": Out(1),
                 "residual_bytes": Out(data.ArrayLayout(8, params.lanes)),
                 "activate": Out(1),
@@ -126,7 +132,7 @@ class AccumulatorReadout(wiring.Component):
     ) -> Iterator[dict[str, int]]:
         """Each item in order, from strips of these lengths: its tag and outputs, and word and byte of its operand."""
         strips = iter(lengths)
-        bank, table_set, channel_set = 1, 0, 0
+        bank, table_set, channel_set, correction_set = 1, 0, 0, 0
         length = number = 0
         for descriptor in descriptors:
             table_set ^= descriptor["table"] == TableUse.LOAD
@@ -147,6 +153,8 @@ class AccumulatorReadout(wiring.Component):
                     "address": bank * params.strip + number,
                     "group": position["group"],
                     "channel_set": channel_set,
+                    "corrected": descriptor["subtract_zp_in"],
+                    "correction_set": correction_set,
                     "bank_released": position["pixel_end"] and number == length - 1,
                     "channels_released": position["block_end"],
                     "activate": item == 0 and descriptor["residual"],
@@ -158,6 +166,8 @@ class AccumulatorReadout(wiring.Component):
                 }
                 number += position["pixel_end"]
                 channel_set ^= position["block_end"]
+                correction_set += position["block_end"] and descriptor["subtract_zp_in"]
+                correction_set %= 1 << CORRECTION_SET_BITS
 
     def elaborate(self, platform: object) -> Module:
         """An output walker, which also gives the residual addresses, and counters of strips and parameter sets.
@@ -193,7 +203,7 @@ class AccumulatorReadout(wiring.Component):
         with m.Elif(self.item):
             m.d.sync += self._item_valid.eq(0)
         strip_ready = self._strips(m, position, item)
-        block_ready = self._blocks(m, position, item)
+        block_ready = self._blocks(m, position, item, descriptor.subtract_zp_in)
         m.d.comb += [
             # From the item register, not from issue: VALID must not depend on this or another port's grant.
             self.residual.valid.eq(self._item_valid & descriptor.residual),
@@ -204,6 +214,8 @@ class AccumulatorReadout(wiring.Component):
             self.group.eq(item.group),
             self.address.eq(item.sums),
             self.channel_set.eq(item.channel_set),
+            self.corrected.eq(self.item & descriptor.subtract_zp_in),
+            self.correction_set.eq(item.correction_set),
             self.bank_released.eq(self.item & item.strip_end),
             self.channels_released.eq(self.item & item.block_end),
             self.fault_index.eq(descriptor.index),
@@ -263,13 +275,20 @@ class AccumulatorReadout(wiring.Component):
                 m.d.sync += [number.eq(0), bank.eq(~bank)]
         return strips_ready != 0
 
-    def _blocks(self, m: Module, position: data.View[data.StructLayout], item: data.View[data.StructLayout]) -> Value:
+    def _blocks(
+        self, m: Module, position: data.View[data.StructLayout], item: data.View[data.StructLayout], corrected: Value
+    ) -> Value:
         """Count of blocks whose parameters are loaded."""
-        loaded, channel_set = Signal(range(3)), Signal()
+        loaded, channel_set, correction_set = Signal(range(3)), Signal(), Signal(CORRECTION_SET_BITS)
         released = self._issue & position.block_end
         m.d.sync += [loaded.eq(loaded + self.channels_loaded - released), channel_set.eq(channel_set ^ released)]
+        m.d.sync += correction_set.eq(correction_set + (released & corrected))
         with m.If(self._issue):
-            m.d.sync += [item.channel_set.eq(channel_set), item.block_end.eq(position.block_end)]
+            m.d.sync += [
+                item.channel_set.eq(channel_set),
+                item.correction_set.eq(correction_set),
+                item.block_end.eq(position.block_end),
+            ]
         return loaded != 0
 
     def _residual(self, m: Module, descriptor: data.View[data.StructLayout], start: Value, byte: Value) -> None:

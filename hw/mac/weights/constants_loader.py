@@ -15,7 +15,7 @@ from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.formats import RESIDUAL_BYTES, TABLE_BYTES
-from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.isa import WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.params import HardwareParams
 
 # WEIGHT_LATENCY + CreditFifo.TURNAROUND: one word a cycle.
@@ -81,7 +81,7 @@ class ConstantsLoader(wiring.Component):
             {
                 "requests": In(stream.Signature(CONSTANTS_REQUEST)),
                 "read_valid": Out(1),
-                "read_address": Out(SCRATCH_BITS),
+                "read_address": Out(WEIGHT_ADDRESS_BITS),
                 "read_data": In(8 * params.word_bytes),
                 "read_allowed": In(1),
                 "table_free": In(1),
@@ -105,7 +105,7 @@ class ConstantsLoader(wiring.Component):
         at = request["address"]
         for kind, present, words, size, count in groups:
             if present:
-                raw = b"".join(read((at + word) % (1 << SCRATCH_BITS)) for word in range(words))
+                raw = b"".join(read((at + word) % (1 << WEIGHT_ADDRESS_BITS)) for word in range(words))
                 for index in range(count):
                     yield kind, index, int.from_bytes(raw[index * size : (index + 1) * size], "little")
                 at += words

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from amaranth.hdl import Module, Mux, Signal
+from amaranth.hdl import Module, Mux, Signal, signed
 from amaranth.lib import data, stream, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -12,11 +12,14 @@ from intloom.hw.mac.issue.descriptors import PIXELS_BITS, WEIGHT_DESCRIPTOR
 from intloom.hw.mac.issue.tile_loops import TileLoops, last_tile_indices, taps
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY
-from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.isa import WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.params import HardwareParams
 
-CONSTANTS_REQUEST = data.StructLayout({"address": SCRATCH_BITS, "load_table": 1, "load_residual": 1})
+CONSTANTS_REQUEST = data.StructLayout({"address": WEIGHT_ADDRESS_BITS, "load_table": 1, "load_residual": 1})
 """Address of a block's constants, and what precedes the channel parameters there."""
+
+WEIGHTS_TO_SUM = data.StructLayout({"valid": 1, "first": 1, "last": 1, "zp_in": signed(8)})
+"""A column's weights that `ZeroPointCorrection` adds up: its tile is the block's first, or last, one."""
 
 
 class WeightFetcher(wiring.Component):
@@ -41,6 +44,9 @@ class WeightFetcher(wiring.Component):
         Bit c: the word that the memory returns in the next cycle belongs to column c.
     store_zero_points, clear_zero_points:
         Bit k: the memory returns word k of a block's zero points. Pulse: an instruction without zero points begins.
+    to_sum:
+        The word that is read in this cycle belongs to the sums of a block's weights: it is read for the block's first
+        strip, and the instruction subtracts `zp_in`.
     ready:
         A tile is in the shadow, or will be `SWAP_LEAD` cycles from now.
     taken:
@@ -79,12 +85,13 @@ class WeightFetcher(wiring.Component):
                 "descriptors": In(stream.Signature(WEIGHT_DESCRIPTOR)),
                 "constants": Out(stream.Signature(CONSTANTS_REQUEST)),
                 "read_valid": Out(1),
-                "read_address": Out(SCRATCH_BITS),
+                "read_address": Out(WEIGHT_ADDRESS_BITS),
                 "read_allowed": In(1),
                 "last_word": Out(1),
                 "load_next": Out(params.cols),
                 "store_zero_points": Out(params.zero_point_words),
                 "clear_zero_points": Out(1),
+                "to_sum": Out(WEIGHTS_TO_SUM),
                 "ready": Out(1),
                 "taken": In(1),
             }
@@ -98,7 +105,7 @@ class WeightFetcher(wiring.Component):
         for block in range(descriptor["out_blocks"]):
             start = descriptor["first_tile"] + block * (before + size + params.channel_words)
             words = [*range(before), *[*range(before, before + size)] * descriptor["strips"]]
-            yield from ((start + word) % (1 << SCRATCH_BITS) for word in words)
+            yield from ((start + word) % (1 << WEIGHT_ADDRESS_BITS) for word in words)
 
     @staticmethod
     def requests(descriptor: Mapping[str, int], params: HardwareParams) -> Iterator[dict[str, int]]:
@@ -107,7 +114,7 @@ class WeightFetcher(wiring.Component):
         yield {name: descriptor[name] for name in CONSTANTS_REQUEST.members}
         for block in range(1, descriptor["out_blocks"]):
             at = descriptor["first_tile"] + block * size + (block - 1) * params.channel_words
-            yield {"address": at % (1 << SCRATCH_BITS), "load_table": 0, "load_residual": 0}
+            yield {"address": at % (1 << WEIGHT_ADDRESS_BITS), "load_table": 0, "load_residual": 0}
 
     def elaborate(self, platform: object) -> Module:
         """A word counter inside a tile, the tile loops, and counters of strips and blocks."""
@@ -118,8 +125,15 @@ class WeightFetcher(wiring.Component):
         # Bit k: the next word is word k of the zero points. In the last one's cycle nothing is read, because the word
         # after the zero points must not be a tile's.
         self._zero_points = Signal(self._params.zero_point_words + 1)
+        self._tile_read, self._first_strip = Signal(), Signal(init=1)
         self._words(m, active)
-        m.d.comb += loops.step.eq(self.last_word)
+        m.d.comb += [
+            loops.step.eq(self.last_word),
+            self.to_sum.first.eq(loops.first),
+            self.to_sum.last.eq(loops.last),
+            self.to_sum.zp_in.eq(descriptor.zp_in),
+            self.to_sum.valid.eq(self._tile_read & self._first_strip & descriptor.subtract_zp_in),
+        ]
         self._advance(m, descriptor, active, loops)
         return m
 
@@ -130,10 +144,13 @@ class WeightFetcher(wiring.Component):
         """
         column = Signal(range(self._params.cols))
         enabled = active & ~self.constants.valid & self.read_allowed
-        tile_read = self.last_word | (enabled & ~self.ready & ~self._zero_points.any())
+        tile_read = self._tile_read
         zero_points_read = enabled.replicate(self._params.zero_point_words) & self._zero_points[:-1]
         before_last = tile_read & (column == self._params.cols - 2)
-        m.d.comb += self.read_valid.eq(tile_read | zero_points_read.any())
+        m.d.comb += [
+            tile_read.eq(self.last_word | (enabled & ~self.ready & ~self._zero_points.any())),
+            self.read_valid.eq(tile_read | zero_points_read.any()),
+        ]
         m.d.sync += self.last_word.eq(before_last)
         with m.If(before_last):
             m.d.sync += self.ready.eq(1)
@@ -164,8 +181,8 @@ class WeightFetcher(wiring.Component):
         blocks = Signal.like(descriptor.out_blocks, reset_less=True)
         last_tile, last_strip, last_block = Signal(), Signal(), Signal()
         m.d.sync += [last_tile.eq(loops.last), last_strip.eq(strips == 1), last_block.eq(blocks == 1)]
-        block_start = Signal(SCRATCH_BITS, reset_less=True)
-        next_address = Signal(SCRATCH_BITS)
+        block_start = Signal(WEIGHT_ADDRESS_BITS, reset_less=True)
+        next_address = Signal(WEIGHT_ADDRESS_BITS)
         strip_end, block_end, job_end = Signal(), Signal(), Signal()
         m.d.comb += [
             next_address.eq(self.read_address + 1),
@@ -207,6 +224,8 @@ class WeightFetcher(wiring.Component):
             m.d.sync += self.read_address.eq(Mux(strip_end, block_start, next_address))
         with m.If(self._zero_points[-1]):
             m.d.sync += block_start.eq(self.read_address)
+        with m.If(strip_end):
+            m.d.sync += self._first_strip.eq(block_end)
 
     def _request(
         self, m: Module, address: Signal, load_table: Signal | int = 0, load_residual: Signal | int = 0

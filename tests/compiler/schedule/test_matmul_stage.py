@@ -34,7 +34,7 @@ def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
     equal(graph, inputs, preset(name), effort)
 
 
-@pytest.mark.parametrize("zero_point", [0, 1, 127, -127])
+@pytest.mark.parametrize("zero_point", [0, 1, 127, -128])
 def test_zero_points(zero_point: int, rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
     name = matmul(maker, 8, 5, 3, columns=9)
@@ -46,8 +46,9 @@ def test_zero_points(zero_point: int, rng: random.Random) -> None:
         maker.tensors[operand] = Tensor(operand, maker.tensors[operand].shape, 0.05, value, False)
     graph, inputs = maker.finish(name)
     program = equal(graph, inputs, preset("nano"))
-    taps = {i["kernel_h"] for i in program.instructions if i.kind is Kind.CONV}
-    assert taps == ({1} if zero_point == 0 else {2})
+    convs = [i for i in program.instructions if i.kind is Kind.CONV]
+    assert {i["subtract_zp_in"] for i in convs} == {int(zero_point != 0)}
+    assert {i["kernel_h"] for i in convs} == {1}
 
 
 @pytest.mark.parametrize("channels", [3, 6, 17])

@@ -78,7 +78,8 @@ def _input(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> dict[str
         "in_plane": plane,
         "in_row": row,
         "in_block_step": rng.choice((0, plane)),
-        "zp_in": rng.randint(-128, 127),
+        "zp_in": rng.choice((-128, 127, rng.randint(-128, 127))),
+        "subtract_zp_in": int(rng.random() < 0.4),
     }
 
 

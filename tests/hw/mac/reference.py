@@ -81,7 +81,8 @@ class Reference:
                 for at, signed in ((4 * column, True), (4 * (p.cols + column), False))
             )
             scale = Scale(packed & ((1 << p.mantissa_bits) - 1), packed >> 24 & 63)
-            total = wrap(wrap(int(sums[column]), p.acc_bits) + bias, 32)
+            correction = i["subtract_zp_in"] * i["zp_in"] * int(weights[:, column].sum())
+            total = wrap(wrap(int(sums[column]), p.acc_bits) + bias - wrap(correction, p.acc_bits), 32)
             value = requantize(total, scale, i["zp_out"], p.match)
             if i["table"] != TableUse.NONE:
                 value = int(self.table[value & 255])

@@ -139,7 +139,7 @@ def test_bad_field(field: str, raw: int) -> None:
 
 def test_comparison_detects_one_changed_weight() -> None:
     """The comparison detects a single changed weight."""
-    case = random_case(3, PARAMS["nano"], 1)
+    case = random_case(5, PARAMS["nano"], 1)
     results = []
     for change in (0, 1):
         weights = case.weights.copy()

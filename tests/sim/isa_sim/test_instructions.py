@@ -86,6 +86,7 @@ def test_conv(index, seed):
         in_row=row, in_block_step=step, in_h=in_h, in_w=in_w, iy0=some(-2, 2), ix0=some(-2, 2), mode=mode,
         kernel_h=some(1, 3), kernel_w=some(1, 3), stride_h=some(1, 3), stride_w=some(1, 3), dilation_h=some(1, 2),
         dilation_w=some(1, 2), in_blocks=some(1, 2), out_blocks=some(1, 2), weight_zero_points=some(0, 1),
+        subtract_zp_in=some(0, 1),
         weights=some(0, params.weight_words - 1), zp_in=some(-128, 127), zp_out=some(-20, 20), table=some(0, 2),
         out_h=out_h, out_w=out_w, out_base=OUT, out_plane=64, out_row=out_w * 2 + 1, out_x=some(1, 2),
         out_lane=some(0, params.rows // lanes - 1) * lanes, residual=some(0, 1), res_base=some(500, 520), res_plane=40,

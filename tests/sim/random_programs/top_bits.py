@@ -246,6 +246,7 @@ def _convolutions(results: _Results) -> Iterator[tuple[str, Instruction]]:
     yield "weight_zero_points", conv(weight_zero_points=1)
     yield "weights", conv(weights=x.WIDE.weight_words - 9)
     yield "zp_in", conv(ix0=-1, zp_in=-100)
+    yield "subtract_zp_in", conv(subtract_zp_in=1, zp_in=-128)
     yield "zp_out", conv(zp_out=-100)
     yield "table", conv(weights=x.TABLE, table=2)
     residual = {"residual": 1, "res_base": 5000, "res_shift": 37}

@@ -16,20 +16,16 @@ from intloom.hw.spec.arith import scale_from_float
 _ONE = scale_from_float(1.0)
 
 
-def transpose(builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ...], *, negated: bool = False) -> Tensor:
-    """Emit a tensor with the pixels of `x` as channels and its channels as pixels of one row.
-
-    With `negated`, its bytes are the complement: the product with the negative identity matrix.
-    """
+def transpose(builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ...]) -> Tensor:
+    """Emit a tensor with the pixels of `x` as channels and its channels as pixels of one row."""
     identity = np.eye(x.channels, dtype=np.int8)
     unit = f"{name}/identity"
-    values = (-identity if negated else identity).reshape(x.channels, 1, x.channels)
+    values = identity.reshape(x.channels, 1, x.channels)
     builder.emit(
         Constant(name=unit, inputs=(), output=unit, values=values, origin=origin),
         Tensor(unit, (1, x.channels, 1, x.channels), 1.0, 0, False),
     )
-    zero_point = ~x.zero_point if negated else x.zero_point
-    made = replace(x, name=name, shape=(1, x.height * x.width, 1, x.channels), zero_point=zero_point)
+    made = replace(x, name=name, shape=(1, x.height * x.width, 1, x.channels))
     node = MatMul(
         name=name,
         inputs=(unit, x.name),
@@ -38,7 +34,7 @@ def transpose(builder: GraphBuilder, x: Tensor, name: str, origin: tuple[str, ..
         shift=_ONE.shift,
         zp_a=0,
         zp_b=x.zero_point,
-        zp_out=zero_point,
+        zp_out=x.zero_point,
         origin=origin,
     )
     builder.emit(node, made)

@@ -23,6 +23,7 @@ def _readout_descriptor(rng: random.Random) -> Numbers:
     return {
         **{name: rng.randint(1, 6) for name in ("out_h", "out_w")},
         "out_blocks": rng.randint(1, 3),
+        "subtract_zp_in": rng.randrange(2),
         "zp_out": rng.randint(-128, 127),
         "table": rng.choice((TableUse.NONE, TableUse.LOAD, TableUse.KEEP)),
         "residual": rng.randrange(2),
@@ -99,7 +100,7 @@ class Environment:
         readout, groups = self.readout, self.params.cols // self.params.lanes
         tag = ctx.get(readout.tag)
         names = ("address", "group", "channel_set", "bank_released", "channels_released", "activate")
-        names = (*names, "shift", "even", "fault_index")
+        names = (*names, "corrected", "correction_set", "shift", "even", "fault_index")
         item = {name: ctx.get(getattr(readout, name)) for name in names}
         item |= {name: tag[name] for name in ("zp_out", "use_table", "table_set", "residual")}
         assert ctx.get(readout.groups) == 1 << item["group"] < 1 << groups

@@ -12,12 +12,12 @@ import pytest
 from intloom.hw.mac.weights.constants_loader import ConstantKind, ConstantsLoader
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec.formats import TABLE_BYTES
-from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.isa import WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import NANO, RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, source
 
-ADDRESSES = 1 << SCRATCH_BITS
+ADDRESSES = 1 << WEIGHT_ADDRESS_BITS
 
 
 class Memory:
@@ -49,7 +49,7 @@ def test_constants_are_written_element_by_element(name: str, rate: float, rng: r
     params = WEIGHT_SHAPES[name]
     loader, memory = ConstantsLoader(params), Memory(rng, params)
     requests = [
-        {"address": rng.getrandbits(SCRATCH_BITS), "load_table": k % 2, "load_residual": rng.randrange(2)}
+        {"address": rng.getrandbits(WEIGHT_ADDRESS_BITS), "load_table": k % 2, "load_residual": rng.randrange(2)}
         for k in range(6)
     ]
     requests[1]["address"] = ADDRESSES - 2

@@ -6,6 +6,7 @@ import random
 from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import product
 from typing import Any
 
 import pytest
@@ -14,7 +15,7 @@ from intloom.hw.mac.issue.tile_loops import taps
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.ports import WEIGHT_LATENCY
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import SCRATCH_BITS
+from intloom.hw.spec.isa import WEIGHT_ADDRESS_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, sink, source
@@ -28,8 +29,10 @@ def _descriptor(rng: random.Random, zero_points: int | None = None) -> dict[str,
         "out_blocks": rng.randint(1, 3),
         "strips": rng.randint(1, 3),
         "weight_zero_points": rng.randrange(2) if zero_points is None else zero_points,
-        "address": rng.getrandbits(SCRATCH_BITS),
-        "first_tile": rng.getrandbits(SCRATCH_BITS),
+        "zp_in": rng.randint(-128, 127),
+        "subtract_zp_in": rng.randrange(2),
+        "address": rng.getrandbits(WEIGHT_ADDRESS_BITS),
+        "first_tile": rng.getrandbits(WEIGHT_ADDRESS_BITS),
         "load_table": rng.randrange(2),
         "load_residual": rng.randrange(2),
     }
@@ -43,15 +46,20 @@ class Word:
     zero_points: int = 0
     shifted: bool = False
     """Its instruction has zero points."""
+    to_sum: tuple[int, int, int] | None = None
+    """Whether its tile is the block's first one, and the last one; zp_in. None: it is not summed."""
 
 
 def _words(descriptors: list[dict[str, int]], params: HardwareParams) -> Iterator[Word]:
     for descriptor in descriptors:
         shifted = bool(descriptor["weight_zero_points"])
+        last = len([*taps(descriptor)]) - 1
         for _ in range(descriptor["out_blocks"]):
             yield from (Word(zero_points=1 << k) for k in range(params.zero_point_words * shifted))
-            for _ in range(descriptor["strips"] * len([*taps(descriptor)])):
-                yield from (Word(column, shifted=shifted) for column in range(params.cols))
+            for strip, tile in product(range(descriptor["strips"]), range(last + 1)):
+                summed = descriptor["subtract_zp_in"] and strip == 0
+                to_sum = (int(tile == 0), int(tile == last), descriptor["zp_in"]) if summed else None
+                yield from (Word(column, shifted=shifted, to_sum=to_sum) for column in range(params.cols))
 
 
 class Array:
@@ -80,6 +88,9 @@ class Array:
             last = word is not None and word.column == self.params.cols - 1
             assert allowed or not valid or last
             assert ctx.get(fetcher.last_word) == bool(valid and last)
+            to_sum = ctx.get(fetcher.to_sum)
+            found = (to_sum.first, to_sum.last, to_sum.zp_in) if to_sum.valid else None
+            assert found == (word.to_sum if word and valid else None)
             arriving.appendleft(word if valid else None)
             self._arrive(ctx, cycle, arriving[-1], arriving[-2])
             if valid:
