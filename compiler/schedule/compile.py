@@ -20,6 +20,7 @@ from intloom.compiler.schedule.interleave import Interleaved, interleave
 from intloom.compiler.schedule.liveness import live_ranges
 from intloom.compiler.schedule.pixel_pairs import pair_pixels
 from intloom.compiler.schedule.residence_report import residences
+from intloom.compiler.schedule.selected_pixels import read_images
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.slots import schedule_slots, slot_tasks
 from intloom.compiler.schedule.stage import Stage
@@ -120,7 +121,7 @@ def _compile(
     progress: Progress | None,
 ) -> Program:
     image = ConstantImage(params)
-    scheduled = graph if keep else pair_pixels(graph, params)
+    scheduled = graph if keep else pair_pixels(read_images(graph, params), params)
     stage_list = build_stages(scheduled, params, image, keep_intermediates=keep)
     plan = _Plan(graph, params, image, stage_list, keep, goal, memory)
     order = _cut(plan)

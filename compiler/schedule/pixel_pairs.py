@@ -9,13 +9,14 @@ results are the same bytes.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 
 from intloom.compiler.ir import Conv, IntGraph, Node, Tensor
 from intloom.compiler.program.program import Layout
+from intloom.compiler.schedule.array_cycles import array_cycles, kernel_words, weight_tiles
 from intloom.compiler.schedule.convolution import Weights
 from intloom.compiler.schedule.placement import Placement, node_input
 from intloom.hw.spec.isa import BY_KIND, Kind
@@ -35,21 +36,6 @@ def pair_pixels(graph: IntGraph, params: HardwareParams) -> IntGraph:
         if tensor.width % 2 == 0 and 2 * tensor.channels <= params.rows:
             found.try_tensor(tensor)
     return found.graph()
-
-
-@dataclass(frozen=True)
-class _Shape:
-    """What the cycles of a convolution depend on."""
-
-    tiles: int
-    blocks: int
-    pixels: int
-
-    def cycles(self, params: HardwareParams) -> int:
-        """Cycles of the array; a weight tile takes at least as many as it has columns."""
-        strips = -(-self.pixels // params.strip)
-        readout = self.pixels * (params.cols // params.lanes)
-        return self.blocks * max(self.tiles * max(self.pixels, strips * params.cols), readout)
 
 
 class _Pairing:
@@ -82,7 +68,7 @@ class _Pairing:
         tensors = {**self._tensors, pairs.name: pairs}
         if self._cycles(paired, tensors) >= self._cycles(convs, tensors):
             return
-        if not all(self._fits(n, tensors) for n in paired):
+        if not all(self._fits(n) for n in paired):
             return
         del tensors[tensor.name]
         self._tensors = tensors
@@ -92,26 +78,16 @@ class _Pairing:
         name = node_input(node)
         return name in self._graph.inputs and self._placement.view(name).buffer.layout is Layout.PIXELS4
 
-    def _fits(self, node: Conv, tensors: dict[str, Tensor]) -> bool:
+    def _fits(self, node: Conv) -> bool:
+        packed = self._packed(node)
         # Where memory is tight, a wider kernel may be too large although the original one is not.
-        words = self._shape(node, tensors).tiles * self._params.tile_words
+        words = weight_tiles(node, self._params, packed=packed) * self._params.tile_words
         small = words <= self._params.weight_words // _LEAST_SHARE
-        return small and node.strides[1] <= _MOST_STRIDE and self._kernel_width(node) <= _MOST_KERNEL
+        narrow = kernel_words(node, self._params, packed=packed) <= _MOST_KERNEL
+        return small and narrow and node.strides[1] <= _MOST_STRIDE
 
-    def _kernel_width(self, node: Conv) -> int:
-        """Words of the input that a row of the kernel needs."""
-        width: int = node.weights.shape[3]
-        return -(-width // self._params.pixels_per_word) if self._packed(node) else width
-
-    def _cycles(self, nodes: Sequence[Conv], tensors: dict[str, Tensor]) -> int:
-        return sum(self._shape(n, tensors).cycles(self._params) for n in nodes)
-
-    def _shape(self, node: Conv, tensors: dict[str, Tensor]) -> _Shape:
-        channels, inputs, height, _ = node.weights.shape
-        p, out = self._params, tensors[node.output]
-        in_blocks = 1 if self._packed(node) else -(-inputs // p.rows)
-        tiles = height * self._kernel_width(node) * in_blocks
-        return _Shape(tiles, -(-channels // p.cols), out.height * out.width)
+    def _cycles(self, nodes: Sequence[Conv], tensors: Mapping[str, Tensor]) -> int:
+        return sum(array_cycles(n, tensors, self._params, packed=self._packed(n)) for n in nodes)
 
     def _writing(self, node: Conv, pairs: Tensor) -> Conv:
         """A convolution that computes two neighboring pixels at once."""

@@ -122,9 +122,14 @@ class StripePlanner:
         for read in reads:
             done = group.progress[read.stage.index - group.first]
             need = np.maximum(need, np.where(done > 0, read.windows[1][done - 1], 0))
-        # A single stage runs again at once: its rows must come one step earlier.
-        ahead = 2 if group.stop - group.first == 1 else 1
+        # The only stage of its unit runs again at once: its rows must come one step earlier.
+        ahead = 2 if group.stop - group.first == 1 or self._is_only_convolution(group, reads) else 1
         return np.concatenate([need[ahead:], np.full(ahead, need[-1], np.int32)])
+
+    def _is_only_convolution(self, group: Stripes, reads: list[Read]) -> bool:
+        """Whether the array has no other work in a step than the stage that reads these rows."""
+        convs = [s for s in self._flow.stages[group.first : group.stop] if isinstance(s, ConvStage)]
+        return len(convs) == 1 and any(r.stage is convs[0] for r in reads)
 
     def _ring_rows(self, group: Stripes, local: LocalBuffer, inside: Inside) -> int:
         """The most rows that are live at once, rounded so that no unit of rows wraps."""
