@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UsageError
 from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.footprint import addresses
+from intloom.compiler.program.paired_pixels import without_pairs
 from intloom.compiler.program.program import Program
 from intloom.sim.board.address import open_board
 from intloom.sim.board.backend import BoardBackend
@@ -116,7 +117,7 @@ class IsaBackend:
             outputs=simulator.outputs(),
             wall_s=wall_s,
             macs=macs,
-            tensors=tensors | (local.tensors() if self._keep_tensors else {}),
+            tensors=without_pairs(tensors | (local.tensors() if self._keep_tensors else {})),
             memory=memory,
         )
 

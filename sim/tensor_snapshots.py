@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import addresses
 from intloom.compiler.program.memory import read_tensor
+from intloom.compiler.program.paired_pixels import without_pairs
 from intloom.compiler.program.program import Program, TensorBuffer
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Kind
@@ -32,6 +33,8 @@ def tensors_by_last_store(program: Program) -> dict[int, list[TensorBuffer]]:
 def tensor_snapshots(program: Program, writes: NDArray[np.void], *, local: bool = True) -> dict[str, NDArray[np.int8]]:
     """Every tensor that the program stores and, with `local`, keeps in the scratchpad; `writes` is the write log.
 
+    Their names and pixels are those of the graph.
+
     A stored tensor has its value after its last store.
     """
     stores = writes[writes["writer"] == Writer.STORE]
@@ -48,7 +51,7 @@ def tensor_snapshots(program: Program, writes: NDArray[np.void], *, local: bool 
         position += count
         for tensor in completed[index]:
             tensors[tensor.name] = read_tensor(program, memory.reshape(-1), tensor)
-    return tensors | _local_tensors(program, writes) if local else tensors
+    return without_pairs(tensors | _local_tensors(program, writes) if local else tensors)
 
 
 def _local_tensors(program: Program, writes: NDArray[np.void]) -> dict[str, NDArray[np.int8]]:

@@ -11,6 +11,7 @@ from intloom.compiler.ir import IntGraph
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory import instruction_words
 from intloom.compiler.program.memory_timing import MemoryTiming
+from intloom.compiler.program.paired_pixels import paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, Program, Role, TensorBuffer
 from intloom.compiler.schedule.alloc import first_fit
 from intloom.compiler.schedule.cuts import WORD_PRICE, Goal
@@ -58,8 +59,9 @@ class _Plan:
 
     @property
     def tensors(self) -> list[str]:
-        """The graph's tensors that are stored in their own shape."""
-        return [name for name in self.graph.tensors if name in self.stage_list.graph.tensors]
+        """The graph's tensors that are stored in their own shape, or with pairs of pixels."""
+        stored = self.stage_list.graph.tensors
+        return [n for name in self.graph.tensors for n in (name, paired_name(name)) if n in stored]
 
     @property
     def buffers(self) -> list[Buffer]:
@@ -172,7 +174,7 @@ def _tensors(plan: _Plan, task_emitter: TaskEmitter) -> tuple[TensorBuffer, ...]
     names = plan.tensors if plan.keep else [*plan.graph.inputs, *plan.graph.outputs, *shared]
     found = []
     for name in dict.fromkeys(names):
-        view, tensor = plan.stage_list.placement.view(name), plan.graph.tensors[name]
+        view, tensor = plan.stage_list.placement.view(name), plan.stage_list.graph.tensors[name]
         role = Role.INTERMEDIATE if plan.keep else Role.SHARED
         role = Role.OUTPUT if name in plan.graph.outputs else role
         role = Role.INPUT if name in plan.graph.inputs else role
@@ -201,7 +203,7 @@ def _local_tensors(plan: _Plan, task_emitter: TaskEmitter, stored: set[str]) -> 
         view = plan.stage_list.placement.view(name)
         number = task_emitter.local.number(view)
         if name not in stored and number is not None and view.aligned:
-            shape = plan.graph.tensors[name].shape
+            shape = plan.stage_list.graph.tensors[name].shape
             found.append(LocalTensor(name=name, shape=shape, buffer=number, first_block=view.first_block))
     return tuple(found)
 

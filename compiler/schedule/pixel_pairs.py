@@ -15,6 +15,7 @@ from dataclasses import replace
 import numpy as np
 
 from intloom.compiler.ir import Conv, IntGraph, Node, Tensor
+from intloom.compiler.program.paired_pixels import paired_name
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.array_cycles import array_cycles, kernel_words, weight_tiles
 from intloom.compiler.schedule.convolution import Weights
@@ -22,7 +23,6 @@ from intloom.compiler.schedule.placement import Placement, node_input
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
-_SUFFIX = ":pairs"
 _MOST_STRIDE = BY_KIND[Kind.CONV].field("stride_w").maximum
 _LEAST_SHARE = 4
 """Two output blocks' weights, with their constants, fit the weight memory beside other ones."""
@@ -63,7 +63,7 @@ class _Pairing:
         if len(convs) < 1 + len(readers) or any(n.strides[1] % 2 for n in convs[1:]):
             return
         _, channels, height, width = tensor.shape
-        pairs = replace(tensor, name=f"{tensor.name}{_SUFFIX}", shape=(1, 2 * channels, height, width // 2))
+        pairs = replace(tensor, name=paired_name(tensor.name), shape=(1, 2 * channels, height, width // 2))
         paired = [self._writing(convs[0], pairs), *(self._reading(n, pairs) for n in convs[1:])]
         tensors = {**self._tensors, pairs.name: pairs}
         if self._cycles(paired, tensors) >= self._cycles(convs, tensors):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from intloom.compiler.program.paired_pixels import paired_name
 from intloom.compiler.program.program import Program
 from intloom.hw.spec.isa import disassemble
 from intloom.sim.checks import GOLDEN, Check, FirstDivergence
@@ -37,7 +38,8 @@ def _last_writer(program: Program, tensor: str) -> int | None:
     """The instruction that completes a tensor; unknown for combined programs, whose instructions are renumbered."""
     if program.regions > 1:
         return None
-    return next((t.first_instruction for t in program.tensors if t.name == tensor), None)
+    names = (tensor, paired_name(tensor))
+    return next((t.first_instruction for t in program.tensors if t.name in names), None)
 
 
 def located(program: Program, region: int, found: Divergence) -> FirstDivergence:

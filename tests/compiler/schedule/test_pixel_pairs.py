@@ -11,7 +11,7 @@ from intloom.compiler.ir import Conv, IntGraph
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.pixel_pairs import pair_pixels
 from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.backend import RtlBackend
+from intloom.sim.backend import IsaBackend, RtlBackend
 from intloom.sim.golden.run import run_graph
 from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting_program
 from tests.support.graph_maker import GraphMaker
@@ -88,10 +88,15 @@ def test_pairs_on_the_rtl() -> None:
     graph = maker.graph(stem(maker, 24, channels=8))
     assert paired(graph, WIDE) == 1
     inputs = maker.random_inputs()
-    expected = run_graph(graph, inputs, match=WIDE.match)
-    found = RtlBackend().run(compile_graph(graph, WIDE), inputs).outputs
-    for name, array in expected.items():
-        np.testing.assert_array_equal(found[name], array, err_msg=f"tensor {name}")
+    expected = run_graph(graph, inputs, match=WIDE.match, keep=True)
+    # The paired tensor is compared too, with the pixels of the graph.
+    tensors = set(expected) - set(graph.inputs)
+    for backend in (IsaBackend(keep_tensors=True), RtlBackend(keep_tensors=True)):
+        result = backend.run(compile_graph(graph, WIDE), inputs)
+        found = {**result.tensors, **result.outputs}
+        assert set(found) == tensors
+        for name in tensors:
+            np.testing.assert_array_equal(found[name], expected[name], err_msg=f"tensor {name}")
 
 
 def test_kernel_and_stride_of_a_stem() -> None:
