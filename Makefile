@@ -9,7 +9,7 @@ READY  := $(VENV)/.ready
 PYTEST := $(BIN)/pytest
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench baseline figures fpga asic formal coverage mutate wheel lock clean
+.PHONY: help demo test test-fast soc evidence lint format types vocabulary generated docs bench baseline figures fpga asic formal coverage python-coverage mutate wheel lock clean
 
 help:  ## show this list
 	@awk 'BEGIN { FS = ":.*## " } /^[a-z-]+:.*## / { printf "  make %-10s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -79,6 +79,9 @@ formal: $(READY)  ## proofs about the RTL
 
 coverage: $(READY)  ## lines, branches and toggles of the RTL and cover points, in out/coverage/index.html
 	$(BIN)/python -m tools.coverage
+
+python-coverage: $(READY)  ## lines and branches of the Python packages by all tests, in out/python-coverage/html
+	$(BIN)/python -m tools.python_coverage --erase -n $(JOBS) --dist worksteal
 
 mutate: $(READY)  ## mutation test: how many small faults in the RTL its tests detect
 	$(BIN)/python -m tools.mutate --resume

@@ -73,6 +73,10 @@ class Watchdog(wiring.Component):
                 "port": Out(FaultPort()),
             }
         )
+        # Attributes, because a proof reads them. The sign of `left` tells that the limit is exceeded, without a 32-bit
+        # comparison. No reset: `quiet` is low after reset, so the first cycle loads the limit.
+        self.left = Signal(signed(LIMIT_BITS + 1), reset_less=True)
+        self.quiet, self.set_limit = Signal(), Signal()
 
     @staticmethod
     def model(limit: int, progress: Iterable[bool]) -> int | None:
@@ -93,10 +97,7 @@ class Watchdog(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """Count down the cycles that are left; scan for the oldest instruction in the background."""
         m = Module()
-        # Its sign tells that the limit is exceeded, without a 32-bit comparison. No reset: `quiet` is low after reset,
-        # so the first cycle loads the limit.
-        left = Signal(signed(LIMIT_BITS + 1), reset_less=True)
-        quiet, set_limit = Signal(), Signal()
+        left, quiet, set_limit = self.left, self.quiet, self.set_limit
         m.d.sync += [quiet.eq(self.running & ~self.progress), set_limit.eq(self.limit != 0)]
         m.d.sync += left.eq(Mux(quiet, left - 1, self.limit))
         oldest = self._oldest(m)

@@ -9,6 +9,7 @@ from typing import Annotated
 
 import typer
 
+from intloom.cli.checkout import complete_nightly, is_checkout
 from intloom.cli.console import Terminal, new_table
 from intloom.cli.options import AsJson, check_least, terminal_of
 from intloom.common.errors import ExitCode, UsageError
@@ -20,9 +21,12 @@ from intloom.report.regression import write_regression
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.reports import write_reports
 from intloom.sim.regress.runner import Summary, run_cases
-from intloom.sim.regress.suites import GROUPS, SUITES, random_programs, suite
+from intloom.sim.regress.suites import GROUPS, SEEDED, SUITES, suite
 
+_NIGHTLY = "nightly"
 _HELP = f"""Run a suite of RTL simulations, each compared byte for byte. Suites: {", ".join((*SUITES, *GROUPS))}.
+
+In a checkout, nightly then measures coverage and mutations, and writes the sign-off page.
 
 An interrupted regression resumes. Results are written as JUnit XML, JSON and HTML. For every failed case, the command
 that runs it alone is printed.
@@ -58,7 +62,7 @@ def _run(
         Path | None, typer.Option("-o", "--output", metavar="DIR", help="Output folder. Default: out/regress/SUITE.")
     ] = None,
     seeds: Annotated[
-        str | None, typer.Option(metavar="FIRST:LAST", help="Suite random: these seeds instead of 0:999.")
+        str | None, typer.Option(metavar="FIRST:LAST", help="Suites random and soak: these seeds instead of their own.")
     ] = None,
     fresh: Annotated[
         bool, typer.Option("--fresh", help="Rerun all cases, including those that passed before.")
@@ -84,17 +88,28 @@ def _run(
 
         summary = run_cases(cases, tools, folder, jobs=jobs, dask=dask, resume=not fresh, report=report)
     _finish(terminal, summary, folder, as_json)
+    complete = suite_name != _NIGHTLY or case or _complete(terminal, folder)
+    if not (summary.ok and complete):
+        raise typer.Exit(int(ExitCode.MISMATCH))
+
+
+def _complete(terminal: Terminal, folder: Path) -> bool:
+    """Coverage, mutations and the sign-off page; whether all succeeded."""
+    if not is_checkout():
+        terminal.say("coverage, mutations and the sign-off page need a checkout of the repository")
+        return True
+    return complete_nightly(folder)
 
 
 def _cases(suite_name: str, seeds: str | None) -> list[Case]:
     if seeds is None:
         return suite(suite_name)
-    if suite_name != "random":
-        raise UsageError(f"--seeds needs suite random, not {suite_name}")
+    if suite_name not in SEEDED:
+        raise UsageError(f"--seeds needs suite {' or '.join(SEEDED)}, not {suite_name}")
     first, _, last = seeds.partition(":")
     if not (first.isdecimal() and last.isdecimal() and int(first) <= int(last)):
         raise UsageError(f"--seeds must be FIRST:LAST, such as 1000:1999, not {seeds!r}")
-    return random_programs(range(int(first), int(last) + 1))
+    return SEEDED[suite_name](range(int(first), int(last) + 1))
 
 
 def choose_cases(cases: list[Case], patterns: list[str]) -> list[Case]:
@@ -140,5 +155,3 @@ def _finish(terminal: Terminal, summary: Summary, folder: Path, as_json: bool) -
         terminal.table(table)
         resumed = f", {summary.resumed} of them passed in an earlier run" if summary.resumed else ""
         terminal.say(f"{len(summary.results)} cases{resumed}; {', '.join(str(p) for p in files.values())}")
-    if not summary.ok:
-        raise typer.Exit(int(ExitCode.MISMATCH))

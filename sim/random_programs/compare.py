@@ -57,9 +57,10 @@ def compare(program: RandomProgram, simulator: Build, stall_permille: int = 0, s
     with temporary_folder("random") as folder:
         expected, files = folder / "expected.bin", RunFiles(folder)
         for path in (expected, files.memory):
-            _create(program, path)
+            create_memory(program, path)
         _interpret(program, expected)
-        result = _run(program, simulator, files, stall_permille, start_seed)
+        memory = MemorySettings(stall_permille=stall_permille, seed=program.seed & 0xFFFF)
+        result = run_program(program, simulator, files, memory, start_seed)
         size = sum(stop - first for first, stop in _extents(expected))
         return Comparison(_problem(program, result, expected, files.memory), result.cycles, size)
 
@@ -73,7 +74,8 @@ def first_byte(program: RandomProgram) -> int:
     return program.base >> _SPACE_BITS << _SPACE_BITS
 
 
-def _create(program: RandomProgram, path: Path) -> None:
+def create_memory(program: RandomProgram, path: Path) -> None:
+    """Write the memory before the start, a sparse file."""
     with path.open("wb") as file:
         file.truncate(_space(program))
         for word, data in program.contents().items():
@@ -100,7 +102,10 @@ def _interpret(program: RandomProgram, path: Path) -> None:
     memory.flush()
 
 
-def _run(program: RandomProgram, simulator: Build, files: RunFiles, stall_permille: int, start_seed: int) -> BareResult:
+def run_program(
+    program: RandomProgram, simulator: Build, files: RunFiles, memory: MemorySettings, start_seed: int = 1
+) -> BareResult:
+    """Run a program on the RTL; `registers` of the result are STATUS, ERROR_INDEX and all counters."""
     space = _space(program)
     job = Job(
         word_bytes=program.params.word_bytes,
@@ -109,7 +114,7 @@ def _run(program: RandomProgram, simulator: Build, files: RunFiles, stall_permil
         instructions=len(program.code()) // 64,
         fingerprint=program.params.fingerprint(),
         limit=_LIMIT,
-        memory=MemorySettings(stall_permille=stall_permille, seed=program.seed & 0xFFFF),
+        memory=memory,
         memory_base=program.base,
         first_byte=first_byte(program),
         registers=_READ,

@@ -43,7 +43,10 @@ class Case:
     seed: int = 0
     stall_permille: int = 0
     fault: str = ""
-    """Which fault of `intloom.sim.regress.faults` is injected; empty: none, and results must be equal."""
+    """The injected fault; empty: none, and results must be equal.
+
+    A name in `intloom.sim.regress.faults`, or of a random program in `intloom.sim.random_programs.faults`.
+    """
 
     @property
     def key(self) -> str:

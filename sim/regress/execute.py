@@ -60,7 +60,7 @@ def execute(case: Case, tools: Tools) -> CaseResult:
 
 
 def _program_case(case: Case, hardware: HardwareParams) -> _Finding:
-    found = run_program_case(case.seed, hardware, case.stall_permille)
+    found = run_program_case(case.seed, hardware, case.stall_permille, case.fault)
     return _Finding(**asdict(found))
 
 

@@ -19,6 +19,10 @@ _SOFTMAX = preset("small").replace(vector_softmax=True)
 _SIZE = {"height": 7, "width": 9}
 _STRESS_SEEDS = 40
 _RANDOM_PROGRAMS = 1000
+_SOAK = range(100_000, 103_000)
+"""Seeds of an hour."""
+_SOAK_FAULTS = ("", "changed-bit", "", "fetch-error", "", "read-error", "write-error")
+"""Their number has no common factor with that of the hardware and that of the stalls."""
 _STALLS = (0, 50, 0, 300, 700)
 """Chances of a pause, in thousandths. Their number and that of the hardware have no common factor."""
 _STRESS_HARDWARE = 3
@@ -181,6 +185,22 @@ def random_programs(seeds: Iterable[int] = range(_RANDOM_PROGRAMS)) -> list[Case
     ]
 
 
+def soak(seeds: Iterable[int] = _SOAK) -> list[Case]:
+    """As `random_programs`, of which some have a fault and must end in its error; about an hour in one process."""
+    return [
+        _case(
+            "soak",
+            f"seed-{seed}",
+            PROGRAM,
+            seed,
+            hardware_of(seed),
+            stall_permille=_STALLS[seed % len(_STALLS)],
+            fault=_SOAK_FAULTS[seed % len(_SOAK_FAULTS)],
+        )
+        for seed in seeds
+    ]
+
+
 SUITES: dict[str, Callable[[], list[Case]]] = {
     "smoke": smoke,
     "ops": ops,
@@ -189,10 +209,16 @@ SUITES: dict[str, Callable[[], list[Case]]] = {
     "stress": stress,
     "faults": faults,
     "random": random_programs,
+    "soak": soak,
 }
+SEEDED: dict[str, Callable[[Iterable[int]], list[Case]]] = {"random": random_programs, "soak": soak}
+"""Suites of which other seeds can be run."""
 
 
-GROUPS: dict[str, tuple[str, ...]] = {"nightly": ("smoke", "ops", "stress", "faults", "random"), "all": tuple(SUITES)}
+GROUPS: dict[str, tuple[str, ...]] = {
+    "nightly": ("smoke", "ops", "stress", "faults", "random", "soak"),
+    "all": tuple(SUITES),
+}
 """Suites that run together; `nightly` takes at most three hours on two cores."""
 
 

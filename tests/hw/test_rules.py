@@ -82,6 +82,9 @@ INSPECTED = {
     ("SkidBuffer", "spare"): "tests/hw/formal/test_skid_buffer.py",
     ("WaitChecker", "waits"): "tests/hw/formal/test_waits.py",
     ("WaitChecker", "counts"): "tests/hw/formal/test_waits.py",
+    ("Watchdog", "left"): "tests/hw/formal/test_watchdog.py",
+    ("Watchdog", "quiet"): "tests/hw/formal/test_watchdog.py",
+    ("Watchdog", "set_limit"): "tests/hw/formal/test_watchdog.py",
 }
 """State that `__init__` creates, because a proof or bench inspects it: component, attribute, and the file that does."""
 

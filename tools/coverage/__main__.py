@@ -12,15 +12,16 @@ import json
 import os
 import random
 from collections import Counter
-from collections.abc import Iterator
-from itertools import product
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from itertools import pairwise, product
 from pathlib import Path
 from typing import Any
 
 from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import COUNT_BITS, Kind, encode, make
+from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BYTES, Kind, encode, make
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import RandomProgram, random_program
@@ -35,7 +36,10 @@ from tools.coverage.counts import add_up, load, save
 from tools.coverage.directed import directed_programs
 from tools.coverage.fields import cover_points, reached
 from tools.coverage.page import KINDS, page, tallies, total
+from tools.coverage.patterns import Series, field_series, index_series, wait_series
+from tools.coverage.summary import Summary, component_paths, shares, write_summary
 from tools.coverage.waivers import read_waivers
+from tools.signoff.runs import present_commit
 
 # Verilator 5.48 crashes on Amaranth's Verilog with --coverage, which includes FSM coverage.
 _FLAGS = ("--coverage-line", "--coverage-toggle")
@@ -51,6 +55,10 @@ _CLOSING = (
     ("CONTROL", pack("CONTROL", reset=1)),
 )
 """Every bit of the registers both ways, a soft reset, and another one while fetch reads where no program is."""
+_RESET = pack("CONTROL", reset=1)
+_PAUSE = ("IRQ_ENABLE", 0)
+_PAUSES = 15
+"""Writes between the start of a program and the next reset: more cycles than fetch, decoding and watchdog take."""
 _READ = tuple(register.name for register in REGISTERS)
 
 
@@ -63,6 +71,7 @@ class Collector:
         folder = folder / hashlib.sha256(verilog.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
         self._points, self._reached, self._runs = folder / "points.json", folder / "reached.json", runs
+        self._done = folder / "done"
         self.counts = load(self._points)
         self.seen: Counter[str] = Counter(json.loads(self._reached.read_text()) if self._reached.exists() else {})
         self._simulator: Build = build(bare_plan(verilog, optimize="-O1", flags=_FLAGS))
@@ -76,19 +85,40 @@ class Collector:
         self.seen.update(reached(program.instructions()))
         self._collect()
 
-    def stop(self, program: bytes, **settings: Any) -> Ending | None:
-        """Run a program on zero memories, read every register, write all of them, and start once more."""
-        found = ending(self._simulator, WIDE, program, _READ, closing=_CLOSING, **settings)
+    def stop(self, program: bytes, before: tuple[tuple[str, int], ...] = (), **settings: Any) -> Ending | None:
+        """Run a program on zero memories, read all registers, write `before` and all registers, and start once more."""
+        found = ending(self._simulator, WIDE, program, _READ, closing=(*before, *_CLOSING), **settings)
         self._collect()
         return found
 
-    def _collect(self) -> None:
-        for path in self._runs.glob("*.dat"):
-            self.counts.update(add_up([path]))
-            path.unlink()
+    def follow(self, series: Series) -> None:
+        """Run programs one after the other, with a soft reset between them."""
+        word, closing = PROGRAM_BYTE // WIDE.word_bytes, list[tuple[str, int]]()
+        for program, following in pairwise(series):
+            word += len(program) // WIDE.word_bytes
+            start = (("CONTROL", _RESET), ("PROGRAM", word), ("LENGTH", len(following) // INSTRUCTION_BYTES))
+            closing += [*start, ("CONTROL", pack("CONTROL", start=1)), *[_PAUSE] * _PAUSES]
+        self.stop(b"".join(series), tuple(closing), instructions=len(series[0]) // INSTRUCTION_BYTES)
+
+    def once(self, step: Callable[[Collector], None]) -> None:
+        """Make a step that an earlier call has not completed with this version of the RTL."""
+        done = self._done.read_text().splitlines() if self._done.exists() else []
+        if step.__name__ not in done:
+            step(self)
+            self.save()
+            write_text(self._done, "\n".join([*done, step.__name__]))
+
+    def _collect(self, at_least: int = 40) -> None:
+        """Add up the files of the last runs; together, because most of the time is the first file's."""
+        paths = [*self._runs.glob("*.dat")]
+        if len(paths) >= at_least:
+            self.counts.update(add_up(paths))
+            for path in paths:
+                path.unlink()
 
     def save(self) -> None:
         """Keep the counts."""
+        self._collect(at_least=1)
         save(self.counts, self._points)
         write_text(self._reached, json.dumps(self.seen))
 
@@ -142,7 +172,7 @@ def _register_values(collector: Collector) -> None:
     for number in range(_REGISTER_RUNS):
         base = rng.getrandbits(WIDE.axi_addr_bits - 1 - number % 3 * 16) // 4096 * 4096
         word = rng.getrandbits(32 - number % 2 * 20)
-        settings = {
+        settings: dict[str, Any] = {
             "memory_base": base,
             "program_word": word,
             "first_byte": base + word * WIDE.word_bytes - PROGRAM_BYTE,
@@ -151,6 +181,28 @@ def _register_values(collector: Collector) -> None:
         }
         if settings["first_byte"] >= 0 and collector.stop(checked(WIDE), **settings) != DONE:
             raise SystemExit(f"a program does not end with {settings}")
+
+
+def _extremes(collector: Collector) -> None:
+    """Every instruction field at its highest bit."""
+    collector.run(extreme_program(WIDE, [i for _, i in top_bits.wide_program()]))
+
+
+def _faults(collector: Collector) -> None:
+    for code in _faulty_programs():
+        collector.stop(code)
+
+
+def _patterns(collector: Collector) -> None:
+    """Every second bit of indices, of all wait counts, and of all fields."""
+    for before in (0x1555, 0x0AAA):
+        collector.follow(index_series(WIDE, before))
+    collector.follow(wait_series(WIDE))
+    for series in field_series(WIDE, random.Random(1)):
+        collector.follow(series)
+
+
+_STEPS = (_faults, _address_faults, _bus_errors, _register_values, _patterns, _extremes)
 
 
 def _directed(collector: Collector) -> None:
@@ -172,14 +224,8 @@ def main() -> None:
     with temporary_folder("coverage") as runs:
         os.environ[COVERAGE_VARIABLE] = str(runs)
         collector = Collector(options.output, runs)
-        if not collector.seen:
-            for code in _faulty_programs():
-                collector.stop(code)
-            _address_faults(collector)
-            _bus_errors(collector)
-            _register_values(collector)
-            collector.run(extreme_program(WIDE, [i for _, i in top_bits.wide_program()]))
-            collector.save()
+        for step in _STEPS:
+            collector.once(step)
         _directed(collector)
         collector.save()
         for seed in range(options.first, options.first + options.count):
@@ -192,10 +238,14 @@ def _report(collector: Collector, path: Path) -> None:
     waivers, points = read_waivers(), [*cover_points()]
     write_text(path, page(collector.counts, waivers, points, collector.seen))
     found = tallies(collector.counts, waivers)
+    reached_points = sum(bool(collector.seen[p]) for p in points)
     for kind in KINDS:
-        print(f"{kind}: {total(found, kind).percent:.1f} %")
-    print(f"cover points: {sum(bool(collector.seen[p]) for p in points)} of {len(points)}")
+        print(f"{kind}: {total(found, kind).percent:.2f} %")
+    print(f"cover points: {reached_points} of {len(points)}")
     print(path)
+    today = datetime.now(UTC).date().isoformat()
+    components = shares(found, component_paths(WIDE))
+    write_summary(Summary(today, present_commit(), reached_points, len(points), components))
 
 
 if __name__ == "__main__":

@@ -17,7 +17,7 @@ from typing import Any
 
 from amaranth import sim
 from amaranth.back import rtlil
-from amaranth.hdl import Value
+from amaranth.hdl import Cat, Const, Value
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 
@@ -25,6 +25,10 @@ COMPONENT = "MUTATE_COMPONENT"
 RECORDS = "MUTATE_RECORDS"
 TOP = "dut"
 _WORD_BYTES = 4
+_NETLISTS: dict[tuple[type[Any], str], str] = {}
+"""By class and arguments that a component is made of: elaboration takes most of the time of a short simulation."""
+_ADDRESS = " at 0x"
+"""In the text of an argument without a text of its own."""
 
 
 @dataclass(frozen=True)
@@ -64,6 +68,17 @@ def _has_memory(value: Any) -> bool:
 
 
 def _netlist(component: Any) -> str:
+    """The component's netlist; components of equal arguments have equal ones."""
+    arguments = repr(component.made_of)
+    if _ADDRESS in arguments:
+        return _elaborated(component)
+    key = type(component), arguments
+    if key not in _NETLISTS:
+        _NETLISTS[key] = _elaborated(component)
+    return _NETLISTS[key]
+
+
+def _elaborated(component: Any) -> str:
     # Amaranth elaborates a memory once only, so one that is an attribute needs a second component.
     if any(_has_memory(value) for value in vars(component).values()):
         arguments, named = component.made_of
@@ -101,15 +116,17 @@ class Recorder:
 
 
 def _process(path: Path, ports: list[tuple[Port, Value]]) -> Any:
+    # One value with all ports: the simulator takes as long for it as for the sample of one port.
+    sample = Cat(Cat(value, Const(0, 8 * _WORD_BYTES * port.words - port.width)) for port, value in ports)
+    size = len(sample) // 8
+
     async def process(context: Any) -> None:
         # The simulation ends without ending this process, so nothing may be left in a buffer.
         with path.open("wb", buffering=0) as file:
-            async for _edge, reset, *values in context.tick().sample(*(signal for _, signal in ports)):
+            async for _edge, reset, values in context.tick().sample(sample):
                 if reset:
                     break
-                for (port, _), value in zip(ports, values, strict=True):
-                    bits = int(value) & ((1 << port.width) - 1)
-                    file.write(bits.to_bytes(port.words * _WORD_BYTES, "little"))
+                file.write(values.to_bytes(size, "little"))
 
     return process
 

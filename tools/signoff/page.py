@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from tools.coverage.page import KINDS
+from tools.coverage.summary import Share, Summary
 from tools.mutate.score import Score
 from tools.signoff.runs import LongRun
 from tools.testplan.plan import Entry
 
 V2_PERCENT, V3_PERCENT = 90.0, 95.0
+TOGGLE_PERCENT = 98.0
 _PROOFS = "tests/hw/formal/"
 _HEAD = f"""\
 # Sign-off
@@ -20,19 +23,25 @@ records of long runs in `docs/data`.
 |---|---|
 | V1 | features and their tests in the test plan |
 | V2 | V1, corner cases in the test plan, and {V2_PERCENT:.0f} % of the mutations found, with the present sources |
-| V3 | V2, {V3_PERCENT:.0f} % of the mutations found, or a proof |
+| V3 | V2; {V3_PERCENT:.0f} % of the mutations found, or a proof; lines, branches, {TOGGLE_PERCENT:.0f} % of toggles |
 
 A mutation is a small fault in the netlist. It counts as found if an output differs that a checker looks at, and it is
-left out if Yosys proves that it changes nothing.
+left out if Yosys proves that it changes nothing. Coverage is that of whole programs on the accelerator, from
+`make coverage`, without the points that `tools/coverage/waivers.yaml` lists with a reason.
 """
 
 
-def stage(entry: Entry, score: Score | None, *, current: bool) -> str:
-    """The stage that a component has reached."""
+def stage(entry: Entry, score: Score | None, *, current: bool, covered: Mapping[str, Share] | None = None) -> str:
+    """The stage that a component has reached; `covered` by kind, None if it is no part of the accelerator."""
     percent = score.percent if score is not None and current else 0.0
     if not entry.corner_cases or percent < V2_PERCENT:
         return "V1"
-    return "V3" if percent >= V3_PERCENT or _proofs(entry) else "V2"
+    closed = covered is None or all(_is_closed(kind, share) for kind, share in covered.items())
+    return "V3" if closed and (percent >= V3_PERCENT or _proofs(entry)) else "V2"
+
+
+def _is_closed(kind: str, share: Share) -> bool:
+    return share.percent >= TOGGLE_PERCENT if kind == "toggle" else not share.missed
 
 
 def _proofs(entry: Entry) -> int:
@@ -47,18 +56,45 @@ def _mutations(score: Score | None, reason: str | None, *, current: bool) -> str
     return f"{score.percent:.1f} % of {score.faults - score.harmless}" + ("" if current else ", of earlier sources")
 
 
+def _coverage(covered: Mapping[str, Share] | None) -> str:
+    if covered is None:
+        return "not in it"
+    return ", ".join(f"{covered[kind].percent:.1f}" if kind in covered else "-" for kind in KINDS)
+
+
 def _rows(
-    plan: Sequence[Entry], scores: Mapping[str, Score], keys: Mapping[str, str], reasons: Mapping[str, str]
+    plan: Sequence[Entry],
+    scores: Mapping[str, Score],
+    keys: Mapping[str, str],
+    reasons: Mapping[str, str],
+    coverage: Summary | None,
 ) -> Iterator[str]:
-    yield "| component | stage | features | corner cases | tests | proofs | mutations found |"
-    yield "|---|---|---|---|---|---|---|"
+    yield f"| component | stage | features | corner cases | tests | proofs | {', '.join(KINDS)} % | mutations found |"
+    yield "|---|---|---|---|---|---|---|---|"
     for entry in plan:
         name = entry.component
         score, current = scores.get(name), name in scores and scores[name].key == keys.get(name)
+        covered = coverage.components.get(name) if coverage is not None else None
         tests = len({test for item in entry.items for test in item.tests})
         mutations = _mutations(score, reasons.get(name), current=current)
         counts = f"{len(entry.features)} | {len(entry.corner_cases)} | {tests} | {_proofs(entry)}"
-        yield f"| {name} | {stage(entry, score, current=current)} | {counts} | {mutations} |"
+        reached = stage(entry, score, current=current, covered=covered)
+        yield f"| {name} | {reached} | {counts} | {_coverage(covered)} | {mutations} |"
+
+
+def _covered(coverage: Summary | None) -> Iterator[str]:
+    if coverage is None:
+        return
+    yield f"Measured on {coverage.date}, after commit {coverage.commit}."
+    yield ""
+    yield "| | covered | missed | waived |"
+    yield "|---|---|---|---|"
+    for kind in KINDS:
+        share = coverage.total(kind)
+        covered = f"{share.percent:.2f} % of {share.reached + share.missed:,}"
+        yield f"| {kind} | {covered} | {share.missed:,} | {share.waived:,} |"
+    missed = coverage.cover_points - coverage.reached_cover_points
+    yield f"| cover points | {coverage.reached_cover_points:,} of {coverage.cover_points:,} | {missed} | 0 |"
 
 
 def _long_runs(runs: Sequence[LongRun]) -> Iterator[str]:
@@ -75,9 +111,12 @@ def page(
     keys: Mapping[str, str],
     reasons: Mapping[str, str],
     runs: Sequence[LongRun],
+    coverage: Summary | None = None,
 ) -> str:
     """The page as Markdown; `keys` are those of the present sources, `reasons` of components without mutations."""
-    stages = [stage(e, scores.get(e.component), current=e.component in scores) for e in plan]
+    rows = [*_rows(plan, scores, keys, reasons, coverage)]
+    stages = [row.split(" | ")[1] for row in rows[2:]]
     counts = ", ".join(f"{stages.count(name)} in {name}" for name in ("V1", "V2", "V3"))
-    parts = [_HEAD, f"{len(plan)} components: {counts}.", "", *_rows(plan, scores, keys, reasons)]
+    parts = [_HEAD, f"{len(plan)} components: {counts}.", "", *rows]
+    parts += ["", "## Coverage", "", *_covered(coverage)]
     return "\n".join([*parts, "", "## Long runs", "", *_long_runs(runs), ""])

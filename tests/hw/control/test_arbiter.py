@@ -11,9 +11,16 @@ from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run, source
 
-Beat = tuple[int, bool]
-MASTERS = {"fetch": 0, "load": 1 << 20}
-"""Where each master's bursts begin."""
+Beat = tuple[int, int, bool]
+"""Data, response and whether it is a burst's last."""
+MASTERS = ("fetch", "load")
+_RESPONSES = 4
+
+
+def _beat(params: HardwareParams, word: int, last: bool) -> Beat:
+    """What the memory answers to a word: all bits of data and response depend on the address."""
+    mixed = word * 0x9E3779B97F4A7C15 >> 16
+    return mixed % (1 << params.axi_data_bits), mixed >> 3 & _RESPONSES - 1, last
 
 
 class Environment:
@@ -22,18 +29,21 @@ class Environment:
     def __init__(self, params: HardwareParams, rng: random.Random, rates: dict[str, float]) -> None:
         self.params, self.rng, self.rates = params, rng, rates
         self.arbiter = ReadArbiter(params)
-        self.bursts = {name: [self._burst(base + 100 * i) for i in range(40)] for name, base in MASTERS.items()}
+        self.bursts = {name: [self._burst() for _ in range(30)] for name in MASTERS}
         self.got: dict[str, list[Beat]] = {name: [] for name in MASTERS}
         self.steps: list[tuple[Any, Any, bool, bool]] = []
         self.shown: list[tuple[tuple[bool, bool], Any, str | None]] = []
 
-    def _burst(self, addr: int) -> dict[str, int]:
-        return {"addr": addr, "beats_less_one": self.rng.randrange(6), "last": 0}
+    def _burst(self) -> dict[str, int]:
+        """Anywhere in the address space; one of 50 has any length."""
+        beats = self.rng.randrange(256 if self.rng.random() < 0.02 else 6)
+        word = self.rng.getrandbits(self.params.axi_addr_bits) // self.params.word_bytes
+        return {"addr": word, "beats_less_one": beats, "last": self.rng.randrange(2)}
 
     def expected(self, name: str) -> list[Beat]:
-        """Every beat of a master's bursts, and whether it is its burst's last."""
+        """Every beat of a master's bursts."""
         sizes = [(burst["addr"], burst["beats_less_one"]) for burst in self.bursts[name]]
-        return [(addr + k, k == beats) for addr, beats in sizes for k in range(beats + 1)]
+        return [_beat(self.params, addr + k, k == beats) for addr, beats in sizes for k in range(beats + 1)]
 
     def masters(self) -> list[Any]:
         """Processes that ask for all bursts, and take their data."""
@@ -48,7 +58,7 @@ class Environment:
                 ctx.set(port.ready, self.rng.random() < 0.6)
                 *_, moved, answer = await ctx.tick().sample(port.valid & port.ready, port.payload)
                 if moved:
-                    self.got[name].append((answer.data, bool(answer.last)))
+                    self.got[name].append((answer.data, answer.resp, bool(answer.last)))
 
         return process
 
@@ -59,7 +69,8 @@ class Environment:
         while True:
             ctx.set(ar.ready, self.rng.random() < 0.6)
             if not ctx.get(r.valid) and beats and self.rng.random() < 0.6:
-                ctx.set(r.payload, {"id": 0, "data": beats[0][0], "resp": 0, "last": beats[0][1]})
+                data, response, last = beats[0]
+                ctx.set(r.payload, {"id": 0, "data": data, "resp": response, "last": last})
                 ctx.set(r.valid, 1)
             *_, asked, burst, taken = await ctx.tick().sample(ar.valid & ar.ready, ar.payload, r.valid & r.ready)
             if taken:
@@ -67,7 +78,8 @@ class Environment:
                 ctx.set(r.valid, 0)
             if asked:
                 assert (burst.size, burst.burst, burst.id) == (2, 1, 0)
-                beats += [(burst.addr // self.params.word_bytes + k, k == burst.len) for k in range(burst.len + 1)]
+                word = burst.addr // self.params.word_bytes
+                beats += [_beat(self.params, word + k, k == burst.len) for k in range(burst.len + 1)]
 
     async def look(self, ctx: Any) -> None:
         """Takes down what each cycle shows, and what comes from outside."""
@@ -81,7 +93,7 @@ class Environment:
             self.steps.append((*offered, bool(ready), bool(end)))
             asked = (ar.addr // self.params.word_bytes, ar.len) if asking else None
             assert comes == sum(whose), "data belongs to exactly one master"
-            owner = list(MASTERS)[whose.index(1)] if comes else None
+            owner = MASTERS[whose.index(1)] if comes else None
             self.shown.append(((bool(fetch_taken), bool(load_taken)), asked, owner))
 
 

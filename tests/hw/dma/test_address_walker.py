@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
+from amaranth.hdl import Shape
 
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT, AddressWalker
-from intloom.hw.dma.runs import RunWalker
+from intloom.hw.dma.runs import LOCAL_RUN_LAYOUT, RunWalker
+from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, run, sink, source
@@ -54,3 +57,30 @@ def test_an_address_comes_every_cycle(rng: random.Random) -> None:
 
 def test_the_first_address_comes_after_the_latency(rng: random.Random) -> None:
     assert cycles_through(AddressWalker(), _runs(rng, 1)[0]) == AddressWalker.LATENCY
+
+
+PREFIX = 24
+WORD_BITS = Shape.cast(LOCAL_RUN_LAYOUT.members["words"]).width
+
+
+@pytest.mark.parametrize("bit", range(8, WORD_BITS))
+def test_a_long_run_goes_on(bit: int, rng: random.Random) -> None:
+    """A run with one bit in its length: its first words, and not the next run."""
+    item = {"target": 1, "addr": rng.getrandbits(SCRATCH_BITS), "words": 1 << bit, "last": 1, "index": 5}
+    walker = AddressWalker()
+    taken: list[int] = []
+    offer = source(walker.i, [item, item], rng)
+    run(walker, sink(walker.o, taken, PREFIX, rng), background=[offer])
+    assert taken == [_bits(address) for address in islice(AddressWalker.model(item), PREFIX)]
+
+
+def test_a_run_of_thousands_of_words_ends(rng: random.Random) -> None:
+    """Its address wraps, and its length borrows through 12 bits."""
+    items = [
+        {"target": 0, "addr": (1 << SCRATCH_BITS) - 9, "words": words, "last": 1, "index": words} for words in (4097, 2)
+    ]
+    expected = [_bits(address) for item in items for address in AddressWalker.model(item)]
+    walker = AddressWalker()
+    taken: list[int] = []
+    run(walker, source(walker.i, items, rng), sink(walker.o, taken, len(expected), rng))
+    assert taken == expected

@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, ResetInserter, Signal
 
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT
 from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import isa
+from intloom.hw.spec.fields import Field
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.dma.test_load import BASE, random_move
@@ -134,28 +134,31 @@ PREFIX = 20
 """Words to compare: more than a move has whose long count lost its top bit."""
 
 
-@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
-def test_every_field_has_its_whole_width(kind: Kind) -> None:
-    """For each field of the instruction table a move in which only this field is large: its top bit and a bit below.
+FIELDS = [(kind, field) for kind in (Kind.LOAD, Kind.STORE) for field in BY_KIND[kind].body]
+
+
+@pytest.mark.parametrize(("kind", "field"), FIELDS, ids=lambda value: getattr(value, "name", None))
+def test_every_field_has_its_whole_width(kind: Kind, field: Field) -> None:
+    """A move in which only this field of the instruction table is large: its top bit and a bit below.
 
     Only the first words are compared: without its top bit a count ends before them, and an address or step differs.
     """
     front = MoveFrontEnd(WIDE, kind)
-    m = Module()
-    reset = Signal()
-    m.submodules.front = ResetInserter(reset)(front)
     known = {f.name for f in BY_KIND[kind].body}
     index = (1 << isa.COUNT_BITS) - 2
+    value = 1 << field.width - 1 | SMALL.get(field.name, 1)
+    move = isa.make(kind, **{name: SMALL[name] for name in SMALL if name in known} | {field.name: value})
+    expected = list(islice(MoveFrontEnd.model(move), PREFIX))
+    words: list[int] = []
+    addresses: list[int] = []
 
-    async def check(ctx: Any, move: Instruction) -> None:
-        words: list[int] = []
-        addresses: list[int] = []
-        ctx.set(reset, 1)
-        await ctx.tick()
-        ctx.set(reset, 0)
+    async def bench(ctx: Any) -> None:
+        ctx.set(front.base, WIDE_BASE)
+        ctx.set(front.index, index)
+        for signal in (front.issue_enable, front.bursts.ready, front.addresses.ready):
+            ctx.set(signal, 1)
         ctx.set(front.instruction, int.from_bytes(isa.encode(move), "little"))
         ctx.set(front.valid, 1)
-        expected = list(islice(MoveFrontEnd.model(move), PREFIX))
         for _ in range(30 * PREFIX):
             *_, taken, fires, burst, passes, address = await ctx.tick().sample(
                 front.ready, front.bursts.valid, front.bursts.payload, front.addresses.valid, front.addresses.payload
@@ -163,25 +166,14 @@ def test_every_field_has_its_whole_width(kind: Kind) -> None:
             if taken:
                 ctx.set(front.valid, 0)
             if fires:
-                words += range(burst.addr, burst.addr + burst.beats_less_one + 1)
+                words.extend(range(burst.addr, burst.addr + burst.beats_less_one + 1))
             if passes:
                 assert (address.index, address.target) == (index, move.values.get("target", 0))
                 addresses.append(address.addr)
             if min(len(words), len(addresses)) >= len(expected):
                 break
-        wrap = 1 << word_address_bits(WIDE)
-        assert words[: len(expected)] == [(WIDE_BASE + dram) % wrap for dram, _ in expected]
-        assert addresses[: len(expected)] == [local % (1 << isa.SCRATCH_BITS) for _, local in expected]
 
-    async def bench(ctx: Any) -> None:
-        ctx.set(front.base, WIDE_BASE)
-        ctx.set(front.index, index)
-        for signal in (front.issue_enable, front.bursts.ready, front.addresses.ready):
-            ctx.set(signal, 1)
-        for field in BY_KIND[kind].body:
-            value = 1 << field.width - 1 | SMALL.get(field.name, 1)
-            await check(
-                ctx, isa.make(kind, **{name: SMALL[name] for name in SMALL if name in known} | {field.name: value})
-            )
-
-    run(m, bench)
+    run(front, bench)
+    wrap = 1 << word_address_bits(WIDE)
+    assert words[: len(expected)] == [(WIDE_BASE + dram) % wrap for dram, _ in expected]
+    assert addresses[: len(expected)] == [local % (1 << isa.SCRATCH_BITS) for _, local in expected]

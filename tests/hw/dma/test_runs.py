@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 
 import pytest
 
@@ -36,6 +37,29 @@ def test_runs_are_contiguous_only_if_all_bits_agree(rng: random.Random) -> None:
         moves += [base | {"n0": 5 ^ 1 << bit or 1, "n1": 2, "dram_s1": 5}]
     runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
     assert sum(item["memory"]["contiguous"] for item in runs) == 4
+    walker = RunWalker(PARAMS)
+    taken: list[int] = []
+    run(walker, source(walker.i, moves, rng), sink(walker.o, taken, len(runs), rng))
+    assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
+
+
+@pytest.mark.parametrize("name", ["n1", "n2"])
+@pytest.mark.parametrize("bit", [8, 13, 17, 19])
+def test_many_runs_and_planes_follow(name: str, bit: int, rng: random.Random) -> None:
+    """A move with one bit in its number of rows or planes: its first runs."""
+    move = random_fields(rng, PARAMS, 9) | {"n0": 3, "n1": 2, "n2": 2} | {name: 1 << bit}
+    walker = RunWalker(PARAMS)
+    taken: list[int] = []
+    count = 24
+    run(walker, sink(walker.o, taken, count, rng), background=[source(walker.i, [move, move], rng)])
+    expected = islice(RunWalker.model(move, PARAMS), count)
+    assert taken == [run_layout(PARAMS).const(item).as_value().value for item in expected]
+
+
+def test_a_move_of_thousands_of_rows_ends(rng: random.Random) -> None:
+    """The number of rows borrows through 11 bits."""
+    moves = [random_fields(rng, PARAMS, 9) | {"n0": 1, "n1": rows, "n2": 1} for rows in (2049, 1)]
+    runs = [item for move in moves for item in RunWalker.model(move, PARAMS)]
     walker = RunWalker(PARAMS)
     taken: list[int] = []
     run(walker, source(walker.i, moves, rng), sink(walker.o, taken, len(runs), rng))

@@ -14,18 +14,24 @@ from tests.hw.streams import run
 from tests.hw.vector.slices import WIDTHS, as_int8, idle_cycles, record, to_bytes, with_lanes
 
 
+def _affine(rng: random.Random, number: int) -> Affine:
+    """Small factors; then factors, constants and shifts of all bits with which few results are saturated."""
+    if not number:
+        return Affine(m1=rng.randint(-90, 90), m2=rng.randint(-90, 90), c=rng.randint(-9000, 9000), shift=6, even=True)
+    m1, m2 = (rng.randrange(1 << 30, 1 << 31) * rng.choice((-1, 1)) for _ in range(2))
+    c = rng.randrange(-(1 << 37), 1 << 37) if number % 2 else rng.choice((-1, 1)) * rng.randrange(1 << 46, 1 << 47)
+    return Affine(m1=m1, m2=m2, c=c, shift=rng.choice((30, 31, 32)) if number % 2 else 47, even=rng.random() < 0.5)
+
+
 @pytest.mark.parametrize("lanes", WIDTHS)
 def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
     datapath = Datapath(with_lanes(lanes))
-    affine = Affine(m1=rng.randint(-90, 90), m2=rng.randint(-90, 90), c=rng.randint(-9000, 9000), shift=6, even=True)
-    content, amount = rng.randbytes(256), rng.randrange(8)
-    pairs = [(rng.randbytes(8), rng.randbytes(8)) for _ in range(20)]
+    content = rng.randbytes(256)
+    operations = [(_affine(rng, number), rng.randrange(8)) for number in range(5)]
+    pairs = [(rng.randbytes(8), rng.randbytes(8)) for _ in range(12)]
     found: list[int] = []
 
     async def bench(ctx: Any) -> None:
-        for name in ("m1", "m2", "c", "shift", "even"):
-            ctx.set(datapath.operation[name], getattr(affine, name))
-        ctx.set(datapath.operation.rotate, amount)
         ctx.set(datapath.operation.table, 1)
         ctx.set(datapath.table_en, 1)
         for index, byte in enumerate(content):
@@ -33,15 +39,21 @@ def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
             ctx.set(datapath.table_byte, byte)
             await ctx.tick()
         ctx.set(datapath.table_en, 0)
-        for a, b in pairs:
-            for parts in zip(Slicer.model(a, lanes), Slicer.model(b, lanes), strict=True):
-                await idle_cycles(ctx, rng, datapath.valid)
-                for lane in range(lanes):
-                    ctx.set(datapath.a[lane], as_int8(parts[0][lane]))
-                    ctx.set(datapath.b[lane], as_int8(parts[1][lane]))
-                await ctx.tick()
-        ctx.set(datapath.valid, 0)
-        await ctx.tick().repeat(Datapath.LATENCY)
+        for affine, amount in operations:
+            for name in ("m1", "m2", "c", "shift", "even"):
+                ctx.set(datapath.operation[name], getattr(affine, name))
+            ctx.set(datapath.operation.rotate, amount)
+            await ctx.tick()
+            for a, b in pairs:
+                for parts in zip(Slicer.model(a, lanes), Slicer.model(b, lanes), strict=True):
+                    await idle_cycles(ctx, rng, datapath.valid)
+                    for lane in range(lanes):
+                        ctx.set(datapath.a[lane], as_int8(parts[0][lane]))
+                        ctx.set(datapath.b[lane], as_int8(parts[1][lane]))
+                    await ctx.tick()
+            ctx.set(datapath.valid, 0)
+            await ctx.tick().repeat(Datapath.LATENCY + 1)
 
     run(datapath, bench, background=[record(datapath.result_valid, datapath.result, found)])
-    assert [to_bytes(n, 8) for n in found] == [Datapath.model(a, b, affine, content, amount) for a, b in pairs]
+    expected = [Datapath.model(a, b, affine, content, amount) for affine, amount in operations for a, b in pairs]
+    assert [to_bytes(n, 8) for n in found] == expected

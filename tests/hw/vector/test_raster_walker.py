@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, ResetInserter, Shape, Signal
+from amaranth.hdl import Shape
 from amaranth.lib import data
 
 from intloom.hw.spec.isa import SCRATCH_BITS
@@ -61,30 +61,42 @@ def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
     assert [_fields(PIXEL_LAYOUT, bits) for bits in taken] == expected
 
 
-def test_every_member_of_a_raster_has_its_whole_width() -> None:
-    """For each member a raster in which only this one is large, with its top bit: the first words."""
-    walker = RasterWalker()
-    m = Module()
-    reset = Signal()
-    m.submodules.walker = ResetInserter(reset)(walker)
+def _large(name: str) -> list[dict[str, int]]:
+    """Rasters in which only this member is large: with its top bit; a count also with every bit, other counts being 1.
+
+    A count of 2^n + 2 that lost bit n ends after two steps.
+    """
     small = dict.fromkeys(RASTER_LAYOUT.members, 2) | {"base": 3, "plane": 100, "line": 10, "step": 1}
+    shape = Shape.cast(RASTER_LAYOUT.members[name])
+    found = [small | {name: small[name] | 1 << shape.width - 1 - shape.signed}]
+    if name in COUNTS:
+        ones = small | dict.fromkeys(COUNTS, 1) | {"lines": 9, "pixels": 9, "line_repeat": 1, "pixel_repeat": 1}
+        outer = {"lines": {"pixels": 1}, "blocks": {"lines": 1, "pixels": 1}}.get(name, {})
+        found += [ones | outer | {name: 1 << bit | 2} for bit in range(2, shape.width)]
+    return found
+
+
+COUNTS = ("blocks", "lines", "pixels", "line_repeat", "pixel_repeat")
+LARGE = [
+    pytest.param(config, id=f"{name}-{n}") for name in RASTER_LAYOUT.members for n, config in enumerate(_large(name))
+]
+
+
+@pytest.mark.parametrize("config", LARGE)
+def test_every_member_of_a_raster_has_its_whole_width(config: dict[str, int]) -> None:
+    """The first words of a raster with one large member."""
+    walker = RasterWalker()
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.o.ready, 1)
-        for name, member in RASTER_LAYOUT.members.items():
-            shape = Shape.cast(member)
-            config = small | {name: small[name] | 1 << shape.width - 1 - shape.signed}
-            ctx.set(reset, 1)
+        ctx.set(walker.config, config)
+        ctx.set(walker.start, 1)
+        await ctx.tick()
+        ctx.set(walker.start, 0)
+        for word in islice(RasterWalker.model(config), 24):
+            assert ctx.get(walker.o.valid)
+            payload = ctx.get(walker.o.payload)
+            assert {member: payload[member] for member in word} == word
             await ctx.tick()
-            ctx.set(reset, 0)
-            ctx.set(walker.config, config)
-            ctx.set(walker.start, 1)
-            await ctx.tick()
-            ctx.set(walker.start, 0)
-            for word in islice(RasterWalker.model(config), 24):
-                assert ctx.get(walker.o.valid), name
-                payload = ctx.get(walker.o.payload)
-                assert {member: payload[member] for member in word} == word, name
-                await ctx.tick()
 
-    run(m, bench)
+    run(walker, bench)

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.raster_walker import RasterWalker
 from intloom.hw.vector.result_writer import ResultWriter
 from tests.hw.streams import run
@@ -17,16 +18,10 @@ BYTES = 4
 @pytest.mark.parametrize(("push", "grant"), [(1.0, 1.0), (0.5, 1.0), (1.0, 0.4), (0.6, 0.6)])
 def test_results_are_written_in_order(push: float, grant: float, rng: random.Random) -> None:
     writer = ResultWriter(BYTES, 8)
-    config = {"base": 7, "plane": 90, "line": 20, "step": 2, "blocks": 2, "lines": 3, "pixels": 5}
-    config |= {
-        "line_repeat": 1,
-        "pixel_repeat": 1,
-        "line_at": 0,
-        "pixel_at": 0,
-        "line_stride": 1,
-        "pixel_stride": 1,
-        "prefill": 0,
-    }
+    config = {name: rng.getrandbits(SCRATCH_BITS) for name in ("base", "plane", "line", "step")}
+    config |= {"blocks": 2, "lines": rng.randint(1, 4), "pixels": rng.randint(1, 5)}
+    config |= {"line_repeat": rng.randint(1, 3), "pixel_repeat": rng.randint(1, 3)}
+    config |= {"line_at": 0, "pixel_at": 0, "line_stride": 1, "pixel_stride": 1, "prefill": 0}
     words = [rng.getrandbits(8 * BYTES) for _ in RasterWalker.model(config)]
     written: list[tuple[int, int, int]] = []
     mask = rng.randrange(1, 1 << BYTES)

@@ -47,7 +47,7 @@ def test_every_suite_has_cases_with_names_of_their_own():
 
 
 def test_an_unknown_suite_is_refused_with_the_known_ones():
-    with pytest.raises(UsageError, match=r"smoke, ops, layers, .*, random, nightly, all, not 'smok'"):
+    with pytest.raises(UsageError, match=r"smoke, ops, layers, .*, random, soak, nightly, all, not 'smok'"):
         suite("smok")
 
 

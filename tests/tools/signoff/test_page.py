@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from tools.coverage.summary import Share, Summary
 from tools.mutate.score import Score
 from tools.signoff.page import page, stage
 from tools.signoff.present import present_page
@@ -39,6 +40,34 @@ def test_a_stage_needs_corner_cases_and_mutations(
 ) -> None:
     entry = Entry("a:A", "a.py", (FEATURE,), corner_cases)
     assert stage(entry, Score("k", 110, found, 10), current=current) == expected
+
+
+@pytest.mark.parametrize(
+    ("covered", "expected"),
+    [
+        (None, "V3"),
+        ({"line": Share(10), "toggle": Share(98, 2)}, "V3"),
+        ({"line": Share(10), "toggle": Share(97, 3)}, "V2"),
+        ({"line": Share(10), "branch": Share(1000, 1)}, "V2"),
+    ],
+)
+def test_the_last_stage_needs_coverage(covered: dict[str, Share] | None, expected: str) -> None:
+    entry = Entry("a:A", "a.py", (FEATURE,), (FEATURE,))
+    assert stage(entry, Score("k", 100, 100), current=True, covered=covered) == expected
+
+
+def test_the_page_has_the_coverage_of_components_and_of_all() -> None:
+    plan = [Entry(f"a:{name}", "a.py", (FEATURE,), ()) for name in "AB"]
+    kinds = {"line": Share(9, 1), "toggle": Share(99, 1, 50)}
+    text = page(plan, {}, {}, {}, [], Summary("2026-01-02", "abc", 7, 8, {"a:A": kinds}))
+    for line in (
+        "| 90.0, -, 99.0 | not measured |",
+        "| not in it | not measured |",
+        "| line | 90.00 % of 10 | 1 | 0 |",
+        "| toggle | 99.00 % of 100 | 1 | 50 |",
+        "| cover points | 7 of 8 | 1 | 0 |",
+    ):
+        assert line in text
 
 
 def test_the_page_tells_old_scores_and_reasons() -> None:

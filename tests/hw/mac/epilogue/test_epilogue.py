@@ -27,12 +27,18 @@ class Work:
     def __init__(self, params: HardwareParams, use_table: int, residual: int, rng: random.Random) -> None:
         self.lanes, self.groups = params.lanes, params.cols // params.lanes
         self.zero_point, self.use_table, self.residual = rng.randint(-128, 127), use_table, residual
-        self.biases = [rng.randint(-3000, 3000) for _ in range(params.cols)]
-        self.scales = [Scale(rng.randrange(1 << 23, 1 << 24), rng.randint(28, 34)) for _ in range(params.cols)]
+        # Sums and biases of 31 bits with shifts of 41 to 47 saturate as few results as 14 bits with 24 to 30.
+        wide = rng.random() < 0.5
+        reach, least = (1 << 30, 44) if wide else (3000, 28)
+        self.biases = [rng.randint(-reach, reach) for _ in range(params.cols)]
+        self.scales = [
+            Scale(rng.randrange(1 << 23, 1 << 24), rng.randint(least, least + 6)) for _ in range(params.cols)
+        ]
         self.table = rng.randbytes(TABLE_BYTES)
-        shift = rng.randint(4, 20)
-        self.affine = Affine(rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), rng.randint(0, 1 << shift), shift)
-        limit = 1 << 13
+        shift = rng.randint(4, 31)
+        factors = (rng.choice((-1, 1)) * rng.randint(0, (1 << shift) - 1) for _ in range(3))
+        self.affine = Affine(*factors, shift)
+        limit = 1 << 30 if wide else 1 << 13
         self.items = [
             (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(40)
         ]

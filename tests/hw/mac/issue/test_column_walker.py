@@ -5,7 +5,10 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from intloom.hw.mac.issue.column_walker import ColumnWalker
+import pytest
+from amaranth.hdl import Shape
+
+from intloom.hw.mac.issue.column_walker import ColumnWalker, columns_layout
 from intloom.hw.spec.params import preset
 from tests.hw.streams import run
 
@@ -25,12 +28,11 @@ def _columns(rng: random.Random) -> dict[str, int]:
     }
 
 
-def test_words_and_sums_follow_the_model(rng: random.Random) -> None:
+def _check(tiles: list[dict[str, int]], rng: random.Random, pause: float) -> None:
     walker = ColumnWalker(_PARAMS)
 
     async def bench(ctx: Any) -> None:
-        for _ in range(5):
-            columns = _columns(rng)
+        for columns in tiles:
             ctx.set(walker.columns, columns)
             ctx.set(walker.start, 1)
             await ctx.tick()
@@ -39,7 +41,7 @@ def test_words_and_sums_follow_the_model(rng: random.Random) -> None:
             words = list(ColumnWalker.model(columns)) * 2
             for (column, row, number), following in zip(words, [*words[1:], None], strict=True):
                 ctx.set(walker.step, 0)
-                while rng.random() < 0.1:
+                while rng.random() < pause:
                     await ctx.tick()
                 ctx.set(walker.step, 1)
                 assert ctx.get(walker.sum_valid) == (number is not None), (columns, column, row)
@@ -52,9 +54,26 @@ def test_words_and_sums_follow_the_model(rng: random.Random) -> None:
     run(walker, bench)
 
 
+def test_words_and_sums_follow_the_model(rng: random.Random) -> None:
+    _check([_columns(rng) for _ in range(5)], rng, pause=0.1)
+
+
 def test_a_3x3_word_takes_less_than_two_cycles() -> None:
     """Four output rows share the six rows of a column; a word takes a cycle."""
     tile = {"reach_h": 3, "reach_w": 3, "column_rows": 6, "stride_h": 1, "stride_w": 1, "out_h": 4, "out_w": 16}
     words = list(ColumnWalker.model(tile))
     assert sorted(n for _, _, n in words if n is not None) == list(range(64))
     assert len(words) == 18 * 6 < 2 * 64
+
+
+_WIDE = {name: (1 << Shape.cast(shape).width) - 1 for name, shape in columns_layout(_PARAMS).members.items()}
+"""Each member's largest value; an output has at most `strip` pixels."""
+_SINGLE = dict.fromkeys(_WIDE, 1)
+
+
+@pytest.mark.parametrize("name", _WIDE)
+def test_every_member_has_its_whole_width(name: str) -> None:
+    """A tile in which only this member is large; strides need a second output row or column."""
+    other = {"stride_h": {"out_h": 2}, "stride_w": {"out_w": 2}}
+    largest = {"reach_h": 211, "reach_w": 211, "out_h": _PARAMS.strip, "out_w": _PARAMS.strip}
+    _check([_SINGLE | other.get(name, {}) | {name: largest.get(name, _WIDE[name])}], random.Random(1), pause=0.0)

@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, ResetInserter, Shape, Signal
+from amaranth.hdl import Shape
 
 from intloom.hw.mac.output.output_walker import WALK, OutputWalker
 from intloom.hw.spec.isa import SCRATCH_BITS
@@ -65,31 +65,44 @@ def test_walk_visits_every_group_in_order(name: str, rng: random.Random) -> None
     assert ends == len(walks)
 
 
-def test_every_member_of_a_walk_has_its_whole_width() -> None:
-    """For each member a walk in which only this one is large, with its top bit: the first positions."""
+SMALL = {"out_h": 2, "out_w": 2, "blocks": 2, "base": 3, "plane": 100, "row": 10, "x": 1, "byte": 0}
+
+
+COUNTS = ("out_h", "out_w", "blocks")
+
+
+def _large(name: str) -> list[dict[str, int]]:
+    """Walks in which only this member is large: with its top bit; a count also with every bit, other counts being 1.
+
+    A count of 2^n + 2 that lost bit n ends after two steps.
+    """
+    width = Shape.cast(WALK.members[name]).width
+    found = [SMALL | {name: SMALL[name] | 1 << width - 1}]
+    if name in COUNTS:
+        found += [SMALL | dict.fromkeys(COUNTS, 1) | {name: 1 << bit | 2} for bit in range(2, width)]
+    return found
+
+
+LARGE = [pytest.param(w, id=f"{name}-{n}") for name in SMALL if name != "byte" for n, w in enumerate(_large(name))]
+
+
+@pytest.mark.parametrize("walk", LARGE)
+def test_every_member_of_a_walk_has_its_whole_width(walk: dict[str, int]) -> None:
+    """The first positions of a walk with one large member."""
+    assert set(SMALL) == set(WALK.members)
     walker = OutputWalker(_NANO)
-    m = Module()
-    reset = Signal()
-    m.submodules.walker = ResetInserter(reset)(walker)
-    small = {"out_h": 2, "out_w": 2, "blocks": 2, "base": 3, "plane": 100, "row": 10, "x": 1, "byte": 0}
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.o.ready, 1)
-        for name in ("out_h", "out_w", "blocks", "base", "plane", "row", "x"):
-            walk = small | {name: small[name] | 1 << Shape.cast(WALK.members[name]).width - 1}
-            ctx.set(reset, 1)
+        ctx.set(walker.walk, walk)
+        ctx.set(walker.start, 1)
+        await ctx.tick()
+        ctx.set(walker.start, 0)
+        await ctx.tick().repeat(OutputWalker.LATENCY - 1)
+        for position in islice(OutputWalker.model(walk, _NANO), 24):
+            assert ctx.get(walker.o.valid)
+            payload = ctx.get(walker.o.payload)
+            assert {member: payload[member] for member in position} == position
             await ctx.tick()
-            ctx.set(reset, 0)
-            ctx.set(walker.walk, walk)
-            ctx.set(walker.start, 1)
-            await ctx.tick()
-            ctx.set(walker.start, 0)
-            await ctx.tick().repeat(OutputWalker.LATENCY - 1)
-            for position in islice(OutputWalker.model(walk, _NANO), 24):
-                assert ctx.get(walker.o.valid), name
-                payload = ctx.get(walker.o.payload)
-                assert {member: payload[member] for member in position} == position, name
-                await ctx.tick()
 
-    assert set(small) == set(WALK.members)
-    run(m, bench)
+    run(walker, bench)

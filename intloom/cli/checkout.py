@@ -1,0 +1,23 @@
+"""Commands of a checkout of the repository, which an installed package does not contain."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import intloom
+
+_ROOT = Path(intloom.__file__).parents[1]
+_NIGHTLY = "tools.nightly"
+
+
+def is_checkout(root: Path = _ROOT) -> bool:
+    """Whether this package runs from a checkout."""
+    return root.joinpath(*_NIGHTLY.split(".")).with_suffix(".py").exists()
+
+
+def complete_nightly(folder: Path) -> bool:
+    """Measure coverage and mutations, and write the sign-off page into a regression's folder; whether all succeeded."""
+    command = [sys.executable, "-m", _NIGHTLY, str(folder.resolve())]
+    return subprocess.run(command, cwd=_ROOT, check=False).returncode == 0

@@ -1,0 +1,40 @@
+"""Pattern programs hold a value and its complement in every field of every kind."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, QUEUED_UNITS, Kind, decode
+from tests.sim.random_programs.extremes import WIDE
+from tools.coverage.patterns import field_series, index_series, wait_series
+
+
+def _instructions(program: bytes) -> list:
+    return [decode(program[at : at + INSTRUCTION_BYTES]) for at in range(0, len(program), INSTRUCTION_BYTES)]
+
+
+def test_every_bit_of_every_field_has_both_values_in_one_series() -> None:
+    """But for the sign of a factor whose other half is not legal, and the bits that no legal value has."""
+    seen: dict[tuple[Kind, str], int] = defaultdict(int)
+    for first, second, third in field_series(WIDE, random.Random(1)):
+        assert first == third
+        (_, a, _), (_, b, _) = _instructions(first), _instructions(second)
+        assert a.kind is b.kind
+        for field in a.spec.body:
+            seen[a.kind, field.name] |= a[field.name] ^ b[field.name]
+    for spec in BY_KIND.values():
+        for field in spec.body if spec.unit in QUEUED_UNITS else ():
+            width = (1 << field.width - field.signed) - 1
+            fixed = (spec.kind, field.name) in {(Kind.CONV, "mode"), (Kind.CONV, "out_lane")}
+            assert fixed or seen[spec.kind, field.name] & width, f"{spec.kind}.{field.name}"
+
+
+def test_waits_and_indices_have_both_values() -> None:
+    first, second, third = (_instructions(program) for program in wait_series(WIDE))
+    assert [i["wait_mac"] for i in first[1:-1]] == [i["wait_mac"] for i in third[1:-1]]
+    mask = (1 << COUNT_BITS) - 1
+    assert {a["wait_vec"] ^ b["wait_vec"] for a, b in zip(first[1:-1], second[1:-1], strict=True)} == {mask}
+    assert len(first) - 2 == len(QUEUED_UNITS) * WIDE.queue_depth
+    long, short = (_instructions(program) for program in index_series(WIDE, 9))
+    assert len(long) == len(short) + 9

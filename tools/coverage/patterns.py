@@ -1,0 +1,93 @@
+"""Programs for the toggles of wide registers: all fields take a value, its complement, and the value again.
+
+Addresses and sizes are legal by themselves only: most programs end in an error or by the watchdog. What counts is that
+each register between fetch and the last stage of decoding has held both values of all bits in one run.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+
+from intloom.common.errors import IntloomError
+from intloom.hw.spec.fields import Field
+from intloom.hw.spec.identity import begin
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, QUEUED_UNITS, Instruction, Kind, Unit, encode, make
+from intloom.hw.spec.params import HardwareParams
+from tests.sim.random_programs.short_runs import checked
+
+_ATTEMPTS = 50
+_PATTERNS = 6
+"""Values of each instruction."""
+_ALTERNATE = 0x5_5555
+"""Every second bit of an instruction count."""
+_FIRST_OF_UNIT = {Unit.LOAD: Kind.LOAD, Unit.STORE: Kind.STORE, Unit.MAC: Kind.CONV, Unit.VEC: Kind.VTABLE}
+Series = tuple[bytes, ...]
+"""Programs that run one after the other."""
+
+
+def complement(field: Field, value: int) -> int:
+    """The other end of a field's range: for most fields the value with all bits inverted."""
+    return field.minimum + field.maximum - value
+
+
+def _value(rng: random.Random, field: Field) -> int:
+    """A value with long runs of equal bits, or any."""
+    low, high = field.minimum, field.maximum
+    edges = (low, high, min(high, max(low, _ALTERNATE & high)))
+    return rng.choice((*edges, *(rng.randint(low, high) for _ in range(4))))
+
+
+def _pair(rng: random.Random, kind: Kind, fixed: dict[str, int]) -> tuple[Instruction, Instruction] | None:
+    """An instruction and its complement."""
+    spec = BY_KIND[kind]
+    for _ in range(_ATTEMPTS):
+        values = {f.name: _value(rng, f) for f in spec.body}
+        others = {f.name: complement(f, values[f.name]) for f in spec.body}
+        if spec.one_factor:
+            values["m2"], others["m2"] = values["m1"], others["m1"]
+        try:
+            return make(kind, **values | fixed), make(kind, **others | fixed)
+        except IntloomError:
+            continue
+    return None
+
+
+def _fixed(kind: Kind, number: int, params: HardwareParams) -> Iterator[dict[str, int]]:
+    """What the checks of an instruction leave no choice about."""
+    if kind is Kind.CONV:
+        lane = number % (params.rows // params.lanes) * params.lanes
+        yield from ({"mode": mode, "out_lane": lane, "ring": 0} for mode in range(4))
+    else:
+        yield {}
+
+
+def field_series(params: HardwareParams, rng: random.Random) -> Iterator[Series]:
+    """For every kind, an instruction with a value in all fields, its complement, and the value again."""
+    kinds = [spec.kind for spec in BY_KIND.values() if spec.unit in QUEUED_UNITS]
+    for kind in kinds:
+        for number in range(_PATTERNS):
+            for fixed in _fixed(kind, number, params):
+                known = {f.name for f in BY_KIND[kind].body}
+                pair = _pair(rng, kind, {name: value for name, value in fixed.items() if name in known})
+                if pair is not None:
+                    first, second = (checked(params, encode(i)) for i in pair)
+                    yield first, second, first
+
+
+def wait_series(params: HardwareParams) -> Series:
+    """All queues full of instructions that wait for every second bit of all counts, then for the other bits."""
+
+    def full(pattern: int) -> bytes:
+        waits = {f"wait_{unit.name.lower()}": pattern for unit in QUEUED_UNITS}
+        queued = [make(kind, **waits) for kind in _FIRST_OF_UNIT.values() for _ in range(params.queue_depth)]
+        return checked(params, *map(encode, queued))
+
+    other = (1 << COUNT_BITS) - 1 ^ _ALTERNATE
+    return full(_ALTERNATE), full(other), full(_ALTERNATE)
+
+
+def index_series(params: HardwareParams, before: int) -> Series:
+    """One instruction of every unit with an index above `before`, then others with small ones."""
+    last: Sequence[bytes] = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()]
+    return checked(params, *[encode(begin(params))] * before, *last), checked(params, *last)

@@ -1,0 +1,61 @@
+"""The part of `intloom regress nightly` that needs a checkout: coverage, mutations, and the sign-off page.
+
+`python -m tools.nightly FOLDER`, with the output folder of the regression.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+
+from intloom.common.atomic_write import write_text
+from tools.signoff.present import present_page
+from tools.signoff.runs import RUNS, add_run, present_commit, run_of_regression
+
+ROOT = Path(__file__).parents[1]
+RECORDED = {"random": "random programs, without faults", "soak": "soak: random programs with random stalls and faults"}
+"""Suites that the sign-off page lists, with their names there."""
+MUTATION_MINUTES = 45
+"""Components are measured in turn over several nights; see `tools.mutate`."""
+STEPS = (
+    ("tools.coverage",),
+    ("tools.mutate", "--resume", "--minutes", str(MUTATION_MINUTES)),
+)
+
+
+def run_module(*arguments: str) -> int:
+    """Run a module of this repository; returns its exit code."""
+    return subprocess.run([sys.executable, "-m", *arguments], cwd=ROOT, check=False).returncode
+
+
+def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RUNS) -> list[str]:
+    """Run all steps, record the long suites, and write the page; returns what failed."""
+    failed = [step[0] for step in STEPS if run(*step)]
+    report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
+    for suite, name in RECORDED.items():
+        cases = [case for case in report["cases"] if case["suite"] == suite]
+        if cases:
+            today = datetime.now(UTC).date().isoformat()
+            add_run(run_of_regression({"cases": cases}, name, today, present_commit()), runs)
+    write_text(folder / "sign-off.md", present_page())
+    return failed
+
+
+def main() -> None:
+    """Parse the command line and complete the regression."""
+    parser = argparse.ArgumentParser(prog="python -m tools.nightly", description=__doc__)
+    parser.add_argument("folder", type=Path, help="output folder of the regression")
+    folder = parser.parse_args().folder
+    failed = complete(folder)
+    print(folder / "sign-off.md")
+    if failed:
+        sys.exit(f"failed: {', '.join(failed)}")
+
+
+if __name__ == "__main__":
+    main()
