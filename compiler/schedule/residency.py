@@ -21,6 +21,9 @@ from intloom.compiler.schedule.tiling import Space, Tiling, choose_tiling
 from intloom.compiler.schedule.vector_stages import VectorStage
 from intloom.hw.spec.params import HardwareParams
 
+_SAVED_WORD = 4
+"""Cycles of a tiling that a word of traffic is worth at most: tiles of other stages move beside the array."""
+
 
 @dataclass(eq=False)
 class _Item:
@@ -184,11 +187,13 @@ class Residency:
 
     # Addresses.
 
-    def allocate(self) -> None:
+    def allocate(self, tilings: Sequence[Tiling]) -> None:
         """Give every local buffer an address and every slot a tiling; what does not fit goes through DRAM instead."""
         while True:
             late = self._pack()
-            if late is None and (late := next((s for s in self.slots if not self._settle(s)), None)) is None:
+            if late is None:
+                late = next((s for s in self.slots if not self._settle(s) or self._is_crowded(s, tilings)), None)
+            if late is None:
                 return
             self._drop(late)
 
@@ -209,10 +214,24 @@ class Residency:
                 slot.low = max(slot.low, start + item.local.words)
         return None
 
+    def _optional(self, slot: Slot) -> list[_Item]:
+        """The buffers that a slot can do without."""
+        return [i for i in self._items if i.birth <= slot.index <= i.death and i.saved >= 0]
+
+    def _is_crowded(self, slot: Slot, tilings: Sequence[Tiling]) -> bool:
+        """Whether the tiles that fit above a slot's buffers cost more than a buffer saves.
+
+        Buffers may leave gaps below the highest one, where no tile lies.
+        """
+        if slot.tiling is None:
+            return False
+        saved = min((i.saved for i in self._optional(slot)), default=None)
+        lost = slot.tiling.cost - tilings[slot.stages[0].index].cost
+        return saved is not None and lost > _SAVED_WORD * saved
+
     def _drop(self, slot: Slot) -> None:
         """Let the buffer that saves least in a slot go through DRAM."""
-        present = [i for i in self._items if i.birth <= slot.index <= i.death and i.saved >= 0]
-        victim = min(present, key=lambda i: (i.density, i.birth, i.local.buffer.name))
+        victim = min(self._optional(slot), key=lambda i: (i.density, i.birth, i.local.buffer.name))
         self._items.remove(victim)
         self._count(victim, -1)
         buffer = victim.local.buffer

@@ -31,7 +31,7 @@ def schedule_slots(
     if goal is not None:
         residency.keep_between_groups(tilings)
         residency.start_vector_results_early(tilings)
-    residency.allocate()
+    residency.allocate(tilings)
     return residency.slots
 
 

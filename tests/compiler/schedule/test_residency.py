@@ -12,8 +12,10 @@ from intloom.compiler.importer import load_model
 from intloom.compiler.program.file import from_bytes, to_bytes
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Role
-from intloom.compiler.schedule import compile_graph
-from intloom.compiler.schedule.cuts import Goal
+from intloom.compiler.schedule import compile_graph, residency
+from intloom.compiler.schedule.alloc import Ranges, tightest_fit
+from intloom.compiler.schedule.cuts import Goal, Group
+from intloom.compiler.schedule.dataflow import Dataflow
 from intloom.compiler.schedule.limits import check_sizes
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.slots import schedule_slots
@@ -123,3 +125,24 @@ def test_each_tensor_that_leaves_the_chip_has_a_reason():
     assert sum(not r for r in reasons.values()) > len(reasons) / 2
     assert any("more than the scratchpad" in r or "leaves no room" in r for r in reasons.values())
     assert not {t.name for t in program.tensors} & {n for n, r in reasons.items() if not r and n in local}
+
+
+def test_a_buffer_that_leaves_no_room_for_tiles_goes_through_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The words below a buffer at a high address are free, but tiles lie above all buffers."""
+    maker = GraphMaker(3)
+    x = maker.conv(maker.input(64, 52, 52), 64, 3, stride=2, group=64)
+    graph = maker.graph(maker.conv(x, 64, 1))
+    stages = build_stages(graph, BASE, ConstantImage(BASE), keep_intermediates=False).stages
+    found = [choose_tiling(s, Space(BASE.scratch_words, BASE.weight_words)) for s in stages]
+    tilings = [t for t in found if t is not None]
+
+    def high(ranges: Ranges, size: int) -> tuple[list[int], int]:
+        return [size - 80 - words for _, _, words in ranges], size - 80
+
+    for fit, kept in ((tightest_fit, True), (high, False)):
+        monkeypatch.setattr(residency, "tightest_fit", fit)
+        chosen = residency.Residency(Dataflow(stages), [Group(k, k + 1, 0.0) for k in range(2)], BASE)
+        chosen.keep_between_groups(tilings)
+        chosen.allocate(tilings)
+        assert all(bool(slot.local) == kept for slot in chosen.slots)
+        assert all(slot.tiling is not None and slot.tiling.tiles < 60 for slot in chosen.slots)
