@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from intloom.compiler.ir import Conv, Tensor
+from intloom.compiler.ir import Conv, ConvTranspose, Tensor
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -23,7 +23,10 @@ def weight_tiles(node: Conv, params: HardwareParams, *, packed: bool) -> int:
 def array_cycles(node: Conv, tensors: Mapping[str, Tensor], params: HardwareParams, *, packed: bool) -> int:
     """Cycles of a convolution without groups; a weight tile takes at least as many as it has columns."""
     pixels = tensors[node.output].height * tensors[node.output].width
+    tiles = weight_tiles(node, params, packed=packed)
+    if isinstance(node, ConvTranspose):
+        # Every phase of the stride has its share of the pixels and of the kernel.
+        tiles = -(-tiles // (node.strides[0] * node.strides[1]))
     strips = -(-pixels // params.strip)
-    tiles = weight_tiles(node, params, packed=packed) * max(pixels, strips * params.cols)
     blocks: int = -(-len(node.weights) // params.cols)
-    return blocks * max(tiles, pixels * (params.cols // params.lanes))
+    return blocks * max(tiles * max(pixels, strips * params.cols), pixels * (params.cols // params.lanes))

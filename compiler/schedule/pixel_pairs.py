@@ -3,8 +3,9 @@
 A tensor of at most half a word's channels leaves rows of the array idle in its readers, and columns in its writer. If
 only convolutions write and read it, it may as well have twice the channels and half the width: pixels 2p and 2p + 1 of
 channel c become channels c and C + c of pixel p. The writer then computes both pixels at once, with a wider kernel at
-twice the stride; a reader of even stride reads pairs at half its stride. Products with the added weights are 0, so all
-results are the same bytes.
+twice the stride. A reader of even stride reads pairs at half its stride. A reader of stride 1 has two outputs for each
+pair: it is a transposed convolution of stride 2 along rows. Products with the added weights are 0, so all results are
+the same bytes.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from intloom.compiler.ir import Conv, IntGraph, Node, Tensor
+from intloom.compiler.ir import Add, Conv, ConvTranspose, IntGraph, Node, Tensor
 from intloom.compiler.program.paired_pixels import paired_name
 from intloom.compiler.program.program import Layout
 from intloom.compiler.schedule.array_cycles import array_cycles, kernel_words, weight_tiles
@@ -60,19 +61,28 @@ class _Pairing:
         if writer is None or not readers or tensor.name in self._graph.outputs:
             return
         convs = [n for n in (writer, *readers) if type(n) is Conv and n.group == 1 and n.dilations[1] == 1]
-        if len(convs) < 1 + len(readers) or any(n.strides[1] % 2 for n in convs[1:]):
+        if len(convs) < 1 + len(readers) or not all(_reads_pairs(n) for n in convs[1:]):
             return
         _, channels, height, width = tensor.shape
         pairs = replace(tensor, name=paired_name(tensor.name), shape=(1, 2 * channels, height, width // 2))
         paired = [self._writing(convs[0], pairs), *(self._reading(n, pairs) for n in convs[1:])]
         tensors = {**self._tensors, pairs.name: pairs}
-        if self._cycles(paired, tensors) >= self._cycles(convs, tensors):
+        added = sum(self._lost_addition(n) for n in convs[1:])
+        if self._cycles(paired, tensors) + added >= self._cycles(convs, tensors):
             return
         if not all(self._fits(n) for n in paired):
             return
         del tensors[tensor.name]
         self._tensors = tensors
         self._nodes.update((n.name, n) for n in paired)
+
+    def _lost_addition(self, node: Conv) -> int:
+        """Half the cycles of an addition that the vector unit must do, because no transposed convolution does it."""
+        users = self._graph.consumers(node.output)
+        if node.strides[1] > 1 or not any(isinstance(n, Add) for n in users):
+            return 0
+        out = self._tensors[node.output]
+        return -(-out.channels // self._params.rows) * out.height * out.width * self._params.vector_slices // 2
 
     def _packed(self, node: Conv) -> bool:
         name = node_input(node)
@@ -107,6 +117,9 @@ class _Pairing:
         return self._strided(made, 2 * stride, pairs.width)
 
     def _reading(self, node: Conv, pairs: Tensor) -> Conv:
+        return _transposed(node, pairs) if node.strides[1] == 1 else self._halved(node, pairs)
+
+    def _halved(self, node: Conv, pairs: Tensor) -> Conv:
         """A convolution of even stride that reads pairs; its window may start at the second pixel of a pair."""
         left = node.pads[1]
         odd, (channels, inputs, height, width) = left % 2, node.weights.shape
@@ -126,3 +139,38 @@ class _Pairing:
         top, left, bottom, _ = node.pads
         needed = (out_width - 1) * stride + node.weights.shape[3] - width - left
         return replace(node, strides=(node.strides[0], stride), pads=(top, left, bottom, max(0, needed)))
+
+
+def _reads_pairs(node: Conv) -> bool:
+    """Whether a convolution can read pairs: a transposed one cannot have more padding than its kernel reaches."""
+    reach = [(k - 1) * d for k, d in zip(node.weights.shape[2:], node.dilations, strict=True)]
+    within = all(pad <= reach[axis % 2] for axis, pad in enumerate(node.pads))
+    return node.strides[1] % 2 == 0 or (node.strides == (1, 1) and within)
+
+
+def _transposed(node: Conv, pairs: Tensor) -> ConvTranspose:
+    """A convolution of stride 1 as a transposed one of pairs: each pixel of a pair has its own part of the kernel."""
+    channels, inputs, height, width = node.weights.shape
+    weights: Weights = np.zeros((channels, 2 * inputs, height, width + 1), node.weights.dtype)
+    for number in (0, 1):
+        weights[:, number * inputs : (number + 1) * inputs, :, number : number + width] = node.weights[:, :, ::-1, ::-1]
+    reach = [(k - 1) * d for k, d in zip(node.weights.shape[2:], node.dilations, strict=True)]
+    top, left, bottom, right = (reach[axis % 2] - pad for axis, pad in enumerate(node.pads))
+    # A transposed convolution has no zero point in its bias; sums wrap at 32 bits.
+    bias = node.bias + node.zp_in * node.weights.sum(axis=(1, 2, 3), dtype=np.int64)
+    return ConvTranspose(
+        name=node.name,
+        inputs=(pairs.name,),
+        output=node.output,
+        origin=node.origin,
+        weights=weights,
+        bias=bias.astype(np.int32),
+        mantissa=node.mantissa,
+        shift=node.shift,
+        zp_in=node.zp_in,
+        zp_out=node.zp_out,
+        pads=(top, left, bottom, right),
+        strides=(1, 2),
+        dilations=node.dilations,
+        table=node.table,
+    )

@@ -7,9 +7,10 @@ import os
 import numpy as np
 import pytest
 
-from intloom.compiler.ir import Conv, IntGraph
+from intloom.compiler.ir import Conv, ConvTranspose, IntGraph
 from intloom.compiler.schedule import compile_graph
 from intloom.compiler.schedule.pixel_pairs import pair_pixels
+from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.sim.backend import IsaBackend, RtlBackend
 from intloom.sim.golden.run import run_graph
@@ -35,8 +36,11 @@ def random_chain(seed: int) -> tuple[GraphMaker, IntGraph]:
     ends = []
     for _ in range(int(rng.integers(2, 5))):
         kernel = (int(rng.integers(1, 4)), int(rng.integers(1, 6)))
-        stride = (int(rng.integers(1, 3)), int(rng.choice([1, 2, 2, 2])))
+        stride = [(1, 1), (1, 1), (1, 2), (2, 2), (2, 1)][int(rng.integers(5))]
         pads = tuple(int(p) for p in rng.integers(0, 4, 4))
+        if rng.integers(2):
+            # The kernel reaches as far as the padding, which a transposed convolution needs.
+            stride, pads = (1, 1), tuple(int(rng.integers(0, k)) for k in kernel * 2)
         _, height, width = maker.shape(x)
         if height + pads[0] + pads[2] < kernel[0] or width + pads[1] + pads[3] < kernel[1]:
             break
@@ -59,7 +63,7 @@ def paired(graph: IntGraph, params: HardwareParams) -> int:
 
 
 def test_random_chains_give_the_same_bytes() -> None:
-    first, found = int(os.environ["INTLOOM_SEED"]) % 1_000_000, 0
+    first, found, transposed = int(os.environ["INTLOOM_SEED"]) % 1_000_000, 0, 0
     for seed in range(first, first + 60):
         maker, graph = random_chain(seed)
         changed = pair_pixels(graph, LARGE)
@@ -69,7 +73,8 @@ def test_random_chains_give_the_same_bytes() -> None:
         for name, array in expected.items():
             np.testing.assert_array_equal(outputs[name], array, err_msg=f"seed {seed}: tensor {name}")
         found += paired(graph, LARGE)
-    assert found
+        transposed += any(isinstance(n, ConvTranspose) for n in changed.nodes)
+    assert found and transposed
 
 
 def test_random_chains_as_programs() -> None:
@@ -83,9 +88,10 @@ def test_random_chains_as_programs() -> None:
 
 
 @pytest.mark.slow
-def test_pairs_on_the_rtl() -> None:
+@pytest.mark.parametrize("stride", [1, 2])
+def test_pairs_on_the_rtl(stride: int) -> None:
     maker = GraphMaker(3)
-    graph = maker.graph(stem(maker, 24, channels=8))
+    graph = maker.graph(stem(maker, 24, channels=8, stride=stride))
     assert paired(graph, WIDE) == 1
     inputs = maker.random_inputs()
     expected = run_graph(graph, inputs, match=WIDE.match, keep=True)
@@ -121,9 +127,29 @@ def test_cycles_and_work_of_a_stem() -> None:
     assert [layer.macs for layer in found.layers] == [layer.macs for layer in kept.layers]
 
 
+def bottleneck(maker: GraphMaker) -> str:
+    """A 3x3 convolution to half of a word's channels, one back, and their sum with the input."""
+    x = maker.conv(maker.input(3, 64, 64), 32, 1, table=False)
+    return maker.add(maker.conv(maker.conv(x, 16, 3), 32, 3, table=False), x)
+
+
+def test_a_bottleneck_has_pairs_and_its_sum_on_the_vector_unit() -> None:
+    maker = GraphMaker(1)
+    graph = maker.graph(bottleneck(maker))
+    writer, reader = pair_pixels(graph, LARGE).nodes[1:3]
+    assert isinstance(writer, Conv) and isinstance(reader, ConvTranspose)
+    assert (writer.weights.shape, writer.strides) == ((32, 32, 3, 4), (1, 2))
+    assert (reader.weights.shape, reader.strides, reader.pads) == ((32, 32, 3, 4), (1, 2), (1, 1, 1, 1))
+    program = compile_graph(graph, LARGE)
+    assert sum(i.kind is Kind.VADD for i in program.instructions)
+    # Twelve tiles for each pair, and six for each pixel.
+    assert program.predicted_cycles < 64 * 64 * (1 + 6 + 6) * 1.15
+    assert_equal_to_golden(graph, maker, program)
+
+
 @pytest.mark.parametrize(
     ("channels", "stride", "name"),
-    [(17, 2, "large"), (16, 1, "large"), (16, 2, "base"), (16, 2, "small")],
+    [(17, 2, "large"), (16, 3, "large"), (16, 2, "base"), (16, 2, "small")],
 )
 def test_no_pairs_where_they_save_nothing(channels: int, stride: int, name: str) -> None:
     maker = GraphMaker(2)
