@@ -140,8 +140,8 @@ class HardwareParams:
     @property
     def softmax_lanes(self) -> int:
         """Bytes that a Softmax takes per cycle."""
-        # At most a quarter of a word: a division must end before the next pixel's first one.
-        return min(self.vector_lanes, self.word_bytes // 4)
+        # At most half of a word: the divisors of two pixels would otherwise meet in a stage of the dividers.
+        return min(self.vector_lanes, self.word_bytes // 2)
 
     @property
     def pixels_per_word(self) -> int:

@@ -29,8 +29,8 @@ class Divider(wiring.Component):
     -------
     valid, dividend
         A dividend.
-    divisor
-        The divisor of all dividends in the pipeline.
+    divisor, late_divisor
+        The divisor of the dividends in the first `EARLY_STAGES` = 4 stages, and of those in the other ones.
     result_valid, quotient
         The quotient; all ones if the divisor is 0.
 
@@ -44,8 +44,8 @@ class Divider(wiring.Component):
 
     Requirements
     ------------
-    `divisor` is stable from the cycle with `valid` for `LATENCY` cycles. The dividend is less than 512 times the
-    divisor, or both are 0.
+    A dividend's divisor is in `divisor` from the cycle with `valid` for `EARLY_STAGES` cycles, and in `late_divisor`
+    for the other cycles of `LATENCY`. The dividend is less than 512 times the divisor, or both are 0.
 
     Reset and faults
     ----------------
@@ -53,6 +53,7 @@ class Divider(wiring.Component):
     """
 
     LATENCY = QUOTIENT_BITS
+    EARLY_STAGES = 4
 
     def __init__(self) -> None:
         super().__init__(
@@ -60,6 +61,7 @@ class Divider(wiring.Component):
                 "valid": In(1),
                 "dividend": In(DIVIDEND_BITS),
                 "divisor": In(TOTAL_BITS),
+                "late_divisor": In(TOTAL_BITS),
                 "result_valid": Out(1),
                 "quotient": Out(QUOTIENT_BITS),
             }
@@ -84,7 +86,8 @@ class Divider(wiring.Component):
             after = Signal.like(remainder, name=f"remainder{number}", reset_less=True)
             left = Signal.like(rest, name=f"rest{number}", reset_less=True)
             total = Signal(TOTAL_BITS + 1, name=f"total{number}")
-            m.d.comb += total.eq(step(remainder, rest[-1], self.divisor))
+            divisor = self.divisor if number < self.EARLY_STAGES else self.late_divisor
+            m.d.comb += total.eq(step(remainder, rest[-1], divisor))
             m.d.sync += [after.eq(total), left.eq(Cat(~total[-1], rest[:-1]))]
             remainder, rest = after, left
         m.d.comb += self.quotient.eq(rest)

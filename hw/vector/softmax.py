@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import reduce
 from operator import add
 
@@ -22,23 +22,20 @@ from intloom.hw.vector.window_walker import TAP_LAYOUT
 
 _FIELD = BY_KIND[Kind.VSOFTMAX].field
 _MAXIMUM, _SUM, _QUOTIENT = range(PASSES)
-_REDUCE = 2
-"""Cycles in which the values of a group become one."""
-_LOOKUP = 4 + _REDUCE
-"""Cycles from a byte to its exponential: input register, maximum of its group, index, memory, output register."""
-_SCALE = 3
-"""Cycles from an exponential to its dividend."""
+_LOOKUP = 4
+"""Cycles from a byte to its exponential: input register, index, memory, output register, without the reduction of its
+group to a maximum."""
+_SCALE = 1
+"""Cycles from an exponential to its dividend, without the reduction of its group to a sum."""
 
 
 def _larger(a: Value, b: Value) -> Value:
     return Mux(a > b, a, b)
 
 
-def _reduce(m: Module, name: str, values: Sequence[Value], join: Callable[[Value, Value], Value]) -> Value:
-    """The values of a group joined, `_REDUCE` cycles later: pairs, then all."""
-    pairs = [reduce(join, values[at : at + 2]) for at in range(0, len(values), 2)]
-    parts = [pipeline_stages(m, f"{name}_pair{k}_", pair, 1, reset_less=True) for k, pair in enumerate(pairs)]
-    return pipeline_stages(m, name, reduce(join, parts), 1, reset_less=True)
+def _reduction(params: HardwareParams) -> int:
+    """Cycles in which the values of a group become one."""
+    return max(2, exact_log2(params.softmax_lanes))
 
 
 class Softmax(wiring.Component):
@@ -70,21 +67,22 @@ class Softmax(wiring.Component):
 
     Timing
     ------
-    One group a cycle. From the last group of a slice to `result_valid`: `LATENCY` = 20 cycles.
+    One group a cycle. From the last group of a slice to `result_valid`: `latency(params)` = 16 + 2 * r cycles; a group
+    of 2^r bytes becomes one value in r cycles, but no fewer than 2.
 
     Requirements
     ------------
     All bytes of a pixel come in order, in each of its passes. Fields are stable while bytes are in flight, and no
-    exponential is written meanwhile. A word has at least 4 groups: the divisor then holds until the last division.
+    exponential is written meanwhile. A word has at least 2 groups: the next pixel's first division then begins at least
+    5 cycles after a pixel's last one, and each divisor register serves one pixel at a time.
 
     Reset and faults
     ----------------
     Soft reset clears the valid flags and the number of groups in the slice; exponentials survive. There are no faults.
     """
 
-    LATENCY = _LOOKUP + _SCALE + Divider.LATENCY + 2
-
     def __init__(self, params: HardwareParams) -> None:
+        self._reduction = _reduction(params)
         self._lanes = params.vector_lanes
         self._group = params.softmax_lanes
         super().__init__(
@@ -105,6 +103,11 @@ class Softmax(wiring.Component):
                 "result": Out(8 * self._lanes),
             }
         )
+
+    @staticmethod
+    def latency(params: HardwareParams) -> int:
+        """Cycles from the last group of a slice to its results."""
+        return _LOOKUP + _SCALE + 2 * _reduction(params) + Divider.LATENCY + 2
 
     @staticmethod
     def model(values: list[int], exponentials: list[int], less: int, zp_out: int, counted: int) -> list[int]:
@@ -129,13 +132,13 @@ class Softmax(wiring.Component):
             number.eq(self.number),
         ]
         reduced = {
-            name: pipeline_stages(m, name, signal, _REDUCE, reset_less=name != "grouped")
+            name: pipeline_stages(m, name, signal, self._reduction, reset_less=name != "grouped")
             for name, signal in (("grouped", valid), ("first_group", first), ("pass_of_group", number))
         }
         largest = self._maximum(m, values, counted, reduced)
         entries = self._look_up(m, values, largest, counted)
         delayed = {
-            name: pipeline_stages(m, f"{name}_", signal, _LOOKUP - 1 - _REDUCE, reset_less=name != "grouped")
+            name: pipeline_stages(m, f"{name}_", signal, _LOOKUP - 1, reset_less=name != "grouped")
             for name, signal in reduced.items()
         }
         total = self._sum(m, delayed, entries)
@@ -144,11 +147,18 @@ class Softmax(wiring.Component):
         self._collect(m, *self._divide(m, dividing, entries, total))
         return m
 
+    def _reduce(self, m: Module, name: str, values: list[Value], join: Callable[[Value, Value], Value]) -> Value:
+        """The values of a group joined, pairs in each stage."""
+        for stage in range(self._reduction):
+            pairs = [reduce(join, values[at : at + 2]) for at in range(0, len(values), 2)]
+            values = [pipeline_stages(m, f"{name}{stage}_{k}_", p, 1, reset_less=True) for k, p in enumerate(pairs)]
+        return values[0]
+
     def _maximum(self, m: Module, values: list[Signal], counted: Signal, group: dict[str, Signal]) -> Signal:
         """The maximum of a pixel: a byte beyond its channels is as small as the smallest one."""
         largest = Signal(8, reset_less=True)
-        chosen = [Mux(counts, value, 0) for counts, value in zip(counted, values, strict=True)]
-        found = _reduce(m, "largest_of_group", chosen, _larger)
+        chosen: list[Value] = [Mux(counts, value, 0) for counts, value in zip(counted, values, strict=True)]
+        found = self._reduce(m, "largest_of_group", chosen, _larger)
         with m.If(group["grouped"] & (group["pass_of_group"] == _MAXIMUM) & (group["first_group"] | (found > largest))):
             m.d.sync += largest.eq(found)
         return largest
@@ -158,7 +168,7 @@ class Softmax(wiring.Component):
         indices = []
         for lane, value in enumerate(values):
             index = Signal(8, name=f"index{lane}", reset_less=True)
-            late = pipeline_stages(m, f"value{lane}_", value, _REDUCE, reset_less=True)
+            late = pipeline_stages(m, f"value{lane}_", value, self._reduction, reset_less=True)
             # ~maximum is 255 - maximum.
             m.d.sync += index.eq(late + ~largest)
             indices.append(index)
@@ -167,7 +177,7 @@ class Softmax(wiring.Component):
             for part in range(EXPONENTIAL_BYTES):
                 for lane, byte in enumerate(self._part(m, part, first, indices[first : first + 2]), first):
                     found[lane].append(byte)
-        counts = pipeline_stages(m, "counts", counted, _REDUCE + 2, reset_less=True)
+        counts = pipeline_stages(m, "counts", counted, self._reduction + 2, reset_less=True)
         entries = [Signal(EXPONENTIAL_BITS, name=f"entry{lane}", reset_less=True) for lane in range(self._group)]
         m.d.sync += [entry.eq(Mux(counts[k], Cat(found[k]), 0)) for k, entry in enumerate(entries)]
         return entries
@@ -196,50 +206,64 @@ class Softmax(wiring.Component):
         """The sum of a pixel's exponentials, which stays at its largest value."""
         adds, opens = Signal(), Signal()
         m.d.comb += [adds.eq(group["grouped"] & (group["pass_of_group"] == _SUM)), opens.eq(group["first_group"])]
-        late = pipeline_stages(m, "adds", adds, _REDUCE, reset_less=False)
-        first = pipeline_stages(m, "opens", opens, _REDUCE, reset_less=True)
+        late = pipeline_stages(m, "adds", adds, self._reduction, reset_less=False)
+        first = pipeline_stages(m, "opens", opens, self._reduction, reset_less=True)
         total = Signal(TOTAL_BITS, reset_less=True)
         after = Signal(TOTAL_BITS + 1)
-        m.d.comb += after.eq(Mux(first, 0, total) + _reduce(m, "sum_of_group", entries, add))
+        m.d.comb += after.eq(Mux(first, 0, total) + self._reduce(m, "sum_of_group", [*entries], add))
         with m.If(late):
             m.d.sync += total.eq(after[:TOTAL_BITS] | after[-1].replicate(TOTAL_BITS))
         return total
 
     def _divide(self, m: Module, valid: Value, entries: list[Signal], total: Signal) -> tuple[Value, Value]:
-        """Dividends in three stages, quotients, zero point."""
+        """Dividends, quotients, zero point."""
         half = Signal(TOTAL_BITS - 1)
-        divisor = Signal(TOTAL_BITS, reset_less=True)
-        in_flight = Signal(_SCALE)
+        divisor, late_divisor = Signal(TOTAL_BITS, reset_less=True), Signal(TOTAL_BITS, reset_less=True)
+        # Bit k: a group's dividends are in stage k of their computation, or beyond its end in the dividers.
+        dividends = _SCALE + self._reduction
+        in_flight = Signal(dividends + Divider.EARLY_STAGES)
         m.d.sync += in_flight.eq(Cat(valid, in_flight))
         # The sum of the last group in the pass before is complete when the first dividend is.
         m.d.comb += half.eq(total >> 1)
-        # A copy: the sum of the next pixel begins while quotients of this one are in flight.
-        with m.If(in_flight[1]):
+        # Copies: the sum of the next pixel begins while quotients of this one are in flight, and so may its divisions.
+        with m.If(in_flight[dividends - 2]):
             m.d.sync += divisor.eq(total)
-        divided = [self._quotient(m, lane, entry, half, divisor, in_flight) for lane, entry in enumerate(entries)]
-        valids, quotients = zip(*divided, strict=True)
+        with m.If(in_flight[dividends - 2 + Divider.EARLY_STAGES]):
+            m.d.sync += late_divisor.eq(divisor)
+        valids, quotients = [], []
+        for lane, entry in enumerate(entries):
+            m.submodules[f"divider{lane}"] = divider = Divider()
+            m.d.comb += [
+                divider.valid.eq(in_flight[dividends - 1]),
+                divider.dividend.eq(self._dividend(m, lane, entry, half)),
+                divider.divisor.eq(divisor),
+                divider.late_divisor.eq(late_divisor),
+            ]
+            valids.append(divider.result_valid)
+            quotients.append(self._result(m, lane, divider.quotient))
         return pipeline_stages(m, "divided", valids[0], 1, reset_less=False), Cat(quotients)
 
-    def _quotient(
-        self, m: Module, lane: int, entry: Signal, half: Signal, divisor: Signal, in_flight: Signal
-    ) -> tuple[Signal, Signal]:
-        m.submodules[f"divider{lane}"] = divider = Divider()
+    def _dividend(self, m: Module, lane: int, entry: Signal, half: Signal) -> Signal:
+        """The scaled exponential, delayed until the sum is complete, and half of the sum."""
         held = Signal(EXPONENTIAL_BITS, name=f"held{lane}", reset_less=True)
         removed = Signal(EXPONENTIAL_BITS + 2, name=f"removed{lane}", reset_less=True)
         scaled = Signal(DIVIDEND_BITS, name=f"scaled{lane}", reset_less=True)
         dividend = Signal(DIVIDEND_BITS, name=f"dividend{lane}", reset_less=True)
+        late = pipeline_stages(m, f"scaled{lane}_", scaled, self._reduction - 2, reset_less=True)
         m.d.sync += [
             held.eq(entry),
             removed.eq(Mux(self.less[0], entry, 0) + Mux(self.less[1], entry << 1, 0)),
             scaled.eq((held << 8) - removed),
-            dividend.eq(scaled + half),
+            dividend.eq(late + half),
         ]
-        m.d.comb += [divider.valid.eq(in_flight[-1]), divider.dividend.eq(dividend), divider.divisor.eq(divisor)]
+        return dividend
+
+    def _result(self, m: Module, lane: int, quotient: Value) -> Signal:
         shifted = Signal(10, name=f"shifted{lane}")
         byte = Signal(8, name=f"byte{lane}", reset_less=True)
-        m.d.comb += shifted.eq(divider.quotient + (self.zp_out ^ 0x80))
+        m.d.comb += shifted.eq(quotient + (self.zp_out ^ 0x80))
         m.d.sync += byte.eq((shifted[:8] | shifted[8:].any().replicate(8)) ^ 0x80)
-        return divider.result_valid, byte
+        return byte
 
     def _collect(self, m: Module, valid: Value, group: Value) -> None:
         """Groups enter at the top of the slice."""

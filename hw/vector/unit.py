@@ -23,13 +23,17 @@ from intloom.hw.vector.slicer import Slicer
 from intloom.hw.vector.softmax import Softmax
 from intloom.hw.vector.window_walker import WindowWalker
 
-_RESULT_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
-"""Cycles from a credit taken for a result until it can be taken again."""
+_OTHER_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
+"""Cycles from a credit taken for a result until it can be taken again, without a Softmax."""
 
 
 def results_in_flight(params: HardwareParams) -> int:
-    """Depth of the result FIFO that sustains one slice a cycle."""
-    return max(2, 1 << ceil_log2(-(-_RESULT_CYCLES // params.vector_slices)))
+    """Depth of the result FIFO that sustains one slice, or group of a Softmax, a cycle."""
+    results = [-(-_OTHER_CYCLES // params.vector_slices)]
+    if params.vector_softmax:
+        groups = params.word_bytes // params.softmax_lanes
+        results.append(-(-(_OTHER_CYCLES + Softmax.latency(params)) // groups))
+    return max(2, 1 << ceil_log2(max(results)))
 
 
 class VectorUnit(wiring.Component):

@@ -34,6 +34,7 @@ def test_quotients_are_rounded_down(rng: random.Random) -> None:
     async def bench(ctx: Any) -> None:
         for divisor in _divisors(rng):
             ctx.set(divider.divisor, divisor)
+            ctx.set(divider.late_divisor, divisor)
             for dividend in _dividends(rng, divisor):
                 await idle_cycles(ctx, rng, divider.valid)
                 ctx.set(divider.dividend, dividend)
@@ -46,12 +47,33 @@ def test_quotients_are_rounded_down(rng: random.Random) -> None:
     assert found == expected
 
 
+def test_each_part_of_the_pipeline_has_its_divisor() -> None:
+    divider = Divider()
+    found: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        for divisor in (7, 1 << 30, 3):
+            ctx.set(divider.divisor, divisor)
+            ctx.set(divider.dividend, 5 * divisor + 2)
+            ctx.set(divider.valid, 1)
+            await ctx.tick()
+            ctx.set(divider.valid, 0)
+            await ctx.tick().repeat(Divider.EARLY_STAGES - 1)
+            ctx.set(divider.late_divisor, divisor)
+            await ctx.tick()
+        await ctx.tick().repeat(Divider.LATENCY)
+
+    run(divider, bench, background=[record(divider.result_valid, divider.quotient, found)])
+    assert found == [5, 5, 5]
+
+
 @pytest.mark.parametrize("divisor", [1, 5, 1 << 23, LARGEST_TOTAL])
 def test_latency(divisor: int) -> None:
     divider = Divider()
 
     async def bench(ctx: Any) -> None:
         ctx.set(divider.divisor, divisor)
+        ctx.set(divider.late_divisor, divisor)
         ctx.set(divider.dividend, divisor)
         ctx.set(divider.valid, 1)
         await ctx.tick()

@@ -20,7 +20,7 @@ SHAPES = {
     "base": preset("base"),
     "large": preset("large"),
 }
-"""Accelerators with groups of 1, 2, 4 and 8 bytes."""
+"""Accelerators with groups of 1, 2, 4, 8 and 16 bytes."""
 
 
 async def _load(ctx: Any, softmax: Softmax, exponentials: list[int], rng: random.Random) -> None:
@@ -81,7 +81,7 @@ def test_results_of_pixels(shape: str, kind: str, rng: random.Random) -> None:
                 await _pixel(ctx, softmax, values, rng, paused)
                 signed = [as_int8(byte) for byte in values]
                 expected.extend(Softmax.model(signed, exponentials, less, zero, len(values) - word + counted))
-            await ctx.tick().repeat(Softmax.LATENCY + 1)
+            await ctx.tick().repeat(Softmax.latency(params) + 1)
 
     run(softmax, bench, background=[record(softmax.result_valid, softmax.result, found)])
     results = [as_int8(byte) for number in found for byte in to_bytes(number, lanes)]
