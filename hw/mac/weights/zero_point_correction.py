@@ -20,8 +20,23 @@ CORRECTION_SET_BITS = 2
 """Bits of a set's number: one output block is fetched, one multiplied, one read out."""
 
 
-_PRODUCT_STAGES = 3
+PRODUCT_STAGES = 3
 """A stage adds pairs of terms; `zp_in` has eight bits."""
+
+
+def multiply(m: Module, total: Value, zp_in: Value) -> Value:
+    """`total * zp_in` as a sum of shifted terms, in three stages: an FPGA has no DSP block left for it."""
+    terms: list[Value] = [Mux(bit, total, 0) for bit in zp_in.as_unsigned()]
+    for level in range(PRODUCT_STAGES):
+        pairs = list(zip(terms[::2], terms[1::2], strict=True))
+        sums = [low + (high << (1 << level)) for low, high in pairs]
+        if level == 0:
+            # The highest bit is the sign.
+            sums[-1] = pairs[-1][0] - (pairs[-1][1] << 1)
+        widths = [min(len(s), len(total) + len(zp_in)) for s in sums]
+        terms = [Signal(signed(w), name=f"product{level}_{k}", reset_less=True) for k, w in enumerate(widths)]
+        m.d.sync += [term.eq(s) for term, s in zip(terms, sums, strict=True)]
+    return terms[0]
 
 
 class ZeroPointCorrection(wiring.Component):
@@ -84,7 +99,7 @@ class ZeroPointCorrection(wiring.Component):
     @classmethod
     def latency(cls, rows: int) -> int:
         """Cycles from a block's last word to a read that returns its corrections."""
-        return cls.WEIGHTS_STAGE + (rows - 1).bit_length() + _PRODUCT_STAGES + 1
+        return cls.WEIGHTS_STAGE + (rows - 1).bit_length() + PRODUCT_STAGES + 1
 
     @staticmethod
     def model(tiles: Iterable[Sequence[Sequence[int]]], zp_in: int, acc_bits: int) -> list[int]:
@@ -97,8 +112,8 @@ class ZeroPointCorrection(wiring.Component):
         word = pipeline_stages(m, "word", self.to_sum, self.WEIGHTS_STAGE, reset_less=False)
         total = self._tree(m)
         word = pipeline_stages(m, "summed", word, self._levels, reset_less=False)
-        product = self._multiply(m, total, word.zp_in)
-        word = pipeline_stages(m, "multiplied", word, _PRODUCT_STAGES - 1, reset_less=False)
+        product = multiply(m, total, word.zp_in)
+        word = pipeline_stages(m, "multiplied", word, PRODUCT_STAGES - 1, reset_less=False)
         self._accumulate(m, word, product)
         return m
 
@@ -110,20 +125,6 @@ class ZeroPointCorrection(wiring.Component):
             sums = [Signal(shape, name=f"sum{level}_{i}", reset_less=True) for i in range(len(terms) // 2)]
             m.d.sync += [s.eq(a + b) for s, a, b in zip(sums, terms[::2], terms[1::2], strict=True)]
             terms = [*sums]
-        return terms[0]
-
-    def _multiply(self, m: Module, total: Value, zp_in: Value) -> Value:
-        """`total * zp_in` as a sum of shifted terms, in three stages: an FPGA has no DSP block left for it."""
-        terms: list[Value] = [Mux(bit, total, 0) for bit in zp_in.as_unsigned()]
-        for level in range(_PRODUCT_STAGES):
-            pairs = list(zip(terms[::2], terms[1::2], strict=True))
-            sums = [low + (high << (1 << level)) for low, high in pairs]
-            if level == 0:
-                # The highest bit is the sign.
-                sums[-1] = pairs[-1][0] - (pairs[-1][1] << 1)
-            widths = [min(len(s), len(total) + len(zp_in)) for s in sums]
-            terms = [Signal(signed(w), name=f"product{level}_{k}", reset_less=True) for k, w in enumerate(widths)]
-            m.d.sync += [term.eq(s) for term, s in zip(terms, sums, strict=True)]
         return terms[0]
 
     def _accumulate(self, m: Module, word: data.View[data.StructLayout], product: Value) -> None:

@@ -7,11 +7,20 @@ from dataclasses import dataclass
 from typing import Any
 
 import pytest
+from amaranth.hdl import Module, signed
+from amaranth.lib import wiring
+from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.array.accumulators import Accumulators
 from intloom.hw.mac.array.mac_array import MacArray
 from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
-from intloom.hw.mac.weights.zero_point_correction import CORRECTION_SET_BITS, ZeroPointCorrection
+from intloom.hw.mac.weights.zero_point_correction import (
+    CORRECTION_SET_BITS,
+    PRODUCT_STAGES,
+    ZeroPointCorrection,
+    multiply,
+)
+from intloom.hw.spec.arith import WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import WEIGHT_SHAPES
 from tests.hw.streams import run
@@ -121,6 +130,37 @@ def test_sums_of_weights_are_corrections_from_the_stated_latency_on(name: str, r
 
     run(unit, bench)
     assert checked > BLOCKS
+
+
+class Multiplier(wiring.Component):
+    """The multiplier for sums of 32 weights."""
+
+    def __init__(self) -> None:
+        super().__init__({"total": In(signed(WEIGHT_BITS + 5)), "zp_in": In(signed(8)), "product": Out(signed(22))})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.d.comb += self.product.eq(multiply(m, self.total, self.zp_in))
+        return m
+
+
+def test_the_product_is_that_of_a_multiplication(rng: random.Random) -> None:
+    unit = Multiplier()
+    powers = [sign * (1 << k) for k in range(13) for sign in (1, -1)]
+    totals = [0, 32 * 255, -32 * 255, *powers, *(rng.randint(-32 * 255, 32 * 255) for _ in range(6))]
+    operands = [(total, zp_in) for zp_in in range(-128, 128) for total in totals]
+
+    async def bench(ctx: Any) -> None:
+        for cycle in range(len(operands) + PRODUCT_STAGES):
+            if cycle >= PRODUCT_STAGES:
+                total, zp_in = operands[cycle - PRODUCT_STAGES]
+                assert ctx.get(unit.product) == total * zp_in
+            total, zp_in = operands[min(cycle, len(operands) - 1)]
+            ctx.set(unit.total, total)
+            ctx.set(unit.zp_in, zp_in)
+            await ctx.tick()
+
+    run(unit, bench)
 
 
 @pytest.mark.parametrize("rows", [4, 8, 16, 32])
