@@ -97,7 +97,7 @@ def test_a_component_with_a_memory_is_recorded(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_a_register_keeps_its_initial_value_although_a_fault_sits_at_its_output(tmp_path: Path) -> None:
-    folder = simulate(tmp_path, [1, 0, 1, 1], Toggle)
+    folder = simulate(tmp_path, [1, 0, 1, 1] * 20, Toggle)
     mutations = make_mutants(folder, FAULTS, seed=1)
     assert any("-port Q" in m for m in mutations)
     assert any(replay(folder, len(mutations)).seen)
@@ -122,7 +122,9 @@ def test_a_payload_is_compared_only_while_it_is_valid() -> None:
     ports = [wide, valid, payload]
     assert checked_output(payload, ports).startswith("if (cycle[2]) {")
     result, flag = Port("result", 8, False), Port("result_valid", 1, False)
-    assert checked_output(result, [wide, flag, result]).startswith("if (cycle[2]) {")
+    quotient = Port("quotient", 9, False)
+    for port in (result, quotient):
+        assert checked_output(port, [wide, flag, port]).startswith("if (cycle[2]) {")
     for port in (valid, Port("p__payload", 8, False), result):
         assert not checked_output(port, ports).startswith("if")
 

@@ -20,8 +20,9 @@ from typing import Any
 
 from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
+from intloom.hw.spec.fields import ConvMode
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BYTES, Kind, encode, make
+from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BYTES, Kind, Unit, encode, make
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import RandomProgram, random_program
@@ -47,6 +48,8 @@ _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
 _ALTERNATE = 0x5_5555
 """Every second bit of an instruction count."""
+_BELOW_CARRY = 0x7FFF_FFFC_0000_1000
+"""A memory base to which the largest offset of a word, 2^34 bytes, adds a carry into the highest bit."""
 _CLOSING = (
     *((r.name, value) for value in (0xFFFF_FFFF, 0) for r in REGISTERS if r.access in (Access.RW, Access.W1C)),
     ("CONTROL", pack("CONTROL", reset=1)),
@@ -128,6 +131,9 @@ def _faulty_programs() -> Iterator[bytes]:
     for kind in (Kind.LOAD, Kind.CONV, Kind.VADD, Kind.STORE):
         yield checked(WIDE, altered(make(kind), "opcode", 7))
         yield checked(WIDE, altered(make(kind), "opcode", 2))
+    # Checked by the MAC unit: a lane within a group, and a depthwise tile of more than one strip.
+    yield checked(WIDE, altered(make(Kind.CONV), "out_lane", 0))
+    yield checked(WIDE, encode(make(Kind.CONV, mode=ConvMode.DEPTHWISE, out_h=WIDE.strip, out_w=2)))
     yield checked(WIDE, altered(begin(WIDE), "version", 3))
     yield checked(WIDE)[:-1] + b"\xff"
     yield checked(WIDE, *[encode(make(Kind.VTABLE))] * 3)
@@ -194,15 +200,43 @@ def _faults(collector: Collector) -> None:
 
 
 def _patterns(collector: Collector) -> None:
-    """Every second bit of indices, of all wait counts, and of all fields."""
-    for before in (0x1555, 0x0AAA):
-        collector.follow(index_series(WIDE, before))
-    collector.follow(wait_series(WIDE))
+    """Both values of all bits of all fields."""
     for series in field_series(WIDE, random.Random(1)):
         collector.follow(series)
 
 
-_STEPS = (_faults, _address_faults, _bus_errors, _register_values, _patterns, _extremes)
+def _waits(collector: Collector) -> None:
+    """Every second bit of all wait counts, then the others."""
+    for series in wait_series(WIDE):
+        collector.follow(series)
+
+
+def _indices(collector: Collector) -> None:
+    """Every second bit of the indices of instructions and faults, then the others."""
+    for before in (0x1555, 0x0AAA):
+        for series in index_series(WIDE, before):
+            collector.follow(series)
+
+
+def _far_stores(collector: Collector) -> None:
+    """Stores on both sides of the address at which a carry changes all upper bits; there is no memory on the other."""
+    stores = [encode(make(Kind.STORE, dram=word, n0=4)) for word in (0, (1 << 32) - 64)]
+    found = collector.stop(checked(WIDE, *stores), memory_base=_BELOW_CARRY, first_byte=_BELOW_CARRY)
+    if found != Ending(Cause.WRITE_DECERR, Unit.STORE, 2):
+        raise SystemExit(f"a store where no memory is ends with {found}")
+
+
+_STEPS = (
+    _faults,
+    _address_faults,
+    _bus_errors,
+    _register_values,
+    _patterns,
+    _waits,
+    _indices,
+    _far_stores,
+    _extremes,
+)
 
 
 def _directed(collector: Collector) -> None:
@@ -236,8 +270,8 @@ def main() -> None:
 
 def _report(collector: Collector, path: Path) -> None:
     waivers, points = read_waivers(), [*cover_points()]
-    write_text(path, page(collector.counts, waivers, points, collector.seen))
-    found = tallies(collector.counts, waivers)
+    found = tallies(collector.counts, waivers, verilog_of(WIDE).splitlines())
+    write_text(path, page(found, waivers, points, collector.seen))
     reached_points = sum(bool(collector.seen[p]) for p in points)
     for kind in KINDS:
         print(f"{kind}: {total(found, kind).percent:.2f} %")

@@ -28,14 +28,16 @@ class Tally:
         return 100 * self.reached / max(1, self.reached + len(self.missed))
 
 
-def tallies(counts: Mapping[Point, int], waivers: Sequence[Waiver]) -> dict[tuple[str, str], Tally]:
-    """Tallies by module and kind."""
+def tallies(
+    counts: Mapping[Point, int], waivers: Sequence[Waiver], verilog: Sequence[str] = ()
+) -> dict[tuple[str, str], Tally]:
+    """Tallies by module and kind; `verilog` are the lines of the source."""
     found: dict[tuple[str, str], Tally] = defaultdict(Tally)
     for point, count in sorted(counts.items()):
         tally = found[point.module, point.kind]
         if count:
             tally.reached += 1
-        elif waiver_of(point, waivers) is not None:
+        elif waiver_of(point, waivers, verilog) is not None:
             tally.waived += 1
         else:
             tally.missed.append(point)
@@ -68,9 +70,10 @@ def _missed(found: Mapping[tuple[str, str], Tally]) -> str:
     return "".join(parts)
 
 
-def page(counts: Mapping[Point, int], waivers: Sequence[Waiver], points: Sequence[str], seen: Counter[str]) -> str:
+def page(
+    found: Mapping[tuple[str, str], Tally], waivers: Sequence[Waiver], points: Sequence[str], seen: Counter[str]
+) -> str:
     """The page; `points` are all functional cover points, `seen` counts those that were reached."""
-    found = tallies(counts, waivers)
     modules = sorted({module for module, _ in found})
     heads = "".join(f'<th colspan="4">{kind}: reached, number, missed, waived</th>' for kind in KINDS)
     rows = [_row("all modules", [total(found, kind) for kind in KINDS])]

@@ -7,12 +7,22 @@ each register between fetch and the last stage of decoding has held both values 
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from intloom.common.errors import IntloomError
 from intloom.hw.spec.fields import Field
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, QUEUED_UNITS, Instruction, Kind, Unit, encode, make
+from intloom.hw.spec.isa import (
+    BY_KIND,
+    COUNT_BITS,
+    INSTRUCTION_BYTES,
+    QUEUED_UNITS,
+    Instruction,
+    Kind,
+    Unit,
+    encode,
+    make,
+)
 from intloom.hw.spec.params import HardwareParams
 from tests.sim.random_programs.short_runs import checked
 
@@ -22,6 +32,8 @@ _PATTERNS = 6
 _ALTERNATE = 0x5_5555
 """Every second bit of an instruction count."""
 _FIRST_OF_UNIT = {Unit.LOAD: Kind.LOAD, Unit.STORE: Kind.STORE, Unit.MAC: Kind.CONV, Unit.VEC: Kind.VTABLE}
+_ILLEGAL = bytes([7]) + bytes(INSTRUCTION_BYTES - 1)
+"""An instruction without a unit."""
 Series = tuple[bytes, ...]
 """Programs that run one after the other."""
 
@@ -75,19 +87,28 @@ def field_series(params: HardwareParams, rng: random.Random) -> Iterator[Series]
                     yield first, second, first
 
 
-def wait_series(params: HardwareParams) -> Series:
-    """All queues full of instructions that wait for every second bit of all counts, then for the other bits."""
-
-    def full(pattern: int) -> bytes:
-        waits = {f"wait_{unit.name.lower()}": pattern for unit in QUEUED_UNITS}
-        queued = [make(kind, **waits) for kind in _FIRST_OF_UNIT.values() for _ in range(params.queue_depth)]
-        return checked(params, *map(encode, queued))
-
+def wait_series(params: HardwareParams) -> Iterator[Series]:
+    """For every unit, a full queue of instructions that wait for every second bit of all counts, then the others."""
     other = (1 << COUNT_BITS) - 1 ^ _ALTERNATE
-    return full(_ALTERNATE), full(other), full(_ALTERNATE)
+    for kind in _FIRST_OF_UNIT.values():
+        programs = []
+        for pattern in (_ALTERNATE, other, _ALTERNATE):
+            waits = {f"wait_{unit.name.lower()}": pattern for unit in QUEUED_UNITS}
+            programs.append(checked(params, *[encode(make(kind, **waits))] * params.queue_depth))
+        yield tuple(programs)
 
 
-def index_series(params: HardwareParams, before: int) -> Series:
-    """One instruction of every unit with an index above `before`, then others with small ones."""
-    last: Sequence[bytes] = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()]
-    return checked(params, *[encode(begin(params))] * before, *last), checked(params, *last)
+def _outside(kind: Kind, params: HardwareParams) -> Instruction:
+    """An instruction with an address past the scratchpad."""
+    if kind is Kind.VTABLE:
+        return make(Kind.VCOPY, a_base=params.scratch_words)
+    name = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "out_base"}[kind]
+    return make(kind, **{name: params.scratch_words})
+
+
+def index_series(params: HardwareParams, before: int) -> Iterator[Series]:
+    """One instruction of every unit with an index above `before`, then with a small one; without and with a fault."""
+    good = [encode(make(kind)) for kind in _FIRST_OF_UNIT.values()]
+    faulty = [encode(_outside(kind, params)) for kind in _FIRST_OF_UNIT.values()]
+    for last in (good, *([code] for code in faulty), [_ILLEGAL]):
+        yield checked(params, *[encode(begin(params))] * before, *last), checked(params, *last)

@@ -22,11 +22,14 @@ class Waiver:
     name: str
     reason: str
     kind: str = ""
+    text: str = ""
+    """What the point's line of the Verilog contains; lines and branches have no names of their own."""
 
-    def covers(self, point: Point) -> bool:
-        """Whether it is about this point."""
+    def covers(self, point: Point, line: str = "") -> bool:
+        """Whether it is about this point, on this line of the Verilog."""
         return (
             self.kind in ("", point.kind)
+            and re.search(self.text, line) is not None
             and re.fullmatch(self.module, point.module) is not None
             and re.fullmatch(self.name, point.name) is not None
         )
@@ -37,6 +40,7 @@ def read_waivers(path: Path = FILE) -> list[Waiver]:
     return [Waiver(**row) for row in yaml.safe_load(path.read_text(encoding="utf-8"))]
 
 
-def waiver_of(point: Point, waivers: Sequence[Waiver]) -> Waiver | None:
-    """The first waiver that covers a point."""
-    return next((w for w in waivers if w.covers(point)), None)
+def waiver_of(point: Point, waivers: Sequence[Waiver], verilog: Sequence[str] = ()) -> Waiver | None:
+    """The first waiver that covers a point; `verilog` are the lines of the source."""
+    line = verilog[point.line - 1] if point.line <= len(verilog) else ""
+    return next((w for w in waivers if w.covers(point, line)), None)

@@ -18,7 +18,7 @@ from pathlib import Path
 from intloom.common.temporary_files import temporary_folder
 
 ROOT = Path(__file__).parents[2]
-_CONTROL, _MAC = "tests/hw/control", "tests/hw/mac"
+_CONTROL, _MAC, _VECTOR = "tests/hw/control", "tests/hw/mac", "tests/hw/vector"
 
 
 @dataclass(frozen=True)
@@ -166,6 +166,69 @@ BUGS = (
         "m.d.sync += error.eq(error | self.words.payload.error)",
         "m.d.sync += error.eq(self.words.payload.error)",
         f"{_CONTROL}/test_dispatch.py::test_faults_stop_the_program",
+    ),
+    Bug(
+        "columns of a depthwise kernel are counted in 7 bits",
+        "hw/mac/issue/column_walker.py",
+        'DownCounter(REACH_BITS, "columns_ahead")',
+        'DownCounter(REACH_BITS - 1, "columns_ahead")',
+        f"{_MAC}/issue/test_column_walker.py::test_every_member_has_its_whole_width",
+    ),
+    Bug(
+        "least rows of a depthwise column lack their top bit",
+        "hw/mac/issue/column_walker.py",
+        'DownCounter(len(columns.column_rows), "rows_least")',
+        'DownCounter(len(columns.column_rows) - 1, "rows_least")',
+        f"{_MAC}/issue/test_column_walker.py::test_every_member_has_its_whole_width",
+    ),
+    Bug(
+        "the sum of exponentials wraps",
+        "hw/vector/softmax.py",
+        "total.eq(after[:TOTAL_BITS] | after[-1].replicate(TOTAL_BITS))",
+        "total.eq(after[:TOTAL_BITS])",
+        f"{_VECTOR}/test_softmax.py::test_results_of_pixels",
+    ),
+    Bug(
+        "the next pixel overwrites the divisor of divisions in flight",
+        "hw/vector/softmax.py",
+        "with m.If(in_flight[dividends - 2 + Divider.EARLY_STAGES]):",
+        "with m.If(1):",
+        f"{_VECTOR}/test_softmax.py::test_results_of_pixels",
+    ),
+    Bug(
+        "a quotient above 255 wraps",
+        "hw/vector/softmax.py",
+        "byte.eq((shifted[:8] | shifted[8:].any().replicate(8)) ^ 0x80)",
+        "byte.eq(shifted[:8] ^ 0x80)",
+        f"{_VECTOR}/test_softmax.py::test_results_of_pixels",
+    ),
+    Bug(
+        "channels of the last word are counted in 3 bits",
+        "hw/vector/softmax.py",
+        "< self.last_bytes)",
+        "< self.last_bytes[:3])",
+        f"{_VECTOR}/test_softmax.py::test_results_of_pixels",
+    ),
+    Bug(
+        "the remainder of a division lacks its top bit",
+        "hw/vector/divider.py",
+        "remainder = Signal(signed(TOTAL_BITS + 1))",
+        "remainder = Signal(signed(TOTAL_BITS))",
+        f"{_VECTOR}/test_divider.py::test_quotients_are_rounded_down",
+    ),
+    Bug(
+        "repeated pixels are counted with a bit less",
+        "hw/vector/raster_walker.py",
+        'DownCounter(REPEAT_BITS, "pixel_repeats")',
+        'DownCounter(REPEAT_BITS - 1, "pixel_repeats")',
+        f"{_VECTOR}/test_raster_walker.py::test_every_member_of_a_raster_has_its_whole_width",
+    ),
+    Bug(
+        "addresses of planes lack their top bit",
+        "hw/vector/raster_walker.py",
+        "self._plane_addr = Signal(SCRATCH_BITS,",
+        "self._plane_addr = Signal(SCRATCH_BITS - 1,",
+        f"{_VECTOR}/test_raster_walker.py::test_every_member_of_a_raster_has_its_whole_width",
     ),
 )
 

@@ -16,9 +16,15 @@ from tests.hw.streams import cycles_through, run, sink, source
 RATES = [1.0, 0.5]
 
 
+def _limit(rng: random.Random, name: str) -> int:
+    """Small, or of any width; windows begin near 0 and near the limits."""
+    width = rng.choice((2, 3, rng.randint(3, Shape.cast(WINDOW_LAYOUT.members[name]).width)))
+    return rng.randrange(1, (1 << width) - 2)
+
+
 @pytest.mark.parametrize("rate", RATES)
 def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
-    for _ in range(6):
+    for _ in range(10):
         slide = rng.randrange(2)
         config = {
             "lines": 1 if slide else rng.randint(1, 4),
@@ -26,14 +32,14 @@ def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
             "line": rng.getrandbits(SCRATCH_BITS),
             "slide": slide,
             "bounded": rng.randrange(2),
-            "line_limit": rng.randint(1, 5),
-            "pixel_limit": rng.randint(1, 5),
+            "line_limit": _limit(rng, "line_limit"),
+            "pixel_limit": _limit(rng, "pixel_limit"),
         }
         pixels = [
             {
                 "addr": rng.getrandbits(SCRATCH_BITS),
-                "line_at": rng.randint(-4, 6),
-                "pixel_at": rng.randint(-4, 6),
+                "line_at": rng.choice((0, config["line_limit"])) + rng.randint(-4, 3),
+                "pixel_at": rng.choice((0, config["pixel_limit"])) + rng.randint(-4, 3),
                 "first": rng.randrange(2),
                 "window_full": rng.randrange(2) if slide else 1,
             }

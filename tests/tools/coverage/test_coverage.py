@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 from intloom.hw.spec.isa import make
 from tools.coverage.counts import Point, add_up, load, save
 from tools.coverage.fields import cover_points, reached
 from tools.coverage.page import page, tallies, total
-from tools.coverage.waivers import Waiver, read_waivers
+from tools.coverage.waivers import Waiver, read_waivers, waiver_of
 
 LINE = "C '\x01f\x02npu.v\x01l\x02{line}\x01n\x027\x01page\x02v_{kind}/walker\x01o\x02{name}\x01h\x02top.x' {count}\n"
 
@@ -37,10 +38,19 @@ def test_a_waiver_takes_a_point_out_of_the_share() -> None:
     waiver = Waiver("walk.*", r"at\[2\]", "why", "toggle")
     found = total(tallies(counts, [waiver]), "toggle")
     assert (round(found.percent, 1), found.waived) == (66.7, 1)
-    text = page(counts, [waiver], ["a", "b"], Counter(a=1))
+    text = page(tallies(counts, [waiver]), [waiver], ["a", "b"], Counter(a=1))
     assert "1 of 2 cover points" in text
     assert "9 at[1]" in text
     assert "9 at[2]" not in text
+
+
+def test_a_waiver_of_a_branch_names_text_of_its_line() -> None:
+    point = Point("walker", "branch", 2, "if")
+    verilog = ["if (a)", "if (store_stall_weights)"]
+    waiver = Waiver("walker", "if", "why", "branch", r"\(store_stall_\w+\)")
+    assert waiver_of(point, [waiver], verilog) is waiver
+    assert waiver_of(replace(point, line=1), [waiver], verilog) is None
+    assert waiver_of(point, [waiver]) is None
 
 
 def test_every_waiver_has_a_reason() -> None:

@@ -30,11 +30,19 @@ def test_every_bit_of_every_field_has_both_values_in_one_series() -> None:
             assert fixed or seen[spec.kind, field.name] & width, f"{spec.kind}.{field.name}"
 
 
-def test_waits_and_indices_have_both_values() -> None:
-    first, second, third = (_instructions(program) for program in wait_series(WIDE))
-    assert [i["wait_mac"] for i in first[1:-1]] == [i["wait_mac"] for i in third[1:-1]]
+def test_waits_have_both_values_in_the_queue_of_every_unit() -> None:
     mask = (1 << COUNT_BITS) - 1
-    assert {a["wait_vec"] ^ b["wait_vec"] for a, b in zip(first[1:-1], second[1:-1], strict=True)} == {mask}
-    assert len(first) - 2 == len(QUEUED_UNITS) * WIDE.queue_depth
-    long, short = (_instructions(program) for program in index_series(WIDE, 9))
-    assert len(long) == len(short) + 9
+    units = set()
+    for series in wait_series(WIDE):
+        first, second, third = (_instructions(program)[1:-1] for program in series)
+        assert len(first) == WIDE.queue_depth
+        assert [i["wait_mac"] for i in first] == [i["wait_mac"] for i in third]
+        assert {a["wait_vec"] ^ b["wait_vec"] for a, b in zip(first, second, strict=True)} == {mask}
+        units.add(first[0].unit)
+    assert units == set(QUEUED_UNITS)
+
+
+def test_every_unit_has_a_fault_with_a_large_index_and_with_a_small_one() -> None:
+    sizes = [tuple(len(program) // INSTRUCTION_BYTES for program in series) for series in index_series(WIDE, 9)]
+    assert len(sizes) == len(QUEUED_UNITS) + 2
+    assert all(long == short + 9 for long, short in sizes)

@@ -135,3 +135,24 @@ def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng:
             await ctx.tick()
 
     run(decoder, control)
+
+
+@pytest.mark.parametrize("mode", [ConvMode.DEPTHWISE, 3])
+@pytest.mark.parametrize("more", [0, 1])
+def test_a_depthwise_instruction_has_one_strip(mode: int, more: int) -> None:
+    """A pixel more than a strip has is illegal."""
+    params = SHAPES["base"]
+    decoder = InstructionDecoder(params)
+    conv = make(Kind.CONV, mode=mode, out_h=1, out_w=params.strip + more)
+
+    async def control(ctx: Any) -> None:
+        ctx.set(decoder.run, 1)
+        ctx.set(decoder.valid, 1)
+        ctx.set(decoder.instruction, int.from_bytes(encode(conv), "little"))
+        illegal = False
+        for _ in range(5):
+            illegal |= bool(ctx.get(decoder.illegal))
+            await ctx.tick()
+        assert illegal == bool(more)
+
+    run(decoder, control)

@@ -90,7 +90,7 @@ LARGE = [pytest.param(w, id=f"{name}-{n}") for name in SMALL if name != "byte" f
 def test_every_member_of_a_walk_has_its_whole_width(walk: dict[str, int]) -> None:
     """The first positions of a walk with one large member."""
     assert set(SMALL) == set(WALK.members)
-    walker = OutputWalker(_NANO)
+    walker = OutputWalker(_SHAPES["wide"])
 
     async def bench(ctx: Any) -> None:
         ctx.set(walker.o.ready, 1)
@@ -99,7 +99,7 @@ def test_every_member_of_a_walk_has_its_whole_width(walk: dict[str, int]) -> Non
         await ctx.tick()
         ctx.set(walker.start, 0)
         await ctx.tick().repeat(OutputWalker.LATENCY - 1)
-        for position in islice(OutputWalker.model(walk, _NANO), 24):
+        for position in islice(OutputWalker.model(walk, _SHAPES["wide"]), 24):
             assert ctx.get(walker.o.valid)
             payload = ctx.get(walker.o.payload)
             assert {member: payload[member] for member in position} == position

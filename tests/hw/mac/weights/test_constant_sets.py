@@ -75,3 +75,36 @@ def test_residual_constants_are_free_once_activated() -> None:
             await _pulse(ctx, sets.residual_activated)
 
     run(sets, bench)
+
+
+def test_a_switch_with_the_last_byte_of_a_table_counts_with_it() -> None:
+    """The table is loaded and in use in one cycle: the next one may be loaded, and only that one."""
+    sets = ConstantSets()
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(2):
+            assert ctx.get(sets.table_free)
+            ctx.set(sets.table_switched, 1)
+            await _store(ctx, sets, ConstantKind.TABLE, TABLE_BYTES - 1)
+            ctx.set(sets.table_switched, 0)
+            assert ctx.get(sets.table_free)
+        await _store(ctx, sets, ConstantKind.TABLE, TABLE_BYTES - 1)
+        assert not ctx.get(sets.table_free)
+        await _pulse(ctx, sets.table_switched)
+        assert ctx.get(sets.table_free)
+
+    run(sets, bench)
+
+
+def test_residual_constants_that_arrive_with_an_activation_are_kept() -> None:
+    sets = ConstantSets()
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(sets.residual_activated, 1)
+        await _store(ctx, sets, ConstantKind.RESIDUAL, 3)
+        ctx.set(sets.residual_activated, 0)
+        assert not ctx.get(sets.residual_free)
+        await _pulse(ctx, sets.residual_activated)
+        assert ctx.get(sets.residual_free)
+
+    run(sets, bench)

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from intloom.hw.mac.issue.descriptors import PIXELS_BITS
 from intloom.hw.mac.issue.tile_loops import taps
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.ports import WEIGHT_LATENCY
@@ -183,3 +184,26 @@ def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, zero_points
         await rises(ctx, fetcher.ready, params.cols - 1)
 
     run(fetcher, bench)
+
+
+@pytest.mark.parametrize("bit", [2, 15, PIXELS_BITS - 1])
+def test_all_bits_of_the_number_of_strips_count(bit: int, rng: random.Random) -> None:
+    """The third strip has the tile of the first one, and not that of the next block."""
+    params = next(iter(WEIGHT_SHAPES.values()))
+    ones = dict.fromkeys(("kernel_h", "kernel_w", "in_blocks"), 1)
+    descriptor = _descriptor(rng, zero_points=0) | ones | {"out_blocks": 2, "strips": 1 << bit | 1}
+    fetcher = WeightFetcher(params)
+    reads: list[int] = []
+
+    async def follow(ctx: Any) -> None:
+        ctx.set(fetcher.read_allowed, 1)
+        while len(reads) < 3 * params.cols:
+            if ctx.get(fetcher.read_valid):
+                reads.append(ctx.get(fetcher.read_address))
+            ctx.set(fetcher.taken, ctx.get(fetcher.ready))
+            await ctx.tick()
+
+    give = source(fetcher.descriptors, [descriptor], rng)
+    run(fetcher, follow, background=[give, sink(fetcher.constants, [], 9, rng)])
+    tile = [(descriptor["first_tile"] + column) % (1 << WEIGHT_ADDRESS_BITS) for column in range(params.cols)]
+    assert reads == tile * 3
