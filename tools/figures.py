@@ -62,6 +62,8 @@ ROWS = (
     Row("YOLOv8n-cls, 224x224", "yolov8n-cls", 224, "base"),
     Row("YOLO11n, 640x640", "yolo11n", 640, "base"),
     Row("YOLO26n, 640x640", "yolo26n", 640, "base"),
+    Row("YOLOX-nano, 416x416", "yolox_nano", 416, "base"),
+    Row("SSD with MobileNetV1, 300x300", "ssd_mobilenet_v1", 300, "base"),
     Row("ResNet-18, 224x224", "resnet18", 224, "base"),
     Row("MobileNetV2, 224x224", "mobilenet_v2", 224, "base"),
     Row("YOLOv8n, 96x96", DEMO.model, DEMO.imgsz, DEMO.preset),
