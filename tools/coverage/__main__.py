@@ -20,12 +20,13 @@ from typing import Any
 
 from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
+from intloom.hw.spec import timing
 from intloom.hw.spec.fields import ConvMode
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BYTES, Kind, Unit, encode, make
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
 from intloom.sim.random_programs.compare import compare, simulator_of
-from intloom.sim.random_programs.program import RandomProgram, random_program
+from intloom.sim.random_programs.program import NO_LAG, RandomProgram, Step, random_program
 from intloom.sim.rtl.bare import COVERAGE_VARIABLE, bare_plan
 from intloom.sim.rtl.build import Build, build
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
@@ -189,6 +190,14 @@ def _register_values(collector: Collector) -> None:
             raise SystemExit(f"a program does not end with {settings}")
 
 
+def _slides(collector: Collector) -> None:
+    """Maxima of windows of every length that slides."""
+    lengths = range(2, timing.SLIDING_TAPS + 1)
+    rows = {"in_w": 12, "in_h": 1, "a_row": 12, "out_w": 8, "kernel_h": 1}
+    maxima = [make(Kind.VMAX, **rows, kernel_w=taps, out_base=500 + 20 * taps) for taps in lengths]
+    collector.run(random_program(1, WIDE).with_steps([Step(i, NO_LAG) for i in maxima]))
+
+
 def _extremes(collector: Collector) -> None:
     """Every instruction field at its highest bit."""
     collector.run(extreme_program(WIDE, [i for _, i in top_bits.wide_program()]))
@@ -235,6 +244,7 @@ _STEPS = (
     _waits,
     _indices,
     _far_stores,
+    _slides,
     _extremes,
 )
 

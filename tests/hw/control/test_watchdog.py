@@ -109,6 +109,20 @@ def test_it_blames_the_oldest_instruction(seed: int) -> None:
         assert _blamed(candidates, dispatch_index) == Watchdog.oldest(candidates, dispatch_index)
 
 
+@pytest.mark.parametrize("number", range(CANDIDATES - 1))
+def test_every_bit_of_a_candidate_is_reported_and_compared(number: int, rng: random.Random) -> None:
+    """Alone: an index and the one with all bits inverted. Against another one, from which one bit differs."""
+    most = (1 << COUNT_BITS) - 1
+    absent = [(0, False)] * (CANDIDATES - 1)
+    value, bit = rng.randrange(most), rng.randrange(COUNT_BITS)
+    for index in (value, value ^ most):
+        candidates = [*absent[:number], (index, True), *absent[number + 1 :]]
+        assert _blamed(candidates, most) == Watchdog.oldest(candidates, most)
+        other = rng.choice([k for k in range(CANDIDATES - 1) if k != number])
+        candidates[other] = (index ^ 1 << bit, True)
+        assert _blamed(candidates, most) == Watchdog.oldest(candidates, most)
+
+
 @pytest.mark.parametrize("limit", [0, 1, 2, 2 * CANDIDATES, 60])
 def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> None:
     """Silences about as long as the limit; the fault comes in the model's cycle, and names whom the model blames."""
