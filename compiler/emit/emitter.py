@@ -47,11 +47,12 @@ class Emitter:
         bare = make(kind, **fields)
         unit = bare.unit
         accesses = footprint(bare, self.params)
-        waits = self._order.needed_waits(unit, self._tracker.conflicts(unit, accesses))
+        conflicts = self._tracker.add(unit, self._order.count(unit) + 1, accesses)
+        waits = self._order.needed_waits(unit, conflicts)
         self._order.append(unit, waits)
-        self._tracker.record(unit, self._order.count(unit), accesses)
-        named = dict(zip(_WAITS, waits, strict=True))
-        self._append(bare.with_waits(named) if waits != NOTHING else bare, provenance)
+        if waits != NOTHING:
+            bare = bare.with_waits(dict(zip(_WAITS, waits, strict=True)))
+        self._append(bare, provenance)
         # The last access is the result, which the footprint lists after the reads.
         self.results[len(self.instructions) - 1] = accesses[-1]
         return len(self.instructions) - 1

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from enum import IntEnum
-from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +12,7 @@ from numpy.typing import NDArray
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import column_rows, is_depthwise
 from intloom.hw.spec.formats import conv_tiles
-from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Instruction, Kind, Target
+from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Fields, Instruction, Kind, Target
 from intloom.hw.spec.params import HardwareParams
 
 ADDRESS_SPACE = 1 << SCRATCH_BITS
@@ -23,13 +22,15 @@ ADDRESS_SPACE = 1 << SCRATCH_BITS
 class Memory(IntEnum):
     """The three memories."""
 
+    # Enum hashes names in Python, and dictionaries of memories are read for every access.
+    __hash__ = int.__hash__
+
     DRAM = 0
     SCRATCH = 1
     WEIGHT = 2
 
 
-@dataclass(frozen=True)
-class Access:
+class Access(NamedTuple):
     """Words of one memory: all sums of `base` and a multiple of each step; `dims` are (count, step), outer first."""
 
     memory: Memory
@@ -37,7 +38,7 @@ class Access:
     base: int
     dims: tuple[tuple[int, int], ...]
 
-    @cached_property
+    @property
     def last(self) -> int:
         """The highest word."""
         last = self.base
@@ -66,8 +67,7 @@ def view(array: NDArray[np.int32], access: Access, rows: int = 0) -> NDArray[np.
     return np.ndarray(shape, np.int32, array, access.base * 4, strides)
 
 
-def _move(i: Instruction) -> list[Access]:
-    store = i.kind is Kind.STORE
+def _move(i: Fields, store: bool) -> list[Access]:
     local = Memory.WEIGHT if not store and i["target"] == Target.WEIGHT else Memory.SCRATCH
     run = (i["n0"], 1)
     dram = Access(Memory.DRAM, store, i["dram"], ((i["n2"], i["dram_s2"]), (i["n1"], i["dram_s1"]), run))
@@ -81,7 +81,7 @@ def _span(first: int, outputs: int, stride: int, taps: int, dilation: int, size:
     return max(first, 0), min(last, size - 1) + 1
 
 
-def _conv_columns(i: Instruction, params: HardwareParams) -> tuple[int, int]:
+def _conv_columns(i: Fields, params: HardwareParams) -> tuple[int, int]:
     """The half-open range of input words of a row that a CONV reads."""
     if i["mode"] != ConvMode.PACKED:
         return _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], i["dilation_w"], i["in_w"])
@@ -91,7 +91,7 @@ def _conv_columns(i: Instruction, params: HardwareParams) -> tuple[int, int]:
     return first // group, -(-stop // group)
 
 
-def _conv_rows(i: Instruction) -> tuple[int, int]:
+def _conv_rows(i: Fields) -> tuple[int, int]:
     """The half-open range of input rows that a CONV reads."""
     if is_depthwise(i):
         tiles, rows = conv_tiles(i), column_rows(i)
@@ -99,7 +99,7 @@ def _conv_rows(i: Instruction) -> tuple[int, int]:
     return _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["dilation_h"], i["in_h"])
 
 
-def _conv_input(i: Instruction, params: HardwareParams) -> list[Access]:
+def _conv_input(i: Fields, params: HardwareParams) -> list[Access]:
     y0, y1 = _conv_rows(i)
     x0, x1 = _conv_columns(i, params)
     # All windows lie in the padding, so no word is read.
@@ -123,7 +123,7 @@ def _conv_input(i: Instruction, params: HardwareParams) -> list[Access]:
     return [Access(Memory.SCRATCH, False, (i["in_base"] + r + x0) % ADDRESS_SPACE, (*planes, run)) for r in rows]
 
 
-def _conv(i: Instruction, params: HardwareParams) -> list[Access]:
+def _conv(i: Fields, params: HardwareParams) -> list[Access]:
     words = conv_stream(i, params).words
     out_blocks = -(-(i["out_lane"] + i["out_blocks"] * params.cols) // params.rows)
     accesses = _conv_input(i, params)
@@ -135,28 +135,28 @@ def _conv(i: Instruction, params: HardwareParams) -> list[Access]:
     return accesses
 
 
-def _output(i: Instruction, blocks: int) -> Access:
+def _output(i: Fields, blocks: int) -> Access:
     # Not necessarily contiguous: a phase of a transposed convolution writes every `out_x`-th pixel.
     dims = ((blocks, i["out_plane"]), (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
     return Access(Memory.SCRATCH, True, i["out_base"], dims)
 
 
-def _operand(i: Instruction, name: str, size: tuple[int, int], step: int = 1) -> Access:
+def _operand(i: Fields, name: str, size: tuple[int, int], step: int = 1) -> Access:
     dims = ((i["blocks"], i[f"{name}_plane"]), (size[0], i[f"{name}_row"]), (size[1], step))
     return Access(Memory.SCRATCH, False, i[f"{name}_base"], dims)
 
 
-def _copy(i: Instruction) -> list[Access]:
+def _copy(i: Fields) -> list[Access]:
     size = (-(-i["out_h"] // i["up_h"]), -(-i["out_w"] // i["up_w"]))
     return [_operand(i, "a", size, i["a_x"]), _output(i, i["blocks"])]
 
 
-def _pair(i: Instruction) -> list[Access]:
+def _pair(i: Fields) -> list[Access]:
     size = (i["out_h"], i["out_w"])
     return [_operand(i, "a", size), _operand(i, "b", size), _output(i, i["blocks"])]
 
 
-def _pool(i: Instruction) -> list[Access]:
+def _pool(i: Fields) -> list[Access]:
     y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], 1, i["in_h"])
     x0, x1 = _span(i["ix0"], i["out_w"], i["stride_w"], i["kernel_w"], 1, i["in_w"])
     if y0 >= y1 or x0 >= x1:
@@ -171,21 +171,21 @@ def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Acce
 
     Input rows and columns that a stride steps over count as read. Weight addresses past the memory's end wrap.
     """
+    i = instruction.values
     match instruction.spec.pattern:
         case AccessPattern.MOVE:
-            return _move(instruction)
+            return _move(i, instruction.kind is Kind.STORE)
         case AccessPattern.CONV:
-            return _conv(instruction, params)
+            return _conv(i, params)
         case AccessPattern.TABLE:
-            return [Access(Memory.SCRATCH, False, instruction["a_base"], ((params.table_words, 1),))]
+            return [Access(Memory.SCRATCH, False, i["a_base"], ((params.table_words, 1),))]
         case AccessPattern.COPY:
-            return _copy(instruction)
+            return _copy(i)
         case AccessPattern.ELEMENTWISE:
-            return _pair(instruction)
+            return _pair(i)
         case AccessPattern.WINDOW:
-            return _pool(instruction)
+            return _pool(i)
         case AccessPattern.CHANNELS:
-            size = (instruction["out_h"], instruction["out_w"])
-            return [_operand(instruction, "a", size), _output(instruction, instruction["blocks"])]
+            return [_operand(i, "a", (i["out_h"], i["out_w"])), _output(i, i["blocks"])]
         case _:
             return []

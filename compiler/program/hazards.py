@@ -15,6 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intloom.common.errors import ProgramError
 from intloom.compiler.program.footprint import Access, Memory, view
@@ -40,8 +41,9 @@ _ROWS = {(m, True, u): row for m, units in _WRITERS.items() for row, u in enumer
     (m, False, u): len(_WRITERS[m]) + row for m, units in _READERS.items() for row, u in enumerate(units)
 }
 """Rows of writers, then of readers, in an array of the last accesses."""
-_AXES = [tuple(range(1, count + 1)) for count in range(5)]
-"""The axes of an access with that number of dimensions, after the axis of units."""
+_UNITS = {m: _WRITERS[m] + _READERS[m] for m in Memory}
+_AXES = [tuple(range(1, count)) for count in range(6)]
+"""The axes of a view with that number of dimensions, after the axis of units."""
 
 
 def waits_of(instruction: Instruction) -> Counts:
@@ -52,6 +54,31 @@ def waits_of(instruction: Instruction) -> Counts:
 
 def _merge(a: Counts, b: Counts) -> Counts:
     return (max(a[0], b[0]), max(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+
+
+_View = tuple[Memory, bool, NDArray[np.int32]]
+"""Memory, whether it is written, and for each unit the last accesses of the words."""
+
+
+def _conflicts(unit: Unit, views: Sequence[_View]) -> Counts:
+    need = [0, 0, 0, 0]
+    for memory, write, words in views:
+        units = _UNITS[memory]
+        if not write:
+            # A read conflicts with earlier writes only, a write also with earlier reads.
+            units = _WRITERS[memory]
+            words = words[: len(units)]
+        # The unit's own WAR and WAW hazards are ordered by its pipeline; its RAW hazards are not.
+        own = unit if write and unit in _IN_ORDER_WRITERS else None
+        for other, number in zip(units, np.maximum.reduce(words, axis=_AXES[words.ndim]).tolist(), strict=True):
+            if number > need[other] and other is not own:
+                need[other] = number
+    return (need[0], need[1], need[2], need[3])
+
+
+def _record(unit: Unit, number: int, views: Iterable[_View]) -> None:
+    for memory, write, words in views:
+        words[_ROWS[memory, write, unit]] = number
 
 
 class AccessTracker:
@@ -88,33 +115,28 @@ class AccessTracker:
                 pieces.append(Access(access.memory, access.write, 0, ((run - head, 1),)))
         return pieces
 
+    def _views(self, accesses: Iterable[Access]) -> list[_View]:
+        """Each access with a view of its words for all units."""
+        found = []
+        for access in accesses:
+            last = self._last[access.memory]
+            found += [(access.memory, access.write, view(last, p, len(last))) for p in self._pieces(access)]
+        return found
+
     def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:
         """The instructions of each unit that must have finished before `unit` makes these accesses."""
-        need = [0, 0, 0, 0]
-        for access in accesses:
-            for piece in self._pieces(access):
-                self._add_conflicts(unit, piece, need)
-        return (need[0], need[1], need[2], need[3])
-
-    def _add_conflicts(self, unit: Unit, access: Access, need: list[int]) -> None:
-        memory = access.memory
-        writers = _WRITERS[memory]
-        # A read conflicts with earlier writes, a write also with earlier reads.
-        units = writers + _READERS[memory] if access.write else writers
-        words = view(self._last[memory], access, len(units))
-        found = np.maximum.reduce(words, axis=_AXES[len(access.dims)]).tolist()
-        # The unit's own WAR and WAW hazards are ordered by its pipeline; its RAW hazards are not.
-        ordered = access.write and unit in _IN_ORDER_WRITERS
-        for other, number in zip(units, found, strict=True):
-            if number > need[other] and not (ordered and other is unit):
-                need[other] = number
+        return _conflicts(unit, self._views(accesses))
 
     def record(self, unit: Unit, number: int, accesses: Iterable[Access]) -> None:
         """Record that instruction `number` (from 1) of `unit` makes these accesses."""
-        for access in accesses:
-            words = self._last[access.memory][_ROWS[access.memory, access.write, unit]]
-            for piece in self._pieces(access):
-                view(words, piece)[...] = number
+        _record(unit, number, self._views(accesses))
+
+    def add(self, unit: Unit, number: int, accesses: Iterable[Access]) -> Counts:
+        """Give the conflicts of instruction `number` (from 1) of `unit`, and record its accesses."""
+        views = self._views(accesses)
+        need = _conflicts(unit, views)
+        _record(unit, number, views)
+        return need
 
     def mark_initialized(self, access: Access) -> None:
         """Record that the words are initialized before the program starts."""

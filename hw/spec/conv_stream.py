@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from intloom.hw.spec.fields import TableUse
 from intloom.hw.spec.formats import conv_tiles
-from intloom.hw.spec.isa import Instruction
+from intloom.hw.spec.isa import Fields
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -47,7 +47,7 @@ class ConvStream:
         return self.blocks_start + self.out_blocks * self.block_words
 
 
-def conv_stream(conv: Instruction, params: HardwareParams) -> ConvStream:
+def conv_stream(conv: Fields, params: HardwareParams) -> ConvStream:
     """The layout of the constants that a CONV reads."""
     return ConvStream(
         params=params,

@@ -20,38 +20,38 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from intloom.hw.spec.fields import ConvMode
-from intloom.hw.spec.isa import Instruction
+from intloom.hw.spec.isa import Fields
 
 DEPTHWISE_MODES = (ConvMode.DEPTHWISE, ConvMode.DEPTHWISE_ROWS)
 
 
-def is_depthwise(conv: Instruction) -> bool:
+def is_depthwise(conv: Fields) -> bool:
     """Whether array rows are kernel taps."""
     return conv["mode"] in DEPTHWISE_MODES
 
 
-def tile_kernel(conv: Instruction) -> tuple[int, int]:
+def tile_kernel(conv: Fields) -> tuple[int, int]:
     """Kernel rows and columns of one weight tile of a depthwise CONV."""
     return conv["kernel_h"] if conv["mode"] == ConvMode.DEPTHWISE else 1, conv["kernel_w"]
 
 
-def column_rows(conv: Instruction) -> int:
+def column_rows(conv: Fields) -> int:
     """Input rows that a weight tile of a depthwise CONV reads in each column."""
     reach = (tile_kernel(conv)[0] - 1) * conv["dilation_h"] + 1
     return max(conv["in_blocks"], (conv["out_h"] - 1) * conv["stride_h"] + reach)
 
 
-def tile_columns(conv: Instruction) -> int:
+def tile_columns(conv: Fields) -> int:
     """Input columns that a weight tile of a depthwise CONV reads."""
     return (conv["out_w"] - 1) * conv["stride_w"] + (conv["kernel_w"] - 1) * conv["dilation_w"] + 1
 
 
-def tile_cycles(conv: Instruction) -> int:
+def tile_cycles(conv: Fields) -> int:
     """Cycles of the array for one weight tile of a depthwise CONV: one for each word that it reads."""
     return column_rows(conv) * tile_columns(conv)
 
 
-def tap_rows(conv: Instruction) -> Iterator[tuple[int, int, int]]:
+def tap_rows(conv: Fields) -> Iterator[tuple[int, int, int]]:
     """Array row, kernel row and kernel column of each tap of a weight tile."""
     kernel_h, kernel_w = tile_kernel(conv)
     height = column_rows(conv)

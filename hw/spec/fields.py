@@ -23,6 +23,9 @@ COORDINATE_BITS = 14
 class Unit(IntEnum):
     """The four units, each with a queue and a count of finished instructions, and the control unit."""
 
+    # Enum hashes names in Python, and dictionaries of units are read for every instruction.
+    __hash__ = int.__hash__
+
     LOAD = 0
     MAC = 1
     VEC = 2

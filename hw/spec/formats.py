@@ -25,7 +25,7 @@ from math import prod
 
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, MAX_SHIFT, Affine, Scale
-from intloom.hw.spec.isa import ConvMode, Instruction
+from intloom.hw.spec.isa import ConvMode, Fields
 
 TABLE_BYTES = 256
 SCALE_SHIFT_LSB = FP32_SIGNIFICAND_BITS
@@ -87,7 +87,7 @@ def pack_tile(columns: Iterable[Sequence[int]]) -> bytes:
     return b"".join(struct.pack(f"{len(column)}b", *column) for column in columns)
 
 
-def tile_counts(conv: Instruction) -> tuple[int, int, int]:
+def tile_counts(conv: Fields) -> tuple[int, int, int]:
     """The weight tiles of an output block along kernel rows, kernel columns and input blocks."""
     match conv["mode"]:
         case ConvMode.DEPTHWISE:
@@ -98,17 +98,17 @@ def tile_counts(conv: Instruction) -> tuple[int, int, int]:
             return conv["kernel_h"], conv["kernel_w"], conv["in_blocks"]
 
 
-def tile_order(conv: Instruction) -> Iterator[tuple[int, int, int]]:
+def tile_order(conv: Fields) -> Iterator[tuple[int, int, int]]:
     """The (kernel row, kernel column, input block) of an output block's tiles, in order."""
     rows, columns, blocks = tile_counts(conv)
     return product(range(rows), range(columns), range(blocks))
 
 
-def conv_tiles(conv: Instruction) -> int:
+def conv_tiles(conv: Fields) -> int:
     """Weight tiles of one output block of a CONV."""
     return prod(tile_counts(conv))
 
 
-def move_words(move: Instruction) -> int:
+def move_words(move: Fields) -> int:
     """Words that a LOAD or STORE moves."""
     return move["n0"] * move["n1"] * move["n2"]

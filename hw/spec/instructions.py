@@ -29,6 +29,9 @@ from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, LESS_BITS
 class Kind(StrEnum):
     """Names of the instructions."""
 
+    # Enum hashes names in Python, and dictionaries of instructions are read for every one.
+    __hash__ = str.__hash__
+
     BEGIN = "BEGIN"
     END = "END"
     LOAD = "LOAD"

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from types import MappingProxyType
+from typing import Protocol
 
 from intloom.common.errors import EncodingError
 from intloom.hw.spec.fields import (
@@ -54,6 +55,7 @@ __all__ = [
     "AccessPattern",
     "ConvMode",
     "Field",
+    "Fields",
     "Instruction",
     "InstructionSpec",
     "Kind",
@@ -68,12 +70,18 @@ __all__ = [
 ]
 
 
+class Fields(Protocol):
+    """An instruction, or the values of its fields, which are faster to read."""
+
+    def __getitem__(self, name: str, /) -> int: ...
+
+
 @dataclass(frozen=True)
 class Instruction:
     """One instruction; all fields are in range. Created by `make`; fields are read with `[]`."""
 
     kind: Kind
-    values: Mapping[str, int]
+    values: MappingProxyType[str, int]
 
     @property
     def spec(self) -> InstructionSpec:
@@ -100,7 +108,7 @@ class Instruction:
             f, low, high = limits.get(name) or (self.spec.field(name), 0, -1)
             if not (type(value) is int and low <= value <= high):
                 _check(self.spec, f, value)
-        return Instruction(self.kind, MappingProxyType({**self.values, **waits}))
+        return Instruction(self.kind, MappingProxyType(self.values | waits))
 
 
 def _check(spec: InstructionSpec, field: Field, value: int) -> int:
@@ -117,14 +125,15 @@ def make(kind: Kind | str, **values: int) -> Instruction:
         spec = BY_KIND[Kind(kind)]
     except ValueError:
         raise EncodingError(f"instruction must be one of {', '.join(Kind)}, not {kind!r}") from None
-    full, limits = dict(_defaults(spec.kind)), _limits(spec.kind)
+    limits = _limits(spec.kind)
     for name, value in values.items():
-        if name == "opcode":
-            raise EncodingError(f"{spec.kind}.opcode follows from the instruction's name and cannot be set")
-        f, low, high = limits.get(name) or (spec.field(name), 0, 0)
         # Fast path for a legal value; `_check` raises the error for any other.
-        full[name] = value if type(value) is int and low <= value <= high else _check(spec, f, value)
-    return Instruction(spec.kind, MappingProxyType(full))
+        found = limits.get(name)
+        if found is None or type(value) is not int or not found[1] <= value <= found[2]:
+            if name == "opcode":
+                raise EncodingError(f"{spec.kind}.opcode follows from the instruction's name and cannot be set")
+            _check(spec, found[0] if found else spec.field(name), value)
+    return Instruction(spec.kind, MappingProxyType(_defaults(spec.kind) | values))
 
 
 @cache
