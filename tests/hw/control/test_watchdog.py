@@ -97,6 +97,13 @@ def _blamed(candidates: list[tuple[int, bool]], dispatch_index: int) -> tuple[in
         fault = ctx.get(dog.port.fault)
         assert Cause(fault.cause) is Cause.WATCHDOG
         blamed.append((fault.index, Unit(fault.unit)))
+        # The fault is stable until reset, whatever happens to the candidates.
+        for index in (0, 1, (1 << COUNT_BITS) - 1):
+            _show(ctx, dog, [(index, True)] * (CANDIDATES - 1), index)
+            await ctx.tick().repeat(CANDIDATES + 3)
+            held = ctx.get(dog.port.fault)
+            assert ctx.get(dog.port.valid)
+            assert (held.index, Unit(held.unit)) == blamed[0]
 
     _simulate(body, dog)
     return blamed[0]

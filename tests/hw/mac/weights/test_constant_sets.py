@@ -71,8 +71,30 @@ def test_residual_constants_are_free_once_activated() -> None:
             for index in range(4):
                 assert ctx.get(sets.residual_free)
                 await _store(ctx, sets, ConstantKind.RESIDUAL, index)
-            assert not ctx.get(sets.residual_free)
+            for _ in range(3):
+                assert not ctx.get(sets.residual_free)
+                await ctx.tick()
             await _pulse(ctx, sets.residual_activated)
+
+    run(sets, bench)
+
+
+def test_a_switch_before_the_last_byte_of_its_table_counts() -> None:
+    """The other set is free meanwhile, and after the last byte."""
+    sets = ConstantSets()
+
+    async def bench(ctx: Any) -> None:
+        for _ in range(3):
+            await _pulse(ctx, sets.table_switched)
+            for _ in range(2):
+                assert ctx.get(sets.table_free)
+                await ctx.tick()
+            await _store(ctx, sets, ConstantKind.TABLE, TABLE_BYTES - 1)
+            assert ctx.get(sets.table_free)
+        await _store(ctx, sets, ConstantKind.TABLE, TABLE_BYTES - 1)
+        for _ in range(2):
+            assert not ctx.get(sets.table_free)
+            await ctx.tick()
 
     run(sets, bench)
 
