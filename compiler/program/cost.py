@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
+from operator import itemgetter
 
 from intloom.hw.spec import timing
 from intloom.hw.spec.depthwise import is_depthwise, tile_cycles
 from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, conv_tiles
-from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse
+from intloom.hw.spec.isa import BY_KIND, AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
 
@@ -123,6 +125,35 @@ def window_words(i: Instruction) -> int:
 def _vector(words: int, params: HardwareParams) -> Cost:
     cycles = words * params.vector_slices
     return Cost(cycles, timing.VECTOR_END, cycles + timing.VECTOR_END)
+
+
+class CostTable:
+    """Costs of instructions, computed once for each shape."""
+
+    def __init__(self, params: HardwareParams) -> None:
+        self._params = params
+        self._known: dict[tuple[Kind, object], Cost] = {}
+
+    def cost(self, instruction: Instruction) -> Cost:
+        """The cost of one instruction of the MAC or vector unit."""
+        key = instruction.kind, _SHAPES[instruction.kind](instruction.values)
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = instruction_cost(instruction, self._params)
+        return found
+
+
+def _shape(kind: Kind) -> Callable[[Mapping[str, int]], object]:
+    """Reads the fields on which the cost of an instruction depends."""
+    names = [f.name for f in BY_KIND[kind].fields if f.name in _SHAPE_FIELDS]
+    return itemgetter("opcode", *names)
+
+
+_SHAPE_FIELDS = frozenset(
+    {"out_h", "out_w", "out_blocks", "in_blocks", "blocks", "kernel_h", "kernel_w", "stride_h", "stride_w"}
+    | {"dilation_h", "dilation_w", "mode", "residual", "table", "weight_zero_points"}
+)
+_SHAPES = {kind: _shape(kind) for kind in Kind}
 
 
 def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:

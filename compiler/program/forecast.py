@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from intloom.compiler.program.cost import Cost, instruction_cost
+from intloom.compiler.program.cost import Cost, CostTable
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layer_cycles import layer_cycles
 from intloom.compiler.program.memory_port import MemoryPort
@@ -57,6 +57,7 @@ class _Simulation:
         self.instructions = instructions
         self.params = params
         self.timing = timing
+        self.costs = CostTable(params)
         self.units = [_Unit() for _ in QUEUED_UNITS]
         self.by_unit = tuple(zip(QUEUED_UNITS, self.units, strict=True))
         self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
@@ -143,7 +144,7 @@ class _Simulation:
             self._wake(start)
             self.port.request(unit, start, instruction)
             return
-        cost = instruction_cost(instruction, self.params)
+        cost = self.costs.cost(instruction)
         start = self._compute(unit, state, cost)
         if unit is Unit.MAC:
             self.port.write_results(start, start + cost.work, cost.readout)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import ceil, inf
 
@@ -13,6 +14,7 @@ from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import Instruction, Target, Unit
 from intloom.hw.spec.params import HardwareParams
 
+_OTHER = {Unit.LOAD: Unit.STORE, Unit.STORE: Unit.LOAD}
 _SLACK = 1e-3
 """A remainder below this many words is rounding error."""
 
@@ -78,8 +80,10 @@ class MemoryPort:
         self._contention: dict[Unit, deque[_Contention]] = {Unit.MAC: deque(), Unit.VEC: deque()}
         self._now = 0.0
         self._change: int | None = None
+        self._rates: dict[Unit, float] = {}
+        """Words per cycle of the moves that transfer until `_change`."""
         self._changed = True
-        """Whether `_change`, the time of the next event, must be computed again."""
+        """Whether `_change`, the time of the next event, and `_rates` must be computed again."""
 
     def write_results(self, start: int, stop: int, share: float) -> None:
         """The MAC unit executes from `start` to `stop` and writes results for the fraction `share` of that time.
@@ -140,29 +144,48 @@ class MemoryPort:
         return self._change
 
     def _compute_change(self) -> int | None:
-        times: list[float] = []
+        now, first_change = self._now, inf
+        ahead = [periods[0] for periods in self._contention.values() if periods]
+        self._rates = self._current_rates([h for h in ahead if h.start <= now])
         for unit, stream in self._streams.items():
             if not stream:
                 continue
-            if stream[0].scratch:
-                times += [t for h in self._current_contention() for t in (h.start, h.stop) if t > self._now]
-            if stream[0].due > self._now:
-                times.append(stream[0].due)
-            elif (rate := self._rate(unit)) > 0:
+            move = stream[0]
+            if move.scratch:
+                for h in ahead:
+                    first_change = min(first_change, h.start if h.start > now else h.stop if h.stop > now else inf)
+            if move.due > now:
+                first_change = min(first_change, move.due)
+            elif rate := self._rates[unit]:
                 surplus = self._surplus(unit)
-                words = surplus * stream[0].burst if surplus >= _SLACK else inf
-                times.append(self._now + min(stream[0].words, words) / rate)
-        return ceil(min(times)) if times else None
+                words = min(move.words, surplus * move.burst) if surplus >= _SLACK else move.words
+                first_change = min(first_change, now + words / rate)
+        return ceil(first_change) if first_change < inf else None
+
+    def _current_rates(self, contention: Sequence[_Contention]) -> dict[Unit, float]:
+        """Words per cycle of the moves that transfer; beats that both directions request alternate."""
+        own = {}
+        for unit, stream in self._streams.items():
+            if stream and stream[0].due <= self._now:
+                own[unit] = stream[0].rate
+                # The words per cycle that the scratchpad accepts from a load or returns to a store.
+                if stream[0].scratch and contention:
+                    own[unit] = min(own[unit], *(h.rate(unit) for h in contention))
+        bandwidth = self.timing.bandwidth
+        # Each direction has its own beat in every cycle, so they do not compete.
+        if bandwidth <= 0 or bandwidth >= 2:
+            return own
+        rest = {u: max(bandwidth - own.get(_OTHER[u], 0.0), bandwidth / 2) for u in own}
+        return {u: min(rate, rest[u]) for u, rate in own.items()}
 
     def advance(self, time: int) -> list[tuple[Unit, int]]:
         """Advance to `time`; returns the moves that transferred their last word, each with the cycles until it ends."""
+        self.next_change()  # the rates
         passed = time - self._now
-        rates = {unit: self._rate(unit) for unit in self._streams}
         through = []
-        for unit, stream in self._streams.items():
-            if not stream or stream[0].due > self._now:
-                continue
-            stream[0].words -= rates[unit] * passed
+        for unit, rate in self._rates.items():
+            stream = self._streams[unit]
+            stream[0].words -= rate * passed
             if stream[0].words < _SLACK:
                 through.append((unit, stream.popleft().tail))
                 self._queued_bursts[unit] -= stream[0].bursts if stream else 0.0
@@ -172,33 +195,3 @@ class MemoryPort:
             while periods and periods[0].stop <= time:
                 periods.popleft()
         return through
-
-    def _active(self, unit: Unit) -> bool:
-        stream = self._streams[unit]
-        return bool(stream) and stream[0].due <= self._now
-
-    def _rate(self, unit: Unit) -> float:
-        """Words per cycle of a direction; beats that both request alternate."""
-        if not self._active(unit):
-            return 0.0
-        own, bandwidth = self._own_rate(unit), self.timing.bandwidth
-        # Each direction has its own beat in every cycle, so they do not compete.
-        if bandwidth <= 0 or bandwidth >= 2:
-            return own
-        other = Unit.STORE if unit is Unit.LOAD else Unit.LOAD
-        rest = bandwidth - self._own_rate(other) if self._active(other) else bandwidth
-        return min(own, max(rest, bandwidth / 2))
-
-    def _own_rate(self, unit: Unit) -> float:
-        """Words per cycle of a direction without the other one."""
-        return min(self._streams[unit][0].rate, self._scratch_rate(unit))
-
-    def _current_contention(self) -> list[_Contention]:
-        """The current or next contention of each unit."""
-        return [periods[0] for periods in self._contention.values() if periods]
-
-    def _scratch_rate(self, unit: Unit) -> float:
-        """Words per cycle that the scratchpad accepts from a load or returns to a store."""
-        if not self._streams[unit][0].scratch:
-            return 1.0
-        return min((h.rate(unit) for h in self._current_contention() if h.start <= self._now), default=1.0)

@@ -43,6 +43,7 @@ class ConvStage(Stage):
     residual: Affine | None = None
     _parts: dict[Chunk, list[Part]] = field(default_factory=dict)
     _tiles: dict[int, Weights] = field(default_factory=dict)
+    _known_runs: dict[tuple[range, int], tuple[InputRun, ...]] = field(default_factory=dict)
 
     @property
     def packed(self) -> bool:
@@ -96,7 +97,10 @@ class ConvStage(Stage):
         return range(first, min(first + count, self.conv_blocks))
 
     def _runs(self, blocks: range, weights: Weights) -> tuple[InputRun, ...]:
-        return input_runs(blocks, self.params, self.out.channels, weights.shape[1], self.group)
+        key = blocks, weights.shape[1]
+        if key not in self._known_runs:
+            self._known_runs[key] = input_runs(blocks, self.params, self.out.channels, weights.shape[1], self.group)
+        return self._known_runs[key]
 
     def _run_words(self, run: InputRun, weights: Weights) -> int:
         kernel_h, kernel_w = weights.shape[2:]

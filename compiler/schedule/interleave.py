@@ -32,8 +32,13 @@ class Interleaved:
 
 def _ready(task: Task, writers: _Writers) -> int | None:
     """Position of the last task that writes what `task` reads, or None if every input is in DRAM from the start."""
-    positions = [at for r in task.reads for w, at in writers[r.buffer] if w.overlaps(r)]
-    return max(positions, default=None)
+    last = -1
+    for region in task.reads:
+        # Most positions ascend, so the last writers first: others need no comparison of their words.
+        for written, at in reversed(writers[region.buffer]):
+            if at > last and written.overlaps(region):
+                last = at
+    return None if last < 0 else last
 
 
 def _may_move(task: Task, slots: Sequence[Slot]) -> bool:

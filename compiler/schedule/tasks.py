@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.program.footprint import Memory
@@ -93,12 +94,12 @@ class Task:
     copied: list[list[Region]] = field(default_factory=list)
     """Parts of each copy that are stored."""
 
-    @property
+    @cached_property
     def stores(self) -> list[Region]:
         """Everything that is stored."""
         return [*self.kept, *(r for regions in self.copied for r in regions)]
 
-    @property
+    @cached_property
     def loads(self) -> list[Region]:
         """Everything that is loaded for this task alone."""
         return [r for r, request in zip(self.reads, self.operands, strict=True) if request is not None]

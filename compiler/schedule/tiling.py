@@ -138,24 +138,38 @@ def mac_cycles(stage: Stage, tile: tuple[int, int], out_blocks: int) -> int:
 
 def copy_cycles(stage: Stage, tile: tuple[int, int], chunk: Chunk) -> int:
     """Cycles that the vector unit takes for a tile's copies; of several tables each is loaded for every tile."""
+    if not stage.copies and not stage.vector_tables:
+        return 0
     made, rect = stage.result_channels(chunk), Rect(0, tile[0], 0, tile[1])
     words = sum(c.target_rect(rect).area * c.target_blocks(made)[1] for c in stage.copies)
     tables = len(set(stage.vector_tables))
     return words * stage.params.vector_slices + (tables * TABLE_BYTES if tables > 1 else 0)
 
 
+def _busy(stage: Stage, tile: tuple[int, int], chunks: list[Chunk]) -> int:
+    """Cycles that a tile of all chunks takes, of the array or of the copies beside it."""
+    mac = {count: mac_cycles(stage, tile, count) for count in {c.out_blocks for c in chunks}}
+    return sum(max(mac[c.out_blocks], copy_cycles(stage, tile, c)) for c in chunks)
+
+
 def _cost(
-    stage: Stage, tile: tuple[int, int], chunks: list[Chunk], weights: int, outside: bool, inputs: int, out: int
+    stage: Stage,
+    tile: tuple[int, int],
+    chunks: list[Chunk],
+    weights: int,
+    outside: bool,
+    inputs: int,
+    out: int,
+    busy: int,
 ) -> tuple[float, int, int]:
-    """Cost of a tiling, words that it loads, and its tiles."""
+    """Cost of a tiling, words that it loads, and its tiles; a tile of all chunks takes `busy` cycles."""
     height, width = stage.extent
     bands = -(-height // tile[0]) * -(-width // tile[1])
     # With groups, each chunk reads blocks of its own, so more chunks do not repeat the input.
     shared = len(chunks) == 1 or chunks[0].in_blocks < stage.operands[0].blocks
     moved_inputs = inputs * bands * (len(chunks) if (outside and bands > 1) or (shared and len(chunks) > 1) else 1)
     moved_weights = weights * (1 if outside or len(chunks) == 1 else bands)
-    busy = (max(mac_cycles(stage, tile, c.out_blocks), copy_cycles(stage, tile, c)) for c in chunks)
-    array = bands * sum(busy)
+    array = bands * busy
     exposed = inputs + out + weights / len(chunks)
     moved = moved_inputs + moved_weights
     tiles = bands * len(chunks)
@@ -183,8 +197,9 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
                 if 2 * (inputs + work) + table_words(stage) <= space.scratch * _ROOM
                 else 2 * inputs * stage.extent[0] / tile_h
             )
+            busy = _busy(stage, tile, layout)
             for outside in (False, True) if len(layout) > 1 else (False,):
-                cost, moved, tiles = _cost(stage, tile, layout, weights, outside, inputs, work)
+                cost, moved, tiles = _cost(stage, tile, layout, weights, outside, inputs, work, busy)
                 yield Tiling(tile_h, width, size, outside, cost + penalty, need, moved, tiles)
 
 

@@ -2,9 +2,9 @@
 
 import pytest
 
-from intloom.compiler.program.cost import conv_busy, instruction_cost, move_bursts, window_words
+from intloom.compiler.program.cost import CostTable, conv_busy, instruction_cost, move_bursts, window_words
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import Kind, TableUse, make
+from intloom.hw.spec.isa import BY_KIND, Kind, TableUse, Unit, make
 from intloom.hw.spec.params import preset
 
 BASE = preset("base")
@@ -55,3 +55,18 @@ def test_runs_that_touch_share_bursts():
     assert move_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=400), BASE) == 2 * 2
     assert move_bursts(make(Kind.LOAD, **shape, dram_s1=16, dram_s2=128), BASE) == 4
     assert move_bursts(make(Kind.LOAD, n0=16, n1=8, dram_s1=20), BASE) == 8
+
+
+@pytest.mark.parametrize("kind", [k for k in Kind if BY_KIND[k].unit in (Unit.MAC, Unit.VEC)])
+def test_a_table_of_costs_equals_their_computation(kind, rng):
+    """For instructions that differ from each other in one field."""
+    table, fields = CostTable(BASE), BY_KIND[kind].fields[1:]
+
+    def drawn(field):
+        return rng.randint(field.minimum, min(field.maximum, field.minimum + 9))
+
+    for _ in range(4):
+        values = {f.name: drawn(f) for f in fields}
+        for field in fields:
+            instruction = make(kind, **values | {field.name: drawn(field)})
+            assert table.cost(instruction) == instruction_cost(instruction, BASE), field.name
