@@ -15,6 +15,8 @@ from intloom.compiler.ir import MaxPool, Tensor
 from intloom.compiler.ir.node import Pads, Pair
 from intloom.hw.spec.timing import SLIDING_TAPS
 
+_LONGEST = 64
+"""Longer windows are not taken in steps."""
 _SIDE = SLIDING_TAPS // 2
 """Pixels before and after the middle of a step."""
 
@@ -72,7 +74,7 @@ def _is_long(window: Window, axis: int) -> bool:
     """Whether the window along an axis is that of two maxima in a row: at the border, both leave out the padding."""
     ends = (window.pads[axis], window.pads[axis + 2])
     kernel = window.kernel[axis]
-    return kernel > SLIDING_TAPS and all(_SIDE <= end <= kernel - 1 - _SIDE for end in ends)
+    return SLIDING_TAPS < kernel <= _LONGEST and all(_SIDE <= end <= kernel - 1 - _SIDE for end in ends)
 
 
 def _step(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, kernel: Pair, pads: Pads) -> Tensor:

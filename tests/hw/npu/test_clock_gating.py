@@ -13,7 +13,7 @@ from tests.hw.npu.lockstep import DIFFERENCE, lockstep
 from tests.hw.npu.simulate import run_cocotb
 
 NANO = preset("nano")
-GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue", "loop_setup")
+GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue", "loop_setup", "correction")
 _LATE = f"""
 module late_gate(input clk, input enable, output gated_clk);
   parameter NUMBER = 0;

@@ -21,6 +21,8 @@ from intloom.compiler.ir import Conv, Tensor
 from intloom.compiler.ir.node import Pair
 from intloom.hw.spec.arith import scale_from_float
 
+_MOST_STRIDE = 64
+"""Larger strides would make very many channels."""
 _MOST_DENSE = 4
 """Channels up to which a dense convolution moves the bytes: it may read packed pixels."""
 
@@ -59,7 +61,7 @@ def _block(geometry: Window) -> Pair:
             found.append(1)
             continue
         divisors = [s for s in range(2, LARGEST_STRIDE + 1) if stride % s == 0]
-        if not divisors or dilation > 1:
+        if not divisors or dilation > 1 or stride > _MOST_STRIDE:
             raise UnsupportedPattern(
                 f"its kernel has {kernel} rows or columns, with stride {stride} and dilation {dilation}",
                 f"use at most {LARGEST_KERNEL} and strides up to {LARGEST_STRIDE}, or a stride with divisors",

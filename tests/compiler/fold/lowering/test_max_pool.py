@@ -37,6 +37,7 @@ def kernels(found: Parity) -> list[tuple[int, int]]:
         # A window that may hold nothing but padding, or that has none on one side, stays whole.
         ((7, 7), (0, 0, 0, 0), [(7, 7)]),
         ((8, 8), (6, 6, 2, 2), [(8, 8)]),
+        ((65, 3), (32, 1, 32, 1), [(65, 3)]),
     ],
 )
 def test_large_windows(

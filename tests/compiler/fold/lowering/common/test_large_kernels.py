@@ -50,9 +50,16 @@ def test_sequences(rng, seed):
 
 
 @pytest.mark.parametrize(
-    ("kernel", "strides", "dilations"), [((16, 3), (1, 1), (1, 1)), ((3, 3), (5, 5), (1, 1)), ((3, 3), (8, 8), (2, 2))]
+    ("kernel", "strides", "dilations"),
+    [
+        ((16, 3), (1, 1), (1, 1)),
+        ((3, 3), (5, 5), (1, 1)),
+        ((3, 3), (8, 8), (2, 2)),
+        ((1, 1), (66, 66), (1, 1)),
+        ((1, 1), (1 << 62, 1 << 62), (1, 1)),
+    ],
 )
-def test_strides_without_a_divisor_stay_with_the_host(kernel, strides, dilations, rng):
+def test_strides_that_do_not_fit_stay_with_the_host(kernel, strides, dilations, rng):
     m = OnnxMaker(rng)
     x = m.image(3, 40, 40)
     m.output(convolved(m, x, 4, kernel, strides, dilations=dilations))
