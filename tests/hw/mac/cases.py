@@ -79,7 +79,6 @@ def _input(rng: random.Random, p: HardwareParams, f: dict[str, int]) -> dict[str
         "in_row": row,
         "in_block_step": rng.choice((0, plane)),
         "zp_in": rng.choice((-128, 127, rng.randint(-128, 127))),
-        "subtract_zp_in": int(rng.random() < 0.4),
     }
 
 
@@ -140,6 +139,7 @@ def random_case(seed: int, p: HardwareParams, length: int) -> Case:
     scratch = noise.integers(-128, 128, SCRATCH_WORDS * p.rows, dtype=np.int8)
     program: list[Instruction] = []
     used = 0
+    corrected = rng.randrange(2)
     for number in range(length):
         f = _shape(rng, p)
         while (where := _input(rng, p, f)) is None:
@@ -147,6 +147,8 @@ def random_case(seed: int, p: HardwareParams, length: int) -> Case:
         f |= where
         f |= _output(rng, p, f)
         f["table"] = rng.choice((TableUse.NONE, TableUse.LOAD, TableUse.KEEP if number else TableUse.LOAD))
+        # Every second one, so that no program of two or more is without.
+        f["subtract_zp_in"] = (number + corrected) % 2
         data = np.frombuffer(_constants(rng, p, f), np.int8)
         if used + data.size > weights.size:
             break
