@@ -13,7 +13,6 @@ from intloom.sim.rtl.build import Build, BuildPlan, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG, clock_edges
 from intloom.sim.rtl.fast import thread_flags
 from intloom.sim.rtl.job import Job, RunFiles
-from intloom.sim.rtl.library import HARDLY_USED, USED
 from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
@@ -77,7 +76,6 @@ def bare_plan(
             *(_RANDOM_START if random_start else ()),
             *flags,
         ),
-        library=USED if threads > 1 else HARDLY_USED,
         optimize=optimize,
     )
 

@@ -15,7 +15,7 @@ from pathlib import Path
 from intloom.common.cache.builds import cached_build
 from intloom.sim.rtl.build_steps import MAKE_JOBS, build_environment, make_command, run_logged, verilate_command
 from intloom.sim.rtl.joined_sources import MAKEFILE, join_sources
-from intloom.sim.rtl.library import USED, library_ahead
+from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.own_sources import FASTEST, SOURCES, processor_hash, sources_hash
 from intloom.sim.rtl.toolchain import Toolchain, toolchain
 
@@ -35,13 +35,11 @@ class BuildPlan:
     link_flags: tuple[str, ...] = ()
     optimize: str = FASTEST
     """Compiler flags of the generated model's hot code."""
-    library: str = USED
-    """Compiler flags of Verilator's library."""
 
     def key(self, tools: Toolchain) -> str:
         """Hash of everything that can change the binary."""
         parts = [self.name, self.top, dict(self.generated), self.cpp, self.verilator_flags, self.cxx_flags]
-        parts += [self.link_flags, self.optimize, self.library, sources_hash(), tools.versions, processor_hash()]
+        parts += [self.link_flags, self.optimize, sources_hash(), tools.versions, processor_hash()]
         return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:24]
 
 
@@ -87,7 +85,7 @@ def _verilate(plan: BuildPlan, tools: Toolchain, work: Path, log: Path, watch: B
     # Steps in all are not known before Verilator has written its sources.
     tell = watch or (lambda _done, _all: None)
     tell(0, 1)
-    with library_ahead(plan.verilator_flags, plan.library, tools) as library:
+    with library_ahead(plan.verilator_flags, tools) as library:
         run_logged(_verilate_command(work, plan, tools), work, env, log)
         own = [SOURCES / name if (SOURCES / name).exists() else work / name for name in plan.cpp]
         parts = join_sources(objects, own, MAKE_JOBS)

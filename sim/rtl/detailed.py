@@ -14,7 +14,7 @@ from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build, cached
 from intloom.sim.rtl.build_steps import run_logged
 from intloom.sim.rtl.fast import cocotb_link_flags
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
-from intloom.sim.rtl.library import USED, library_ahead
+from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.ports import TOP, parse_ports
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.status import read_status
@@ -86,7 +86,7 @@ class DetailedBench:
 
     def compiled_ahead(self) -> AbstractContextManager[object]:
         """Compile Verilator's library beside the block."""
-        return library_ahead(_flags(self._waves, self._everything_public), USED, toolchain())
+        return library_ahead(_flags(self._waves, self._everything_public), toolchain())
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""

@@ -15,7 +15,7 @@ from intloom.sim.rtl.bench import Watch, prepare, read_report
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build
 from intloom.sim.rtl.clock_edges import COUNT_FLAG
 from intloom.sim.rtl.job import SETTINGS_VARIABLE, Job, RunFiles
-from intloom.sim.rtl.library import HARDLY_USED, USED, library_ahead
+from intloom.sim.rtl.library import library_ahead
 from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.process import cocotb_environment, run_simulator
 from intloom.sim.rtl.shell import SHELL_TOP, bench_shell, visibility
@@ -51,7 +51,6 @@ def fast_plan(
         generated={"npu.v": verilog, "bench.sv": shell, "visible.vlt": visibility(shell)},
         cpp=("fast_main.cpp",),
         verilator_flags=_flags(threads, waves, hdl_clock),
-        library=_library(threads, waves, hdl_clock),
         cxx_flags=("-DHDL_CLOCK=1",) if hdl_clock else (),
         link_flags=cocotb_link_flags(),
         # A simulator with taps or waves is used once, so its compile time dominates.
@@ -62,11 +61,6 @@ def fast_plan(
 def _flags(threads: int, waves: bool, hdl_clock: bool) -> tuple[str, ...]:
     timing = "--timing" if hdl_clock else "--no-timing"
     return ("--vpi", timing, COUNT_FLAG, *thread_flags(threads), *(("--trace-fst",) if waves else ()))
-
-
-def _library(threads: int, waves: bool, hdl_clock: bool) -> str:
-    # Waves, delays and threads are the library's work; Python, which works in it too, runs only at events.
-    return USED if waves or hdl_clock or threads > 1 else HARDLY_USED
 
 
 class FastBench:
@@ -110,7 +104,7 @@ class FastBench:
     def compiled_ahead(self) -> AbstractContextManager[object]:
         """Compile the library beside the block."""
         form = self._threads, self._waves, self._hdl_clock
-        return library_ahead(_flags(*form), _library(*form), toolchain())
+        return library_ahead(_flags(*form), toolchain())
 
     def build(self, verilog: str, watch: BuildWatch | None = None) -> Build:
         """The simulator of this Verilog, from the cache or built now; `watch` gets the progress of the build."""

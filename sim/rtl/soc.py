@@ -11,7 +11,6 @@ from intloom.common.errors import SimulationError
 from intloom.sim.rtl.bench import prepare
 from intloom.sim.rtl.build import Build, BuildPlan, BuildWatch, build
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
-from intloom.sim.rtl.library import HARDLY_USED
 from intloom.sim.rtl.ports import parse_ports
 from intloom.sim.rtl.process import log_tail, run_simulator
 from intloom.sim.rtl.shell import memory_ports
@@ -60,7 +59,6 @@ def soc_plan(sources: SocSources) -> BuildPlan:
         },
         cpp=("soc_main.cpp",),
         verilator_flags=("--no-timing",),
-        library=HARDLY_USED,
     )
 
 

@@ -9,7 +9,7 @@ from intloom.common.cache.housekeeping import Kind, items
 from intloom.sim.rtl import bench
 from intloom.sim.rtl.bench import build_for
 from intloom.sim.rtl.build import Build
-from intloom.sim.rtl.library import HARDLY_USED, USED, library, library_ahead
+from intloom.sim.rtl.library import library, library_ahead
 from intloom.sim.rtl.toolchain import toolchain
 
 
@@ -21,16 +21,16 @@ def cache(tmp_path, monkeypatch):
 
 def test_a_block_in_a_block_waits_for_the_same_library(cache):
     flags, tools = ("--no-timing", "-DANY"), toolchain()
-    with library_ahead(flags, HARDLY_USED, tools) as outer, library_ahead(flags, HARDLY_USED, tools) as inner:
+    with library_ahead(flags, tools) as outer, library_ahead(flags, tools) as inner:
         assert inner() == outer()
     assert [i.kind for i in items(cache)] == [Kind.LIBRARY]
     assert recorded(outer().parent)[0] == outer()
-    assert library(("--vpi", "--no-timing"), HARDLY_USED, tools) == outer(), "with and without cocotb"
+    assert library(("--vpi", "--no-timing"), tools) == outer(), "with and without cocotb"
 
 
 def test_a_block_in_a_block_with_other_flags_has_its_own(cache):
     tools = toolchain()
-    with library_ahead((), HARDLY_USED, tools) as outer, library_ahead((), USED, tools) as inner:
+    with library_ahead((), tools) as outer, library_ahead(("--timing",), tools) as inner:
         assert inner() != outer()
 
 
@@ -44,7 +44,7 @@ def test_an_interrupt_ends_the_compilation(cache, monkeypatch):
         raise KeyboardInterrupt
 
     moments = []
-    with pytest.raises(KeyboardInterrupt), library_ahead(("--no-timing",), USED, toolchain()):
+    with pytest.raises(KeyboardInterrupt), library_ahead(("--no-timing",), toolchain()):
         interrupted()
     assert time.monotonic() - moments[0] < 1.5
     assert not items(cache)
