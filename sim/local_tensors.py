@@ -41,14 +41,10 @@ class LocalTensors:
     def coordinates(self, result: LocalResult) -> tuple[Indices, Indices, Indices]:
         """Block, row and column of each word that an instruction writes, in the order of `addresses`."""
         (blocks, _), (height, pitch), (width, step) = result_access(self._program, result).dims
-        down = pitch // self._widths[result.buffer] if height > 1 else 1
-        found = np.meshgrid(
-            result.block + np.arange(blocks),
-            result.y + np.arange(height) * down,
-            result.x + np.arange(width) * step,
-            indexing="ij",
-        )
-        return found[0].reshape(-1), found[1].reshape(-1), found[2].reshape(-1)
+        # Words from the start of row `y` on: an instruction may count the pixels of several rows as one column.
+        words = (result.x + np.arange(height)[:, None] * pitch + np.arange(width) * step).reshape(-1)
+        rows, columns = np.divmod(np.tile(words, blocks), self._widths[result.buffer])
+        return np.repeat(result.block + np.arange(blocks), len(words)), result.y + rows, columns
 
     def put(self, result: LocalResult, order: Indices, data: Bytes, mask: NDArray[np.bool_]) -> None:
         """Enter words, by their position among the words that the instruction writes; `mask` selects bytes."""

@@ -48,6 +48,14 @@ class Node(ABC):
         """Raise ModelError with the rule unless it holds."""
         require(holds, self.name, rule, found)
 
+    def pair_shape(self, operands: Sequence[Tensor]) -> Shape:
+        """The shape of an elementwise result of two operands; a pixel is broadcast over the other operand."""
+        a, b = (x.shape for x in operands)
+        pixel = (1, a[1], 1, 1)
+        fits = a == b or (a[1] == b[1] and pixel in (a, b))
+        self.require(fits, "operands must have one shape, or one must be a pixel", [a, b])
+        return b if a == pixel else a
+
     def check_affine(self, affine: Affine) -> None:
         """Check that affine coefficients fit the fields of an instruction."""
         # The instruction fields of m1 and m2 have 32 bits, that of c has 48, all signed.

@@ -56,7 +56,12 @@ class Read(Access):
     @property
     def in_order(self) -> bool:
         """Whether an instruction reads windows without a ring: the operand must be whole."""
-        return isinstance(self.stage, PoolStage) and not self.stage.separable
+        return isinstance(self.stage, PoolStage) and not self.stage.separable and not self.stage.block_rows
+
+    @property
+    def unit(self) -> int:
+        """Rows of the operand that an instruction reads together, which must not wrap in a ring."""
+        return (self.stage.block_rows or 1) if isinstance(self.stage, PoolStage) else 1
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)

@@ -33,9 +33,10 @@ class _StageStripes:
         """Rings in which a tile must not wrap, and their rows for each row of the result."""
         stage, found = self._stage, []
         for operand, view in enumerate(stage.operands):
-            # The array wraps its input itself; a pool's rows go to a temporary one by one.
-            if not (isinstance(stage, ConvStage) and operand == 0) and not isinstance(stage, PoolStage):
-                found.append((view.buffer, 1))
+            # The array wraps its input itself; the rows of a maximum go to a temporary one by one.
+            rows = stage.block_rows if isinstance(stage, PoolStage) else int(not _wraps_itself(stage, operand))
+            if rows:
+                found.append((view.buffer, rows))
         if stage.keep_result:
             found.append((stage.out.buffer, 1))
         found += [(c.target.buffer, c.factors[0]) for c in stage.copies]
@@ -58,6 +59,10 @@ class _StageStripes:
                 rect = Rect(top, bottom, 0, width)
                 yield make_task(self._slot, self._stage, self._number, rect, chunk, visit, self._tables)
                 self._number += 1
+
+
+def _wraps_itself(stage: Stage, operand: int) -> bool:
+    return isinstance(stage, ConvStage) and operand == 0
 
 
 def _chunk_size(stage: Stage, *, resident: bool) -> int:

@@ -140,6 +140,7 @@ class StripePlanner:
         for read in inside.reads:
             if read.in_order:
                 return height
+            unit = lcm(unit, read.unit)
             done = group.progress[read.stage.index - group.first]
             if isinstance(read.stage, VectorStage) and not all(w.by_vector_unit for w in inside.writes):
                 # The array writes its rows while the vector unit still reads those of the step before.

@@ -12,7 +12,7 @@ from intloom.compiler.schedule.geometry import Rect, Tile, window_rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.hw.spec.arith import Affine
-from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.isa import BY_KIND, Kind
 
 
 @dataclass(eq=False, kw_only=True)
@@ -66,7 +66,7 @@ def _operand_fields(name: str, tile: Tile, rect: Rect) -> dict[str, int]:
 
 @dataclass(eq=False, kw_only=True)
 class ElementwiseStage(VectorStage):
-    """One elementwise instruction of two tensors; an operand of one pixel is broadcast over the tile first."""
+    """One elementwise instruction of two tensors, of which one may be a pixel that is broadcast."""
 
     kind: Kind
     fields: dict[str, int]
@@ -90,43 +90,27 @@ class ElementwiseStage(VectorStage):
         """The chunk's own blocks."""
         return chunk.in_first, chunk.in_blocks
 
-    def temporary_words(self, rect: Rect, chunk: Chunk) -> int:
-        """A row of the spread operand."""
-        return rect.width * chunk.out_blocks if self._spread(0) or self._spread(1) else 0
-
-    def _operand(self, context: TileContext, operand: int) -> Tile:
-        tile = context.operands[operand]
-        if not self._spread(operand):
-            return tile
-        width, rect = context.rect.width, context.rect
-        context.emit(
-            Kind.VCOPY,
-            "spread",
-            **_operand_fields("a", tile, Rect(0, 1, 0, 1)),
-            # Column step 0 reads the only pixel again for every column.
-            a_x=0,
-            out_h=1,
-            out_w=width,
-            out_base=context.temporary,
-            out_plane=width,
-            out_row=width,
-            blocks=context.chunk.out_blocks,
-            byte_count=self.params.rows,
-        )
-        # Row step 0: one spread row serves all rows of the tile.
-        return Tile(context.temporary, width, 0, rect.y0, rect.x0)
+    def _runs(self, context: TileContext) -> list[Rect]:
+        """The tile, or with a pixel, parts of it whose pixels follow each other in the operand and in the result."""
+        rect = context.rect
+        wide = [t for k, t in enumerate(context.operands) if not self._spread(k)]
+        if len(wide) == len(context.operands):
+            return [rect]
+        rows = 1
+        if all(t.row == rect.width for t in (*wide, context.result)):
+            rows = max(1, BY_KIND[self.kind].field("out_h").maximum // rect.width)
+        return [Rect(y, min(y + rows, rect.y1), rect.x0, rect.x1) for y in range(rect.y0, rect.y1, rows)]
 
     def compute(self, context: TileContext) -> None:
-        """One instruction, after the broadcasts."""
-        a, b = self._operand(context, 0), self._operand(context, 1)
-        context.emit(
-            self.kind,
-            **_operand_fields("a", a, context.rect),
-            **_operand_fields("b", b, context.rect),
-            **self.output_fields(context, context.result, context.rect),
-            table=context.use_table(self.table),
-            **self.fields,
-        )
+        """One instruction; with a pixel, pixels of the other operand are rows, of which each adds 0 to its address."""
+        for rect in self._runs(context):
+            fields = self.output_fields(context, context.result, rect)
+            for k, (name, tile) in enumerate(zip("ab", context.operands, strict=True)):
+                fields |= _operand_fields(name, tile, Rect(0, 1, 0, 1) if self._spread(k) else rect)
+            if self._spread(0) or self._spread(1):
+                fields |= {"out_h": rect.area, "out_w": 1, "out_row": 1}
+                fields |= {f"{name}_row": int(not self._spread(k)) for k, name in enumerate("ab")}
+            context.emit(self.kind, **fields, table=context.use_table(self.table), **self.fields)
 
 
 @dataclass(eq=False, kw_only=True)
@@ -145,6 +129,15 @@ class PoolStage(VectorStage):
     def separable(self) -> bool:
         """Whether two passes read fewer words than one."""
         return isinstance(self.node, MaxPool) and min(self.node.kernel) > 1
+
+    @property
+    def block_rows(self) -> int:
+        """Operand rows of a row of the result if no other row reads them, so that a ring of such blocks can hold them.
+
+        0 if windows overlap, or start above the operand.
+        """
+        rows = self.node.kernel[0]
+        return rows if isinstance(self.node, AvgPool) and self.node.strides[0] == rows and not self.node.pads[0] else 0
 
     def _window(self, rect: Rect) -> Rect:
         top, left = self.node.pads[:2]
@@ -212,9 +205,12 @@ class PoolStage(VectorStage):
     def _average(self, context: TileContext, node: AvgPool) -> None:
         window, affine = self._window(context.rect), node.affine
         size = (self.operands[0].buffer.height, self.operands[0].buffer.width)
+        rows = self.operand_rect(0, context.rect)
+        # In a ring, the tile's rows do not wrap: the tiles of a group in stripes end where it does.
+        _, _, source = next(context.operands[0].straight(rows.y0, rows.y1))
         context.emit(
             Kind.VAVG,
-            **self._pool_fields(context.operands[0], size, (window.y0, window.x0), node.kernel),
+            **self._pool_fields(source, size, (window.y0, window.x0), node.kernel),
             stride_h=node.strides[0],
             stride_w=node.strides[1],
             **self.output_fields(context, context.result, context.rect),

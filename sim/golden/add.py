@@ -14,5 +14,5 @@ from intloom.sim.golden.registry import Context, Image, golden, through
 @golden(Add)
 def add(node: Add, operands: Sequence[Image], context: Context) -> Image:
     """`table[affine(a, b)]`."""
-    a, b = operands
+    a, b = np.broadcast_arrays(*operands)
     return through(node.table, affine(a.astype(np.int64), b.astype(np.int64), node.affine))

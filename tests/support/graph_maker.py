@@ -78,8 +78,9 @@ class GraphMaker(Maker):
         return self.node(Table, (x,), self.shape(x), table=self.table())
 
     def add(self, a: str, b: str, *, table: bool = False) -> str:
-        """A sum."""
-        return self.node(Add, (a, b), self.shape(a), affine=self.affine(), table=self.table() if table else None)
+        """A sum; a pixel is broadcast."""
+        shape = max(self.shape(a), self.shape(b), key=lambda s: s[1] * s[2])
+        return self.node(Add, (a, b), shape, affine=self.affine(), table=self.table() if table else None)
 
     def mul(self, a: str, b: str, *, table: bool = False) -> str:
         """A product."""

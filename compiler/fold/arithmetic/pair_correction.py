@@ -63,7 +63,7 @@ def _mark(
     for side, source, code in zip("ab", node.inputs, codes, strict=True):
         name = f"{result.name}/mark{number}_{side}"
         table = builder.table_node(f"{node.name}/mark{number}_{side}", source, code, name)
-        builder.emit(replace(table, origin=unit.origins), _plain(name, result))
+        builder.emit(replace(table, origin=unit.origins), _plain(name, builder.tensors[source]))
         marks.append(name)
     seen = np.zeros(256, dtype=np.int8)
     # Vector tables are indexed by `value & 0xFF`, so negative codes come after the positive ones.
@@ -81,8 +81,8 @@ def _mark(
     return mark
 
 
-def _plain(name: str, result: Tensor) -> Tensor:
-    return Tensor(name, result.shape, 1.0, 0, False)
+def _plain(name: str, like: Tensor) -> Tensor:
+    return Tensor(name, like.shape, 1.0, 0, False)
 
 
 def _groups(missing: NDArray[np.int64]) -> list[Codes] | None:

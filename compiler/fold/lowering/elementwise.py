@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from math import prod
 
 import numpy as np
 
@@ -13,7 +14,6 @@ from intloom.compiler.fold.arithmetic.runtime_evaluation import all_bytes
 from intloom.compiler.fold.arithmetic.tabulation import Int8s, clamp_table, tabulate, tensor_leaves
 from intloom.compiler.fold.byte_order import Ordered
 from intloom.compiler.fold.graph_builder import ByteFunction, GraphBuilder, Operand, unit_name
-from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.patterns.elementwise import is_elementwise
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -38,11 +38,9 @@ def lower_elementwise(builder: GraphBuilder, unit: QuantizationUnit) -> None:
     # Of a table, the order of the bytes does not matter.
     look_up = builder.operand_in_any_order if len(leaves) == 1 else builder.operand
     operands = {leaf: look_up(leaf) for leaf in leaves}
+    shape = builder.model.shape(unit.output)
     for leaf, operand in operands.items():
-        if operand.shape != builder.model.shape(unit.output):
-            if _is_pixel(operand, builder.model.shape(unit.output)):
-                operands[leaf] = _repeated(builder, unit, operand)
-                continue
+        if operand.shape != shape and not _is_pixel(operand, shape):
             raise UnsupportedPattern(
                 f"{leaf!r} of shape {operand.shape} is broadcast",
                 "expand it in the model, or use a scalar",
@@ -65,19 +63,13 @@ def _is_pixel(operand: Operand, shape: tuple[int, ...] | None) -> bool:
     return wide and operand.has_model_shape and set(operand.shape[2:]) == {1}
 
 
-def _repeated(builder: GraphBuilder, unit: QuantizationUnit, operand: Operand) -> Operand:
-    """Repeat the operand over the size of the unit's result."""
-    shape, result = builder.model.shape(unit.output) or (), builder.result(unit)
-    mover = SpatialOps(builder, unit.origins)
-    tensor = mover.repeat(operand.tensor, (result.height, result.width), f"{operand.tensor.name}/over/{result.name}")
-    return Operand(tensor, operand.params, shape)
-
-
 def _result(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> Tensor:
     """Describe the result in the shape of its operands, which may be views."""
-    first = next(iter(operands.values()))
+    tensors = [o.tensor for o in operands.values()]
     plain = builder.result(unit)
-    return Tensor(plain.name, first.tensor.shape, plain.scale, plain.zero_point, plain.unsigned)
+    # A pixel is broadcast over the other operand.
+    shape = max((t.shape for t in tensors), key=prod)
+    return Tensor(plain.name, shape, plain.scale, plain.zero_point, plain.unsigned)
 
 
 def _lower_table(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[str, Operand]) -> None:
@@ -131,7 +123,8 @@ def _lower_pair(builder: GraphBuilder, unit: QuantizationUnit, operands: dict[st
     # The leaves are in the order of the search for them, which may not be that of the operator's inputs.
     if main.inputs[0] == leaf_b:
         leaf_a, leaf_b, a, b = leaf_b, leaf_a, b, a
-    if a.tensor.shape != b.tensor.shape:
+    same = a.tensor.shape == b.tensor.shape
+    if not same and not (a.has_model_shape and b.has_model_shape):
         raise UnsupportedPattern("its operands are views of different shapes", "reshape both to the same shape")
     result = _result(builder, unit, operands)
     one, two = (m.ravel() for m in np.meshgrid(all_bytes(), all_bytes(), indexing="ij"))

@@ -22,8 +22,6 @@ class Add(Node):
     table: bytes | None = None
 
     def result_shape(self, operands: Sequence[Tensor], described: Shape) -> Shape:
-        """The operands' shape."""
+        """The operands' shape; a pixel is broadcast."""
         self.check_affine(self.affine)
-        shapes = [x.shape for x in operands]
-        self.require(shapes[0] == shapes[1], "operands must have one shape", shapes)
-        return shapes[0]
+        return self.pair_shape(operands)

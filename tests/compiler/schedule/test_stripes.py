@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from intloom.compiler.emit.constants import ConstantImage
-from intloom.compiler.ir import IntGraph
+from intloom.compiler.ir import AvgPool, IntGraph
 from intloom.compiler.program.cost import conv_busy
 from intloom.compiler.program.file import to_bytes
 from intloom.compiler.program.program import Program
@@ -14,6 +14,7 @@ from intloom.compiler.schedule.dataflow import Dataflow
 from intloom.compiler.schedule.stage_builder import build_stages
 from intloom.compiler.schedule.stripes import StripePlanner, Stripes
 from intloom.compiler.schedule.vector_stages import VectorStage
+from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.formats import move_words
 from intloom.hw.spec.isa import ConvMode, Kind, Target
 from intloom.hw.spec.params import HardwareParams, preset
@@ -89,6 +90,21 @@ def test_stripes_cross_every_operation(kib):
     program = checked(maker, graph, params)
     apart = compile_graph(graph, params, effort=0)
     assert sum(moved(program)[1:]) < sum(moved(apart)[1:]) * 2 / 3
+
+
+@pytest.mark.parametrize("height", [64, 66])
+def test_stripes_cross_averages_of_blocks_and_a_broadcast_pixel(height):
+    """As in squeeze-and-excitation: the wide tensors do not reach memory."""
+    maker = GraphMaker(9)
+    x = maker.conv(maker.input(16, height, 40), 32, 3)
+    gate = maker.input(32, 1, 1)
+    rows = -(-height // 4)
+    pads = (0, 0, 4 * rows - height, 0)
+    fields = {"kernel": (4, 4), "strides": (4, 4), "pads": pads, "affine": Affine(1, 0, 0, 4), "zp_in": -7}
+    pooled = maker.node(AvgPool, (x,), (32, rows, 10), **fields)
+    scaled = maker.conv(maker.add(maker.mul(x, gate), x), 16, 3)
+    program = checked(maker, maker.graph(pooled, scaled), BASE.replace(scratch_kib=32))
+    assert moved(program)[1:] == (height * 40 + 2, rows * 10 * 2 + height * 40)
 
 
 @pytest.mark.parametrize("stride", [1, 2])

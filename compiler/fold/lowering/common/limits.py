@@ -15,8 +15,6 @@ LARGEST_KERNEL = BY_KIND[Kind.CONV].field("kernel_h").maximum
 """Kernel rows or columns of a convolution."""
 LARGEST_STRIDE = BY_KIND[Kind.CONV].field("stride_h").maximum
 """Stride of a convolution."""
-LARGEST_FACTOR = BY_KIND[Kind.VCOPY].field("up_h").maximum
-"""Upsampling factor of a copy."""
 LARGEST_WINDOW = BY_KIND[Kind.VMAX].field("kernel_h").maximum
 """Rows or columns of a window of the vector unit."""
 MOST_CHANNELS = min(_most_channels(p) for p in PRESETS.values())

@@ -23,6 +23,8 @@ from intloom.compiler.fold.lowering.common.transposition import transpose
 from intloom.compiler.ir import AvgPool, Concat, Table, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
+_FEW_CHANNELS = 512
+"""Channels of which the array transposes and sums the digits in a few thousand cycles."""
 _BASE = 16
 _HALF = _BASE // 2
 _WINDOWS = ((4, 4), (2, 8), (8, 2))
@@ -45,12 +47,17 @@ class LongSum:
 
 
 def step_count(height: int, width: int) -> int | None:
-    """Steps after which the array can sum the digits of an image; None if there are too many pixels."""
+    """Steps before the array sums the digits of an image; None if there are too many pixels."""
+    fitting = []
     for steps, factors in enumerate(_FACTORS):
-        if height * width * len(factors) <= MOST_CHANNELS:
+        channels = height * width * len(factors)
+        if channels <= _FEW_CHANNELS:
             return steps
+        if channels <= MOST_CHANNELS:
+            fitting.append(steps)
         height, width = _reduced(height, width)
-    return None
+    # The vector unit sums the windows while the array works on other layers, so the last of the possible steps.
+    return fitting[-1] if fitting else None
 
 
 def emit_long_sum(mover: SpatialOps, x: Tensor, name: str) -> LongSum:

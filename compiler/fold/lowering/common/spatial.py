@@ -1,22 +1,20 @@
-"""Spatial operations built from accelerator operations: padding, cropping, striding, repetition, joining.
+"""Spatial operations built from accelerator operations: padding, cropping, striding, joining.
 
 All keep scale and zero point. Padding is an average over single pixels, whose padding may be any byte. Cropping and
-selecting every n-th pixel is a depthwise convolution whose kernel has a single 1. Repeating one pixel is one or
-several enlargements.
+selecting every n-th pixel is a depthwise convolution whose kernel has a single 1.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from itertools import zip_longest
 
 import numpy as np
 
 from intloom.compiler.fold.arithmetic.affine_fit import IDENTITY, SUM
 from intloom.compiler.fold.graph_builder import GraphBuilder
-from intloom.compiler.fold.lowering.common.limits import LARGEST_FACTOR, LARGEST_KERNEL, LARGEST_STRIDE
+from intloom.compiler.fold.lowering.common.limits import LARGEST_KERNEL, LARGEST_STRIDE
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
-from intloom.compiler.ir import Add, AvgPool, Conv, Node, Resize, Tensor
+from intloom.compiler.ir import Add, AvgPool, Conv, Node, Tensor
 from intloom.compiler.ir.node import Pads
 from intloom.hw.spec.arith import scale_from_float
 
@@ -93,16 +91,6 @@ class SpatialOps:
         )
         return self.emit(node, x, (rows.count, columns.count))
 
-    def repeat(self, x: Tensor, size: tuple[int, int], name: str) -> Tensor:
-        """Repeat the only pixel of `x` over an image of `size`: enlargements, the last one by the largest factors."""
-        heights, widths = (_factors(extent) for extent in size)
-        steps = list(zip_longest(reversed(heights), reversed(widths), fillvalue=1))[::-1]
-        for number, factors in enumerate(steps, 1):
-            output = f"{name}{'' if number == len(steps) else f'/{number}'}"
-            node = Resize(name=output, inputs=(x.name,), output=output, factors=factors)
-            x = self.emit(node, x, (x.height * factors[0], x.width * factors[1]))
-        return self.pick(x, Steps(0, size[0]), Steps(0, size[1]), f"{name}/crop")
-
     def add(self, a: Tensor, b: Tensor, name: str) -> Tensor:
         """Add two images; joins images that are zero where the other one is not."""
         return self.emit(Add(name=name, inputs=(a.name, b.name), output=name, affine=SUM), a, (a.height, a.width))
@@ -117,18 +105,6 @@ class SpatialOps:
         if whole is None:
             raise UnsupportedPattern("it joins no tensors", "remove the node")
         return whole
-
-
-def _factors(extent: int) -> list[int]:
-    """Ascending enlargement factors whose product is the extent, or the next one above it that has such factors."""
-    found, rest = [], extent
-    while rest > 1:
-        factor = next((f for f in range(min(rest, LARGEST_FACTOR), 1, -1) if rest % f == 0), None)
-        if factor is None:
-            return _factors(extent + 1)
-        found.append(factor)
-        rest //= factor
-    return sorted(found) or [1]
 
 
 def _first_cut(wanted: Steps, size: int) -> tuple[Steps, Steps]:

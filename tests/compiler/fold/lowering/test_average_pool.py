@@ -201,7 +201,7 @@ def test_mean_over_height_and_width(rng, seed):
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
 @pytest.mark.parametrize("op", ["GlobalAveragePool", "ReduceMean"])
 def test_more_pixels_than_the_vector_unit_adds(op, dtype, height, width, rng, seed):
-    """A product of ones with the transposed image, up to 4,020 pixels; the result has the order of channels."""
+    """A product of digits' weights with their transposed images; the result has the order of channels."""
     m = OnnxMaker(rng, dtype=dtype)
     x = m.conv(m.image(3, height, width), 5)
     (value,) = m.node(op, [x.name], **({"axes": [2, 3]} if op == "ReduceMean" else {}))
@@ -219,11 +219,11 @@ def test_clamped_average_of_many_pixels(rng, seed):
 
 @pytest.mark.parametrize(
     ("height", "width", "pools"),
-    [(80, 80, 2), (112, 112, 2), (67, 83, 2), (1, 4100, 2), (5000, 1, 2), (3, 1500, 2), (190, 180, 5)],
+    [(33, 33, 2), (56, 56, 2), (1, 2000, 2), (67, 83, 5), (1, 4100, 5), (5000, 1, 5), (3, 1500, 5), (190, 180, 5)],
 )
 @pytest.mark.parametrize("dtype", ["uint8", "int8"])
-def test_more_pixels_than_the_array_adds(dtype, height, width, pools, rng, seed):
-    """Digits of windows in one or two steps, with padding where windows do not divide the image."""
+def test_digits_of_windows(dtype, height, width, pools, rng, seed):
+    """One or two steps, with padding where windows do not divide the image."""
     m = OnnxMaker(rng, dtype=dtype)
     x = m.conv(m.image(3, height, width), 5)
     (value,) = m.node("GlobalAveragePool", [x.name])
