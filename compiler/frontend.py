@@ -22,6 +22,7 @@ from intloom.compiler.fold.passes import (
     sink_tables,
     unsigned_activations,
 )
+from intloom.compiler.fold.passes.blank_lanes import fill_blank_lanes
 from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
 from intloom.compiler.fold.patterns.qparams import check_parameters, is_dequantize, read_qparams
 from intloom.compiler.fold.target import Target
@@ -172,7 +173,9 @@ def fold_model(
     verify(graph)
     # Passes may remove the last reader of a host-computed input.
     graph = without_unread_inputs(run_passes(graph, GRAPH_PASSES, verify), builder.host_computed)
-    regions = split(graph, tensor_levels(builder))
+    graph, levels = fill_blank_lanes(graph, tensor_levels(builder))
+    verify(graph)
+    regions = split(graph, levels)
     parts = [part_before(builder, r, leaving, first=r is regions[0]) for r in regions]
     for region in regions:
         verify(region)

@@ -32,7 +32,7 @@ from intloom.compiler.fold.patterns.qparams import DEQUANTIZE, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.importer import Model, OnnxNode
 from intloom.compiler.importer.check import check_model
-from intloom.compiler.reference_operators import AVERAGES, FormWriter, write_average, write_softmax
+from intloom.compiler.reference_operators import AVERAGES, SOFTMAXES, FormWriter, write_average, write_softmax
 from intloom.compiler.unit_copies import separate_units
 
 _SUMS = frozenset({"Conv", "ConvTranspose", "Gemm"})
@@ -75,7 +75,7 @@ class _Rewriter:
         clamped = {value: u for value, u in units.items() if self._clamps_sums(u)}
         for node in self.model.nodes:
             mine = node.name not in self.shared and self.accelerated & set(node.origins)
-            if node.op == "Softmax" and mine and not is_pair(self.model, node):
+            if node.op in SOFTMAXES and mine and not is_pair(self.model, node):
                 write_softmax(self.form, node)
             elif node.op in AVERAGES and mine:
                 write_average(self.form, node, units.get(node.outputs[0]))

@@ -26,6 +26,8 @@ Counts = NDArray[np.int64]
 
 AVERAGES = frozenset({"GlobalAveragePool", "AveragePool", "ReduceMean", "QLinearAveragePool"})
 """Averages that onnxruntime may compute in float; for QLinearGlobalAveragePool it has an integer kernel."""
+SOFTMAXES = frozenset({"Softmax", "QLinearSoftmax"})
+"""Both have float kernels in onnxruntime."""
 _FIRST_AXES_AS_INPUT = {"ReduceMax": 18, "ReduceSum": 13}
 
 
@@ -69,17 +71,35 @@ class FormWriter:
 
 
 def write_softmax(form: FormWriter, node: OnnxNode) -> None:
-    """Write the operations of a Softmax over more than two channels."""
+    """Write the operations of a Softmax over more than two channels, in QDQ form or as a QLinearSoftmax."""
+    if node.op == "QLinearSoftmax":
+        _write_exponentials(form, node, node.inputs[:3], node.inputs[3:5], node.outputs[0])
+        return
+    (quantize,) = form.model.users(node.outputs[0])
+    stored, result = f"{node.name}/byte", quantize.inputs[1:]
+    _write_exponentials(form, node, form.model.producers[node.input(0)].inputs, result, stored)
+    form.nodes.append(
+        OnnxNode(f"{node.name}/result", DEQUANTIZE, (stored, *result), node.outputs, {}, origin=node.origin)
+    )
+
+
+def _write_exponentials(
+    form: FormWriter, node: OnnxNode, operand: tuple[str, ...], result: tuple[str, ...], byte: str
+) -> None:
+    """Write the value `byte`: quotients of exponentials, rounded.
+
+    `operand` is a stored value with its scale, and `result` are scale and zero point; both may have a zero point.
+    """
     model, name, axis = form.model, node.name, softmax_axis(form.model, node)
-    source, (quantize,) = model.producers[node.input(0)], model.users(node.outputs[0])
-    x, y = read_qparams(model, source), read_qparams(model, quantize)
+    x = read_qparams(model, OnnxNode(f"{name}/operand", DEQUANTIZE, operand, (f"{name}/value",), {}))
+    y = read_qparams(model, OnnxNode(f"{name}/rounded", QUANTIZE, (f"{name}/value", *result), (byte,), {}))
     table = exponentials(float(x.scale), (model.shape(node.input(0)) or ())[axis])
     full = full_result(float(y.scale))
     low, high = INTEGER_RANGES[y.dtype]
     numbers = {"first": TABLE_BYTES - 1, "full": full, "two": 2, "zero": int(y.zero_point), "high": high}
     at = {k: form.constant(f"{name}/{k}", np.array(v, np.int64)) for k, v in numbers.items()}
     at["table"] = form.constant(f"{name}/table", np.array(table, np.int64))
-    stored = form.add("Cast", (source.inputs[0],), f"{name}/stored", to=TensorProto.INT64)
+    stored = form.add("Cast", (operand[0],), f"{name}/stored", to=TensorProto.INT64)
     distance = form.add("Sub", (stored, form.reduced("ReduceMax", stored, (axis,))), f"{name}/distance")
     index = form.add("Add", (distance, at["first"]), f"{name}/index")
     found = form.add("Gather", (at["table"], index), f"{name}/found", axis=0)
@@ -89,10 +109,8 @@ def write_softmax(form: FormWriter, node: OnnxNode) -> None:
     quotient = form.add("Div", (form.add("Add", (scaled, half), f"{name}/dividend"), total), f"{name}/quotient")
     moved = form.add("Add", (quotient, at["zero"]), f"{name}/moved")
     kind = TensorProto.UINT8 if low == 0 else TensorProto.INT8
-    byte = form.add("Cast", (form.add("Min", (moved, at["high"]), f"{name}/least"),), f"{name}/byte", to=kind)
-    form.nodes.append(
-        OnnxNode(f"{name}/result", DEQUANTIZE, (byte, *quantize.inputs[1:]), node.outputs, {}, origin=node.origin)
-    )
+    least = form.add("Min", (moved, at["high"]), f"{name}/least")
+    form.nodes.append(OnnxNode(f"{byte}/Cast", "Cast", (least,), (byte,), {"to": kind}, origin=node.origin))
 
 
 def write_average(form: FormWriter, node: OnnxNode, unit: QuantizationUnit | None) -> None:

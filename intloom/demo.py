@@ -12,7 +12,7 @@ from intloom.flow.bundle import load_bundle
 from intloom.flow.compiling import Tell, compile_model, store
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import save_run
-from intloom.flow.running import execute, input_shapes, open_backend, open_host
+from intloom.flow.running import execute, open_backend, open_host
 from intloom.hw.spec.params import preset
 from intloom.quantization import QuantizeOptions, quantize
 from intloom.report import write_report
@@ -58,6 +58,6 @@ def run_demo(options: DemoOptions, *, say: Callable[[str], None], tell: Tell, wa
 def _simulate(program: Path, folder: Path, watch: ProgressCallback) -> dict[str, Any]:
     bundle = load_bundle(program)
     host = open_host(bundle)
-    feeds = read_inputs([], input_shapes(bundle, host), seed=0)
+    feeds = read_inputs([], bundle.inputs, seed=0)
     backend = open_backend("rtl", bundle, keep_tensors=True)
     return save_run(folder, bundle.program, execute(bundle, backend, feeds, host=host, check=True, progress=watch))

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 FloatImage = NDArray[np.float32]
 
+_CHANNELS = (1, 3, 4)
+"""Channels of images."""
 _SHAPES = 6
 """Shaded ellipses per image: enough for edges in every part of it."""
 
@@ -24,8 +26,15 @@ def synthetic_image(height: int, width: int, seed: int, channels: int = 3) -> Fl
     return np.clip(image, 0.0, 1.0).astype(np.float32)
 
 
+def channels_last(shape: tuple[int, ...]) -> bool:
+    """Whether an image input of this shape has its channels last, as TensorFlow's converters write it."""
+    return len(shape) == 4 and shape[1] not in _CHANNELS and shape[3] in _CHANNELS
+
+
 def seeded_input(shape: tuple[int, ...], seed: int) -> FloatImage:
     """A synthetic image for an input of four dimensions, normal noise for any other."""
+    if channels_last(shape):
+        return np.ascontiguousarray(synthetic_image(shape[1], shape[2], seed, shape[3]).transpose(1, 2, 0)[None])
     if len(shape) == 4:
         return synthetic_image(shape[2], shape[3], seed, shape[1])[None]
     return np.random.default_rng(seed).normal(size=shape).astype(np.float32)

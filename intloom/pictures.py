@@ -13,8 +13,10 @@ from PIL import Image, ImageDraw, ImageOps, UnidentifiedImageError
 
 from intloom.common.errors import FileFormatError, UsageError
 from intloom.files import atomic_path
+from intloom.images import channels_last
 
 PICTURE_SUFFIXES = frozenset({".png", ".jpg", ".jpeg", ".bmp", ".webp"})
+_COLORS = 3
 _GRAY = (114, 114, 114)
 """Padding color of YOLO."""
 
@@ -64,9 +66,12 @@ def read_tensor(path: Path, shape: tuple[int, ...]) -> NDArray[np.float32]:
     FileFormatError
         The file cannot be read as an image.
     """
-    if len(shape) != 4 or shape[1] != 3:
+    if channels_last(shape) and shape[3] == _COLORS:
+        return np.ascontiguousarray(read_picture(path, shape[1], shape[2]).tensor.transpose(0, 2, 3, 1))
+    if len(shape) != 4 or shape[1] != _COLORS:
         raise UsageError(
-            f"image {path} needs an input of shape [1, 3, H, W], not {list(shape)}; give a .npy file instead"
+            f"image {path} needs an input of shape [1, 3, H, W] or [1, H, W, 3], not {list(shape)}; give a .npy file "
+            "instead"
         )
     return read_picture(path, shape[2], shape[3]).tensor
 

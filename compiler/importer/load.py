@@ -26,6 +26,8 @@ from intloom.compiler.importer.subgraphs import captured_values, check_branches,
 OLDEST_OPSET = 10
 NEWEST_OPSET = 25
 LARGEST_FILE = 2 << 30
+_FINDING = " (op_type:"
+"""Start of a finding in a message of shape inference."""
 
 
 def load_model(source: Path | onnx.ModelProto, *, dims: Mapping[str, int] | None = None) -> Model:
@@ -128,9 +130,21 @@ def _guarded(what: str, action: Any) -> Any:
     """Run a step of the ONNX library; convert its exception to a ModelError that names the step."""
     try:
         return action()
+    except ModelError as error:  # from the guard of shape inference
+        raise ModelError(f"not a valid ONNX model ({what}): {error}") from None
     except Exception as error:  # noqa: BLE001  # the library raises RuntimeError, ValueError and its own classes
-        text = " ".join(str(error).split())
-        raise ModelError(f"not a valid ONNX model ({what}): {text[:400]}") from None
+        raise ModelError(
+            f"not a valid ONNX model ({what}): {_first_finding(str(error))}: correct the model, or export it again"
+        ) from None
+
+
+def _first_finding(text: str) -> str:
+    """The library's message on one line; shape inference lists a finding for each node, of which one is shown."""
+    first, *others = " ".join(text.split()).rstrip(". ").split(_FINDING)
+    if not others:
+        return first
+    more = f" ({len(others) - 1} more)" if len(others) > 1 else ""
+    return f"{first}{_FINDING}{others[0].rstrip('. ')}{more}"
 
 
 def _check_opset(proto: onnx.ModelProto, newest: int) -> None:

@@ -34,7 +34,7 @@ from intloom.flow.host import HostSide
 from intloom.flow.inputs import read_inputs
 from intloom.flow.record import make_record, save_run
 from intloom.flow.regions import all_inputs
-from intloom.flow.running import can_locate, execute, input_shapes, locate, open_backend, open_host
+from intloom.flow.running import can_locate, execute, locate, open_backend, open_host
 from intloom.flow.slicing import block_pieces, run_pieces, slices_record, tile_pieces
 from intloom.sim.backend import open_rtl
 from intloom.sim.compare.divergence import Divergence
@@ -94,7 +94,7 @@ def _run(
         host = open_host(bundle)
     if run.kind.capabilities.cycle_accurate:
         check_temporary_space(_simulator_bytes(bundle))
-    feeds = read_inputs(run.inputs or [], input_shapes(bundle, host), run.seed)
+    feeds = read_inputs(run.inputs or [], bundle.inputs, run.seed)
     waves = simulator.waves_of_whole_run
     rtl = RtlOptions(
         bench=bench_kind(simulator.bench).open(waves is not None),

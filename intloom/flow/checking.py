@@ -102,12 +102,17 @@ def reference_tensors(
 ) -> dict[str, Int8]:
     """Those of `tensors` that exist in the reference model, computed by onnxruntime, as the accelerator's int8."""
     proto, shifted = reference_model(folded, file)
-    made = {o for n in proto.graph.node for o in n.output}
-    border = {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
-    names = {t: border.get(t, t) for t in tensors if border.get(t, t) in made}
+    names = reference_names(folded, proto, tensors)
     given = {n: as_unsigned(array, n in shifted) for n, array in feeds.items()}
     values = run_with_outputs(proto, list(dict.fromkeys(names.values())), given, optimized=optimized)
     return {t: as_internal(values[name], folded.graph.tensors[t].shape) for t, name in names.items()}
+
+
+def reference_names(folded: FoldedModel, reference: onnx.ModelProto, tensors: Iterable[str]) -> dict[str, str]:
+    """For those of `tensors` that exist in the reference model: their names there."""
+    made = {o for n in reference.graph.node for o in n.output}
+    border = {name: q.stored for name, q in (*folded.input_quant.items(), *folded.output_quant.items())}
+    return {t: border.get(t, t) for t in tensors if border.get(t, t) in made}
 
 
 def covering_layers(graph: IntGraph, checks: Sequence[Check]) -> dict[str, str]:

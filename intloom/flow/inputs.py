@@ -6,40 +6,65 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from intloom.arrays import Array, check_real, load_arrays
 from intloom.common.errors import FileFormatError, UsageError
+from intloom.flow.model_interface import NodeArg
 from intloom.images import seeded_input
 from intloom.pictures import PICTURE_SUFFIXES, read_tensor
 
-Shapes = Mapping[str, tuple[int, ...]]
+Inputs = Mapping[str, NodeArg]
+_HALF = 0.5
 
 
-def read_inputs(words: Sequence[str], shapes: Shapes, seed: int) -> dict[str, Array]:
-    """Arrays for the inputs named in `shapes`.
+def read_inputs(words: Sequence[str], inputs: Sequence[NodeArg], seed: int) -> dict[str, Array]:
+    """Arrays for the inputs of a model.
 
     Each word is a file, or `name=file` if the model has several inputs: .npy, .npz (arrays by input name)
-    or an image. Without words, every input gets seeded synthetic values.
+    or an image. Without words, every input gets seeded synthetic values. The pixels of an image are from 0 to 1, or
+    bytes where the input is uint8 or int8.
 
     Raises
     ------
     UsageError
-        A name is unknown or given twice, an input has no value, or a shape is wrong.
+        A name is unknown or given twice, an input has no value, or a shape or type is wrong.
     FileFormatError
         A file cannot be read.
     """
+    known = {i.name: i for i in inputs}
     if not words:
-        return {name: seeded_input(shape, seed + i) for i, (name, shape) in enumerate(shapes.items())}
+        return {n: _as_pixels(seeded_input(tuple(i.shape), seed + k), i) for k, (n, i) in enumerate(known.items())}
     found: dict[str, Array] = {}
     for word in words:
-        for name, array in _read_word(word, shapes).items():
+        for name, array in _read_word(word, known).items():
             if name in found:
                 raise UsageError(f"input {name!r} is given twice; give it once")
-            whole = array[None] if array.shape == shapes[name][1:] else array
-            found[name] = as_input(name, whole, shapes[name])
-    if missing := [name for name in shapes if name not in found]:
+            shape = tuple(known[name].shape)
+            whole = array[None] if array.shape == shape[1:] else array
+            found[name] = _of_type(as_input(name, whole, shape), known[name])
+    if missing := [name for name in known if name not in found]:
         raise UsageError(f"input {missing[0]!r} is missing; give --input {missing[0]}=FILE")
     return found
+
+
+def _as_pixels(values: NDArray[np.float32], wanted: NodeArg) -> Array:
+    """Values from 0 to 1 in the type of an input: an integer type has bytes, less 128 where it is int8."""
+    dtype = wanted.dtype
+    if dtype.kind not in "iu":
+        return values > _HALF if dtype.kind == "b" else values
+    codes = np.rint(np.clip(values, 0.0, 1.0) * 255.0) - (128 if dtype == np.int8 else 0)
+    return codes.astype(dtype)
+
+
+def _of_type(array: Array, wanted: NodeArg) -> Array:
+    """The array, if an integer input has its type."""
+    if wanted.dtype.kind in "iu" and array.dtype != wanted.dtype:
+        raise UsageError(
+            f"input {wanted.name!r} must be {wanted.type}, not {array.dtype}; convert it with "
+            f".astype(numpy.{wanted.dtype})"
+        )
+    return array
 
 
 def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
@@ -61,25 +86,25 @@ def as_input(name: str, array: Array, shape: tuple[int, ...]) -> Array:
         return array.astype(np.float32) if np.issubdtype(array.dtype, np.floating) else array
 
 
-def _read_word(word: str, shapes: Shapes) -> dict[str, Array]:
+def _read_word(word: str, inputs: Inputs) -> dict[str, Array]:
     name, equals, file = word.rpartition("=")
     path = Path(file)
-    if equals and name not in shapes:
-        raise UsageError(f"input must be one of {', '.join(shapes)}, not {name!r}")
+    if equals and name not in inputs:
+        raise UsageError(f"input must be one of {', '.join(inputs)}, not {name!r}")
     if path.suffix == ".npz" and not equals:
-        return _read_archive(path, shapes)
+        return _read_archive(path, inputs)
     if not equals:
-        if len(shapes) != 1:
+        if len(inputs) != 1:
             raise UsageError(
-                f"the model has {len(shapes)} inputs; give --input NAME=FILE for each of {', '.join(shapes)}"
+                f"the model has {len(inputs)} inputs; give --input NAME=FILE for each of {', '.join(inputs)}"
             )
-        (name,) = shapes
-    return {name: _read_file(path, shapes[name])}
+        (name,) = inputs
+    return {name: _read_file(path, inputs[name])}
 
 
-def _read_file(path: Path, shape: tuple[int, ...]) -> Array:
+def _read_file(path: Path, wanted: NodeArg) -> Array:
     if path.suffix.lower() in PICTURE_SUFFIXES:
-        return read_tensor(path, shape)
+        return _as_pixels(read_tensor(path, tuple(wanted.shape)), wanted)
     if path.suffix not in (".npy", ".npz"):
         raise UsageError(f"input {path} must be a .npy, .npz or image file ({', '.join(sorted(PICTURE_SUFFIXES))})")
     loaded = load_arrays(path, "input")
@@ -90,12 +115,12 @@ def _read_file(path: Path, shape: tuple[int, ...]) -> Array:
     return loaded
 
 
-def _read_archive(path: Path, shapes: Shapes) -> dict[str, Array]:
+def _read_archive(path: Path, inputs: Inputs) -> dict[str, Array]:
     arrays = load_arrays(path, "input")
     if not isinstance(arrays, dict):
         raise FileFormatError(f"input {path} must be a .npz archive")
-    if len(arrays) == 1 and len(shapes) == 1:
-        return dict(zip(shapes, arrays.values(), strict=True))
-    if unknown := sorted(set(arrays) - set(shapes)):
-        raise UsageError(f"{path} holds {unknown[0]!r}, but the inputs are {', '.join(shapes)}; rename or remove it")
+    if len(arrays) == 1 and len(inputs) == 1:
+        return dict(zip(inputs, arrays.values(), strict=True))
+    if unknown := sorted(set(arrays) - set(inputs)):
+        raise UsageError(f"{path} holds {unknown[0]!r}, but the inputs are {', '.join(inputs)}; rename or remove it")
     return arrays

@@ -1,30 +1,38 @@
-"""The zoo's networks at full size equal onnxruntime in every integer tensor; run by `make evidence`.
+"""The zoo's networks equal onnxruntime in every integer tensor, at full size and in every form; run by `make evidence`.
 
-The tests of `test_zoo` compare the same networks at smaller sizes.
+The tests of `test_zoo` compare some of them at smaller sizes.
 """
 
+import functools
 import random
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
+import numpy as np
 import onnx
 import pytest
+from numpy.typing import NDArray
 
 from intloom.compiler.frontend import fold_model
 from intloom.compiler.importer import load_model
+from intloom.compiler.schedule import compile_graph
+from intloom.flow.regions import run_regions
 from intloom.hw.spec.arith import RoundingMode
-from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, WeightScales, quantize
+from intloom.hw.spec.params import preset
+from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
+from intloom.sim.backend import RtlBackend
 from intloom.sim.golden import run_graph
 from intloom.zoo import ZOO, build
-from tests.support.parity import assert_equal, compare, folded, graph_inputs, random_feeds
-from tests.support.unsigned_weights import with_unsigned_weights
+from tests.support.parity import Array, Comparison, assert_equal, folded, graph_inputs, random_feeds
+from tests.support.zoo_forms import FORMS, QuantizedForm, ZooForms
 
 pytestmark = [pytest.mark.slow, pytest.mark.evidence]
 
 TASKS = ("yolov8n", "yolov8n-seg", "yolov8n-pose", "yolov8n-cls")
 IMAGES = 20
-SMALL = 64
-"""Image size of the comparison on many images."""
+HARDWARE = preset("base")
+"""Of the comparison in every form."""
 SECONDS_FOR_640 = 3.0
 """For YOLOv8n at 640, on one core."""
 
@@ -67,29 +75,48 @@ def test_tasks_in_int8(name: str, form: Form, head: Head, tmp_path: Path, rng: r
     print(f"{name} 320 int8 {form} {head}: 0 of {found.elements} bytes differ in {found.tensors} tensors")
 
 
-@pytest.mark.parametrize("unsigned", [False, True], ids=["int8 weights", "uint8 weights"])
-@pytest.mark.parametrize("weights", list(WeightScales))
-@pytest.mark.parametrize("form", list(Form))
-@pytest.mark.parametrize("activations", list(ActivationType))
+# Cases are in the order of networks, then forms: each network is built and calibrated once, each form folded once.
+@functools.lru_cache(maxsize=1)
+def forms_of(name: str) -> ZooForms:
+    return ZooForms(name)
+
+
+@functools.lru_cache(maxsize=1)
+def case_of(name: str, form: QuantizedForm) -> tuple[onnx.ModelProto, Comparison]:
+    model = forms_of(name).model(form)
+    return model, Comparison(model, folded(model, softmax=HARDWARE.vector_softmax), outputs=True)
+
+
+@pytest.mark.parametrize("level", ["golden", "rtl"])
+@pytest.mark.parametrize("form", FORMS, ids=str)
 @pytest.mark.parametrize("name", list(ZOO))
-def test_every_network_on_many_images(
-    name: str,
-    activations: ActivationType,
-    form: Form,
-    weights: WeightScales,
-    unsigned: bool,
-    tmp_path: Path,
-    rng: random.Random,
-) -> None:
-    model = quantized(tmp_path, name, SMALL, activations=activations, form=form, weights=weights)
-    if unsigned:
-        model = with_unsigned_weights(model)
-    plain = folded(model)
-    found = [compare(model, rng.getrandbits(32), plain=plain) for _ in range(IMAGES)]
-    assert not any(f.different for f in found)
-    kind = "uint8" if unsigned else "int8"
-    total = sum(f.elements for f in found)
-    print(f"{name} {SMALL} {activations} {form} {weights} {kind} weights: 0 of {total} bytes differ")
+def test_every_network_in_every_form(name: str, form: QuantizedForm, level: str, seed: int) -> None:
+    """20 images by the golden model and onnxruntime, all tensors and outputs; one by the RTL and the golden model."""
+    model, comparison = case_of(name, form)
+    if level == "rtl":
+        total = compare_rtl(comparison, random_feeds(model, seed))
+    else:
+        found = [comparison.compare(random_feeds(model, seed + number)) for number in range(IMAGES)]
+        assert not any(f.different for f in found), [f.different for f in found if f.different]
+        total = sum(f.elements for f in found)
+    print(f"{name} {forms_of(name).size}, {form}, {level}: 0 of {total} bytes differ")
+
+
+def compare_rtl(comparison: Comparison, feeds: dict[str, Array]) -> int:
+    """Every tensor that the RTL stores equals the golden model's; gives the number of bytes."""
+    expected, backend, sizes = comparison.golden(feeds), RtlBackend(keep_tensors=True), []
+
+    def run(number: int, inputs: Mapping[str, NDArray[np.int8]]) -> Mapping[str, NDArray[np.int8]]:
+        made = backend.run(compile_graph(comparison.folded.regions[number], HARDWARE), inputs)
+        for name, array in {**made.tensors, **made.outputs}.items():
+            if name not in expected:  # the scheduler's own
+                continue
+            np.testing.assert_array_equal(array, expected[name], err_msg=name)
+            sizes.append(array.size)
+        return made.outputs
+
+    run_regions(comparison.folded, comparison.host, feeds, run)
+    return sum(sizes)
 
 
 def test_the_golden_model_is_fast(tmp_path: Path, seed: int) -> None:

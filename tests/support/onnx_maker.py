@@ -190,7 +190,7 @@ class OnnxMaker:
         """The finished model."""
         outputs = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in self.outputs]
         graph = helper.make_graph(self.nodes, "made", self.inputs, outputs, self.stored)
-        model = helper.make_model(
-            graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10 if self.opset > 20 else 8
-        )
+        others = sorted({n.domain for n in self.nodes} - {""})
+        opsets = [helper.make_opsetid("", self.opset), *(helper.make_opsetid(d, 1) for d in others)]
+        model = helper.make_model(graph, opset_imports=opsets, ir_version=10 if self.opset > 20 else 8)
         return onnx.shape_inference.infer_shapes(model)

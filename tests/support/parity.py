@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from intloom.compiler.frontend import FoldedModel, fold_model
 from intloom.compiler.importer import from_proto
 from intloom.compiler.reference import open_session
-from intloom.flow.checking import reference_model, reference_tensors
-from intloom.flow.host import HostSide, as_signed, as_unsigned
+from intloom.flow.checking import reference_model, reference_names
+from intloom.flow.host import HostSide, as_internal, as_signed, as_unsigned, run_session, with_outputs
 from intloom.flow.regions import all_inputs, run_regions
 from intloom.hw.spec.arith import RoundingMode
 from intloom.sim.golden import run_graph
@@ -85,16 +85,49 @@ def compare(
     model: onnx.ModelProto, seed: int, match: RoundingMode = RoundingMode.ORT, plain: FoldedModel | None = None
 ) -> Parity:
     """Fold a model, run it on random inputs and compare every integer tensor that both sides have."""
-    plain, feeds = plain or folded(model, match), random_feeds(model, seed)
-    inputs = graph_inputs(plain, feeds, match)
-    ours = {**inputs, **run_graph(plain.graph, inputs, match=match, keep=True)}
-    theirs = reference_tensors(plain, model, feeds, ours, optimized=match is RoundingMode.ORT)
-    different, largest = {}, 0
-    for name, expected in theirs.items():
-        gap = np.abs(expected.astype(np.int32) - ours[name])
-        if gap.any():
-            different[name], largest = int(np.count_nonzero(gap)), max(largest, int(gap.max()))
-    return Parity(plain, len(theirs), sum(ours[n].size for n in theirs), different, largest)
+    return Comparison(model, plain or folded(model, match), match).compare(random_feeds(model, seed))
+
+
+class Comparison:
+    """A folded model and its reference in one session of onnxruntime, for any number of inputs."""
+
+    def __init__(
+        self,
+        model: onnx.ModelProto,
+        plain: FoldedModel,
+        match: RoundingMode = RoundingMode.ORT,
+        *,
+        outputs: bool = False,
+    ) -> None:
+        proto, self._shifted = reference_model(plain, model)
+        graph, self._match = plain.graph, match
+        self._names = reference_names(plain, proto, [*graph.inputs, *(n.output for n in graph.nodes)])
+        self._outputs = [o.name for o in model.graph.output] if outputs else []
+        self._wanted = list(dict.fromkeys([*self._names.values(), *self._outputs]))
+        data = with_outputs(proto, self._wanted).SerializeToString()
+        self._session = open_session(data, optimized=match is RoundingMode.ORT, threads=1)
+        self.folded, self.host = plain, HostSide(plain)
+
+    def golden(self, feeds: dict[str, Array]) -> dict[str, NDArray[np.int8]]:
+        """Every tensor of the graph by the golden model, for inputs of the model."""
+        inputs = all_inputs(self.folded, self.host, feeds, self._match)
+        return {**inputs, **run_graph(self.folded.graph, inputs, match=self._match, keep=True)}
+
+    def compare(self, feeds: dict[str, Array]) -> Parity:
+        """Compare every integer tensor that both sides have and, if chosen, the model's outputs."""
+        ours = self.golden(feeds)
+        given = {n: as_unsigned(array, n in self._shifted) for n, array in feeds.items()}
+        made = run_session(self._session, self._wanted, given)
+        different, largest = {}, 0
+        for name, stored in self._names.items():
+            gap = np.abs(as_internal(made[stored], ours[name].shape).astype(np.int32) - ours[name])
+            if gap.any():
+                different[name], largest = int(np.count_nonzero(gap)), max(largest, int(gap.max()))
+        last = self.host.after(ours, feeds) if self._outputs else {}
+        for name in self._outputs:
+            unequal = np.count_nonzero(last[name] != as_signed(made[name], name in self._shifted))
+            different |= {f"output {name}": unequal} if unequal else {}
+        return Parity(self.folded, len(self._names), sum(ours[n].size for n in self._names), different, largest)
 
 
 def assert_equal(model: onnx.ModelProto, seed: int, plain: FoldedModel | None = None) -> Parity:

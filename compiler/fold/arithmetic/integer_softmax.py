@@ -29,7 +29,8 @@ _FULL = 256
 def softmax_axis(model: Model, node: OnnxNode) -> int:
     """The axis that a Softmax normalizes over; -1 if there are several."""
     shape = model.shape(node.input(0)) or ()
-    opset = model.opset if node.qoperator is None else node.qoperator.integer("opset", model.opset)
+    # A QLinearSoftmax names the opset whose Softmax it computes.
+    opset = (node.qoperator or node).integer("opset", model.opset)
     whole = opset <= OVER_WHOLE_REST
     axis = node.integer("axis", 1 if whole else -1) % max(1, len(shape))
     return -1 if whole and any(size > 1 for size in shape[axis + 1 :]) else axis

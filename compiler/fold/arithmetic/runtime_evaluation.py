@@ -32,7 +32,7 @@ def evaluate(part: Model, feeds: Mapping[str, Array], match: RoundingMode) -> li
         return [np.asarray(a) for a in session.run(None, dict(feeds))]
     except Exception as error:  # noqa: BLE001  # onnxruntime's exceptions have no other common base class
         text = " ".join(str(error).split())
-        raise UnsupportedError(f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text[:300]}") from None
+        raise UnsupportedError(f"onnxruntime cannot evaluate {part.nodes[-1].name!r}: {text}") from None
 
 
 def to_stored(values: Bytes, unsigned: bool) -> Array:

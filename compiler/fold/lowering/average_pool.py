@@ -13,7 +13,7 @@ from intloom.compiler.fold.arithmetic.integer_average import average_scale, aver
 from intloom.compiler.fold.arithmetic.irregular_ties import emit_bracket, fit_bracket
 from intloom.compiler.fold.arithmetic.tabulation import clamp_table
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
-from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, step_count
+from intloom.compiler.fold.lowering.common.long_sums import emit_long_sum, windows_of_blocks
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps, Steps
 from intloom.compiler.fold.lowering.registry import lowers
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
@@ -45,13 +45,14 @@ def lower_average(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         x = _whole_image(builder, main)
         result = builder.tensor(unit.output, (1, x.channels, 1, 1), builder.params(unit))
         geometry = Window((x.height, x.width), (1, 1), (1, 1), (0, 0, 0, 0))
-    size = geometry.kernel[0] * geometry.kernel[1]
-    if 128 * size > _LARGEST_SUM and size == x.height * x.width:
-        _lower_product(builder, unit, x, result)
-        return
     made = _average_of(builder, unit, x, result, geometry, unit_name(unit), result.name)
     builder.bind(unit.output, made.name)
-    builder.assign(unit, Target.VECTOR, _definition(unit, x, result, {size}))
+    size = geometry.kernel[0] * geometry.kernel[1]
+    builder.assign(unit, _target({size}), _definition(unit, x, result, {size}))
+
+
+def _target(sizes: set[int]) -> Target:
+    return Target.ARRAY if 128 * max(sizes) > _LARGEST_SUM else Target.VECTOR
 
 
 def _definition(unit: QuantizationUnit, x: Tensor, result: Tensor, sizes: set[int]) -> str:
@@ -60,40 +61,6 @@ def _definition(unit: QuantizationUnit, x: Tensor, result: Tensor, sizes: set[in
         return _PROVED
     distance = max(float_distance(x, result, size) for size in sizes)
     return f"integers within {distance} of the float result" if distance else _PROVED
-
-
-def _lower_product(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor) -> None:
-    """Lower an average of more pixels than the vector unit adds: a product of weights with the transposed image.
-
-    The array's sums have 32 bits, and its requantization defines the result.
-    """
-    size = x.height * x.width
-    if step_count(x.height, x.width) is None:
-        raise UnsupportedPattern(
-            f"it averages {x.height} by {x.width} pixels; two steps of 16 pixels each leave more than the array adds",
-            "average in two steps, each with a QuantizeLinear",
-        )
-    scale = average_scale(x, result, size)
-    table = clamp_table(builder, unit)
-    found = emit_long_sum(SpatialOps(builder, unit.origins), x, f"{result.name}/sum")
-    name, count = f"{result.name}/weights", found.weights.size
-    values = found.weights.reshape(count, 1, 1)
-    builder.emit(
-        Constant(name=name, inputs=(), output=name, values=values, origin=unit.origins),
-        Tensor(name, (1, count, 1, 1), 1.0, 0, False),
-    )
-    node = MatMul(
-        name=unit_name(unit),
-        inputs=(name, found.pixels.name),
-        output=result.name,
-        mantissa=scale.mantissa,
-        shift=scale.shift,
-        zp_a=0,
-        zp_b=found.pixels.zero_point,
-        zp_out=result.zero_point,
-        table=None if table is None else table.tobytes(),
-    )
-    builder.finish(unit, node, result, Target.ARRAY, _definition(unit, x, result, {size}))
 
 
 def _lower_areas(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor, geometry: Window) -> None:
@@ -115,7 +82,7 @@ def _lower_areas(builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, resul
     whole = mover.join(parts, (result.height, result.width), result.name)
     builder.bind(unit.output, whole.name)
     sizes = {row.size * column.size for row, column in product(rows, columns)}
-    builder.assign(unit, Target.VECTOR, f"windows at the border by themselves; {_definition(unit, x, result, sizes)}")
+    builder.assign(unit, _target(sizes), f"windows at the border by themselves; {_definition(unit, x, result, sizes)}")
 
 
 @dataclass(frozen=True)
@@ -156,11 +123,7 @@ def _average_of(
     """Emit the average of all windows of `x`, with an affine operation that is the integer average at every sum."""
     size = geometry.kernel[0] * geometry.kernel[1]
     if 128 * size > _LARGEST_SUM:
-        raise UnsupportedPattern(
-            f"its window of {geometry.kernel[0]} by {geometry.kernel[1]} has sums up to {128 * size}; the vector "
-            f"unit adds up to {_LARGEST_SUM}",
-            f"average at most {_LARGEST_SUM // 128} pixels at once: in two steps, each with a QuantizeLinear",
-        )
+        return _product(builder, unit, x, result, geometry, name)
     sums = np.arange(-128 * size, 127 * size + 1, dtype=np.int64)
     clamps, ratios = clamp_table(builder, unit), (x.scale / (size * result.scale), 0.0)
     truth = averages(sums, x, result, size, builder.match)
@@ -187,6 +150,40 @@ def _average_of(
     if bracket is None:
         raise UnsupportedPattern("no integer constants give its average at every sum", "change its scale slightly")
     emit_bracket(builder, node, result, bracket, goal.clamps)
+    return result
+
+
+def _product(
+    builder: GraphBuilder, unit: QuantizationUnit, x: Tensor, result: Tensor, geometry: Window, name: str
+) -> Tensor:
+    """Emit averages of more pixels than the vector unit adds: a product of weights with the transposed image.
+
+    Each window has a weight for every pixel of the image. The array's sums have 32 bits, and its requantization
+    defines the result.
+    """
+    steps, chosen = windows_of_blocks(geometry, x)
+    scale = average_scale(x, result, geometry.kernel[0] * geometry.kernel[1])
+    table = clamp_table(builder, unit)
+    found = emit_long_sum(SpatialOps(builder, unit.origins), x, f"{result.name}/sum", steps)
+    weights, count = f"{result.name}/weights", found.weights.size
+    every = np.tile(chosen, (count // len(chosen), 1, 1)) * found.weights[:, None, None]
+    builder.emit(
+        Constant(name=weights, inputs=(), output=weights, values=every, origin=unit.origins),
+        Tensor(weights, (1, *every.shape), 1.0, 0, False),
+    )
+    node = MatMul(
+        name=name,
+        inputs=(weights, found.pixels.name),
+        output=result.name,
+        mantissa=scale.mantissa,
+        shift=scale.shift,
+        zp_a=0,
+        zp_b=found.pixels.zero_point,
+        zp_out=result.zero_point,
+        table=None if table is None else table.tobytes(),
+        origin=unit.origins,
+    )
+    builder.emit(node, result)
     return result
 
 

@@ -19,13 +19,10 @@ from intloom.compiler.fold.lowering.common.transposition import bind_matrices, t
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
 from intloom.compiler.fold.target import Target
-from intloom.compiler.ir import Conv, MatMul, Tensor
+from intloom.compiler.ir import MatMul, Tensor
 from intloom.hw.spec.arith import Scale, scale_from_float
 
-_LARGEST_WORD = 32
-"""Channels of a word of the largest hardware."""
 _LARGEST_SUM = (1 << 31) - 1
-_ONE = scale_from_float(1.0)
 
 
 @dataclass(frozen=True)
@@ -110,8 +107,6 @@ class _Product:
         channels = left.channels
         if channels * 255 * 255 > _LARGEST_SUM:
             raise UnsupportedPattern(f"sums of {channels} products may leave 32 bits", "split the product")
-        if channels % _LARGEST_WORD and stationary.sums_channels:
-            left = self._copy(left, f"{base}/moving/blank")
         node = MatMul(
             name=f"{unit_name(self.unit)}/{number}",
             inputs=(left.name, right.name),
@@ -133,22 +128,3 @@ class _Product:
         if side.sums_channels:
             return part
         return transpose(self.builder, part, name, self.unit.origins)
-
-    def _copy(self, x: Tensor, name: str) -> Tensor:
-        """A copy by the array: the lanes beyond its channels hold the zero point, and add nothing to the sums."""
-        count = x.channels
-        made = replace(x, name=name)
-        node = Conv(
-            name=name,
-            inputs=(x.name,),
-            output=name,
-            weights=np.eye(count, dtype=np.int8).reshape(count, count, 1, 1),
-            bias=np.full(count, -x.zero_point, np.int32),
-            mantissa=np.full(count, _ONE.mantissa, np.uint32),
-            shift=np.full(count, _ONE.shift, np.uint8),
-            zp_in=x.zero_point,
-            zp_out=x.zero_point,
-            origin=self.unit.origins,
-        )
-        self.builder.emit(node, made)
-        return made

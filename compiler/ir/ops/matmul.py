@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from intloom.compiler.ir.node import Node, operator
+from intloom.compiler.ir.ops.constant import Constant
+from intloom.compiler.ir.ops.conv import Conv, ConvTranspose
 from intloom.compiler.ir.tensor import Shape, Tensor
 from intloom.hw.spec.arith import FP32_SIGNIFICAND_BITS, INT8_MAX, INT8_MIN, MAX_SHIFT
 
@@ -44,3 +46,16 @@ class MatMul(Node):
         """Each pair of pixels times their channels."""
         a, b = (tensors[name] for name in self.inputs)
         return a.channels * a.height * a.width * b.height * b.width
+
+
+def writes_blank_lanes(maker: Node | None, zero_point: int) -> bool:
+    """Whether a node leaves the lanes beyond its last channel with the zero point, so that they add nothing to sums.
+
+    Constants have zeros there. The array writes its zero point, since the weights are zero.
+    """
+    if isinstance(maker, Constant):
+        return zero_point == 0
+    # A transposed convolution corrects its bias for each phase.
+    if isinstance(maker, Conv | MatMul) and not isinstance(maker, ConvTranspose):
+        return maker.table is None and maker.zp_out == zero_point
+    return False

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from intloom.compiler.ir import Constant, Conv, ConvTranspose, MatMul, Node
+from intloom.compiler.ir import Constant, Conv, MatMul
+from intloom.compiler.ir.ops.matmul import writes_blank_lanes
 from intloom.compiler.program.memory import pack_blocks
 from intloom.compiler.schedule.convolution import Geometry
 from intloom.compiler.schedule.limits import check_fields, unsupported
@@ -63,20 +64,8 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
 
 
 def _has_blank_lanes(stages: StageList, node: MatMul) -> bool:
-    """Whether the lanes beyond the last channel hold the zero point in one of the operands, so that they add nothing.
-
-    Constants have zeros there. The array writes its zero point, since the weights are zero.
-    """
+    """Whether the lanes beyond the last channel of one of the operands add nothing to the sums."""
     if stages.params.cols < stages.params.rows:
         return False
     operands = zip(node.inputs, (node.zp_a, node.zp_b), strict=True)
-    return any(_is_blank(stages.graph.producer(name), zero_point) for name, zero_point in operands)
-
-
-def _is_blank(maker: Node | None, zero_point: int) -> bool:
-    if isinstance(maker, Constant):
-        return zero_point == 0
-    # A transposed convolution corrects its bias for each phase.
-    if isinstance(maker, Conv | MatMul) and not isinstance(maker, ConvTranspose):
-        return maker.table is None and maker.zp_out == zero_point
-    return False
+    return any(writes_blank_lanes(stages.graph.producer(name), zero_point) for name, zero_point in operands)

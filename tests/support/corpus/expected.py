@@ -37,6 +37,8 @@ EXPECTED: dict[str, str] = {
     "INT4 weights": "Conv array; 1 region",
     "INT4 weights per tensor": "Conv array; 1 region",
     "UINT4 weights": "Conv array; 1 region",
+    "INT4 weights, int8 activations": "Conv array; 1 region",
+    "INT4 weights of a ConvTranspose": "ConvTranspose array; 1 region",
     "INT4 weights of a Gemm": "GlobalMaxPool vector, Flatten placement, Gemm array; 1 region",
     "INT4 weights of a MatMul": "GlobalMaxPool vector, Flatten placement, MatMul array; 1 region",
     "blocked weights": "Conv array, Conv host; 1 region",
@@ -79,9 +81,7 @@ EXPECTED: dict[str, str] = {
     "output_dtype against zero point": (
         "ModelError: not a valid ONNX model (infer shapes): [ShapeInferenceError] Inference error(s): "
         "(op_type:QuantizeLinear, node name: QuantizeLinear_node4): [TypeInferenceError] output_dtype INT8 "
-        "does not match y_zero_point type UINT8. (op_type:QuantizeLinear, node name: QuantizeLinear_node17): "
-        "[TypeInferenceError] output_dtype INT8 does not match y_zero_point type UINT8. "
-        "(op_type:QuantizeLinear, node name: QuantizeLinear_node25): [TypeInferenceError] "
+        "does not match y_zero_point type UINT8 (3 more): correct the model, or export it again"
     ),
     "output_dtype int16": (
         "UnsupportedError: no part of the model can run on the accelerator: QuantizeLinear_node3: "

@@ -96,13 +96,13 @@ def _conv(**options: object) -> Builder:
     return build
 
 
-def _small_weights(kind: int, axis: int | None, op: str = "Conv") -> Builder:
+def _small_weights(kind: int, axis: int | None, op: str = "Conv", dtype: str = "uint8") -> Builder:
     """Weights of four bits."""
 
     def build(m: OnnxMaker) -> onnx.ModelProto:
-        m.opset = 21
+        m.opset, m.dtype = 21, dtype
         low, high = (-8, 7) if kind == TensorProto.INT4 else (0, 15)
-        shape = (4, 8, 1, 1) if op == "Conv" else (8, 4)
+        shape = {"Conv": (4, 8, 1, 1), "ConvTranspose": (8, 4, 1, 1)}.get(op, (8, 4))
         noise = np.random.default_rng(m.rng.getrandbits(32))
         values = noise.integers(low, high + 1, shape)
         count = () if axis is None else (4,)
@@ -112,8 +112,8 @@ def _small_weights(kind: int, axis: int | None, op: str = "Conv") -> Builder:
         scale = scales(m, 4) if count else m.constant(np.float32(0.05))
         (w,) = m.node("DequantizeLinear", ["w4", scale, "z4"], **({} if axis is None else {"axis": axis}))
         x = m.image(8, 6, 6)
-        if op == "Conv":
-            (value,) = m.node("Conv", [x.name, w])
+        if len(shape) == 4:
+            (value,) = m.node(op, [x.name, w])
             return finished(m, m.pair(value, (1, 4, 6, 6), 0.05))
         (row,) = m.node("Flatten", m.node("GlobalMaxPool", [x.name]))
         (value,) = m.node(op, [row, w])
@@ -217,6 +217,8 @@ MODELS: dict[str, Builder] = {
     "INT4 weights": _small_weights(TensorProto.INT4, 0),
     "INT4 weights per tensor": _small_weights(TensorProto.INT4, None),
     "UINT4 weights": _small_weights(TensorProto.UINT4, 0),
+    "INT4 weights, int8 activations": _small_weights(TensorProto.INT4, 0, dtype="int8"),
+    "INT4 weights of a ConvTranspose": _small_weights(TensorProto.INT4, 1, "ConvTranspose"),
     "INT4 weights of a Gemm": _small_weights(TensorProto.INT4, 1, "Gemm"),
     "INT4 weights of a MatMul": _small_weights(TensorProto.INT4, 1, "MatMul"),
     "blocked weights": _blocked_weights,

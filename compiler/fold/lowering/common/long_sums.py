@@ -1,4 +1,4 @@
-"""Sums over all pixels of an image, as products on the array: pixels become channels, each with a weight of one byte.
+"""Sums over many pixels as products on the array: pixels become channels, each with a weight of one byte.
 
 The array sums a limited number of channels. Larger images are first reduced to digits. The sum `s` of a window of 16
 bytes has 12 bits. Its high digit is the byte `h = floor((s + 8) / 16)`, and its low digit `s - 16 * h` is from -8 to
@@ -12,6 +12,7 @@ and 1.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,6 +21,8 @@ from numpy.typing import NDArray
 from intloom.compiler.fold.lowering.common.limits import MOST_CHANNELS
 from intloom.compiler.fold.lowering.common.spatial import SpatialOps
 from intloom.compiler.fold.lowering.common.transposition import transpose
+from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
+from intloom.compiler.fold.patterns.window import Window
 from intloom.compiler.ir import AvgPool, Concat, Table, Tensor
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 
@@ -36,6 +39,8 @@ _OFFSET = 128
 _FACTORS = ((1,), (16, 1), (86, 85, 85, 16, 1))
 """For each number of steps the weights of the images: three have the same digits if their weight is above a byte."""
 _READS = ((0,), (0, 1), (0, 0, 0, 1, 2))
+_MOST_WEIGHTS = 1 << 22
+"""Of the windows of one image: a program stores them, and the array multiplies all of them."""
 
 
 @dataclass(frozen=True)
@@ -44,26 +49,92 @@ class LongSum:
 
     pixels: Tensor
     weights: NDArray[np.int8]
+    """One for each channel; images of digits follow one another."""
+
+
+def windows_of_blocks(windows: Window, x: Tensor) -> tuple[int, NDArray[np.int8]]:
+    """The steps before the array sums windows, and their blocks.
+
+    For each pixel of a digit, or of the image itself, and for each window: 1 if the window has its block, else 0.
+
+    Raises
+    ------
+    UnsupportedPattern
+        The image has too many pixels, or a window contains a part of a block.
+    """
+    choices = _step_counts(x.height, x.width)
+    if not choices:
+        raise UnsupportedPattern(
+            f"it averages pixels of an image of {x.height} by {x.width}; two steps of 16 pixels each leave more than "
+            f"the {MOST_CHANNELS} that the array adds",
+            "average in two steps, each with a QuantizeLinear",
+        )
+    for steps in choices[:-1]:
+        with contextlib.suppress(UnsupportedPattern):
+            return steps, _blocks_after(steps, windows, x)
+    return choices[-1], _blocks_after(choices[-1], windows, x)
+
+
+def _blocks_after(steps: int, windows: Window, x: Tensor) -> NDArray[np.int8]:
+    """The blocks of each window after some steps."""
+    rows, columns = 1, 1
+    for _ in range(steps):
+        window = _window(-(-x.height // rows), -(-x.width // columns))
+        rows, columns = rows * window[0], columns * window[1]
+    outputs = windows.output((x.height, x.width))
+    count = outputs[0] * outputs[1] * x.height * x.width // (rows * columns)
+    if count > _MOST_WEIGHTS:
+        raise UnsupportedPattern(
+            f"its {outputs[0]} by {outputs[1]} windows of {windows.kernel[0]} by {windows.kernel[1]} pixels need "
+            f"{count} weights, at most {_MOST_WEIGHTS} are stored",
+            "use larger strides, or average twice, with a QuantizeLinear each",
+        )
+    chosen = [
+        _blocks_of(windows, axis, (x.height, x.width)[axis], outputs[axis], (rows, columns)[axis]) for axis in (0, 1)
+    ]
+    return np.einsum("iy,jx->yxij", *chosen).reshape(-1, *outputs)
+
+
+def _blocks_of(windows: Window, axis: int, length: int, outputs: int, block: int) -> NDArray[np.int8]:
+    """Along one axis for each window: 1 for its blocks, 0 for the others."""
+    found = np.zeros((outputs, -(-length // block)), np.int8)
+    for number in range(outputs):
+        start = number * windows.strides[axis] - windows.pads[axis]
+        first, stop = max(0, start), min(length, start + windows.kernel[axis])
+        if first % block or (stop % block and stop != length):
+            raise UnsupportedPattern(
+                f"its window of {windows.kernel[0]} by {windows.kernel[1]} has pixels {first} to {stop - 1} of "
+                f"{length}; in an image of so many pixels, the array adds blocks of {block}",
+                f"use windows and strides that are multiples of {block}, or average twice, with a QuantizeLinear each",
+            )
+        found[number, first // block : -(-stop // block)] = 1
+    return found
 
 
 def step_count(height: int, width: int) -> int | None:
     """Steps before the array sums the digits of an image; None if there are too many pixels."""
+    return next(iter(_step_counts(height, width)), None)
+
+
+def _step_counts(height: int, width: int) -> list[int]:
+    """All possible numbers of steps, the best one first."""
     fitting = []
     for steps, factors in enumerate(_FACTORS):
         channels = height * width * len(factors)
-        if channels <= _FEW_CHANNELS:
-            return steps
         if channels <= MOST_CHANNELS:
-            fitting.append(steps)
+            fitting.insert(0, steps)
+        if channels <= _FEW_CHANNELS:
+            break
         height, width = _reduced(height, width)
     # The vector unit sums the windows while the array works on other layers, so the last of the possible steps.
-    return fitting[-1] if fitting else None
+    return fitting
 
 
-def emit_long_sum(mover: SpatialOps, x: Tensor, name: str) -> LongSum:
-    """Emit a tensor for which the sum of `weight * (pixel - zero point)` is that of all pixels of `x`."""
-    steps = step_count(x.height, x.width)
-    assert steps is not None  # the caller rejects larger images
+def emit_long_sum(mover: SpatialOps, x: Tensor, name: str, steps: int) -> LongSum:
+    """Emit a tensor for which the sum of `weight * (pixel - zero point)` is that of all pixels of `x`.
+
+    The sum over the pixels of any blocks is that of these blocks.
+    """
     images = [x]
     if steps:
         zero, lows = _zero_points(x.zero_point, steps)

@@ -81,7 +81,7 @@ def restore_order(builder: GraphBuilder, stored: str) -> None:
         parts.append(transpose(builder, part, f"{part.name}/transposed/{stored}", ()))
     name = parts[0].name
     if len(parts) > 1:
-        name = f"{stored}/transposed"
+        name = f"{stored}/in_order"
         shape = (1, len(parts) * parts[0].channels, *parts[0].shape[2:])
         node = Concat(name=name, inputs=tuple(p.name for p in parts), output=name)
         builder.emit(node, replace(parts[0], name=name, shape=shape))

@@ -240,10 +240,60 @@ def test_digits_for_zero_points_at_the_ends(size, zero, rng, seed):
     compared(m, seed)
 
 
+@pytest.mark.parametrize(
+    ("kernel", "strides", "pads", "image", "include"),
+    [
+        ((33, 33), (1, 1), (0, 0, 0, 0), (36, 35), 0),
+        ((33, 35), (3, 2), (5, 0, 0, 9), (40, 41), 1),
+        ((33, 33), (7, 7), (6, 6, 6, 6), (40, 40), 0),
+        ((40, 40), (40, 40), (0, 0, 0, 0), (80, 80), 0),
+        ((40, 48), (8, 16), (8, 0, 0, 16), (88, 80), 1),
+        ((96, 96), (96, 64), (0, 0, 0, 0), (192, 192), 0),
+    ],
+)
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_windows_of_more_pixels_than_the_vector_unit_adds(dtype, kernel, strides, pads, image, include, rng, seed):
+    """A product with a weight for every pixel, or for every block of a larger image."""
+    m = OnnxMaker(rng, dtype=dtype)
+    x = m.conv(m.image(3, *image), 5)
+    (value,) = m.node(
+        "AveragePool", [x.name], kernel_shape=kernel, strides=strides, pads=pads, count_include_pad=include
+    )
+    size = [(image[a] + pads[a] + pads[2 + a] - kernel[a]) // strides[a] + 1 for a in (0, 1)]
+    m.output(m.pair(value, (1, 5, *size), x.scale * m.rng.uniform(0.05, 0.6)))
+    found = compared(m, seed)
+    assert "MatMul" in kinds(found)
+    assert reason(found, "AveragePool")
+    assert {a.target for a in found.folded.assignments if a.op == "AveragePool"} == {Target.ARRAY}
+
+
+def test_clamped_window_of_many_pixels(rng, seed):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, 40, 40), 5)
+    (value,) = m.node("Relu", m.node("AveragePool", [x.name], kernel_shape=[38, 38]))
+    m.output(m.pair(value, (1, 5, 3, 3), x.scale * 0.1))
+    assert "MatMul" in kinds(compared(m, seed))
+
+
+@pytest.mark.parametrize(
+    ("kernel", "image", "why"),
+    [((33, 33), (90, 90), "33 by 33 has pixels 0 to 32 of 90"), ((64, 64), (800, 800), "an image of 800 by 800")],
+)
+def test_windows_that_stay_with_the_host_are_named_with_their_numbers(kernel, image, why, rng):
+    m = OnnxMaker(rng)
+    x = m.conv(m.image(3, *image), 2, 1)
+    (value,) = m.node("AveragePool", [x.name], kernel_shape=kernel, strides=kernel)
+    m.output(m.pair(value, (1, 2, image[0] // kernel[0], image[1] // kernel[1]), x.scale))
+    found = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "AveragePool")
+    assert found.target is Target.HOST
+    assert why in found.reason
+    assert found.remedy
+
+
 def test_too_many_pixels_are_refused_with_their_number(rng):
     m = OnnxMaker(rng)
     x = m.conv(m.image(3, 500, 500), 2, 1)
     m.output(m.pair(*m.node("GlobalAveragePool", [x.name]), (1, 2, 1, 1), x.scale))
     found = next(v for v in fold_model(from_proto(m.model(), name="m")).assignments if v.op == "GlobalAveragePool")
     assert found.target is Target.HOST
-    assert "averages 500 by 500 pixels" in found.reason
+    assert "an image of 500 by 500" in found.reason

@@ -7,9 +7,17 @@ import numpy as np
 import pytest
 
 from intloom.compiler.fold.target import Target
+from intloom.compiler.schedule import compile_graph
+from intloom.flow.host import HostSide
+from intloom.flow.regions import run_regions
+from intloom.hw.spec.arith import RoundingMode
+from intloom.hw.spec.params import preset
+from intloom.sim.backend import IsaBackend
+from intloom.sim.golden import run_graph
+from intloom.sim.result import Arrays
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import TYPES, OnnxMaker, Value
-from tests.support.parity import assert_equal
+from tests.support.parity import assert_equal, random_feeds
 
 SIDES = [(1, 4), (3, 3), (4, 5), (6, 6), (2, 8)]
 
@@ -85,6 +93,36 @@ def test_only_the_softmax_runs_on_the_host(side: tuple[int, int], rng: random.Ra
     on_host = {a.op for a in found.folded.assignments if a.target is Target.HOST}
     assert on_host <= {"Softmax", "Transpose", "QuantizeLinear", "DequantizeLinear"}
     assert len(found.folded.regions) == 2
+
+
+@pytest.mark.parametrize("heads", [1, 2])
+@pytest.mark.parametrize("preset_name", ["base", "large"])
+@pytest.mark.parametrize("op", ["Softmax", "Transpose"])
+def test_sums_that_fill_no_words_after_the_host(
+    op: str, preset_name: str, heads: int, rng: random.Random, seed: int
+) -> None:
+    """The transposed operand comes from an earlier region, so its other lanes are not known to be blank.
+
+    After a Transpose, which the host does not run, the product itself is given the model's order for the host.
+    """
+    m = OnnxMaker(rng)
+    width = 64
+    values = reshaped(m, m.conv(m.image(3, 2, 2), heads * width, kernel=1), (1, heads, width, 4))
+    scores = reshaped(m, m.conv(m.image(3, 2, 2), heads * 4, kernel=1), (1, heads, 4, 4))
+    (name,) = m.node(op, [scores.name], **({"axis": -1} if op == "Softmax" else {"perm": [0, 1, 3, 2]}))
+    y = product(m, values, m.pair(name, scores.shape, 1 / 256 if op == "Softmax" else scores.scale * 1.1, 0), 1)
+    m.output(m.conv(reshaped(m, y, (1, heads * width, 2, 2)), width))
+    found = assert_equal(m.model(), seed)
+    assert len(found.folded.regions) == 2
+    folded, feeds = found.folded, random_feeds(m.model(), seed)
+
+    def run(number: int, inputs: Arrays) -> Arrays:
+        made = IsaBackend(check=True).run(compile_graph(folded.regions[number], preset(preset_name)), inputs).outputs
+        for name, expected in run_graph(folded.regions[number], inputs, match=RoundingMode.ORT).items():
+            np.testing.assert_array_equal(made[name], expected, err_msg=name)
+        return made
+
+    run_regions(folded, HostSide(folded), feeds, run)
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -7,11 +7,12 @@ import onnx
 import pytest
 
 from intloom.compiler.fold.target import Target
+from intloom.flow.checking import reference_model
 from intloom.hw.spec.params import preset
 from tests.compiler.fold.lowering.test_matmul import attention
 from tests.compiler.fold.lowering.test_softmax import entry
 from tests.support.lowered import WITH_SOFTMAX, compared, kinds
-from tests.support.onnx_maker import OnnxMaker, Value
+from tests.support.onnx_maker import TYPES, OnnxMaker, Value
 from tests.support.parity import folded, random_feeds, run_folded, run_onnxruntime
 
 BASE = preset("base").replace(vector_softmax=True)
@@ -21,6 +22,16 @@ RESULT = [1 / 256, float(np.float32(1 / 255))]
 def softmax(m: OnnxMaker, x: Value, axis: int, scale: float, zero: int = 0) -> Value:
     (name,) = m.node("Softmax", [x.name], axis=axis)
     return m.pair(name, x.shape, scale, zero - (128 if m.dtype == "int8" else 0))
+
+
+def qlinear_softmax(m: OnnxMaker, x: Value, axis: int, scale: float) -> Value:
+    """The operator between quantized values."""
+    (source,) = (n for n in m.nodes if n.output[0] == x.name)
+    kind = TYPES[m.dtype]
+    result = [m.constant(np.float32(scale)), m.constant(kind[0](kind[2]))]
+    inputs = [*source.input, *result]
+    (made,) = m.node("QLinearSoftmax", inputs, axis=axis, opset=13, domain="com.microsoft")
+    return Value(m.node("DequantizeLinear", [made, *result])[0], x.shape, scale)
 
 
 def image(m: OnnxMaker, rng: random.Random, channels: int) -> Value:
@@ -37,6 +48,19 @@ def test_over_channels_on_every_level(params, dtype: str, rng: random.Random, se
     m.output(softmax(m, x, rng.choice((1, -3)), rng.choice(RESULT), rng.choice((0, 0, 9))))
     found = compared(m, seed, params)
     assert kinds(found)[-1] == "Softmax"
+
+
+@pytest.mark.parametrize("dtype", ["uint8", "int8"])
+def test_qoperator_is_compared_with_the_definition(dtype: str, rng: random.Random, seed: int) -> None:
+    """Like a Softmax in QDQ form: onnxruntime's kernel for the operator adds in float."""
+    m = OnnxMaker(rng, dtype=dtype)
+    x = image(m, rng, rng.randint(3, 90))
+    m.output(qlinear_softmax(m, x, rng.choice((1, -3)), rng.choice(RESULT)))
+    found = compared(m, seed, WITH_SOFTMAX)
+    assert kinds(found)[-1] == "Softmax"
+    form, _ = reference_model(found.folded, m.model())
+    assert {"Gather", "ReduceSum"} < {n.op_type for n in form.graph.node}
+    assert "QLinearSoftmax" not in {n.op_type for n in form.graph.node}
 
 
 @pytest.mark.parametrize("params", [WITH_SOFTMAX, BASE], ids=["small", "base"])

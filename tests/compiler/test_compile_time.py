@@ -1,0 +1,71 @@
+"""Processor time of compilation, and the cycles of unsigned weights."""
+
+import time
+from pathlib import Path
+
+import onnx
+import pytest
+
+from intloom.flow.compiling import Compiled, compile_model
+from intloom.hw.spec.params import preset
+from intloom.quantization import QuantizeOptions, WeightScales, quantize
+from intloom.zoo import ZOO, build
+from tests.support.ocr_detector import ocr_detector
+from tests.support.unsigned_weights import with_unsigned_weights
+
+SECONDS = {"ocr": 3.0, "yolov8n": 2.0, **{name: 5.0 for name in ZOO if name != "yolov8n"}}
+"""On a core of a present desktop computer, for images of the network's own size."""
+TEXT_SIZE = 640
+ON_A_BUSY_MACHINE = 3
+"""Processor time grows by up to this factor where other processes share caches and cores."""
+
+
+def quantized(folder: Path, name: str, size: int | None = None, **options: object) -> Path:
+    model = ocr_detector(size or TEXT_SIZE) if name == "ocr" else build(name, size, 0)
+    onnx.save(model, folder / "float.onnx")
+    quantize(folder / "float.onnx", folder / "quantized.onnx", None, QuantizeOptions(samples=1, **options))
+    return folder / "quantized.onnx"
+
+
+def timed(path: Path) -> tuple[Compiled, float]:
+    started = time.process_time()
+    compiled = compile_model(path, preset("base"))
+    return compiled, time.process_time() - started
+
+
+@pytest.mark.slow
+@pytest.mark.evidence
+@pytest.mark.parametrize("name", SECONDS)
+def test_compile_time(name: str, tmp_path: Path) -> None:
+    path = quantized(tmp_path, name)
+    spent = min(timed(path)[1] for _ in range(2))
+    print(f"{name}: {spent:.2f} s of processor time, {SECONDS[name]} s allowed")
+    assert spent <= SECONDS[name]
+
+
+@pytest.mark.slow
+def test_a_text_detector_compiles_in_seconds(tmp_path: Path) -> None:
+    """Its transposed convolutions and gates once took ten times as long."""
+    assert timed(quantized(tmp_path, "ocr", 320))[1] <= ON_A_BUSY_MACHINE * SECONDS["ocr"]
+
+
+def unsigned(path: Path) -> Path:
+    target = path.with_name("unsigned.onnx")
+    onnx.save(with_unsigned_weights(onnx.load(path)), target)
+    return target
+
+
+@pytest.mark.parametrize("weights", list(WeightScales))
+def test_unsigned_weights_take_the_time_of_signed_ones(weights: WeightScales, tmp_path: Path) -> None:
+    path = quantized(tmp_path, "mini_yolo", 64, weights=weights)
+    signed, other = (timed(p)[0].program.predicted_cycles for p in (path, unsigned(path)))
+    assert signed <= other <= 1.01 * signed
+
+
+@pytest.mark.slow
+@pytest.mark.evidence
+def test_unsigned_weights_of_a_whole_detector(tmp_path: Path) -> None:
+    program = timed(unsigned(quantized(tmp_path, "yolov8n", weights=WeightScales.PER_TENSOR)))[0].program
+    use = sum(layer.macs for layer in program.layers) / (preset("base").macs * program.predicted_cycles)
+    print(f"YOLOv8n at 640, uint8 weights per tensor: {100 * use:.1f} % of the array")
+    assert use >= 0.95

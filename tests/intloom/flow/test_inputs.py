@@ -1,0 +1,68 @@
+"""Inputs of bytes and images with channels last, from synthetic values, pictures and arrays."""
+
+import numpy as np
+import pytest
+from onnx import TensorProto, helper
+from PIL import Image
+
+import intloom
+from intloom.cli import main
+from intloom.common.errors import ExitCode
+from tests.support.corpus import MODELS
+from tests.support.corpus.builder import maker
+
+FORMS = ["uint8 input", "int8 input", "uint8 input, NHWC", "int8 input, NHWC"]
+
+
+@pytest.fixture(params=FORMS)
+def program(request, tmp_path):
+    """A compiled program, and what it reads for a picture."""
+    name = request.param
+    path = tmp_path / "program.loom"
+    intloom.compile(MODELS[name](maker(name)), "nano").save(path)
+    pixels = np.random.default_rng(0).integers(0, 256, (6, 6, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "x.png")
+    wanted = pixels.astype(np.int16) - (0 if name.startswith("uint8") else 128)
+    ordered = wanted if name.endswith("NHWC") else wanted.transpose(2, 0, 1)
+    return path, ordered[None].astype(np.uint8 if name.startswith("uint8") else np.int8)
+
+
+def run(program, folder, *words):
+    status = main(["run", str(program), "--backend", "isa", "--check", "-o", str(folder), "-q", *map(str, words)])
+    (found,) = folder.glob("*.npy") if status == ExitCode.OK else [None]
+    return status, None if found is None else np.load(found)
+
+
+def test_a_picture_is_the_bytes_that_the_model_reads(program, tmp_path):
+    path, wanted = program
+    np.save(tmp_path / "x.npy", wanted)
+    status, of_picture = run(path, tmp_path / "a", "--input", tmp_path / "x.png")
+    assert status == ExitCode.OK
+    (expected,) = intloom.Session(path, backend="isa").run(None, {"x": wanted})
+    np.testing.assert_array_equal(of_picture, expected)
+    np.testing.assert_array_equal(run(path, tmp_path / "b", "--input", tmp_path / "x.npy")[1], expected)
+
+
+def test_without_an_input_the_bytes_are_those_of_a_synthetic_image(program, tmp_path):
+    status, made = run(program[0], tmp_path / "run", "--seed", 3)
+    assert status == ExitCode.OK
+    assert len(np.unique(made)) > 5
+
+
+def test_other_types_are_refused(program, tmp_path, capsys):
+    np.save(tmp_path / "x.npy", program[1].astype(np.float32))
+    assert run(program[0], tmp_path / "run", "--input", tmp_path / "x.npy")[0] == ExitCode.USAGE
+    assert f"must be tensor({program[1].dtype}), not float32" in capsys.readouterr().err
+
+
+def test_float_images_with_channels_last(tmp_path):
+    m = maker("float NHWC")
+    m.inputs.append(helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, 9, 6, 3)))
+    (value,) = m.node("Transpose", ["x"], perm=[0, 3, 1, 2])
+    m.output(m.conv(m.pair(value, (1, 3, 9, 6), 1 / 255, 0), 4))
+    path = tmp_path / "program.loom"
+    intloom.compile(m.model(), "nano").save(path)
+    pixels = np.random.default_rng(0).integers(0, 256, (9, 6, 3), dtype=np.uint8)
+    Image.fromarray(pixels).save(tmp_path / "x.png")
+    (expected,) = intloom.Session(path, backend="isa").run(None, {"x": pixels[None] / np.float32(255)})
+    np.testing.assert_array_equal(run(path, tmp_path / "run", "--input", tmp_path / "x.png")[1], expected)
