@@ -118,7 +118,7 @@ def step_count(height: int, width: int) -> int | None:
 
 def _step_counts(height: int, width: int) -> list[int]:
     """All possible numbers of steps, the best one first."""
-    fitting = []
+    fitting = list[int]()
     for steps, factors in enumerate(_FACTORS):
         channels = height * width * len(factors)
         if channels <= MOST_CHANNELS:
