@@ -1,114 +1,200 @@
-"""Mutation testing itself: weak stimuli leave holes, strong ones none, and harmless faults are told from holes."""
+"""Mutation testing itself: a weak bench leaves holes, a strong one none, and harmless faults are told from holes."""
 
 from __future__ import annotations
 
-import random
+import os
+import signal
+import threading
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
-from amaranth.hdl import Module, signed
+from amaranth.hdl import Fragment, Module, Mux, signed
 from amaranth.lib import wiring
-from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
+from amaranth.sim import Simulator
 
+from intloom.hw.bus.skid_buffer import SkidBuffer
 from tools.components import components, name_of
-from tools.mutate.netlist import harmless, make_mutants
-from tools.mutate.record import Port, Recorder
-from tools.mutate.replay import checked_output, replay
-from tools.mutate.score import Score, read_scores, write_score
+from tools.mutate.bench import Bench, _forked
+from tools.mutate.equivalence import prove, write_netlist
+from tools.mutate.hook import elaborations
+from tools.mutate.listed import read_list, unexplained
+from tools.mutate.score import ROOT, Score, read_scores, write_score
+from tools.mutate.sites import INVERTED, STUCK_AT_0, STUCK_AT_1, Mutant, Site, draw, plant, sites
 from tools.mutate.targets import NOT_MUTATED, targets
 
-FAULTS = 60
+BENCH = """
+from amaranth.sim import Simulator
+from intloom.hw.{module} import {name}
+
+def test_{name}():
+    Simulator({name}({arguments}))
+    {check}
+"""
 
 
 class Accumulate(wiring.Component):
-    """Adds up bytes, in more bits than one output word shows; wide enough for more than one word a port."""
+    """Adds up bytes, and holds the sum at 1 while `clear` is 1."""
 
     def __init__(self) -> None:
-        super().__init__({"value": In(signed(8)), "total": Out(signed(70))})
+        super().__init__({"value": In(signed(8)), "clear": In(1), "total": Out(signed(12))})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
-        m.d.sync += self.total.eq((self.total << 3) + self.value)
+        m.d.sync += self.total.eq(Mux(self.clear, 1, self.total + self.value))
         return m
 
 
-class Remember(Accumulate):
-    """The same with a memory of its own, which Amaranth elaborates only once."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.memories = [Memory(shape=8, depth=4, init=[])]
-
-    def elaborate(self, platform: object) -> Module:
-        m = super().elaborate(platform)
-        m.submodules.memory = self.memories[0]
-        return m
+def elaborated(mutant: Mutant | None = None) -> tuple[Accumulate, Fragment]:
+    """The component, with a fault or without one."""
+    component = Accumulate()
+    fragment = Fragment.get(component, None)
+    assert mutant is None or plant(fragment, mutant, ())
+    return component, fragment
 
 
-class Toggle(Accumulate):
-    """One bit that is 1 at the start."""
-
-    def __init__(self) -> None:
-        wiring.Component.__init__(self, {"value": In(signed(8)), "total": Out(1, init=1)})
-
-    def elaborate(self, platform: object) -> Module:
-        m = Module()
-        m.d.sync += self.total.eq(self.total ^ self.value[0])
-        return m
-
-
-def simulate(folder: Path, values: list[int], component: type[Accumulate] = Accumulate) -> Path:
-    """Record a simulation; returns the folder of the netlist."""
-    recorder = Recorder(component, folder)
-    dut = component()
-    simulator = recorder.simulator(dut)
+def total(mutant: Mutant | None) -> int:
+    """The sum of -1 and 5, which is known without the fault."""
+    component, fragment = elaborated(mutant)
+    simulator = Simulator(fragment)
+    found = 0
 
     async def bench(ctx: Any) -> None:
-        for value in values:
-            ctx.set(dut.value, value)
+        nonlocal found
+        for value in (-1, 5):
+            ctx.set(component.value, value)
             await ctx.tick()
+        found = ctx.get(component.total)
 
     simulator.add_clock(1e-6)
     simulator.add_testbench(bench)
     simulator.run()
-    return next(f for f in folder.iterdir() if f.is_dir())
+    return found
+
+
+def site(*operand: int) -> Site:
+    """A site of the only statement."""
+    (location,) = {(s.file, s.line) for s in sites(elaborated()[1], ())}
+    return Site(*location, 0, operand)
+
+
+@pytest.mark.parametrize(
+    ("operand", "bit", "kind", "expected"),
+    [
+        ((), 0, INVERTED, 2),
+        ((), 11, STUCK_AT_1, 4 - 2048),
+        ((), 2, STUCK_AT_0, 0),
+        ((0,), 0, INVERTED, 1),
+        ((1, 1), 7, STUCK_AT_0, 127 + 5),
+        ((1, 1), 3, STUCK_AT_1, -1 + 13),
+        ((1, 0), 3, STUCK_AT_1, 15 + 5),
+    ],
+)
+def test_faults_change_one_bit(operand: tuple[int, ...], bit: int, kind: str, expected: int) -> None:
+    assert total(None) == 4
+    assert total(Mutant(site(*operand), bit, kind)) == expected
+
+
+def test_sites_have_the_bits_that_count() -> None:
+    found = {key.operand: known for key, known in sites(elaborated()[1], ()).items()}
+    # The sum has 13 bits, of which the register keeps 12; a byte has 8.
+    assert {operand: known.bits for operand, known in found.items()} == {
+        (): (0, 12),
+        (0,): (0, 1),
+        (1,): (0, 12),
+        (1, 0): (0, 12),
+        (1, 1): (0, 8),
+        (2,): (0, 1),
+    }
+    assert found[2,].constant and not found[1,].constant
+    drawn = draw(sites(elaborated()[1], ()), 30, seed=1)
+    assert len(drawn) == len(set(drawn)) == 30 and drawn == draw(sites(elaborated()[1], ()), 30, seed=1)
+    assert all(m.kind == INVERTED for m in drawn if m.site.operand == (2,))
+    assert not plant(elaborated()[1], Mutant(site(), 12, INVERTED), ())
+    assert drawn[0].source == "m.d.sync += self.total.eq(Mux(self.clear, 1, self.total + self.value))"
+
+
+def bench_of(folder: Path, check: str) -> Bench:
+    """A bench of a small component that runs `check`."""
+    file = folder / f"test_{folder.name}.py"
+    file.write_text(BENCH.format(module="bus.skid_buffer", name="SkidBuffer", arguments="8", check=check))
+    return Bench("bus.skid_buffer:SkidBuffer", str(file), folder)
+
+
+def test_a_bench_finds_a_fault_if_one_of_its_tests_fails(tmp_path: Path) -> None:
+    bench = bench_of(tmp_path, "import os; assert 'FAULT' not in os.environ")
+    bench.measure()
+    (mutant,) = draw(bench.extents(), 1, seed=1)
+    assert not bench.run(mutant).found
+    os.environ["FAULT"] = "1"
+    try:
+        outcome = bench.run(mutant)
+    finally:
+        del os.environ["FAULT"]
+    assert outcome.found and outcome.by.endswith("test_SkidBuffer AssertionError")
+
+
+def test_a_hang_is_a_failure_and_an_error_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("tools.mutate.bench._SPARE_SECONDS", 1)
+    bench = bench_of(tmp_path, "import os\n    while 'HANG' in os.environ: pass")
+    bench.measure()
+    (mutant,) = draw(bench.extents(), 1, seed=1)
+    monkeypatch.setenv("HANG", "1")
+    assert bench.run(mutant).by.endswith("does not end")
+    monkeypatch.setattr("tools.mutate.bench.plant", lambda *_: False)
+    monkeypatch.delenv("HANG")
+    with pytest.raises(SystemExit, match="ends with 72"):
+        bench.run(mutant)
+
+
+def test_a_bench_that_fails_without_a_fault_has_no_score(tmp_path: Path) -> None:
+    with pytest.raises(SystemExit, match="the tests must pass"):
+        bench_of(tmp_path, "assert 0").measure()
+
+
+def test_an_interrupt_ends_the_processes_that_were_started(tmp_path: Path) -> None:
+    started = tmp_path / "started"
+
+    def job() -> int:
+        started.write_text(str(os.getpid()))
+        time.sleep(60)
+        return 0
+
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    timer = threading.Timer(0.5, os.kill, (os.getpid(), signal.SIGUSR1))
+    timer.start()
+    try:
+        with pytest.raises(KeyboardInterrupt):
+            _forked(job, tmp_path / "log")
+    finally:
+        timer.cancel()
+        signal.signal(signal.SIGUSR1, before)
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(started.read_text()), 0)
+
+
+def test_every_elaboration_is_visited() -> None:
+    seen: list[object] = []
+    buffer = SkidBuffer(8)
+    with elaborations("bus.skid_buffer:SkidBuffer", lambda component, _: seen.append(component)):
+        Fragment.get(buffer, None)
+    Fragment.get(SkidBuffer(8), None)
+    assert seen == [buffer]
 
 
 @pytest.mark.slow
-def test_strong_stimuli_see_what_weak_ones_do_not(tmp_path: Path, rng: random.Random):
-    weak = simulate(tmp_path / "weak", [1, 1])
-    strong = simulate(tmp_path / "strong", [rng.randint(-128, 127) for _ in range(200)])
-    mutations = make_mutants(strong, FAULTS, seed=1)
-    assert make_mutants(weak, FAULTS, seed=1) == mutations
-    seen_weak, seen_strong = (replay(folder, len(mutations)).seen for folder in (weak, strong))
-    assert 0 < sum(seen_weak) < sum(seen_strong)
-    holes = [m for m, seen in zip(mutations, seen_strong, strict=True) if not seen]
-    assert all(harmless(strong, holes)), holes
-    visible = mutations[seen_strong.index(True)]
-    assert harmless(strong, [visible, *holes[:1], visible]) == [False, *[True] * len(holes[:1]), False]
-
-
-def test_a_component_with_a_memory_is_recorded(tmp_path: Path) -> None:
-    netlist = simulate(tmp_path, [1, 2, 3], Remember)
-    assert [path.stat().st_size for path in netlist.glob("*.record")] == [3 * 4 * (1 + 3)]
-
-
-@pytest.mark.slow
-def test_a_register_keeps_its_initial_value_although_a_fault_sits_at_its_output(tmp_path: Path) -> None:
-    folder = simulate(tmp_path, [1, 0, 1, 1] * 20, Toggle)
-    mutations = make_mutants(folder, FAULTS, seed=1)
-    assert any("-port Q" in m for m in mutations)
-    assert any(replay(folder, len(mutations)).seen)
-    # A record that the netlist without faults does not make is left out.
-    (record,) = folder.glob("*.record")
-    (folder / "other.record").write_bytes(record.read_bytes()[:-1] + b"\1")
-    found = replay(folder, len(mutations))
-    assert (found.records, found.left_out) == (2, 1)
-    record.unlink()
-    with pytest.raises(SystemExit, match="differs from all records"):
-        replay(folder, len(mutations))
+def test_proofs_tell_harmless_faults_from_others(tmp_path: Path) -> None:
+    harmful = Mutant(site(1, 1), 3, INVERTED)
+    faults: list[Mutant | None] = [None, harmful, None]
+    for number, fault in enumerate(faults):
+        write_netlist(*elaborated(), tmp_path / f"gold{number}.il")
+        write_netlist(*elaborated(fault), tmp_path / f"gate{number}.il")
+    assert prove(tmp_path, 4, timeout=20.0) == [True, False, True, False]
 
 
 def test_every_component_is_mutated_or_has_a_reason() -> None:
@@ -117,22 +203,27 @@ def test_every_component_is_mutated_or_has_a_reason() -> None:
     assert not targets().keys() & NOT_MUTATED.keys()
 
 
-def test_a_payload_is_compared_only_while_it_is_valid() -> None:
-    wide, valid, payload = Port("a", 40, True), Port("o__valid", 1, False), Port("o__payload__data", 8, False)
-    ports = [wide, valid, payload]
-    assert checked_output(payload, ports).startswith("if (cycle[2]) {")
-    result, flag = Port("result", 8, False), Port("result_valid", 1, False)
-    quotient = Port("quotient", 9, False)
-    for port in (result, quotient):
-        assert checked_output(port, [wide, flag, port]).startswith("if (cycle[2]) {")
-    for port in (valid, Port("p__payload", 8, False), result):
-        assert not checked_output(port, ports).startswith("if")
+def test_listed_faults_are_in_the_sources() -> None:
+    sources = "\n".join(path.read_text(encoding="utf-8") for path in (ROOT / "hw").rglob("*.py"))
+    lines = {line.strip() for line in sources.splitlines()}
+    for component, reasons in read_list().items():
+        assert component in targets()
+        for (line, fault), reason in reasons.items():
+            assert line in lines and fault.startswith("statement ") and len(reason) > 20, (line, fault)
+
+
+def test_a_listed_fault_is_explained(tmp_path: Path) -> None:
+    known, other = Mutant(site(), 3, INVERTED), Mutant(site(), 4, INVERTED)
+    path = tmp_path / "list.yaml"
+    path.write_text(f'a:A:\n- line: "{known.source}"\n  faults: ["{known.fault}"]\n  reason: none\n')
+    assert unexplained("a:A", [known, other], path) == [other]
+    assert unexplained("b:B", [known, other], path) == [known, other]
 
 
 def test_scores_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
-    first, second = Score("k", 10, 8, 1), Score("k").plus(4, 2, 0).plus(4, 2, 0)
+    first, second = Score("k", 10, 8, 1), Score("k", 9, 4, 0, 1, seed=3)
     write_score(path, "b:B", first)
     write_score(path, "a:A", second)
-    assert read_scores(path) == {"a:A": Score("k", 8, 4, 0), "b:B": first}
+    assert read_scores(path) == {"a:A": second, "b:B": first}
     assert (round(first.percent, 1), second.percent) == (88.9, 50.0)

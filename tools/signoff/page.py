@@ -25,8 +25,9 @@ records of long runs in `docs/data`.
 | V2 | V1, corner cases in the test plan, and {V2_PERCENT:.0f} % of the mutations found, with the present sources |
 | V3 | V2; {V3_PERCENT:.0f} % of the mutations found, or a proof; lines, branches, {TOGGLE_PERCENT:.0f} % of toggles |
 
-A mutation is a small fault in the netlist. It counts as found if an output differs that a checker looks at, and it is
-left out if Yosys proves that it changes nothing. Coverage is that of whole programs on the accelerator, from
+A mutation is a small fault in the RTL: a bit of an operand is inverted or stuck. It counts as found if a test of the
+component's bench fails. It is left out if Yosys proves that it changes nothing, or if `tools/mutate/equivalent.yaml`
+lists it with a reason. Coverage is that of whole programs on the accelerator, from
 `make coverage`, without the points that `tools/coverage/waivers.yaml` lists with a reason.
 """
 
@@ -53,7 +54,8 @@ def _mutations(score: Score | None, reason: str | None, *, current: bool) -> str
         return f"none: {reason}"
     if score is None:
         return "not measured"
-    return f"{score.percent:.1f} % of {score.faults - score.harmless}" + ("" if current else ", of earlier sources")
+    count = score.faults - score.harmless - score.listed
+    return f"{score.percent:.1f} % of {count}" + ("" if current else ", of earlier sources")
 
 
 def _coverage(covered: Mapping[str, Share] | None) -> str:

@@ -6,6 +6,7 @@ import random
 from typing import Any
 
 from intloom.hw.control.instruction_checks import InstructionChecker
+from intloom.hw.decode import used_bits
 from intloom.hw.spec import isa
 from intloom.hw.spec.isa import INSTRUCTIONS, Kind, Unit
 from intloom.hw.spec.params import preset
@@ -22,6 +23,7 @@ def _mutants(rng: random.Random) -> list[int]:
         extra = {"version": isa.ISA_VERSION, "fingerprint": PARAMS.fingerprint()} if spec.kind is Kind.BEGIN else {}
         legal = int.from_bytes(isa.encode(isa.make(spec.kind, **extra)), "little")
         words += [legal, legal ^ 1 << rng.randrange(88, 512), legal | 1 << 511, spec.opcode | rng.getrandbits(504) << 8]
+        words += [legal | 1 << bit for bit in (used_bits(spec.kind), isa.CHECK_LSB - 1)]
         for field in spec.fields[1:]:
             mask = (1 << field.width) - 1
             for value in {0, field.minimum, field.maximum, field.maximum + 1, field.minimum - 1, rng.getrandbits(9)}:

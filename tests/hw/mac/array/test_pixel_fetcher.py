@@ -10,7 +10,7 @@ import pytest
 
 from intloom.hw.mac.array.pixel_fetcher import PixelFetcher
 from intloom.hw.ports import READ_LATENCY
-from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS
+from intloom.hw.spec.isa import COORDINATE_BITS, COUNT_BITS, SCRATCH_BITS
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
@@ -20,13 +20,17 @@ WORDS = 64
 def _request(rng: random.Random, params: HardwareParams) -> dict[str, int]:
     packed = rng.randrange(2)
     in_w = rng.randint(1, 12 * (params.pixels_per_word if packed else 1))
+    address = rng.choice((rng.randrange(WORDS), WORDS - in_w // params.pixels_per_word - rng.randrange(2)))
+    # Words to the left that are not read: columns of all bits.
+    left = rng.choice((0, 0, rng.getrandbits(COORDINATE_BITS - 1) // params.pixels_per_word))
+    columns = left * (params.pixels_per_word if packed else 1)
     return {
         "swap": rng.randrange(2),
         "depthwise": rng.randrange(2),
         "row_inside": rng.random() < 0.9,
-        "ix": rng.randint(-2 * params.pixels_per_word, in_w + params.pixels_per_word),
-        "in_w": in_w,
-        "address": rng.choice((rng.randrange(WORDS), WORDS - in_w // params.pixels_per_word - rng.randrange(2))),
+        "ix": rng.randint(-2 * params.pixels_per_word, in_w + params.pixels_per_word) + columns,
+        "in_w": in_w + columns,
+        "address": (address - left) % (1 << SCRATCH_BITS),
         "packed": packed,
         "zp_in": rng.randint(-128, 127),
         "index": rng.getrandbits(COUNT_BITS),

@@ -20,6 +20,7 @@ _SHAPES = {
     "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16),
     "base": preset("base"),
 }
+_BLOCKS = {name: (1 << Shape.cast(PIXEL_DESCRIPTOR.members[name]).width) - 1 for name in ("in_blocks", "out_blocks")}
 _EXTREMES = {
     "in_ring": 5,
     "in_row_off": (1 << SCRATCH_BITS) - 1,
@@ -37,7 +38,8 @@ def _descriptor(rng: random.Random, params: HardwareParams) -> dict[str, int]:
         (1, params.strip, params.strip + 1, rng.randrange(1, 1 << 20), (1 << PIXELS_BITS) - params.strip)
     )
     return descriptor | {
-        **{name: rng.randint(1, 15) for name in ("kernel_h", "kernel_w", "in_blocks")},
+        **{name: rng.randint(1, 15) for name in ("kernel_h", "kernel_w")},
+        **{name: rng.choice((1, 2, rng.randint(1, 15), rng.randint(1, most))) for name, most in _BLOCKS.items()},
         "pixels": pixels,
         "strips": -(-pixels // params.strip),
         "in_ring": rng.choice((0, rng.randrange(1, 1 << SCRATCH_BITS), 5)),

@@ -49,6 +49,9 @@ class Consumer:
             self.waits["planner" if self._weights else "weights"] += waits
             self.waits["bank"] += waits_bank
             valid = bool(ctx.get(sequencer.pixel_valid))
+            if waits and self._weights:
+                shown = expected[len(self.seen)][1]["strip_length"]
+                assert shown is not None and shown <= TilePlanner.LATENCY, "a long tile does not wait for the planner"
             if ran or valid:
                 assert valid + waits + waits_bank == ctx.get(sequencer.active), "a cycle is counted once"
             assert valid or not within, "a tile once begun never stops"
@@ -96,7 +99,10 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     fast = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "out_blocks": 3, "strips": 4}
     plans = [random_plan(rng, params, **fast, length=params.strip, longer=0)]
     plans += [random_plan(rng, params) for _ in range(5)]
-    plans.append(random_plan(rng, params, kernel_h=2, strips=1, length=TilePlanner.LATENCY - 1, longer=0))
+    plans += [
+        random_plan(rng, params, kernel_h=2, strips=1, length=length, longer=0)
+        for length in (TilePlanner.LATENCY - 1, TilePlanner.LATENCY + 1, 1)
+    ]
     if params.depthwise:
         plans[2:2] = [_depthwise_plan(rng, params) for _ in range(4)]
     consumer = Consumer(sequencer, params, rng, rate)

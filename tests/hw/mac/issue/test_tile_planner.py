@@ -3,18 +3,25 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterator
+from itertools import islice
 from typing import Any
 
 import pytest
 
+from intloom.hw.mac.issue.descriptors import PIXELS_BITS
+from intloom.hw.mac.issue.loop_setup import TAP_BITS
 from intloom.hw.mac.issue.tile_loops import Tap
 from intloom.hw.mac.issue.tile_planner import TilePlanner, position, tiles
+from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run
 
 NANO = preset("nano")
 FIRST = Tap(0, 0, 0)
+PREFIX = 6
+"""Tiles to compare: more than there are if a count has lost a bit."""
 
 
 async def _ready(ctx: Any, planner: TilePlanner) -> None:
@@ -33,6 +40,8 @@ async def _step(ctx: Any, planner: TilePlanner, tap: Tap, after: dict[str, int])
     await ctx.tick()
     ctx.set(planner.step, 0)
     ctx.set(planner.capture, 0)
+    # Only the position with `capture` counts.
+    ctx.set(planner.captured, {name: ~value for name, value in after.items()})
 
 
 @pytest.mark.parametrize("pause", [0.0, 0.5])
@@ -41,6 +50,9 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1}
     plans = [random_plan(rng, NANO, **single, strips=3, length=5, longer=2, out_w=6)]
     plans += [random_plan(rng, NANO) for _ in range(7)]
+    large = {"in_blocks": 1, "out_blocks": 1}
+    plans.append(random_plan(rng, NANO, kernel_h=15, kernel_w=1, dilation_h=15, **large))
+    plans.append(random_plan(rng, NANO, kernel_h=1, kernel_w=15, column_tap=(1 << TAP_BITS) - 1, **large))
     continued = 0
 
     async def wait(ctx: Any) -> None:
@@ -71,3 +83,34 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
 
     run(planner, bench)
     assert continued > 0
+
+
+def _large(rng: random.Random) -> Iterator[dict[str, int]]:
+    """Plans of many tiles, one count with each of its bits, 2^n + 2: it ends after two if bit n is lost."""
+    single = {"kernel_h": 1, "kernel_w": 1, "in_blocks": 1, "length": 5, "out_w": 6}
+    for bit in range(2, BY_KIND[Kind.CONV].field("out_blocks").width):
+        yield random_plan(rng, NANO, **single, strips=1, longer=0, out_blocks=1 << bit | 2)
+    for bit in range(2, PIXELS_BITS - 1):
+        for longer in (0, 1 << bit | 2):
+            yield random_plan(rng, NANO, **single, strips=max(1 << bit | 2, longer + 1), longer=longer)
+
+
+def test_every_count_has_its_whole_width(rng: random.Random) -> None:
+    planner = TilePlanner(NANO)
+
+    async def bench(ctx: Any) -> None:
+        for plan in _large(rng):
+            ctx.set(planner.start, 1)
+            await ctx.tick()
+            ctx.set(planner.start, 0)
+            ctx.set(planner.plan, plan)
+            _, *following = islice(TilePlanner.model(plan), PREFIX)
+            for (_, strip, tap), (_, tile) in zip(tiles(plan), following, strict=False):
+                await _ready(ctx, planner)
+                found = ctx.get(planner.tile)
+                assert not ctx.get(planner.finished)
+                assert {name: found[name] for name in tile} == tile
+                await _step(ctx, planner, tap, position(plan, FIRST, strip.stop))
+            await _ready(ctx, planner)
+
+    run(planner, bench)

