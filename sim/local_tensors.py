@@ -41,10 +41,17 @@ class LocalTensors:
     def coordinates(self, result: LocalResult) -> tuple[Indices, Indices, Indices]:
         """Block, row and column of each word that an instruction writes, in the order of `addresses`."""
         (blocks, _), (height, pitch), (width, step) = result_access(self._program, result).dims
-        # Words from the start of row `y` on: an instruction may count the pixels of several rows as one column.
-        words = (result.x + np.arange(height)[:, None] * pitch + np.arange(width) * step).reshape(-1)
-        rows, columns = np.divmod(np.tile(words, blocks), self._widths[result.buffer])
-        return np.repeat(result.block + np.arange(blocks), len(words)), result.y + rows, columns
+        # Rows may have words between them; and an instruction may count the pixels of several rows as one column.
+        columns = self._widths[result.buffer]
+        down, across = (pitch // columns, 0) if pitch >= columns else (0, pitch)
+        words = result.x + np.arange(height)[:, None] * across + np.arange(width) * step
+        rows, column = np.divmod(words, columns)
+        row = (result.y + np.arange(height)[:, None] * down + rows).reshape(-1)
+        return (
+            np.repeat(result.block + np.arange(blocks), row.size),
+            np.tile(row, blocks),
+            np.tile(column.reshape(-1), blocks),
+        )
 
     def put(self, result: LocalResult, order: Indices, data: Bytes, mask: NDArray[np.bool_]) -> None:
         """Enter words, by their position among the words that the instruction writes; `mask` selects bytes."""

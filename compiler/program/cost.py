@@ -63,7 +63,11 @@ def conv_busy(i: Instruction, params: HardwareParams) -> int:
     least = max(sum(n * length * readout for n, length in strips), 2 * params.cols + timing.CONSTANTS_GAP)
     if is_depthwise(i):
         # The readout starts after the last word, and the block after the next one needs its accumulator bank.
-        least = max(least, (conv_tiles(i) * tile + timing.LAST_SUM + strips[-1][1] * readout) // 2)
+        pair = conv_tiles(i) * tile + timing.LAST_SUM + strips[-1][1] * readout
+        if i["out_blocks"] == 1:
+            # An instruction's first constants come before its weights, and need the set of the block before the last.
+            pair += CHANNEL_BYTES * params.cols // _CONSTANT_BYTES + params.cols
+        least = max(least, pair // 2)
     return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(i, _words(i, strips[-1][1]), params))
 
 

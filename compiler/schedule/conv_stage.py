@@ -62,7 +62,7 @@ class ConvStage(Stage):
         per_channel = weights.shape[1] == 1 and self.group == len(weights) > 1
         if not self.params.depthwise or not per_channel or len(self.passes) > 1 or self.packed:
             return None
-        return depthwise_cut(self.passes[0][0], self.extent, self.params)
+        return depthwise_cut(self.passes[0][0], self.extent, self.params, self.conv_blocks)
 
     @property
     def row_step(self) -> tuple[int, int]:
@@ -194,6 +194,13 @@ class ConvStage(Stage):
             return joined
         group = self.params.pixels_per_word
         return Rect(joined.y0, joined.y1, joined.x0 // group, -(-joined.x1 // group))
+
+    def operand_row(self, operand: int, rect: Rect) -> int:
+        """Odd where the array reads columns: neighbors in a column then lie in different banks.
+
+        Otherwise a store, whose banks follow each other, waits once in every column until the array has read it.
+        """
+        return rect.width | 1 if self.depthwise and operand == 0 else rect.width
 
     def _window(self, g: Geometry, rect: Rect) -> Rect:
         width = g.kernel[1] * self.params.pixels_per_word if self.packed else g.reach[1]

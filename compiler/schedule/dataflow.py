@@ -59,6 +59,11 @@ class Read(Access):
         return isinstance(self.stage, PoolStage) and not self.stage.separable and not self.stage.block_rows
 
     @property
+    def row(self) -> int:
+        """Words from one row of the operand to the next that suit the stage."""
+        return self.stage.operand_row(self.operand, Rect(0, 1, 0, self.buffer.columns))
+
+    @property
     def unit(self) -> int:
         """Rows of the operand that an instruction reads together, which must not wrap in a ring."""
         return (self.stage.block_rows or 1) if isinstance(self.stage, PoolStage) else 1
@@ -102,6 +107,11 @@ class Inside:
         """The blocks from the first to the last that is read or written."""
         blocks = self.read | self.written
         return range(min(blocks), max(blocks) + 1)
+
+    @property
+    def row(self) -> int:
+        """Words from one row to the next in the scratchpad."""
+        return max((r.row for r in self.reads), default=self.buffer.columns)
 
     @property
     def stored(self) -> frozenset[int]:

@@ -28,14 +28,16 @@ class DepthwiseCut:
     mode: ConvMode
     rows: int
     column_rows: int
+    blocks: int = 2
+    """Output blocks of the stage, at most 2: instructions of a single one take longer."""
 
-    def conv(self, height: int = 1, width: int = 1) -> Instruction:
-        """The shape of an instruction for an output of `height` rows and `width` columns."""
+    def conv(self, height: int = 1, width: int = 1, blocks: int = 1) -> Instruction:
+        """The shape of an instruction for `blocks` blocks of an output of `height` rows and `width` columns."""
         g = self.geometry
         return make(
             Kind.CONV, mode=self.mode, in_blocks=self.column_rows, kernel_h=g.kernel[0], kernel_w=g.kernel[1],
             stride_h=g.stride[0], stride_w=g.stride[1], dilation_h=g.dilation[0], dilation_w=g.dilation[1],
-            out_h=height, out_w=width,
+            out_h=height, out_w=width, out_blocks=blocks,
         )  # fmt: skip
 
     @cached_property
@@ -51,22 +53,24 @@ class DepthwiseCut:
             edges = [rect.x0 + rect.width * k // count for k in range(count + 1)]
             yield from (Rect(y, bottom, a, b) for a, b in pairwise(edges))
 
-    def cycles(self, height: int, width: int) -> int:
-        """Cycles of one block of a tile."""
+    def cycles(self, height: int, width: int, blocks: int = 2) -> int:
+        """Cycles of one block of a tile of `blocks` blocks."""
         bands = {self.rows: height // self.rows, height % self.rows: 1}
-        return sum(count * self._band_cycles(rows, width) for rows, count in bands.items() if rows)
+        least = min(blocks, self.blocks)
+        return sum(count * self._band_cycles(rows, width, least) for rows, count in bands.items() if rows)
 
-    def _band_cycles(self, rows: int, width: int) -> int:
+    def _band_cycles(self, rows: int, width: int, blocks: int) -> int:
         """Cycles of the parts with the same rows; their widths are equal, or differ by one."""
         count = -(-width // (self.params.strip // rows))
         least, wider = divmod(width, count)
-        found = (count - wider) * conv_busy(self.conv(rows, least), self.params)
-        return found + wider * conv_busy(self.conv(rows, least + 1), self.params) if wider else found
+        found = (count - wider) * conv_busy(self.conv(rows, least, blocks), self.params)
+        found += wider * conv_busy(self.conv(rows, least + 1, blocks), self.params) if wider else 0
+        return found // blocks
 
     def for_tiles(self, heights: Sequence[int], width: int) -> DepthwiseCut:
         """The cheapest cut of output tiles of these heights, in the same mode: they share their weights."""
         tiles = tuple(sorted(Counter(heights).items()))
-        return _best(self.params, self.geometry, self.mode, tiles, width) or self
+        return _best(self.params, self.geometry, self.mode, tiles, width, self.blocks) or self
 
     @property
     def fits(self) -> bool:
@@ -86,10 +90,12 @@ class DepthwiseCut:
         return tiles
 
 
-def depthwise_cut(geometry: Geometry, extent: tuple[int, int], params: HardwareParams) -> DepthwiseCut | None:
-    """The cheapest cut of an output of `extent` that needs fewer cycles than a diagonal tile for each tap, or None."""
+def depthwise_cut(
+    geometry: Geometry, extent: tuple[int, int], params: HardwareParams, blocks: int = 2
+) -> DepthwiseCut | None:
+    """The cheapest cut of `blocks` output blocks of `extent`, or None if a diagonal tile for each tap is as fast."""
     height, width = extent
-    found = [_best(params, geometry, mode, ((height, 1),), width) for mode in DEPTHWISE_MODES]
+    found = [_best(params, geometry, mode, ((height, 1),), width, min(blocks, 2)) for mode in DEPTHWISE_MODES]
     fitting = [cut for cut in found if cut is not None]
     if not fitting:
         return None
@@ -100,13 +106,18 @@ def depthwise_cut(geometry: Geometry, extent: tuple[int, int], params: HardwareP
 
 @cache
 def _best(
-    params: HardwareParams, geometry: Geometry, mode: ConvMode, tiles: tuple[tuple[int, int], ...], width: int
+    params: HardwareParams,
+    geometry: Geometry,
+    mode: ConvMode,
+    tiles: tuple[tuple[int, int], ...],
+    width: int,
+    blocks: int,
 ) -> DepthwiseCut | None:
     """The cheapest cut in one mode of tiles (height, count), or None if the kernel does not fit the array's rows."""
     reach = geometry.reach[0] if mode is ConvMode.DEPTHWISE else 1
     fitting = []
     for rows in range(1, min(max(height for height, _ in tiles), params.strip) + 1):
-        cut = DepthwiseCut(params, geometry, mode, rows, reach + (rows - 1) * geometry.stride[0])
+        cut = DepthwiseCut(params, geometry, mode, rows, reach + (rows - 1) * geometry.stride[0], blocks)
         if not cut.fits:
             break
         fitting.append(cut)

@@ -17,6 +17,8 @@ class LocalBuffer:
     first: int
     blocks: int
     rows: int
+    row: int
+    """Words from one row to the next."""
     guard: int = 0
     """Words before and after a packed image, since the array also reads the neighboring word."""
     stored: frozenset[int] = frozenset()
@@ -35,14 +37,13 @@ class LocalBuffer:
     @property
     def words(self) -> int:
         """Scratchpad words."""
-        return self.blocks * self.rows * self.buffer.columns + 2 * self.guard
+        return self.blocks * self.rows * self.row + 2 * self.guard
 
     def tile(self, block: int) -> Tile:
         """The tile that starts at a block of the buffer."""
-        row = self.buffer.columns
-        plane = self.rows * row
+        plane = self.rows * self.row
         base = self.address + self.guard + (block - self.first) * plane
-        return Tile(base, plane, row, 0, 0, 0 if self.whole else self.rows)
+        return Tile(base, plane, self.row, 0, 0, 0 if self.whole else self.rows)
 
     def pieces(self, low: int, high: int) -> Iterator[tuple[int, int]]:
         """Rows `low` to `high` (half-open), cut where the ring wraps."""

@@ -35,9 +35,8 @@ class LocalRecord:
                     self._add(index, local, rect, access.base, access.dims)
 
     def _add(self, index: int, local: LocalBuffer, rect: Rect, base: int, dims: tuple[tuple[int, int], ...]) -> None:
-        columns = local.buffer.columns
-        block, rest = divmod(base - local.address - local.guard, local.rows * columns)
-        row, x = divmod(rest, columns)
+        block, rest = divmod(base - local.address - local.guard, local.rows * local.row)
+        row, x = divmod(rest, local.row)
         y = rect.y0 + (row - rect.y0) % local.rows
         number = self._numbers.setdefault(local.buffer, len(self._numbers))
         self.results.append(LocalResult(index, number, local.first + block, y, x))

@@ -89,7 +89,7 @@ class Residency:
             if not inside.reads or not inside.writes:
                 continue
             buffer, held = inside.buffer, inside.held
-            local = LocalBuffer(buffer, held.start, len(held), buffer.height)
+            local = LocalBuffer(buffer, held.start, len(held), buffer.height, inside.row)
             local.stored = inside.stored
             local.loaded = runs_of(inside.loaded)
             local.first_reader = inside.reads[0].stage
@@ -122,7 +122,7 @@ class Residency:
         if birth == death or (present is not None and not present.stored and not present.loaded):
             return None
         held = inside.held
-        local = LocalBuffer(buffer, held.start, len(held), buffer.height, stored=inside.stored)
+        local = LocalBuffer(buffer, held.start, len(held), buffer.height, inside.row, stored=inside.stored)
         saved = sum(r.words for r in inside.reads) + buffer.plane * (len(inside.written) - len(local.stored))
         return _Item(local, birth, death, saved)
 

@@ -98,6 +98,10 @@ class Stage(ABC):
         """Scratch words that a tile needs besides operands, result and copies."""
         return 0
 
+    def operand_row(self, operand: int, rect: Rect) -> int:
+        """Words from one row of a loaded rectangle of an operand to the next."""
+        return rect.width
+
     def result_row(self, rect: Rect) -> int:
         """Words from one row of a tile's result to the next."""
         return rect.width

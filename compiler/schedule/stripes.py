@@ -107,7 +107,7 @@ class StripePlanner:
 
     def _local(self, group: Stripes, inside: Inside) -> LocalBuffer:
         buffer, held = inside.buffer, inside.held
-        local = LocalBuffer(buffer, held.start, len(held), buffer.height)
+        local = LocalBuffer(buffer, held.start, len(held), buffer.height, inside.row)
         local.guard = max((r.guard for r in inside.reads), default=0)
         local.stored = inside.stored
         local.loaded = runs_of(inside.loaded)
@@ -131,6 +131,13 @@ class StripePlanner:
         convs = [s for s in self._flow.stages[group.first : group.stop] if isinstance(s, ConvStage)]
         return len(convs) == 1 and any(r.stage is convs[0] for r in reads)
 
+    def _is_alone(self, group: Stripes, write: Write) -> bool:
+        """Whether the unit that writes has no other work in a step."""
+        others = (k for k in range(group.first, group.stop) if k != write.stage.index)
+        if write.by_vector_unit:
+            return not any(w.by_vector_unit for k in others for w in self._flow.writes[k])
+        return not any(isinstance(self._flow.stages[k], ConvStage) for k in others)
+
     def _ring_rows(self, group: Stripes, local: LocalBuffer, inside: Inside) -> int:
         """The most rows that are live at once, rounded so that no unit of rows wraps."""
         height = local.buffer.height
@@ -153,7 +160,7 @@ class StripePlanner:
             unit = lcm(unit, write.factor * write.stage.stripe_rows)
             if local.stored:
                 # Rows stay until their store has ended: one step, or two where the stage runs again at once.
-                back = 2 if group.stop - group.first == 1 else 1
+                back = 2 if self._is_alone(group, write) else 1
                 low = np.minimum(low, np.concatenate([np.zeros(back, np.int32), done[:-back]]))
         rows = max(int((top - low).max()), 1)
         return min(height, -(-rows // unit) * unit)

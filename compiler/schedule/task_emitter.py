@@ -178,7 +178,7 @@ class TaskEmitter:
         request, region = task.operands[operand], task.reads[operand]
         if request is None:
             return task.slot.local[region.buffer].tile(region.first)
-        return tile_of(region, self._scratch.address[request.key] + request.guard)
+        return tile_of(region, request, self._scratch.address[request.key])
 
     @staticmethod
     def _copy_tiles(task: Task, at: int, stores: list[tuple[Region, Tile]]) -> tuple[list[Tile | None], int]:

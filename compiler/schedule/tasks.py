@@ -55,7 +55,7 @@ class Region:
 class BufferRequest:
     """Words of local memory under a key, shared by equal keys; `region` or `constant` (image word) is loaded there.
 
-    With `parts`, these are loaded instead, all at once.
+    A region's rows are `row` words apart. With `parts`, these are loaded instead, all at once.
     """
 
     key: Hashable
@@ -64,6 +64,7 @@ class BufferRequest:
     region: Region | None = None
     constant: int | None = None
     guard: int = 0
+    row: int = 0
     parts: tuple[WeightPart, ...] = ()
 
 
@@ -147,9 +148,8 @@ def load_fields(request: BufferRequest, first: int, words: int, address: int, im
         return {"dram": image_at + request.constant + first, "local": address, "n0": words, "target": target}
     if request.region is None:
         return {}
-    return request.region.move(address + request.guard, request.region.rect.area, request.region.rect.width) | {
-        "target": Target.SCRATCH
-    }
+    plane = request.region.rect.height * request.row
+    return request.region.move(address + request.guard, plane, request.row) | {"target": Target.SCRATCH}
 
 
 def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tuple[BufferRequest, Region]:
@@ -161,7 +161,8 @@ def _operand_request(stage: Stage, operand: int, rect: Rect, chunk: Chunk) -> tu
     packed = isinstance(stage, ConvStage) and stage.packed and operand == 0
     words = operand_words(stage, operand, rect, chunk)
     key = (stage.index, id(view.buffer), part, region.first, blocks)
-    return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=GUARD_WORDS if packed else 0), region
+    guard, row = GUARD_WORDS if packed else 0, stage.operand_row(operand, part)
+    return BufferRequest(key, Memory.SCRATCH, words, region=region, guard=guard, row=row), region
 
 
 def _stored(region: Region, slot: Slot) -> list[Region]:
@@ -260,7 +261,7 @@ def whole_rect(buffer: Buffer) -> Rect:
     return Rect(0, buffer.height, 0, buffer.columns)
 
 
-def tile_of(region: Region, address: int) -> Tile:
-    """The tile that a loaded region makes at `address`."""
+def tile_of(region: Region, request: BufferRequest, address: int) -> Tile:
+    """The tile that the region of a request, loaded to `address`, makes."""
     r = region.rect
-    return Tile(address, r.area, r.width, r.y0, r.x0)
+    return Tile(address + request.guard, r.height * request.row, request.row, r.y0, r.x0)

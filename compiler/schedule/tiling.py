@@ -76,7 +76,8 @@ def operand_words(stage: Stage, operand: int, rect: Rect, chunk: Chunk, local: C
         return 0
     blocks = stage.operand_blocks(operand, chunk)[1]
     guard = 2 * GUARD_WORDS if isinstance(stage, ConvStage) and stage.packed and operand == 0 else 0
-    return stage.operand_rect(operand, rect).area * blocks + guard
+    part = stage.operand_rect(operand, rect)
+    return part.height * stage.operand_row(operand, part) * blocks + guard
 
 
 def work_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
@@ -129,7 +130,7 @@ def mac_cycles(stage: Stage, tile: tuple[int, int], out_blocks: int) -> int:
     strips = -(-pixels // p.strip)
     blocks = max(1, out_blocks * p.rows // p.cols)
     if stage.depthwise:
-        return blocks * stage.depthwise.for_tiles(tile[:1], tile[1]).cycles(*tile)
+        return blocks * stage.depthwise.for_tiles(tile[:1], tile[1]).cycles(*tile, blocks)
     _, per_group, kernel_h, kernel_w = (int(n) for n in stage.passes[0][1].shape)
     in_blocks = -(-per_group // p.rows)
     # A strip of fewer pixels than `cols` still takes `cols` cycles for each weight tile.
@@ -212,7 +213,8 @@ def _fitting_sizes(stage: Stage, space: Space) -> list[int]:
         fitting.insert(0, sizes[0])
     if not fitting:
         fitting = [s for s in sizes if stage.weight_words(s) <= space.weight][:1]
-    return fitting[:_MOST_CHUNK_SIZES] + fitting[_MOST_CHUNK_SIZES:][-1:]
+    # The smallest ones as well, whose first tile loads least.
+    return fitting[:_MOST_CHUNK_SIZES] + fitting[_MOST_CHUNK_SIZES:][-2:]
 
 
 def _advice(name: str, kib: int) -> str:

@@ -68,3 +68,14 @@ def test_depthwise_convolutions_are_forecast_within_three_percent(kernel: int, s
     measured = RtlBackend(memory=_USUAL).run(program, maker.random_inputs())
     whole, _ = compare_forecast(program, measured, _USUAL)
     assert abs(whole.error) < WITHIN, whole
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("channels", "size"), [(96, 28), (288, 14)])
+def test_depthwise_convolutions_from_memory_are_forecast_within_four_percent(channels: int, size: int) -> None:
+    maker = GraphMaker(size)
+    x = maker.input(channels, size, size)
+    program = compile_graph(maker.graph(maker.conv(x, channels, 3, group=channels)), preset("base"))
+    measured = RtlBackend(memory=_USUAL).run(program, maker.random_inputs())
+    whole, _ = compare_forecast(program, measured, _USUAL)
+    assert abs(whole.error) < 0.04, whole
