@@ -149,11 +149,12 @@ def fold_model(
     *,
     match: RoundingMode = RoundingMode.ORT,
     softmax: bool = False,
+    weight_sums: bool = True,
     dump_after: str | None = None,
 ) -> FoldedModel:
     """Fold a model into an integer graph; log the state after pass `dump_after` (level info).
 
-    `softmax` says whether the hardware has the parameter `vector_softmax`.
+    `softmax` and `weight_sums` say whether the hardware has the parameters `vector_softmax` and `weight_sums`.
 
     Raises
     ------
@@ -166,7 +167,7 @@ def fold_model(
         _log.info("after pass %s:\n%s", dump_after, dump_pass(model, dump_after, match=match))
     check_parameters(model)
     prepared = run_passes(model, MODEL_PASSES, check_model)
-    builder = lower_units(prepared, match, softmax=softmax)
+    builder = lower_units(prepared, match, softmax=softmax, weight_sums=weight_sums)
     return_small_regions(builder)
     graph, leaving = graph_of(builder, model)
     # Before any pass, so that an error is not attributed to a pass that did not cause it.

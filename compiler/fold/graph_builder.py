@@ -74,6 +74,8 @@ class GraphBuilder:
     match: RoundingMode
     softmax: bool = False
     """The hardware computes a Softmax."""
+    weight_sums: bool = True
+    """The hardware subtracts a zero point times the sum of weights that are a tensor."""
     tensors: dict[str, Tensor] = field(default_factory=dict)
     nodes: list[Node] = field(default_factory=list)
     views: dict[str, tuple[str, tuple[int, ...]]] = field(default_factory=dict)

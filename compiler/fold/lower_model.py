@@ -34,9 +34,9 @@ _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], Operato
 _ADVICE = "run it on the host, or replace it with supported operators"
 
 
-def lower_units(model: Model, match: RoundingMode, *, softmax: bool = False) -> GraphBuilder:
+def lower_units(model: Model, match: RoundingMode, *, softmax: bool = False, weight_sums: bool = True) -> GraphBuilder:
     """Lower every supported unit; record reason and remedy for the others."""
-    builder = GraphBuilder(model, match, softmax)
+    builder = GraphBuilder(model, match, softmax, weight_sums)
     units = {u.quantize.name: u for u in find_quantization_units(model)}
     for source in _input_values(model, units):
         _add_input(builder, source)

@@ -100,7 +100,7 @@ class MacUnit(wiring.Component):
         m.submodules.decoder = self._decoder = InstructionDecoder(params)
         m.submodules.fetcher = self._fetcher = WeightFetcher(params)
         m.submodules.zero_points = self._zero_points = ZeroPoints(params)
-        self._correction = ZeroPointCorrection(params)
+        self._correction = ZeroPointCorrection(params) if params.weight_sums else None
         m.submodules.loader = self._loader = ConstantsLoader(params)
         self._loop_setup = LoopSetup(params)
         m.submodules.sequencer = self._sequencer = Sequencer(params)
@@ -120,13 +120,28 @@ class MacUnit(wiring.Component):
         self._connect_constants(m)
         self._connect_results(m, run, run_late)
         self._report(m, run_late)
-        for name, component, wake in (
+        gated: list[tuple[str, wiring.Component, Value]] = [
             ("epilogue", self._epilogue, self._epilogue_wake()),
             ("loop_setup", self._loop_setup, self._loop_setup_wake()),
-            ("correction", self._correction, self._correction.to_sum.valid | self._correction.read),
-        ):
+        ]
+        if self._correction is not None:
+            wake = self._connect_correction(m, self._correction)
+            gated.append(("correction", self._correction, wake))
+        for name, component, wake in gated:
             add_gated(m, name, component, wake if params.clock_gating else None, platform)
         return m
+
+    def _connect_correction(self, m: Module, correction: ZeroPointCorrection) -> Value:
+        """It works for instructions that subtract the input's zero point: the value says when."""
+        m.d.comb += [
+            correction.to_sum.eq(self._fetcher.to_sum),
+            correction.weights.eq(self._zero_points.weights),
+            correction.read.eq(self._readout.corrected),
+            correction.read_set.eq(self._readout.correction_set),
+            correction.group.eq(self._readout.group),
+            self._epilogue.corrections.eq(correction.corrections),
+        ]
+        return correction.to_sum.valid | correction.read
 
     def _loop_setup_wake(self) -> Value:
         """A descriptor is taken, or its plan is not finished, or the plan is taken."""
@@ -174,8 +189,6 @@ class MacUnit(wiring.Component):
             zero_points.load_next.eq(fetcher.load_next),
             array.load.eq(zero_points.load),
             array.weights.eq(zero_points.weights),
-            self._correction.to_sum.eq(fetcher.to_sum),
-            self._correction.weights.eq(zero_points.weights),
             fetcher.taken.eq(self._sequencer.weights_taken),
             self._sequencer.weights_ready.eq(fetcher.ready),
         ]
@@ -266,10 +279,6 @@ class MacUnit(wiring.Component):
             epilogue.group.eq(readout.group),
             epilogue.channel_set.eq(readout.channel_set),
             epilogue.sums.eq(self._accumulators.readout_sums),
-            self._correction.read.eq(readout.corrected),
-            self._correction.read_set.eq(readout.correction_set),
-            self._correction.group.eq(readout.group),
-            epilogue.corrections.eq(self._correction.corrections),
             epilogue.shift.eq(readout.shift),
             epilogue.even.eq(readout.even),
             epilogue.residual_arrived.eq(readout.residual_arrived),

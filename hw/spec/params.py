@@ -77,6 +77,11 @@ class HardwareParams:
     trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
     clock_gating: bool = _doc("Components without work have their clock stopped; cycles are the same either way.", True)
     vector_softmax: bool = _doc("The vector unit can compute a Softmax (VEXP, VSOFTMAX).", False)
+    weight_sums: bool = _doc(
+        "The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two "
+        "tensors.",
+        True,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", _as_match(self.match))

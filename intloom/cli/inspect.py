@@ -72,7 +72,7 @@ def _run(
         terminal.result(dump_pass(loaded, dump_after, match=match))
         return
     params = choose_params(preset, config, match)
-    folded = fold_model(loaded, match=match, softmax=params.vector_softmax)
+    folded = fold_model(loaded, match=match, softmax=params.vector_softmax, weight_sums=params.weight_sums)
     if as_json:
         terminal.json(_as_dict(folded))
     else:

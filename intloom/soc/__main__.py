@@ -34,7 +34,9 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         params = preset(chosen.preset)
         path = quantized_network(chosen.network, chosen.imgsz)
-        folded = fold_model(load_model(path), match=params.match, softmax=params.vector_softmax)
+        folded = fold_model(
+            load_model(path), match=params.match, softmax=params.vector_softmax, weight_sums=params.weight_sums
+        )
         host = HostSide(folded)
         feeds = {n: seeded_input(shape, 0) for n, shape in host.input_shapes().items()}
         inputs = all_inputs(folded, host, feeds, RoundingMode(params.match))

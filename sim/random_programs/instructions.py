@@ -230,7 +230,7 @@ class InstructionMaker:
             kernel_h, kernel_w, in_blocks = sizes(rng, (15, 15, 4095), rng.choice((9, 40, 4095)))
             fields |= {"kernel_h": kernel_h, "kernel_w": kernel_w, "in_blocks": in_blocks}
             fields |= {"weight_zero_points": int(rng.random() < 0.3), "mode": self._conv_mode(fields)}
-            fields |= {"subtract_zp_in": int(rng.random() < 0.3)}
+            fields |= {"subtract_zp_in": int(p.weight_sums and rng.random() < 0.3)}
             fields |= some(rng, Kind.CONV, "stride_h", "stride_w", "dilation_h", "dilation_w")
             if rng.random() < 0.6:
                 fields |= {"dilation_h": 1, "dilation_w": 1}

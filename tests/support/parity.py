@@ -75,10 +75,12 @@ def run_folded(
     return host.after(made, feeds)
 
 
-def folded(model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, *, softmax: bool = False) -> FoldedModel:
+def folded(
+    model: onnx.ModelProto, match: RoundingMode = RoundingMode.ORT, *, softmax: bool = False, weight_sums: bool = True
+) -> FoldedModel:
     """The model, folded; it stays as it is."""
     copy = onnx.ModelProto.FromString(model.SerializeToString())
-    return fold_model(from_proto(copy, name="model"), match=match, softmax=softmax)
+    return fold_model(from_proto(copy, name="model"), match=match, softmax=softmax, weight_sums=weight_sums)
 
 
 def compare(

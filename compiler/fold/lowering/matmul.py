@@ -107,6 +107,11 @@ class _Product:
         channels = left.channels
         if channels * 255 * 255 > _LARGEST_SUM:
             raise UnsupportedPattern(f"sums of {channels} products may leave 32 bits", "split the product")
+        if left.zero_point and not self.builder.weight_sums:
+            raise UnsupportedPattern(
+                f"the hardware lacks products of two tensors with a zero point ({left.zero_point})",
+                "set weight_sums = true",
+            )
         node = MatMul(
             name=f"{unit_name(self.unit)}/{number}",
             inputs=(left.name, right.name),

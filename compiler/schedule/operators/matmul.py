@@ -34,6 +34,8 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
             "use a multiple, or a 1x1 convolution before it",
         )
     blocks = -(-moving.channels // stages.params.rows), -(-pixels // stages.params.cols)
+    if node.zp_a and not stages.params.weight_sums:
+        raise unsupported(node, f"its moving operand has the zero point {node.zp_a}", "set weight_sums = true")
     check_fields(node, Kind.CONV, {"in_blocks": blocks[0], "out_blocks": blocks[1]})
     weights = np.broadcast_to(np.zeros((), np.int16), (pixels, moving.channels, 1, 1))
     convolution = Conv(

@@ -134,7 +134,7 @@ class InstructionDecoder(wiring.Component):
             pixels.eq(height * width),
             words.eq(conv.weights + constant_words(self._params, conv)),
             illegal_fields.eq(
-                bad_fields(Kind.CONV, conv) | self._illegal_lane(conv.out_lane) | self._illegal_mode(conv)
+                bad_fields(Kind.CONV, conv) | self._illegal_lane(conv.out_lane) | self._missing_option(conv)
             ),
         ]
         strips = strip_count(self._params, pixels)
@@ -179,8 +179,10 @@ class InstructionDecoder(wiring.Component):
             "in_blocks": Mux(depthwise, 1, conv.in_blocks),
         }
 
-    def _illegal_mode(self, conv: data.View[data.StructLayout]) -> Value:
-        return Const(0) if self._params.depthwise else conv.mode[1]
+    def _missing_option(self, conv: data.View[data.StructLayout]) -> Value:
+        options = (self._params.depthwise, conv.mode[1]), (self._params.weight_sums, conv.subtract_zp_in)
+        missing = [used for built, used in options if not built]
+        return Cat(missing).any() if missing else Const(0)
 
     def _illegal_lane(self, lane: Value) -> Value:
         return (lane >= self._params.rows) | (lane & (self._params.lanes - 1)).any()

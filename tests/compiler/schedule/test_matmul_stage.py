@@ -34,21 +34,38 @@ def test_random_sizes(name: str, effort: int, rng: random.Random) -> None:
     equal(graph, inputs, preset(name), effort)
 
 
-@pytest.mark.parametrize("zero_point", [0, 1, 127, -128])
-def test_zero_points(zero_point: int, rng: random.Random) -> None:
-    maker = Maker(rng.getrandbits(32))
+def _with_zero_points(maker: Maker, zero_point: int) -> str:
+    """A product whose moving operand has this zero point."""
     name = matmul(maker, 8, 5, 3, columns=9)
     node = maker.nodes[-1]
     assert isinstance(node, MatMul)
-    fields = {**node.__dict__, "zp_a": zero_point, "zp_b": -128}
-    maker.nodes[-1] = MatMul(**fields)
+    maker.nodes[-1] = MatMul(**{**node.__dict__, "zp_a": zero_point, "zp_b": -128})
     for operand, value in zip(node.inputs, (zero_point, -128), strict=True):
         maker.tensors[operand] = Tensor(operand, maker.tensors[operand].shape, 0.05, value, False)
-    graph, inputs = maker.finish(name)
+    return name
+
+
+@pytest.mark.parametrize("zero_point", [0, 1, 127, -128])
+def test_zero_points(zero_point: int, rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, inputs = maker.finish(_with_zero_points(maker, zero_point))
     program = equal(graph, inputs, preset("nano"))
     convs = [i for i in program.instructions if i.kind is Kind.CONV]
     assert {i["subtract_zp_in"] for i in convs} == {int(zero_point != 0)}
     assert {i["kernel_h"] for i in convs} == {1}
+
+
+@pytest.mark.parametrize("zero_point", [0, 1])
+def test_hardware_without_sums_of_weights(zero_point: int, rng: random.Random) -> None:
+    maker = Maker(rng.getrandbits(32))
+    name = _with_zero_points(maker, zero_point)
+    graph, inputs = maker.finish(name)
+    params = preset("nano").replace(weight_sums=False)
+    if zero_point == 0:
+        equal(graph, inputs, params)
+        return
+    with pytest.raises(UnsupportedError, match=r"moving operand has the zero point 1; set weight_sums = true"):
+        compile_graph(graph, params)
 
 
 @pytest.mark.parametrize("channels", [3, 6, 17])

@@ -148,7 +148,7 @@ def random_case(seed: int, p: HardwareParams, length: int) -> Case:
         f |= _output(rng, p, f)
         f["table"] = rng.choice((TableUse.NONE, TableUse.LOAD, TableUse.KEEP if number else TableUse.LOAD))
         # Every second one, so that no program of two or more is without.
-        f["subtract_zp_in"] = (number + corrected) % 2
+        f["subtract_zp_in"] = (number + corrected) % 2 * p.weight_sums
         data = np.frombuffer(_constants(rng, p, f), np.int8)
         if used + data.size > weights.size:
             break

@@ -21,7 +21,7 @@ _NANO = preset("nano").replace(weight_kib=64, lanes=4, strip=32, depthwise=True)
 PARAMS: dict[str, HardwareParams] = {
     "nano": _NANO,
     "tall": _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20),
-    "wide": _NANO.replace(rows=4, cols=8, lanes=1, strip=16),
+    "wide": _NANO.replace(rows=4, cols=8, lanes=1, strip=16, weight_sums=False),
     "exact": _NANO.replace(rows=16, cols=16, lanes=4, axi_data_bits=128, match="exact", mantissa_bits=16, acc_bits=24),
 }
 

@@ -17,7 +17,7 @@ from intloom.sim.golden import run_graph
 from intloom.sim.result import Arrays
 from tests.support.lowered import compared, kinds
 from tests.support.onnx_maker import TYPES, OnnxMaker, Value
-from tests.support.parity import assert_equal, random_feeds
+from tests.support.parity import assert_equal, folded, random_feeds
 
 SIDES = [(1, 4), (3, 3), (4, 5), (6, 6), (2, 8)]
 
@@ -123,6 +123,22 @@ def test_sums_that_fill_no_words_after_the_host(
         return made
 
     run_regions(folded, HostSide(folded), feeds, run)
+
+
+def test_without_sums_of_weights_operands_with_a_zero_point_are_multiplied_on_the_host(
+    rng: random.Random, seed: int
+) -> None:
+    m = OnnxMaker(rng)
+    x, lowest = m.image(3, 2, 3), TYPES[m.dtype][2]
+    a, b = (m.node("Sigmoid", [m.conv(x, 6, kernel=1).name])[0] for _ in range(2))
+    a, b = (reshaped(m, m.pair(v, (1, 6, 2, 3), 1 / 256, lowest), (1, 1, 6, 6)) for v in (a, b))
+    m.output(product(m, a, b, 2))
+    model = m.model()
+    found = assert_equal(model, seed, folded(model, weight_sums=False)).folded
+    (missing,) = (a for a in found.assignments if a.target is Target.HOST and a.op == "MatMul")
+    assert missing.reason == "the hardware lacks products of two tensors with a zero point (-128)"
+    assert missing.remedy == "set weight_sums = true"
+    assert "MatMul" not in {a.op for a in folded(model).assignments if a.target is Target.HOST}
 
 
 @pytest.mark.parametrize("swapped", [False, True])

@@ -15,7 +15,11 @@ from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run, sink
 
 NANO = preset("nano")
-SHAPES = {"nano": NANO, "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64), "base": preset("base")}
+SHAPES = {
+    "nano": NANO,
+    "tall": NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, weight_sums=False),
+    "base": preset("base"),
+}
 LAYOUTS = {
     "weight": WEIGHT_DESCRIPTOR,
     "pixel": PIXEL_DESCRIPTOR,
@@ -28,6 +32,7 @@ def _conv(rng: random.Random, params: HardwareParams) -> Instruction:
     fields = {f.name: rng.randint(f.minimum, f.maximum) for f in BY_KIND[Kind.CONV].body}
     fields["out_lane"] = rng.randrange(0, params.rows, params.lanes)
     fields["mode"] = rng.randrange(4 if params.depthwise else 2)
+    fields["subtract_zp_in"] = rng.randrange(1 + params.weight_sums)
     if fields["mode"] >= ConvMode.DEPTHWISE:
         fields["out_h"] = rng.randint(1, params.strip)
         fields["out_w"] = rng.randint(1, params.strip // fields["out_h"])
@@ -106,6 +111,7 @@ def test_descriptors_have_the_stated_latency(rng: random.Random) -> None:
         ("out_lane", 8),
         ("mode", 2),
         ("mode", 3),
+        ("subtract_zp_in", 1),
     ],
 )
 def test_an_illegal_instruction_yields_no_descriptors(field: str, raw: int, rng: random.Random) -> None:
