@@ -17,6 +17,10 @@ from hypothesis import HealthCheck, settings
 
 SEED_VARIABLE = "INTLOOM_SEED"
 
+# Before the import of numpy. The golden model has small products: on a busy machine, threads of BLAS wait actively
+# and take several times the processor time of one thread.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 # No deadline: machines are shared and loaded, and time is not what a property is about. CI must give one result for one
 # tree; other runs draw new cases.
 settings.register_profile(
