@@ -55,6 +55,7 @@ class _Simulation:
 
     def __init__(self, instructions: Sequence[Instruction], params: HardwareParams, timing: MemoryTiming) -> None:
         self.instructions = instructions
+        self.unit_of = [i.unit for i in instructions]
         self.params = params
         self.timing = timing
         self.costs = CostTable(params)
@@ -74,9 +75,11 @@ class _Simulation:
         """Run until every instruction has finished."""
         self._wake(self.fetched)
         while True:
-            # `|` and not `or`: both must run in each round, since a started instruction frees a queue slot.
-            while self._dispatch() | self._start():
-                pass
+            # Both must run in each round, since a started instruction frees a queue slot.
+            while True:
+                dispatched = self.fetched <= self.now and self._dispatch()
+                if not self._start() and not dispatched:
+                    break
             ahead = self.port.next_change()
             if self.events and (ahead is None or self.events[0][0] <= ahead):
                 self._event(*heappop(self.events))
@@ -89,10 +92,14 @@ class _Simulation:
         heappush(self.events, (time, -1, 0))
 
     def _event(self, time: int, unit: int, count: int) -> None:
-        self.now = max(self.now, time)
+        if time > self.now:
+            self.now = time
         if unit >= 0:
-            self.units[unit].finished = max(self.units[unit].finished, count)
-            self.last = max(self.last, time)
+            state = self.units[unit]
+            if count > state.finished:
+                state.finished = count
+            if time > self.last:
+                self.last = time
 
     def _move(self, time: int) -> None:
         """Advance the port to `time`; a move that has transferred its last word finishes after its tail."""
@@ -103,10 +110,10 @@ class _Simulation:
             heappush(self.events, (time + tail, int(unit), len(state.done)))
 
     def _dispatch(self) -> bool:
-        """Enqueue the next instruction if it has been fetched and its queue has a free slot."""
-        if self.next >= len(self.instructions) or self.fetched > self.now:
+        """Enqueue the next instruction, which has been fetched, if its queue has a free slot."""
+        if self.next >= len(self.instructions):
             return False
-        unit = self.instructions[self.next].unit
+        unit = self.unit_of[self.next]
         if unit is not Unit.CONTROL:
             queue = self.units[unit].queue
             if len(queue) >= self.params.queue_depth:
