@@ -31,6 +31,8 @@ from intloom.sim.rtl.bare import COVERAGE_VARIABLE, bare_plan
 from intloom.sim.rtl.build import Build, build
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
 from intloom.sim.rtl.verilog import verilog_of
+from tests.hw.npu.coincidences import EXCLUSIONS, wanted_points
+from tests.hw.npu.disturbed import MOST_RUNS, ROUNDS, run
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE, extreme_program
 from tests.sim.random_programs.short_runs import DONE, PROGRAM_BYTE, Ending, altered, checked, ending, waits
@@ -235,7 +237,18 @@ def _far_stores(collector: Collector) -> None:
         raise SystemExit(f"a store where no memory is ends with {found}")
 
 
+def _coincidences(collector: Collector) -> None:
+    """Events in all states, on a simulator of their own."""
+    wanted = wanted_points()
+    with temporary_folder("coincidences") as folder:
+        for seed in range(1, MOST_RUNS + 1):
+            collector.seen.update(run(folder, seed, ROUNDS)[0])
+            if all(collector.seen[name] for name in wanted):
+                break
+
+
 _STEPS = (
+    _coincidences,
     _faults,
     _address_faults,
     _bus_errors,
@@ -255,6 +268,7 @@ def _directed(collector: Collector) -> None:
         still_open = [point for point in cover_points() if not collector.seen[point]]
         for program in directed_programs(still_open, params, 7):
             collector.run(program, _STALLS[1])
+            collector.save()
 
 
 def main() -> None:
@@ -279,9 +293,10 @@ def main() -> None:
 
 
 def _report(collector: Collector, path: Path) -> None:
-    waivers, points = read_waivers(), [*cover_points()]
+    waivers, points = read_waivers(), [*cover_points(), *wanted_points()]
     found = tallies(collector.counts, waivers, verilog_of(WIDE).splitlines())
-    write_text(path, page(found, waivers, points, collector.seen))
+    excluded = [f"{e.probe} {e.state}, {' and '.join(sorted(e.events))}: {e.reason}" for e in EXCLUSIONS]
+    write_text(path, page(found, waivers, points, collector.seen, excluded))
     reached_points = sum(bool(collector.seen[p]) for p in points)
     for kind in KINDS:
         print(f"{kind}: {total(found, kind).percent:.2f} %")

@@ -71,9 +71,16 @@ def _missed(found: Mapping[tuple[str, str], Tally]) -> str:
 
 
 def page(
-    found: Mapping[tuple[str, str], Tally], waivers: Sequence[Waiver], points: Sequence[str], seen: Counter[str]
+    found: Mapping[tuple[str, str], Tally],
+    waivers: Sequence[Waiver],
+    points: Sequence[str],
+    seen: Counter[str],
+    excluded: Sequence[str] = (),
 ) -> str:
-    """The page; `points` are all functional cover points, `seen` counts those that were reached."""
+    """The page; `points` are all functional cover points, `seen` counts those that were reached.
+
+    `excluded` says which points there cannot be, and why.
+    """
     modules = sorted({module for module, _ in found})
     heads = "".join(f'<th colspan="4">{kind}: reached, number, missed, waived</th>' for kind in KINDS)
     rows = [_row("all modules", [total(found, kind) for kind in KINDS])]
@@ -84,8 +91,9 @@ def page(
     return (
         '<!doctype html><html lang="en"><meta charset="utf-8"><title>Coverage</title>'
         "<style>body{font-family:sans-serif;margin:2em}td{text-align:right;padding:0 .4em}th{text-align:left}</style>"
-        f"<h1>Coverage</h1><h2>Fields and pairs of instructions</h2><p>{functional}</p>"
+        f"<h1>Coverage</h1><h2>Fields, pairs of instructions, events in states</h2><p>{functional}</p>"
         f"<p>{html.escape(', '.join(open_points))}</p>"
+        f"<p>Impossible:</p><ul>{''.join(f'<li>{html.escape(text)}</li>' for text in excluded)}</ul>"
         f"<h2>RTL</h2><table><tr><th>module</th>{heads}</tr>{''.join(rows)}</table>"
         f"<h2>Waivers</h2><ul>{reasons}</ul><h2>Not reached</h2>{_missed(found)}</html>\n"
     )

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from tools.coverage.page import KINDS
 from tools.coverage.summary import Share, Summary
+from tools.coverage.waivers import Waiver
 from tools.mutate.score import Score
 from tools.signoff.runs import LongRun
 from tools.testplan.plan import Entry
@@ -64,6 +65,11 @@ def _coverage(covered: Mapping[str, Share] | None) -> str:
     return ", ".join(f"{covered[kind].percent:.1f}" if kind in covered else "-" for kind in KINDS)
 
 
+def _waived(covered: Mapping[str, Share] | None) -> str:
+    counts = {kind: share.waived for kind, share in (covered or {}).items() if share.waived}
+    return ", ".join(f"{counts[kind]:,} {kind}" for kind in KINDS if kind in counts) or "0"
+
+
 def _rows(
     plan: Sequence[Entry],
     scores: Mapping[str, Score],
@@ -71,8 +77,18 @@ def _rows(
     reasons: Mapping[str, str],
     coverage: Summary | None,
 ) -> Iterator[str]:
-    yield f"| component | stage | features | corner cases | tests | proofs | {', '.join(KINDS)} % | mutations found |"
-    yield "|---|---|---|---|---|---|---|---|"
+    heads = (
+        "component",
+        "stage",
+        "features",
+        "corner cases",
+        "tests",
+        "proofs",
+        f"{', '.join(KINDS)} %",
+        "waived points",
+    )
+    yield f"| {' | '.join((*heads, 'mutations found'))} |"
+    yield "|---" * (len(heads) + 1) + "|"
     for entry in plan:
         name = entry.component
         score, current = scores.get(name), name in scores and scores[name].key == keys.get(name)
@@ -81,7 +97,7 @@ def _rows(
         mutations = _mutations(score, reasons.get(name), current=current)
         counts = f"{len(entry.features)} | {len(entry.corner_cases)} | {tests} | {_proofs(entry)}"
         reached = stage(entry, score, current=current, covered=covered)
-        yield f"| {name} | {reached} | {counts} | {_coverage(covered)} | {mutations} |"
+        yield f"| {name} | {reached} | {counts} | {_coverage(covered)} | {_waived(covered)} | {mutations} |"
 
 
 def _covered(coverage: Summary | None) -> Iterator[str]:
@@ -99,6 +115,20 @@ def _covered(coverage: Summary | None) -> Iterator[str]:
     yield f"| cover points | {coverage.reached_cover_points:,} of {coverage.cover_points:,} | {missed} | 0 |"
 
 
+def _code(text: str) -> str:
+    """A regular expression in a table: Markdown would read its bars, stars and brackets."""
+    return f"<code>{''.join(c if c.isalnum() or c in ' .-' else f'&#{ord(c)};' for c in text)}</code>"
+
+
+def _waivers(waivers: Sequence[Waiver]) -> Iterator[str]:
+    yield "| modules | kind | points | reason |"
+    yield "|---|---|---|---|"
+    for waiver in waivers:
+        lines = f" in lines with {_code(waiver.text)}" if waiver.text else ""
+        kind = waiver.kind or "all"
+        yield f"| {_code(waiver.module)} | {kind} | {_code(waiver.name)}{lines} | {waiver.reason} |"
+
+
 def _long_runs(runs: Sequence[LongRun]) -> Iterator[str]:
     yield "| run | date | commit | seeds | cases | failed | instructions | cycles |"
     yield "|---|---|---|---|---|---|---|---|"
@@ -114,6 +144,7 @@ def page(
     reasons: Mapping[str, str],
     runs: Sequence[LongRun],
     coverage: Summary | None = None,
+    waivers: Sequence[Waiver] = (),
 ) -> str:
     """The page as Markdown; `keys` are those of the present sources, `reasons` of components without mutations."""
     rows = [*_rows(plan, scores, keys, reasons, coverage)]
@@ -121,4 +152,5 @@ def page(
     counts = ", ".join(f"{stages.count(name)} in {name}" for name in ("V1", "V2", "V3"))
     parts = [_HEAD, f"{len(plan)} components: {counts}.", "", *rows]
     parts += ["", "## Coverage", "", *_covered(coverage)]
+    parts += ["", "## Waivers", "", *_waivers(waivers)]
     return "\n".join([*parts, "", "## Long runs", "", *_long_runs(runs), ""])

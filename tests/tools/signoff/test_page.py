@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from tools.coverage.summary import Share, Summary
+from tools.coverage.waivers import Waiver
 from tools.mutate.score import Score
 from tools.signoff.page import page, stage
 from tools.signoff.present import present_page
@@ -61,13 +62,20 @@ def test_the_page_has_the_coverage_of_components_and_of_all() -> None:
     kinds = {"line": Share(9, 1), "toggle": Share(99, 1, 50)}
     text = page(plan, {}, {}, {}, [], Summary("2026-01-02", "abc", 7, 8, {"a:A": kinds}))
     for line in (
-        "| 90.0, -, 99.0 | not measured |",
-        "| not in it | not measured |",
+        "| 90.0, -, 99.0 | 50 toggle | not measured |",
+        "| not in it | 0 | not measured |",
         "| line | 90.00 % of 10 | 1 | 0 |",
         "| toggle | 99.00 % of 100 | 1 | 50 |",
         "| cover points | 7 of 8 | 1 | 0 |",
     ):
         assert line in text
+
+
+def test_the_page_lists_the_waivers() -> None:
+    waivers = [Waiver("npu.(x|y)", "a.*", "why", "toggle"), Waiver("npu", "if", "because", "branch", "act1")]
+    text = page([], {}, {}, {}, [], None, waivers)
+    assert "| <code>npu.&#40;x&#124;y&#41;</code> | toggle | <code>a.&#42;</code> | why |" in text
+    assert "| <code>npu</code> | branch | <code>if</code> in lines with <code>act1</code> | because |" in text
 
 
 def test_the_page_tells_old_scores_and_reasons() -> None:

@@ -1,0 +1,124 @@
+"""Events that meet in one cycle, in every state of every FSM: cover points from the RTL.
+
+An event is what stops or interrupts a program. A point is a state of an FSM, or of a unit, in a cycle with one event or
+with two. States come from the elaborated RTL, so that a new state has points as soon as it exists.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from itertools import combinations_with_replacement
+
+from amaranth.hdl import Fragment
+
+from intloom.hw.control.run_control import RunControl
+from intloom.hw.engine import Engine
+from intloom.hw.mac.array.product import OneModule
+from intloom.hw.spec.isa import QUEUED_UNITS
+from intloom.hw.spec.params import preset
+
+PARAMS = preset("nano").replace(axi_burst=4, axi_outstanding=4, queue_depth=2)
+"""Short bursts and queues: many of them begin and end in a short program."""
+EVENTS = (
+    "fault",
+    "interrupt set",
+    "interrupt clear",
+    "read error",
+    "write error",
+    "halt",
+    "soft reset",
+    "power-on reset",
+)
+"""In the order of disturbed.cpp."""
+RUN_CONTROL = "run_control"
+
+
+@dataclass(frozen=True)
+class Probe:
+    """Something with states inside the accelerator."""
+
+    name: str
+    signal: str
+    """Hierarchical name in module `npu`."""
+    states: tuple[str, ...]
+    """By value of the signal."""
+
+
+@cache
+def probes() -> tuple[Probe, ...]:
+    """Every FSM, and of every unit whether it works."""
+    # The renamed domains of a clock gate hide the FSMs below them.
+    engine = Fragment.get(Engine(PARAMS.replace(clock_gating=False)), OneModule(arrays=True))
+    found = [*_fsms(engine, "engine"), *_fsms(Fragment.get(RunControl(), None), RUN_CONTROL)]
+    units = [(unit.name.lower(), f"engine.{unit.name.lower()}.unit__idle") for unit in QUEUED_UNITS]
+    return (*found, *(Probe(name, signal, ("busy", "idle")) for name, signal in units))
+
+
+def _fsms(fragment: Fragment, path: str) -> Iterator[Probe]:
+    for name, fsm in fragment.generated.items():
+        if hasattr(fsm, "encoding"):
+            states = sorted(fsm.encoding, key=fsm.encoding.__getitem__)
+            yield Probe(path.removeprefix("engine."), f"{path}.{name}_state", tuple(states))
+    for inner, name, _ in fragment.subfragments:
+        yield from _fsms(inner, f"{path}.{name}")
+
+
+def point(probe: str, state: str, first: str, second: str) -> str:
+    """The name of a cover point; `second` is `first` for a single event."""
+    return f"{probe} {state}: {first}" + (f" and {second}" if second != first else "")
+
+
+def all_points() -> Iterator[tuple[Probe, str, str, str]]:
+    """Every state with every event and every pair of events."""
+    for probe in probes():
+        for state in probe.states:
+            for first, second in combinations_with_replacement(EVENTS, 2):
+                yield probe, state, first, second
+
+
+@dataclass(frozen=True)
+class Exclusion:
+    """Points that cannot be reached."""
+
+    events: frozenset[str]
+    reason: str
+    probe: str = ".*"
+    state: str = ".*"
+
+    def covers(self, probe: str, state: str, events: frozenset[str]) -> bool:
+        """Whether a point is one of them."""
+        names = re.fullmatch(self.probe, probe) is not None and re.fullmatch(self.state, state) is not None
+        return names and self.events <= events
+
+
+def _never(first: str, second: str, reason: str) -> Exclusion:
+    return Exclusion(frozenset((first, second)), reason)
+
+
+def _not_in(event: str, states: str, reason: str) -> Exclusion:
+    return Exclusion(frozenset((event,)), reason, RUN_CONTROL, states)
+
+
+_NO_TRANSFER = "IDLE|LAUNCH|CLEAR|CLEARED"
+EXCLUSIONS = (
+    _never("interrupt set", "soft reset", "the reset command suppresses the interrupt"),
+    _never("interrupt set", "halt", "interrupts are set in RUN and CLEARED, halt rises in HALTED and DRAIN"),
+    _not_in("interrupt set", "(?!RUN$|CLEARED$).*", "a fault sets it in RUN, the end of a program in CLEARED"),
+    _not_in("halt", "(?!HALTED$|DRAIN$).*", "halt rises in the cycle after the first of HALTED or DRAIN"),
+    _not_in("read error", _NO_TRANSFER, "no transfer is in flight"),
+    _not_in("write error", _NO_TRANSFER, "no transfer is in flight"),
+)
+
+
+def exclusion_of(probe: str, state: str, first: str, second: str) -> Exclusion | None:
+    """Why a point cannot be reached; None if it can."""
+    events = frozenset((first, second))
+    return next((e for e in EXCLUSIONS if e.covers(probe, state, events)), None)
+
+
+def wanted_points() -> list[str]:
+    """Names of all points that can be reached."""
+    return [point(p.name, *rest) for p, *rest in all_points() if exclusion_of(p.name, *rest) is None]

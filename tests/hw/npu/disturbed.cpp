@@ -1,0 +1,415 @@
+// Programs on the accelerator during which events meet: error responses, halts, resets, interrupts set and cleared.
+//
+// Arguments: a file with programs (see disturbed.py), a seed, the number of rounds. A round runs a program with random
+// stalls, and with error responses from some cycle on. It then repeats that run with resets and interrupt clears in cycles
+// in which something happened. Each run ends with a soft reset, and the next program must be right. Prints, for each
+// probe, its value and each pair of events, the number of cycles in which all came together.
+#include <verilated.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <map>
+#include <memory>
+#include <stdexcept>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "Vtop.h"
+#include "ports.h"
+#include "probes.h"
+
+namespace {
+
+using Bytes = std::vector<uint8_t>;
+// In the order of the names in coincidences.py.
+enum Event { FAULT, SET, CLEAR, READ_ERROR, WRITE_ERROR, HALT, SOFT_RESET, POWER_RESET, EVENTS };
+
+struct Random {
+    uint64_t state;
+    uint32_t next() {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        return uint32_t(state >> 16);
+    }
+    uint32_t below(uint32_t limit) { return next() % limit; }
+    bool chance(uint32_t permille) { return below(1000) < permille; }
+};
+
+struct Program {
+    uint32_t first_word, instructions, has_result;
+    Bytes before, after;
+};
+
+void require(bool right, const char* what) {
+    if (!right) throw std::runtime_error(what);
+}
+
+// A memory that answers in order, with stalls, and with error responses from a cycle on.
+class Memory {
+  public:
+    Bytes bytes;
+    uint64_t errors_from = UINT64_MAX;
+    Random random{1};
+    bench::AxiSlave slave{};
+
+    // Contents, and how often each channel pauses.
+    void begin(const Bytes& contents, uint64_t seed) {
+        bytes = contents;
+        random.state = seed;
+        for (uint32_t& share : stalls_) share = random.chance(300) ? 0 : random.below(800);
+    }
+    void clear() {
+        reads_.clear(), writes_.clear(), responses_.clear();
+        slave = {};
+    }
+    void step(const bench::AxiMaster& m, uint64_t cycle) {
+        if (m.arvalid && slave.arready) reads_.push_back({m.araddr - BENCH_BASE, m.arlen + 1u});
+        if (m.awvalid && slave.awready) writes_.push_back({m.awaddr - BENCH_BASE, m.awlen + 1u});
+        if (m.wvalid && slave.wready) write(m);
+        if (slave.rvalid && m.rready) slave.rvalid = false;
+        if (slave.bvalid && m.bready) slave.bvalid = false;
+        const uint8_t error = cycle >= errors_from ? uint8_t(2 + random.below(2)) : 0;
+        if (!slave.rvalid && !reads_.empty() && !random.chance(stalls_[0])) read(error);
+        if (!slave.bvalid && !responses_.empty() && !random.chance(stalls_[1])) {
+            slave.bvalid = true;
+            slave.bresp = error;
+            responses_.pop_front();
+        }
+        slave.arready = reads_.size() < 8 && !random.chance(stalls_[2]);
+        slave.awready = writes_.size() < 8 && !random.chance(stalls_[3]);
+        // A burst's address comes before its data.
+        slave.wready = !writes_.empty() && !random.chance(stalls_[4]);
+    }
+
+  private:
+    struct Burst {
+        uint64_t at;
+        uint32_t beats;
+    };
+    void read(uint8_t error) {
+        Burst& burst = reads_.front();
+        require(burst.at + BENCH_WORD <= bytes.size(), "a read outside the memory");
+        std::memcpy(slave.rdata, &bytes[burst.at], BENCH_WORD);
+        slave.rvalid = true;
+        slave.rresp = error;
+        burst.at += BENCH_WORD;
+        slave.rlast = --burst.beats == 0;
+        if (slave.rlast) reads_.pop_front();
+    }
+    void write(const bench::AxiMaster& m) {
+        Burst& burst = writes_.front();
+        require(burst.at + BENCH_WORD <= bytes.size(), "a write outside the memory");
+        for (unsigned i = 0; i < BENCH_WORD; ++i)
+            if (m.wstrb >> i & 1) bytes[burst.at + i] = m.wdata[i];
+        burst.at += BENCH_WORD;
+        require(m.wlast == (--burst.beats == 0), "WLAST must be high in the last beat and in no other");
+        if (m.wlast) writes_.pop_front(), responses_.push_back(0);
+    }
+    std::deque<Burst> reads_, writes_;
+    std::deque<int> responses_;
+    uint32_t stalls_[5] = {};
+};
+
+// What a master offers stays until it is taken (AXI4 A3.2.1).
+struct Held {
+    bool waits = false;
+    Bytes last;
+    void look(bool valid, bool ready, const Bytes& payload) {
+        require(!waits || (valid && payload == last), "an offer on the bus was withdrawn or changed");
+        waits = valid && !ready;
+        last = payload;
+    }
+};
+
+template <typename T> void append(Bytes& to, const T& value) {
+    const auto* bytes = reinterpret_cast<const uint8_t*>(&value);
+    to.insert(to.end(), bytes, bytes + sizeof value);
+}
+
+class Bench {
+  public:
+    using Moments = std::vector<std::vector<uint64_t>>;
+
+    Bench(Vtop& top, uint64_t seed) : top_(top), random_{seed * 2654435761u + 88172645463325252u} { power_reset(); }
+
+    void round(const std::vector<Program>& programs) {
+        const Program& disturbed = programs[random_.below(uint32_t(programs.size()))];
+        const uint64_t seed = random_.next() | 1;
+        run(disturbed, seed, UINT64_MAX, {});
+        const std::vector<uint64_t> responses = responses_, beats = beats_;
+        recover(programs);
+        for (int part = 0; part < 5; ++part) {
+            // Errors begin with a write response: in that cycle there may be a read beat, and a halt soon after.
+            const auto& starts = random_.chance(700) ? responses : beats;
+            uint64_t errors_from = UINT64_MAX;
+            if (part && !starts.empty()) errors_from = std::max<uint64_t>(starts[random_.below(uint32_t(starts.size()))], 3) - 1 - random_.below(2);
+            disturb(programs, disturbed, seed, errors_from);
+        }
+    }
+
+    // The same run again, with commands in the cycles in which something happens.
+    void disturb(const std::vector<Program>& programs, const Program& disturbed, uint64_t seed, uint64_t errors_from) {
+        const Moments base = run(disturbed, seed, errors_from, {});
+        recover(programs);
+        std::vector<uint64_t> moments{random_.below(BENCH_CYCLES)};
+        for (const auto& cycles : base)
+            if (!cycles.empty()) moments.push_back(cycles[random_.below(uint32_t(cycles.size()))]);
+        for (const uint64_t moment : moments) {
+            uint64_t at = std::max<uint64_t>(moment, 2);
+            std::map<uint64_t, int> commands{{at, 1 + int(random_.below(7))}};
+            while (random_.chance(600)) commands[at += 2 + random_.below(12)] = 1 + int(random_.below(3));
+            run(disturbed, seed, errors_from, commands);
+            recover(programs);
+        }
+    }
+
+    void print() const {
+        std::printf("[");
+        const char* between = "";
+        for (const auto& [key, count] : counts_) {
+            const auto& [probe, value, first, second] = key;
+            std::printf("%s[%d, %u, %d, %d, %llu]", between, probe, value, first, second, static_cast<unsigned long long>(count));
+            between = ", ";
+        }
+        std::printf("]\n");
+    }
+    uint64_t digest() const { return digest_; }
+
+  private:
+    // Bits of a command: 1 soft reset, 2 interrupt clear, 4 power-on reset.
+    Moments run(const Program& program, uint64_t seed, uint64_t errors_from, const std::map<uint64_t, int>& commands) {
+        load(program, seed);
+        happened_.assign(EVENTS, {});
+        responses_.clear(), beats_.clear();
+        origin_ = now_;
+        memory_.errors_from = errors_from == UINT64_MAX ? errors_from : now_ + errors_from;
+        writes_[now_] = {BENCH_CONTROL, BENCH_START};
+        uint64_t last = origin_ + BENCH_CYCLES, power = UINT64_MAX;
+        for (const auto& [at, bits] : commands) {
+            // The reset command is a pulse in the cycle after the write.
+            if (bits & 1) writes_[origin_ + at - 1] = {BENCH_CONTROL, BENCH_RESET};
+            if (bits & 2) writes_[origin_ + at] = {BENCH_IRQ_STATUS, 1 + random_.below(3)};
+            if (bits & 4) power = origin_ + at;
+            last = std::max(last, origin_ + at + 30);
+        }
+        while (now_ < std::min(last, power)) cycle();
+        if (now_ == power) power_reset();
+        writes_.clear();
+        return happened_;
+    }
+
+    // Every run ends at rest after a soft reset, and the next program is right.
+    void recover(const std::vector<Program>& programs) {
+        memory_.errors_from = UINT64_MAX;
+        settle();
+        writes_[now_] = {BENCH_CONTROL, BENCH_RESET};
+        cycle(), cycle();
+        settle();
+        require(probes::run_control(top_) == BENCH_IDLE, "a soft reset must end in IDLE");
+        const Program* good = nullptr;
+        while (good == nullptr || !good->has_result) good = &programs[random_.below(uint32_t(programs.size()))];
+        load(*good, random_.next() | 1);
+        writes_[now_] = {BENCH_CONTROL, BENCH_START};
+        for (const uint64_t limit = now_ + 20 * BENCH_CYCLES; !top_.irq;) {
+            cycle();
+            require(now_ < limit, "a program after a soft reset must end");
+        }
+        require(flags_ == BENCH_DONE, "a program after a soft reset must be done");
+        require(memory_.bytes == good->after, "a program after a soft reset must leave the memory as the instruction simulator does");
+        settle();
+    }
+
+    // Until no transfer is in flight and the run control waits for software.
+    void settle() {
+        for (const uint64_t limit = now_ + 20 * BENCH_CYCLES;;) {
+            cycle();
+            const unsigned state = probes::run_control(top_);
+            if (!probes::busy(top_) && (state == BENCH_IDLE || state == BENCH_HALTED)) return;
+            require(now_ < limit, "the accelerator must come to rest");
+        }
+    }
+
+    void load(const Program& program, uint64_t seed) {
+        memory_.begin(program.before, seed);
+        for (const auto& [address, value] : {std::pair<uint32_t, uint32_t>{BENCH_PROGRAM, program.first_word},
+                                            {BENCH_LENGTH, program.instructions},
+                                            {BENCH_IRQ_STATUS, 3}}) {
+            writes_[now_] = {address, value};
+            cycle();
+        }
+        cycle();
+    }
+
+    void power_reset() {
+        drive_writes();
+        note(1u << POWER_RESET | events());
+        memory_.clear();
+        reading_ = false;
+        pending_reset_ = halt_ = fault_ = false;
+        flags_ = 0;
+        for (Held* held : {&ar_, &aw_, &w_}) held->waits = false;
+        writes_.clear();
+        top_.rst = 1;
+        ports::write_slave(top_, memory_.slave);
+        drive({});
+        for (int i = 0; i < 4; ++i, ++now_) top_.clk = 1, top_.eval(), top_.clk = 0, top_.eval();
+        top_.rst = 0;
+        for (const auto& [address, value] : {std::pair<uint32_t, uint32_t>{BENCH_BASE_LOW, BENCH_BASE},
+                                            {BENCH_WATCHDOG, 200},
+                                            {BENCH_IRQ_ENABLE, 3}}) {
+            writes_[now_] = {address, value};
+            cycle();
+        }
+    }
+
+    void drive(const bench::LiteMaster& lite) {
+        ports::write_lite(top_, lite);
+        lite_ = lite;
+        top_.s_axi_arvalid = reading_;
+        top_.s_axi_araddr = reading_address_;
+        top_.eval();
+    }
+
+    // The write of this cycle, and now and then a read of any register.
+    void drive_writes() {
+        if (!reading_ && random_reads_.chance(100)) reading_ = true, reading_address_ = 4 * random_reads_.below(64);
+        const auto write = writes_.find(now_);
+        if (write == writes_.end()) drive({});
+        else drive({true, true, false, write->second.first, write->second.second});
+    }
+
+    // Events of this cycle, before its clock edge.
+    unsigned events() {
+        const bool halts = probes::halt(top_), fault = probes::fault(top_), write = lite_.awvalid && top_.s_axi_awready;
+        clears_ = write && lite_.address == BENCH_IRQ_STATUS ? lite_.wdata & 3 : 0;
+        sets_ = (probes::done_event(top_) ? BENCH_DONE : 0) | (probes::error_event(top_) ? BENCH_ERROR : 0);
+        unsigned found = unsigned(sets_ != 0) << SET | unsigned(clears_ != 0) << CLEAR;
+        const bool beat = top_.m_axi_rvalid && top_.m_axi_rready, response = top_.m_axi_bvalid && top_.m_axi_bready;
+        if (beat) beats_.push_back(now_ - origin_);
+        if (response) responses_.push_back(now_ - origin_);
+        found |= unsigned(beat && top_.m_axi_rresp >= 2) << READ_ERROR;
+        found |= unsigned(response && top_.m_axi_bresp >= 2) << WRITE_ERROR;
+        found |= unsigned(halts && !halt_) << HALT | unsigned(pending_reset_) << SOFT_RESET;
+        found |= unsigned(fault && !fault_) << FAULT;
+        halt_ = halts, fault_ = fault;
+        pending_reset_ = write && lite_.address == BENCH_CONTROL && (lite_.wdata & BENCH_RESET);
+        return found;
+    }
+
+    void note(unsigned found) {
+        if (!found || happened_.empty()) return;
+        unsigned values[probes::COUNT];
+        probes::read(top_, values);
+        for (int a = 0; a < EVENTS; ++a) {
+            if (!(found >> a & 1)) continue;
+            happened_[a].push_back(now_ - origin_);
+            for (int b = a; b < EVENTS; ++b)
+                if (found >> b & 1)
+                    for (int p = 0; p < probes::COUNT; ++p) ++counts_[{p, values[p], a, b}];
+        }
+    }
+
+    void cycle() {
+        drive_writes();
+        note(events());
+        bench::AxiMaster master;
+        uint8_t wdata[bench::kMaxWordBytes];
+        ports::read_master(top_, master, wdata);
+        check(master);
+        require(bool(top_.irq) == (flags_ != 0), "the interrupt must be high while a flag is set");
+        // Set wins over clear.
+        flags_ = (flags_ & ~clears_) | sets_;
+        top_.clk = 1, top_.eval();
+        memory_.step(master, now_);
+        ++now_;
+        ports::write_slave(top_, memory_.slave);
+        top_.clk = 0, top_.eval();
+    }
+
+    // Offers stay, and no output that is valid depends on registers before the reset: a second seed gives the same digest.
+    void check(const bench::AxiMaster& m) {
+        Bytes ar, aw, w, lite;
+        if (m.arvalid) append(ar, m.araddr), append(ar, m.arlen), append(ar, m.arid), append(ar, m.arsize), append(ar, m.arburst);
+        if (m.awvalid) append(aw, m.awaddr), append(aw, m.awlen), append(aw, m.awid), append(aw, m.awsize), append(aw, m.awburst);
+        if (m.wvalid) append(w, m.wstrb), append(w, m.wlast);
+        for (unsigned i = 0; m.wvalid && i < BENCH_WORD; ++i) w.push_back(m.wstrb >> i & 1 ? m.wdata[i] : 0);
+        ar_.look(m.arvalid, top_.m_axi_arready, ar);
+        aw_.look(m.awvalid, top_.m_axi_awready, aw);
+        w_.look(m.wvalid, top_.m_axi_wready, w);
+        append(lite, top_.irq), append(lite, m.rready), append(lite, m.bready);
+        append(lite, top_.s_axi_bvalid), append(lite, top_.s_axi_rvalid);
+        if (top_.s_axi_rvalid) append(lite, top_.s_axi_rdata);
+        if (top_.s_axi_arready) reading_ = false;
+        for (const Bytes* part : {&ar, &aw, &w, &lite})
+            for (const uint8_t byte : *part) digest_ = (digest_ ^ byte) * 1099511628211u;
+    }
+
+    Vtop& top_;
+    Random random_;
+    Memory memory_;
+    Held ar_, aw_, w_;
+    bench::LiteMaster lite_{};
+    std::map<uint64_t, std::pair<uint32_t, uint32_t>> writes_;
+    std::map<std::tuple<int, unsigned, int, int>, uint64_t> counts_;
+    Moments happened_;
+    std::vector<uint64_t> beats_, responses_;
+    uint64_t now_ = 0, origin_ = 0, digest_ = 14695981039346656037u;
+    unsigned flags_ = 0, clears_ = 0, sets_ = 0;
+    bool halt_ = false, fault_ = false, pending_reset_ = false, reading_ = false;
+    uint32_t reading_address_ = 0;
+    Random random_reads_{12345};
+};
+
+uint32_t number(FILE* file) {
+    uint32_t value;
+    require(std::fread(&value, 4, 1, file) == 1, "the file of programs is too short");
+    return value;
+}
+
+std::vector<Program> read_programs(const char* path) {
+    FILE* file = std::fopen(path, "rb");
+    require(file != nullptr, "the file of programs is missing");
+    std::vector<Program> programs(number(file));
+    const uint32_t size = number(file);
+    for (Program& program : programs) {
+        program.first_word = number(file), program.instructions = number(file), program.has_result = number(file);
+        for (Bytes* part : {&program.before, &program.after}) {
+            part->resize(size);
+            require(std::fread(part->data(), 1, size, file) == size, "the file of programs is too short");
+        }
+    }
+    std::fclose(file);
+    return programs;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    const auto context = std::make_unique<VerilatedContext>();
+    context->commandArgs(argc, argv);
+    try {
+        const auto programs = read_programs(argv[1]);
+        const uint64_t seed = std::strtoull(argv[2], nullptr, 0);
+        const auto top = std::make_unique<Vtop>(context.get(), "");
+        Bench bench(*top, seed);
+        for (unsigned round = 0; round < std::strtoul(argv[3], nullptr, 0); ++round) {
+            try {
+                bench.round(programs);
+            } catch (const std::exception& error) {
+                throw std::runtime_error("round " + std::to_string(round) + ": " + error.what());
+            }
+        }
+        std::printf("%llu\n", static_cast<unsigned long long>(bench.digest()));
+        bench.print();
+        top->final();
+    } catch (const std::exception& error) {
+        std::fprintf(stderr, "%s\n", error.what());
+        return 1;
+    }
+    return 0;
+}

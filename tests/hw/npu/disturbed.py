@@ -1,0 +1,125 @@
+"""Short programs that are disturbed in every cycle: builds and runs disturbed.cpp."""
+
+from __future__ import annotations
+
+import json
+import random
+import re
+import struct
+import subprocess
+from collections import Counter
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+
+from intloom.hw.npu import TOP_NAME
+from intloom.hw.spec import regs
+from intloom.sim.rtl.bare import bare_plan
+from intloom.sim.rtl.build import Build, build
+from intloom.sim.rtl.shell import bare_ports
+from intloom.sim.rtl.verilog import verilog_of
+from tests.hw.npu.coincidences import EVENTS, PARAMS, RUN_CONTROL, point, probes
+from tests.hw.npu.short_programs import Program, random_short_program
+
+ROUNDS = 100
+MOST_RUNS = 12
+"""Of `ROUNDS` each, in which all points are reached; a few suffice with the present RTL."""
+_BASE = 0x4000_0000
+_CYCLES = 1000
+"""Longer than a program without stalls."""
+_HEADER = """\
+#pragma once
+#include "Vtop.h"
+{constants}
+namespace probes {{
+constexpr int COUNT = {count};
+inline unsigned run_control(const Vtop& top) {{ return top.probe_{run_control}; }}
+{functions}
+inline void read(const Vtop& top, unsigned* values) {{
+{reads}
+}}
+}}  // namespace probes
+"""
+_SIGNALS = {name: f"{RUN_CONTROL}.{name}" for name in ("busy", "halt", "done_event", "error_event")}
+_SIGNALS["fault"] = "engine.faults.latched__valid"
+"""What the bench reads besides the states."""
+
+
+def _header() -> str:
+    """Positions of registers and the probes as the bench reads them."""
+    names = [probe.name for probe in probes()]
+    state = probes()[names.index(RUN_CONTROL)].states.index
+    offsets = ("CONTROL", "IRQ_STATUS", "IRQ_ENABLE", "PROGRAM", "LENGTH", "BASE_LOW", "WATCHDOG")
+    values = {f"BENCH_{name}": regs.register(name).offset for name in offsets} | {
+        "BENCH_BASE": _BASE,
+        "BENCH_WORD": PARAMS.word_bytes,
+        "BENCH_CYCLES": _CYCLES,
+        "BENCH_START": regs.pack("CONTROL", start=1),
+        "BENCH_RESET": regs.pack("CONTROL", reset=1),
+        "BENCH_DONE": regs.pack("IRQ_STATUS", done=1),
+        "BENCH_ERROR": regs.pack("IRQ_STATUS", error=1),
+        "BENCH_IDLE": state("IDLE"),
+        "BENCH_HALTED": state("HALTED"),
+    }
+    return _HEADER.format(
+        constants="\n".join(f"constexpr unsigned {name} = {value};" for name, value in values.items()),
+        count=len(names),
+        run_control=names.index(RUN_CONTROL),
+        functions="\n".join(f"inline bool {n}(const Vtop& top) {{ return top.probe_{n}; }}" for n in _SIGNALS),
+        reads="\n".join(f"    values[{n}] = top.probe_{n};" for n in range(len(names))),
+    )
+
+
+def probed(verilog: str) -> str:
+    """The Verilog with an output for every probe."""
+    signals = {str(number): probe.signal for number, probe in enumerate(probes())}
+    signals |= _SIGNALS
+    names = "".join(f"probe_{name}, " for name in signals)
+    lines = [f"  output [7:0] probe_{name};\n  assign probe_{name} = {path};" for name, path in signals.items()]
+    head = re.search(rf"^module {TOP_NAME}\((.*?)\);\n", verilog, re.MULTILINE)
+    assert head is not None
+    module = f"module {TOP_NAME}({names}{head[1]});\n" + "\n".join(lines) + "\n"
+    return verilog[: head.start()] + module + verilog[head.end() :]
+
+
+@cache
+def simulator() -> Build:
+    """The bench; registers and memories have random contents before the reset."""
+    verilog = verilog_of(PARAMS)
+    source = Path(__file__).with_suffix(".cpp")
+    plan = bare_plan(probed(verilog), optimize="-O1", random_start=True)
+    generated = {
+        "npu.v": plan.generated["npu.v"],
+        "ports.h": bare_ports(verilog),
+        "probes.h": _header(),
+        source.name: source.read_text(),
+    }
+    return build(replace(plan, name="disturbed", generated=generated, cpp=(source.name,)))
+
+
+def _write_programs(path: Path, programs: list[Program]) -> None:
+    with path.open("wb") as file:
+        file.write(struct.pack("<2I", len(programs), len(programs[0].before)))
+        for p in programs:
+            file.write(struct.pack("<3I", p.first_word, p.instructions, bool(p.after)))
+            file.write(p.before + p.after.ljust(len(p.before), b"\0"))
+
+
+def run(folder: Path, seed: int, rounds: int, start_seed: int = 1) -> tuple[Counter[str], int]:
+    """Run the bench; how often each point was reached, and a digest of all outputs while they are valid.
+
+    `start_seed` gives the contents of registers and memories before the reset.
+    """
+    rng = random.Random(seed)
+    path = folder / "programs"
+    _write_programs(path, [random_short_program(rng, kind) for kind in (0, 0, 0, 0, 1, 1, 2, 3, 3, 4, 5, 0)])
+    start = [f"+verilator+seed+{start_seed}", "+verilator+rand+reset+2"]
+    command = [str(simulator().binary), str(path), str(seed), str(rounds), *start]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, f"seed {seed}: {done.stderr}"
+    digest, table = done.stdout.splitlines()
+    counts: Counter[str] = Counter()
+    for number, value, first, second, count in json.loads(table):
+        probe = probes()[number]
+        counts[point(probe.name, probe.states[value], EVENTS[first], EVENTS[second])] += count
+    return counts, int(digest)

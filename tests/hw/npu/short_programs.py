@@ -1,0 +1,140 @@
+"""Short programs in which all units work side by side, some with an error, and the memory that they leave."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass
+
+import numpy as np
+
+from intloom.hw.spec.arith import Scale
+from intloom.hw.spec.formats import pack_channels
+from intloom.hw.spec.identity import begin
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, Instruction, Kind, Unit, encode, make
+from intloom.hw.spec.program_check import add_check
+from intloom.sim.isa_sim.machine import blank_machine
+from intloom.sim.isa_sim.registry import SEMANTICS
+from intloom.sim.random_programs.words import words_of
+from tests.hw.npu.coincidences import PARAMS
+
+_MEMORY_WORDS = 4096
+_PROGRAM_WORDS = range(1536, 1552)
+_TARGET = 1024
+"""First word in memory of what stores write."""
+_INPUTS, _MAC_RESULTS, _VECTOR_RESULTS, _LOADED = range(48), range(48, 64), range(64, 80), range(80, 128)
+"""Words of the scratchpad."""
+_WEIGHT_WORDS = 48
+_WEIGHTS_AT = 256
+"""Word in memory of the weights."""
+_ILLEGAL = bytes([0x7F]) + bytes(INSTRUCTION_BYTES - 1)
+
+
+class _Writer:
+    """A short program in which all units work side by side on words of their own."""
+
+    def __init__(self, rng: random.Random) -> None:
+        self._rng = rng
+        self._done = dict.fromkeys(QUEUED_UNITS, 0)
+        self.instructions: list[Instruction] = [begin(PARAMS)]
+
+    def add(self, instruction: Instruction, **waits: int) -> None:
+        """Append an instruction that waits for these counts."""
+        self._done[instruction.unit] += 1
+        self.instructions.append(instruction.with_fields(**waits))
+
+    def all_waits(self, unit: Unit) -> dict[str, int]:
+        """Waits for all instructions so far, but for those of the unit itself."""
+        return {f"wait_{u.name.lower()}": n for u, n in self._done.items() if u is not unit}
+
+    def body(self, count: int) -> None:
+        """Fill the memories; then instructions that wait for nothing else."""
+        last = _LOADED[-1] + 1
+        self.add(make(Kind.LOAD, dram=0, n0=last))
+        self.add(make(Kind.LOAD, dram=_WEIGHTS_AT, n0=_WEIGHT_WORDS, target=1))
+        for _ in range(count):
+            kind = self._rng.choice((Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY, Kind.VADD, Kind.VMAX))
+            found = None
+            while found is None or not _fits(found):
+                found = self._random(kind)
+            self.add(found, wait_load=2)
+        first = _MAC_RESULTS[0]
+        drain = make(Kind.STORE, local=first, dram=_TARGET + 256, n0=last - first)
+        self.add(drain, **self.all_waits(Unit.STORE))
+        self.instructions.append(make(Kind.END, **self.all_waits(Unit.CONTROL)))
+
+    def _random(self, kind: Kind) -> Instruction:
+        rng = self._rng
+        if kind in (Kind.LOAD, Kind.STORE):
+            moved = {"n0": rng.randint(1, 6), "n1": rng.randint(1, 4), "n2": rng.randint(1, 3)}
+            moved |= {"dram_s1": rng.randint(4, 9), "dram_s2": rng.randint(12, 40), "local_s1": 2, "local_s2": 5}
+            first = rng.choice(_LOADED if kind is Kind.LOAD else _INPUTS)
+            return make(kind, dram=rng.randrange(64) + (_TARGET if kind is Kind.STORE else 0), local=first, **moved)
+        shape = {"out_w": rng.randint(1, 4), "out_h": rng.randint(1, 3), "out_row": 4}
+        if kind is Kind.CONV:
+            inputs = {"in_w": 5, "in_h": 4, "in_row": 5, "in_base": rng.randrange(12), "kernel_h": rng.randint(1, 2)}
+            return make(kind, **shape, **inputs, out_base=_MAC_RESULTS[0], out_plane=16, kernel_w=rng.randint(1, 2))
+        inputs = {"a_base": rng.randrange(12), "a_row": 5}
+        scale = {"m1": rng.randint(-900, 900), "shift": 9, "c": rng.randint(-900, 900)}
+        if kind is Kind.VADD:
+            inputs |= {"b_base": rng.randrange(12), "b_row": 5, "m2": rng.randint(-900, 900)}
+        else:
+            scale = {}
+        if kind is Kind.VMAX:
+            inputs |= {"in_w": 5, "in_h": 4, "kernel_h": rng.randint(1, 2), "kernel_w": rng.randint(1, 3)}
+        return make(kind, **shape, **inputs, **scale, out_base=_VECTOR_RESULTS[0])
+
+
+def _fits(i: Instruction) -> bool:
+    """Whether an instruction reads inputs and writes its unit's words."""
+    words = words_of(i, PARAMS)
+    results = {Unit.LOAD: _LOADED, Unit.MAC: _MAC_RESULTS, Unit.VEC: _VECTOR_RESULTS, Unit.STORE: range(0)}[i.unit]
+    scratch = {*words.reads.get("scratch", ())} <= {*_INPUTS} and {*words.writes.get("scratch", ())} <= {*results}
+    return scratch and all(at < _WEIGHT_WORDS for at in words.reads.get("weight", ()))
+
+
+@dataclass(frozen=True)
+class Program:
+    """A program and its memory."""
+
+    first_word: int
+    instructions: int
+    before: bytes
+    after: bytes
+    """The memory at the end; empty if the program ends in an error."""
+
+
+def _memory(rng: random.Random, code: bytes, first_word: int) -> bytes:
+    memory = bytearray(rng.randbytes(_MEMORY_WORDS * PARAMS.word_bytes))
+    biases = [rng.randint(-3000, 3000) for _ in range(PARAMS.cols)]
+    scales = [Scale(rng.getrandbits(PARAMS.mantissa_bits), PARAMS.mantissa_bits + 8) for _ in biases]
+    for word, data in ((_WEIGHTS_AT, pack_channels(biases, scales)), (first_word, code)):
+        at = word * PARAMS.word_bytes
+        memory[at : at + len(data)] = data
+    return bytes(memory)
+
+
+def _result(memory: bytes, program: list[Instruction]) -> bytes:
+    machine = blank_machine(PARAMS, np.frombuffer(memory, np.uint8).copy())
+    for instruction in program:
+        SEMANTICS[instruction.kind](machine, instruction)
+    return machine.dram.tobytes()
+
+
+def random_short_program(rng: random.Random, kind: int) -> Program:
+    """A program: 0 right, 1 with words after its end; wrong: 2 opcode, 3 address, 4 wait, 5 length."""
+    writer = _Writer(rng)
+    writer.body(rng.randint(3, 14))
+    program, at = writer.instructions, rng.randint(1, len(writer.instructions) - 1)
+    codes = [encode(i) for i in program]
+    if kind == 2:
+        codes.insert(at, _ILLEGAL)
+    elif kind == 3:
+        outside = rng.choice((Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY))
+        name = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "in_base", Kind.VCOPY: "a_base"}[outside]
+        codes.insert(at, encode(make(outside, wait_load=2, **{name: PARAMS.scratch_words})))
+    elif kind == 4:
+        codes[-1] = encode(program[-1].with_fields(wait_vec=100))
+    length = len(codes) - (kind == 5) + 40 * (kind == 1)
+    first_word = rng.choice(_PROGRAM_WORDS)
+    memory = _memory(rng, add_check(codes), first_word)
+    return Program(first_word, length, memory, _result(memory, program) if kind < 2 else b"")
