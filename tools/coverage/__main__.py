@@ -32,7 +32,7 @@ from intloom.sim.rtl.build import Build, build
 from intloom.sim.rtl.job import Direction, InjectedError, MemorySettings, Response
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.coincidences import EXCLUSIONS, wanted_points
-from tests.hw.npu.disturbed import MOST_RUNS, ROUNDS, run
+from tests.hw.npu.disturbed import run
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE, extreme_program
 from tests.sim.random_programs.short_runs import DONE, PROGRAM_BYTE, Ending, altered, checked, ending, waits
@@ -49,6 +49,9 @@ from tools.signoff.runs import present_commit
 _FLAGS = ("--coverage-line", "--coverage-toggle")
 _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
+_SERIES_OF_A_STEP = 20
+_EVENT_RUNS, _EVENT_ROUNDS = 20, 100
+"""At most; so many programs are disturbed in a run."""
 _ALTERNATE = 0x5_5555
 """Every second bit of an instruction count."""
 _BELOW_CARRY = 0x7FFF_FFFC_0000_1000
@@ -108,11 +111,22 @@ class Collector:
 
     def once(self, step: Callable[[Collector], None]) -> None:
         """Make a step that an earlier call has not completed with this version of the RTL."""
-        done = self._done.read_text().splitlines() if self._done.exists() else []
-        if step.__name__ not in done:
+        if self.is_open(step.__name__):
             step(self)
+            self.close(step.__name__)
+
+    def is_open(self, name: str) -> bool:
+        """Whether no earlier call has completed a step."""
+        return name not in self._completed()
+
+    def close(self, name: str) -> None:
+        """Note that a step is complete, and keep its counts."""
+        if self.is_open(name):
             self.save()
-            write_text(self._done, "\n".join([*done, step.__name__]))
+            write_text(self._done, "\n".join([*self._completed(), name]))
+
+    def _completed(self) -> list[str]:
+        return self._done.read_text().splitlines() if self._done.exists() else []
 
     def _collect(self, at_least: int = 40) -> None:
         """Add up the files of the last runs; together, because most of the time is the first file's."""
@@ -212,8 +226,11 @@ def _faults(collector: Collector) -> None:
 
 def _patterns(collector: Collector) -> None:
     """Both values of all bits of all fields."""
-    for series in field_series(WIDE, random.Random(1)):
-        collector.follow(series)
+    every = [*field_series(WIDE, random.Random(1))]
+    for first in range(0, len(every), _SERIES_OF_A_STEP):
+        for series in every[first : first + _SERIES_OF_A_STEP] if collector.is_open(f"series {first}") else ():
+            collector.follow(series)
+        collector.close(f"series {first}")
 
 
 def _waits(collector: Collector) -> None:
@@ -238,17 +255,16 @@ def _far_stores(collector: Collector) -> None:
 
 
 def _coincidences(collector: Collector) -> None:
-    """Events in all states, on a simulator of their own."""
-    wanted = wanted_points()
+    """Events in all states, on a simulator of their own: each run aims at what is open."""
     with temporary_folder("coincidences") as folder:
-        for seed in range(1, MOST_RUNS + 1):
-            collector.seen.update(run(folder, seed, ROUNDS)[0])
-            if all(collector.seen[name] for name in wanted):
-                break
+        for seed in range(_EVENT_RUNS):
+            still_open = {name for name in wanted_points() if not collector.seen[name]}
+            if still_open and collector.is_open(f"events {seed}"):
+                collector.seen.update(run(folder, seed, _EVENT_ROUNDS, points=still_open)[0])
+                collector.close(f"events {seed}")
 
 
 _STEPS = (
-    _coincidences,
     _faults,
     _address_faults,
     _bus_errors,
@@ -259,6 +275,7 @@ _STEPS = (
     _far_stores,
     _slides,
     _extremes,
+    _coincidences,
 )
 
 

@@ -71,12 +71,11 @@ def point(probe: str, state: str, first: str, second: str) -> str:
     return f"{probe} {state}: {first}" + (f" and {second}" if second != first else "")
 
 
-def all_points() -> Iterator[tuple[Probe, str, str, str]]:
+def states_with_events(probe: Probe) -> Iterator[tuple[str, str, str]]:
     """Every state with every event and every pair of events."""
-    for probe in probes():
-        for state in probe.states:
-            for first, second in combinations_with_replacement(EVENTS, 2):
-                yield probe, state, first, second
+    for state in probe.states:
+        for first, second in combinations_with_replacement(EVENTS, 2):
+            yield state, first, second
 
 
 @dataclass(frozen=True)
@@ -103,13 +102,16 @@ def _not_in(event: str, states: str, reason: str) -> Exclusion:
 
 
 _NO_TRANSFER = "IDLE|LAUNCH|CLEAR|CLEARED"
+_NO_WORK = "IDLE|LAUNCH|HALTED|CLEARED"
 EXCLUSIONS = (
     _never("interrupt set", "soft reset", "the reset command suppresses the interrupt"),
     _never("interrupt set", "halt", "interrupts are set in RUN and CLEARED, halt rises in HALTED and DRAIN"),
     _not_in("interrupt set", "(?!RUN$|CLEARED$).*", "a fault sets it in RUN, the end of a program in CLEARED"),
     _not_in("halt", "(?!HALTED$|DRAIN$).*", "halt rises in the cycle after the first of HALTED or DRAIN"),
+    _not_in("fault", _NO_WORK, "nothing works that could fail, or the first fault is latched already"),
     _not_in("read error", _NO_TRANSFER, "no transfer is in flight"),
     _not_in("write error", _NO_TRANSFER, "no transfer is in flight"),
+    Exclusion(frozenset({"write error"}), "the unit is not idle before it has all responses", "store", "idle"),
 )
 
 
@@ -121,4 +123,9 @@ def exclusion_of(probe: str, state: str, first: str, second: str) -> Exclusion |
 
 def wanted_points() -> list[str]:
     """Names of all points that can be reached."""
-    return [point(p.name, *rest) for p, *rest in all_points() if exclusion_of(p.name, *rest) is None]
+    return [
+        point(probe.name, *rest)
+        for probe in probes()
+        for rest in states_with_events(probe)
+        if exclusion_of(probe.name, *rest) is None
+    ]

@@ -1,9 +1,9 @@
 // Programs on the accelerator during which events meet: error responses, halts, resets, interrupts set and cleared.
 //
-// Arguments: a file with programs (see disturbed.py), a seed, the number of rounds. A round runs a program with random
-// stalls, and with error responses from some cycle on. It then repeats that run with resets and interrupt clears in cycles
-// in which something happened. Each run ends with a soft reset, and the next program must be right. Prints, for each
-// probe, its value and each pair of events, the number of cycles in which all came together.
+// Arguments: a file with points and programs (see disturbed.py), a seed, the most rounds. A round runs a program with random
+// stalls, and notes in which cycle each state is seen. It then repeats that run, with error responses, resets and interrupt
+// clears in cycles of states whose points are open. Each run ends with a soft reset, and the next program must be right.
+// Prints, for each probe, its value and each pair of events, the number of cycles in which all came together.
 #include <verilated.h>
 
 #include <algorithm>
@@ -11,8 +11,10 @@
 #include <cstdlib>
 #include <cstring>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
+#include <set>
 #include <stdexcept>
 #include <string>
 #include <tuple>
@@ -131,42 +133,60 @@ template <typename T> void append(Bytes& to, const T& value) {
     to.insert(to.end(), bytes, bytes + sizeof value);
 }
 
+using Point = std::tuple<int, unsigned, int, int>;  // probe, value, first and second event
+
+// For each state of each probe one of the cycles in which it was seen.
+class Samples {
+  public:
+    void add(const unsigned* values, uint64_t cycle, Random& random) {
+        for (int p = 0; p < probes::COUNT; ++p) {
+            auto& [count, chosen] = seen_[{p, values[p]}];
+            if (random.below(++count) == 0) chosen = cycle;
+        }
+    }
+    // A cycle with this state, else one of another state; 0 if nothing was seen.
+    uint64_t in(const std::pair<int, unsigned>& state, Random& random) const {
+        if (seen_.empty()) return 0;
+        const auto found = seen_.find(state);
+        return (found != seen_.end() ? found : std::next(seen_.begin(), random.below(uint32_t(seen_.size()))))->second.second;
+    }
+
+  private:
+    std::map<std::pair<int, unsigned>, std::pair<uint32_t, uint64_t>> seen_;
+};
+
 class Bench {
   public:
-    using Moments = std::vector<std::vector<uint64_t>>;
+    Bench(Vtop& top, uint64_t seed, std::set<Point> wanted)
+        : top_(top), open_(std::move(wanted)), random_{seed * 2654435761u + 88172645463325252u} {
+        power_reset();
+    }
 
-    Bench(Vtop& top, uint64_t seed) : top_(top), random_{seed * 2654435761u + 88172645463325252u} { power_reset(); }
-
+    // A program runs undisturbed; then it runs again and again, each time disturbed in one of the states it was seen in.
     void round(const std::vector<Program>& programs) {
         const Program& disturbed = programs[random_.below(uint32_t(programs.size()))];
         const uint64_t seed = random_.next() | 1;
-        run(disturbed, seed, UINT64_MAX, {});
-        const std::vector<uint64_t> responses = responses_, beats = beats_;
+        sampling_ = true;
+        run(disturbed, seed, {}, BENCH_CYCLES);
+        sampling_ = false;
         recover(programs);
-        for (int part = 0; part < 5; ++part) {
-            // Errors begin with a write response: in that cycle there may be a read beat, and a halt soon after.
-            const auto& starts = random_.chance(700) ? responses : beats;
-            uint64_t errors_from = UINT64_MAX;
-            if (part && !starts.empty()) errors_from = std::max<uint64_t>(starts[random_.below(uint32_t(starts.size()))], 3) - 1 - random_.below(2);
-            disturb(programs, disturbed, seed, errors_from);
+        for (int part = 0; part < 20; ++part) {
+            Plan plan = choose();
+            run(disturbed, seed, plan, plan.last + 40);
+            stop();
+            // Faults, halts and interrupts follow: the same run again, with commands when they come.
+            for (const uint64_t at : std::vector<uint64_t>(followed_)) {
+                if (at <= plan.last && !plan.commands.empty()) continue;
+                Plan again = plan;
+                again.add(at, command());
+                run(disturbed, seed, again, again.last + 40);
+                stop();
+            }
+            if (part % 4 == 0) recover(programs);
         }
     }
 
-    // The same run again, with commands in the cycles in which something happens.
-    void disturb(const std::vector<Program>& programs, const Program& disturbed, uint64_t seed, uint64_t errors_from) {
-        const Moments base = run(disturbed, seed, errors_from, {});
-        recover(programs);
-        std::vector<uint64_t> moments{random_.below(BENCH_CYCLES)};
-        for (const auto& cycles : base)
-            if (!cycles.empty()) moments.push_back(cycles[random_.below(uint32_t(cycles.size()))]);
-        for (const uint64_t moment : moments) {
-            uint64_t at = std::max<uint64_t>(moment, 2);
-            std::map<uint64_t, int> commands{{at, 1 + int(random_.below(7))}};
-            while (random_.chance(600)) commands[at += 2 + random_.below(12)] = 1 + int(random_.below(3));
-            run(disturbed, seed, errors_from, commands);
-            recover(programs);
-        }
-    }
+    bool closed() const { return open_.empty(); }
 
     void print() const {
         std::printf("[");
@@ -181,36 +201,81 @@ class Bench {
     uint64_t digest() const { return digest_; }
 
   private:
-    // Bits of a command: 1 soft reset, 2 interrupt clear, 4 power-on reset.
-    Moments run(const Program& program, uint64_t seed, uint64_t errors_from, const std::map<uint64_t, int>& commands) {
-        load(program, seed);
-        happened_.assign(EVENTS, {});
-        responses_.clear(), beats_.clear();
-        origin_ = now_;
-        memory_.errors_from = errors_from == UINT64_MAX ? errors_from : now_ + errors_from;
-        writes_[now_] = {BENCH_CONTROL, BENCH_START};
-        uint64_t last = origin_ + BENCH_CYCLES, power = UINT64_MAX;
-        for (const auto& [at, bits] : commands) {
-            // The reset command is a pulse in the cycle after the write.
-            if (bits & 1) writes_[origin_ + at - 1] = {BENCH_CONTROL, BENCH_RESET};
-            if (bits & 2) writes_[origin_ + at] = {BENCH_IRQ_STATUS, 1 + random_.below(3)};
-            if (bits & 4) power = origin_ + at;
-            last = std::max(last, origin_ + at + 30);
-        }
-        while (now_ < std::min(last, power)) cycle();
-        if (now_ == power) power_reset();
-        writes_.clear();
-        return happened_;
+    unsigned command() {
+        const unsigned commands[] = {1u << SOFT_RESET, 1u << CLEAR, 1u << POWER_RESET, 1u << SOFT_RESET | 1u << CLEAR};
+        return commands[random_.below(4)];
     }
 
-    // Every run ends at rest after a soft reset, and the next program is right.
-    void recover(const std::vector<Program>& programs) {
+    // What disturbs a run, in cycles from its start.
+    struct Plan {
+        uint64_t errors_from = UINT64_MAX, last = 0;
+        std::map<uint64_t, unsigned> commands;  // bits of events
+        void add(uint64_t at, unsigned events) {
+            commands[at] |= events;
+            last = std::max(last, at);
+        }
+    };
+
+    // Aims at a point that is open, in a cycle in which its state was seen; some points follow by chance.
+    Plan choose() {
+        const Point point = open_.empty() ? Point{} : *std::next(open_.begin(), random_.below(uint32_t(open_.size())));
+        const auto [probe, value, first, second] = point;
+        const unsigned events = 1u << first | 1u << second;
+        const bool errors = events & (1u << READ_ERROR | 1u << WRITE_ERROR), late = events & (1u << FAULT | 1u << SET | 1u << HALT);
+        // A halt follows a reset command by two cycles, or an error by four; a fault follows an error by two.
+        const bool halts = events & 1u << HALT, commanded = halts && random_.chance(500);
+        const int delay = commanded || !late ? 0 : halts ? 2 : 1;
+        const auto& samples = samples_[delay][events & 1u << WRITE_ERROR ? 2 : events & 1u << READ_ERROR ? 1 : 0];
+        const uint64_t at = std::max<uint64_t>(samples.in({probe, value}, random_), 2 + 2 * delay);
+        Plan plan;
+        plan.last = at;
+        if (errors || delay) plan.errors_from = at - 2 * delay - 1;
+        const auto before = [at](uint64_t cycles) { return at > cycles + 2 ? at - cycles : 2; };
+        if (commanded) plan.add(before(2), 1u << SOFT_RESET);
+        if (events & 1u << FAULT && random_.chance(300)) plan.add(before(random_.below(3)), 1u << SOFT_RESET);
+        if (random_.chance(200)) plan.add(before(2 + random_.below(8)), 1u << SOFT_RESET);
+        // Nothing but the error, or a halt, if the event of interest follows: the command comes in the next run.
+        if (!late || random_.chance(500)) plan.add(at, events & (1u << SOFT_RESET | 1u << CLEAR | 1u << POWER_RESET));
+        while (random_.chance(200)) plan.add(plan.last + 2 + random_.below(12), command());
+        return plan;
+    }
+
+    void run(const Program& program, uint64_t seed, const Plan& plan, uint64_t cycles) {
+        load(program, seed);
+        if (sampling_)
+            for (auto& kinds : samples_)
+                for (Samples& samples : kinds) samples = {};
+        origin_ = now_;
+        counting_ = true;
+        followed_.clear();
+        memory_.errors_from = plan.errors_from == UINT64_MAX ? UINT64_MAX : now_ + plan.errors_from;
+        writes_[now_] = {BENCH_CONTROL, BENCH_START};
+        uint64_t power = UINT64_MAX;
+        for (const auto& [at, events] : plan.commands) {
+            // The reset command is a pulse in the cycle after the write.
+            if (events & 1u << SOFT_RESET) writes_[origin_ + at - 1] = {BENCH_CONTROL, BENCH_RESET};
+            if (events & 1u << CLEAR) writes_[origin_ + at] = {BENCH_IRQ_STATUS, 1 + random_.below(3)};
+            if (events & 1u << POWER_RESET) power = std::min(power, origin_ + at);
+        }
+        while (now_ < std::min(origin_ + cycles, power)) cycle();
+        if (now_ == power) power_reset();
+        counting_ = false;
+        writes_.clear();
+    }
+
+    // At rest, after a soft reset.
+    void stop() {
         memory_.errors_from = UINT64_MAX;
         settle();
         writes_[now_] = {BENCH_CONTROL, BENCH_RESET};
         cycle(), cycle();
         settle();
         require(probes::run_control(top_) == BENCH_IDLE, "a soft reset must end in IDLE");
+    }
+
+    // After a run and a soft reset the next program is right.
+    void recover(const std::vector<Program>& programs) {
+        stop();
         const Program* good = nullptr;
         while (good == nullptr || !good->has_result) good = &programs[random_.below(uint32_t(programs.size()))];
         load(*good, random_.next() | 1);
@@ -260,7 +325,7 @@ class Bench {
         for (int i = 0; i < 4; ++i, ++now_) top_.clk = 1, top_.eval(), top_.clk = 0, top_.eval();
         top_.rst = 0;
         for (const auto& [address, value] : {std::pair<uint32_t, uint32_t>{BENCH_BASE_LOW, BENCH_BASE},
-                                            {BENCH_WATCHDOG, 200},
+                                            {BENCH_WATCHDOG, 600},
                                             {BENCH_IRQ_ENABLE, 3}}) {
             writes_[now_] = {address, value};
             cycle();
@@ -290,8 +355,7 @@ class Bench {
         sets_ = (probes::done_event(top_) ? BENCH_DONE : 0) | (probes::error_event(top_) ? BENCH_ERROR : 0);
         unsigned found = unsigned(sets_ != 0) << SET | unsigned(clears_ != 0) << CLEAR;
         const bool beat = top_.m_axi_rvalid && top_.m_axi_rready, response = top_.m_axi_bvalid && top_.m_axi_bready;
-        if (beat) beats_.push_back(now_ - origin_);
-        if (response) responses_.push_back(now_ - origin_);
+        if (sampling_) sample(beat, response);
         found |= unsigned(beat && top_.m_axi_rresp >= 2) << READ_ERROR;
         found |= unsigned(response && top_.m_axi_bresp >= 2) << WRITE_ERROR;
         found |= unsigned(halts && !halt_) << HALT | unsigned(pending_reset_) << SOFT_RESET;
@@ -301,16 +365,32 @@ class Bench {
         return found;
     }
 
+    void sample(bool beat, bool response) {
+        unsigned values[probes::COUNT];
+        probes::read(top_, values);
+        const uint64_t cycle = now_ - origin_;
+        transfers_ = transfers_ << 1 | unsigned(beat || response);
+        for (int delay = 0; delay < 3; ++delay) {
+            if (delay && !(transfers_ >> 2 * delay & 1)) continue;
+            samples_[delay][0].add(values, cycle, random_);
+            if (beat) samples_[delay][1].add(values, cycle, random_);
+            if (response) samples_[delay][2].add(values, cycle, random_);
+        }
+    }
+
     void note(unsigned found) {
-        if (!found || happened_.empty()) return;
+        if (!found || !counting_) return;
+        if (found & (1u << FAULT | 1u << SET | 1u << HALT)) followed_.push_back(now_ - origin_);
         unsigned values[probes::COUNT];
         probes::read(top_, values);
         for (int a = 0; a < EVENTS; ++a) {
             if (!(found >> a & 1)) continue;
-            happened_[a].push_back(now_ - origin_);
             for (int b = a; b < EVENTS; ++b)
                 if (found >> b & 1)
-                    for (int p = 0; p < probes::COUNT; ++p) ++counts_[{p, values[p], a, b}];
+                    for (int p = 0; p < probes::COUNT; ++p) {
+                        ++counts_[{p, values[p], a, b}];
+                        open_.erase({p, values[p], a, b});
+                    }
         }
     }
 
@@ -350,14 +430,18 @@ class Bench {
     }
 
     Vtop& top_;
+    std::set<Point> open_;
     Random random_;
     Memory memory_;
     Held ar_, aw_, w_;
     bench::LiteMaster lite_{};
     std::map<uint64_t, std::pair<uint32_t, uint32_t>> writes_;
-    std::map<std::tuple<int, unsigned, int, int>, uint64_t> counts_;
-    Moments happened_;
-    std::vector<uint64_t> beats_, responses_;
+    std::map<Point, uint64_t> counts_;
+    // Cycles; those with a read beat; those with a write response. Of each: all, and those with a transfer 2 or 4 before.
+    Samples samples_[3][3];
+    unsigned transfers_ = 0;
+    std::vector<uint64_t> followed_;
+    bool sampling_ = false, counting_ = false;
     uint64_t now_ = 0, origin_ = 0, digest_ = 14695981039346656037u;
     unsigned flags_ = 0, clears_ = 0, sets_ = 0;
     bool halt_ = false, fault_ = false, pending_reset_ = false, reading_ = false;
@@ -367,24 +451,32 @@ class Bench {
 
 uint32_t number(FILE* file) {
     uint32_t value;
-    require(std::fread(&value, 4, 1, file) == 1, "the file of programs is too short");
+    require(std::fread(&value, 4, 1, file) == 1, "the file of stimuli is too short");
     return value;
 }
 
-std::vector<Program> read_programs(const char* path) {
+// The points that are wanted, then the programs.
+std::pair<std::set<Point>, std::vector<Program>> read_stimuli(const char* path) {
     FILE* file = std::fopen(path, "rb");
-    require(file != nullptr, "the file of programs is missing");
+    require(file != nullptr, "the file of stimuli is missing");
+    std::set<Point> wanted;
+    for (uint32_t left = number(file); left; --left) {
+        const int probe = int(number(file));
+        const unsigned value = number(file);
+        const int first = int(number(file)), second = int(number(file));
+        wanted.insert({probe, value, first, second});
+    }
     std::vector<Program> programs(number(file));
     const uint32_t size = number(file);
     for (Program& program : programs) {
         program.first_word = number(file), program.instructions = number(file), program.has_result = number(file);
         for (Bytes* part : {&program.before, &program.after}) {
             part->resize(size);
-            require(std::fread(part->data(), 1, size, file) == size, "the file of programs is too short");
+            require(std::fread(part->data(), 1, size, file) == size, "the file of stimuli is too short");
         }
     }
     std::fclose(file);
-    return programs;
+    return {wanted, programs};
 }
 
 }  // namespace
@@ -393,11 +485,11 @@ int main(int argc, char** argv) {
     const auto context = std::make_unique<VerilatedContext>();
     context->commandArgs(argc, argv);
     try {
-        const auto programs = read_programs(argv[1]);
+        const auto [wanted, programs] = read_stimuli(argv[1]);
         const uint64_t seed = std::strtoull(argv[2], nullptr, 0);
         const auto top = std::make_unique<Vtop>(context.get(), "");
-        Bench bench(*top, seed);
-        for (unsigned round = 0; round < std::strtoul(argv[3], nullptr, 0); ++round) {
+        Bench bench(*top, seed, wanted);
+        for (unsigned round = 0; round < std::strtoul(argv[3], nullptr, 0) && !bench.closed(); ++round) {
             try {
                 bench.round(programs);
             } catch (const std::exception& error) {

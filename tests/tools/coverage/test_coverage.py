@@ -38,8 +38,9 @@ def test_a_waiver_takes_a_point_out_of_the_share() -> None:
     waiver = Waiver("walk.*", r"at\[2\]", "why", "toggle")
     found = total(tallies(counts, [waiver]), "toggle")
     assert (round(found.percent, 1), found.waived) == (66.7, 1)
-    text = page(tallies(counts, [waiver]), [waiver], ["a", "b"], Counter(a=1))
+    text = page(tallies(counts, [waiver]), [waiver], ["a", "b"], Counter(a=1), ["a < b: never"])
     assert "1 of 2 cover points" in text
+    assert "<li>a &lt; b: never</li>" in text
     assert "9 at[1]" in text
     assert "9 at[2]" not in text
 
