@@ -118,8 +118,8 @@ def run(
 ) -> tuple[Counter[str], int]:
     """Run the bench; how often each point was reached, and a digest of all outputs while they are valid.
 
-    `start_seed` gives the contents of registers and memories before the reset. The bench aims at `points` (None: all) and
-    ends when it has reached them.
+    `start_seed` gives the contents of registers and memories before the reset. The bench aims at `points` (None: all)
+    and ends when it has reached them.
     """
     rng = random.Random(seed)
     path = folder / "stimuli"
