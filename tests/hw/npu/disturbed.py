@@ -84,13 +84,14 @@ def probed(verilog: str) -> str:
 def simulator() -> Build:
     """The bench; registers and memories have random contents before the reset."""
     verilog = verilog_of(PARAMS)
-    source = Path(__file__).with_suffix(".cpp")
+    source, header = (Path(__file__).with_suffix(suffix) for suffix in (".cpp", ".h"))
     plan = bare_plan(probed(verilog), optimize="-O1", random_start=True)
     generated = {
         "npu.v": plan.generated["npu.v"],
         "ports.h": bare_ports(verilog),
         "probes.h": _header(),
         source.name: source.read_text(),
+        header.name: header.read_text(),
     }
     return build(replace(plan, name="disturbed", generated=generated, cpp=(source.name,)))
 
