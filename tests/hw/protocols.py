@@ -13,6 +13,7 @@ from typing import Any
 from amaranth.hdl import Cat, Value
 from amaranth.lib import stream, wiring
 
+from intloom.hw.bus.axi4 import DATA_SECURE_UNPRIVILEGED, MODIFIABLE_BUFFERABLE, Burst
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
 
 OFFERS: dict[type, tuple[str, ...]] = {
@@ -88,3 +89,18 @@ def monitor(watched: Handshake) -> Callable[[Any], Any]:
             held = payload if valid and not ready else None
 
     return process
+
+
+def check_burst(address: Any, word_bytes: int) -> None:
+    """What every AXI4 address of this accelerator has in common: an INCR burst of whole words with one identifier."""
+    expected = {
+        "id": 0,
+        "size": word_bytes.bit_length() - 1,
+        "burst": Burst.INCR,
+        "lock": 0,
+        "cache": MODIFIABLE_BUFFERABLE,
+        "prot": DATA_SECURE_UNPRIVILEGED,
+        "qos": 0,
+    }
+    assert {name: address[name] for name in expected} == expected
+    assert address["addr"] % word_bytes == 0

@@ -209,7 +209,7 @@ def test_listed_faults_are_in_the_sources() -> None:
     for component, reasons in read_list().items():
         assert component in targets()
         for (line, fault), reason in reasons.items():
-            assert line in lines and fault.startswith("statement ") and len(reason) > 20, (line, fault)
+            assert line in lines and "statement " in fault and len(reason) > 20, (line, fault)
 
 
 def test_a_listed_fault_is_explained(tmp_path: Path) -> None:

@@ -61,16 +61,24 @@ class Mutant:
     kind: str
 
     @property
+    def _lines(self) -> list[str]:
+        """The file up to the line."""
+        paths = (str(folder / self.site.file) for folder in (*_FOLDERS, Path("/")))
+        lines = next(filter(None, map(linecache.getlines, paths)), [])
+        return [line.strip() for line in lines[: self.site.line]]
+
+    @property
     def source(self) -> str:
         """The line of the source."""
-        paths = (str(folder / self.site.file) for folder in (*_FOLDERS, Path("/")))
-        return next(filter(None, (linecache.getline(path, self.site.line).strip() for path in paths)), "")
+        return self._lines[-1]
 
     @property
     def fault(self) -> str:
-        """What is wrong, without the line: it stays the same when lines above are edited."""
+        """What is wrong, without the line's number: it stays the same when lines above are edited."""
         operand = ".".join(map(str, self.site.operand)) or "all"
-        return f"statement {self.site.statement}, operand {operand}, bit {self.bit} {self.kind}"
+        before = self._lines[:-1].count(self.source)
+        again = f"line {before + 1} of this text, " if before else ""
+        return f"{again}statement {self.site.statement}, operand {operand}, bit {self.bit} {self.kind}"
 
     def __str__(self) -> str:
         return f"{self.site.file}:{self.site.line}: {self.source}\n    {self.fault}"

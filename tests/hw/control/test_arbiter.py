@@ -9,6 +9,7 @@ import pytest
 
 from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.protocols import check_burst
 from tests.hw.streams import run, source
 
 Beat = tuple[int, int, bool]
@@ -77,7 +78,7 @@ class Environment:
                 beats.pop(0)
                 ctx.set(r.valid, 0)
             if asked:
-                assert (burst.size, burst.burst, burst.id) == (2, 1, 0)
+                check_burst(burst, self.params.word_bytes)
                 word = burst.addr // self.params.word_bytes
                 beats += [_beat(self.params, word + k, k == burst.len) for k in range(burst.len + 1)]
 

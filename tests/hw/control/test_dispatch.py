@@ -128,6 +128,7 @@ def _run(
                 dispatch.end_write, dispatch.end_written, dispatch.end_unit, dispatch.end_wait
             )
             if write and written:
+                assert Unit(unit) not in end_waits, "only END has waits here"
                 end_waits[Unit(unit)] = wait
 
     run(dispatch, watch, background=[feed, queues.serve, take_down])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.dma.address_walker import LOCAL_ADDRESS_LAYOUT
-from intloom.hw.dma.front_end import MoveFrontEnd
+from intloom.hw.dma.front_end import MoveFrontEnd, runs_in_flight
 from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import isa
 from intloom.hw.spec.fields import Field
@@ -127,6 +127,39 @@ def test_after_a_halt_only_what_has_left_comes_out(kind: Kind, rng: random.Rando
     assert bursts
 
 
+@pytest.mark.parametrize("kind", [Kind.LOAD, Kind.STORE])
+def test_an_open_burst_does_not_wait_for_its_own_data(kind: Kind) -> None:
+    """Contiguous in memory only, and more runs than may be in flight: each waits for the data of an open burst."""
+    params = PARAMS.replace(axi_burst=64)
+    front = MoveFrontEnd(params, kind)
+    runs = 3 * runs_in_flight(params)
+    move = isa.make(kind, n0=1, n1=runs, dram_s1=1, local_s1=3)
+    addresses: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(front.issue_enable, 1)
+        ctx.set(front.bursts.ready, 1)
+        ctx.set(front.instruction, int.from_bytes(isa.encode(move), "little"))
+        ctx.set(front.valid, 1)
+        beats = 0
+        for _ in range(40 * runs):
+            ctx.set(front.addresses.ready, beats > len(addresses))
+            *_, taken, fires, burst, passes, address = await ctx.tick().sample(
+                front.ready,
+                front.bursts.valid,
+                front.bursts.payload,
+                front.addresses.valid & front.addresses.ready,
+                front.addresses.payload,
+            )
+            if taken:
+                ctx.set(front.valid, 0)
+            beats += (burst.beats_less_one + 1) * fires
+            addresses.extend([address.addr] * passes)
+
+    run(front, bench)
+    assert addresses == [local for _, local in MoveFrontEnd.model(move)]
+
+
 WIDE = PARAMS.replace(axi_addr_bits=64)
 WIDE_BASE = 1 << word_address_bits(WIDE) - 1 | BASE
 SMALL = {"n0": 2, "n1": 2, "n2": 2, "dram_s1": 5, "dram_s2": 40, "local_s1": 3, "local_s2": 9}
@@ -147,13 +180,16 @@ def test_every_field_has_its_whole_width(kind: Kind, field: Field) -> None:
     known = {f.name for f in BY_KIND[kind].body}
     index = (1 << isa.COUNT_BITS) - 2
     value = 1 << field.width - 1 | SMALL.get(field.name, 1)
+    wrap = 1 << word_address_bits(WIDE)
+    # Together the two bases have every bit in both states.
+    base = WIDE_BASE if kind is Kind.LOAD else WIDE_BASE ^ (wrap - 1)
     move = isa.make(kind, **{name: SMALL[name] for name in SMALL if name in known} | {field.name: value})
     expected = list(islice(MoveFrontEnd.model(move), PREFIX))
     words: list[int] = []
     addresses: list[int] = []
 
     async def bench(ctx: Any) -> None:
-        ctx.set(front.base, WIDE_BASE)
+        ctx.set(front.base, base)
         ctx.set(front.index, index)
         for signal in (front.issue_enable, front.bursts.ready, front.addresses.ready):
             ctx.set(signal, 1)
@@ -174,6 +210,5 @@ def test_every_field_has_its_whole_width(kind: Kind, field: Field) -> None:
                 break
 
     run(front, bench)
-    wrap = 1 << word_address_bits(WIDE)
-    assert words[: len(expected)] == [(WIDE_BASE + dram) % wrap for dram, _ in expected]
+    assert words[: len(expected)] == [(base + dram) % wrap for dram, _ in expected]
     assert addresses[: len(expected)] == [local % (1 << isa.SCRATCH_BITS) for _, local in expected]

@@ -12,13 +12,13 @@ from intloom.hw.dma.load import LoadUnit
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
+from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content, read_memory
 from tests.hw.streams import run
 
 BASE = 0x2000_0000 | 0x12345
 """With the top bit of the narrowest word address."""
 FIRST_INDEX = (1 << isa.COUNT_BITS) - 64
-"""Indices of which every bit counts."""
 HALT_CYCLES = 4
 """Cycles from a halt to the one from which `idle` is final."""
 
@@ -131,12 +131,17 @@ class Stop:
         assert self.fault in (None, (ctx.get(port.cause), ctx.get(port.fault_index))), "the first fault stays"
 
 
+def accounts(unit: LoadUnit) -> Accounts:
+    """The checks of a load unit's reports."""
+    return Accounts(unit.unit, (unit.scratch.valid & unit.scratch.ready) | unit.weights.valid)
+
+
 def simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, rate: float, latency: int) -> LoadBench:
     rng = random.Random(seed)
     bench = LoadBench(params, moves, rng, rate)
     unit = bench.unit
     memory = read_memory(unit.bursts, unit.r, params, rng, latency, rate, params.axi_outstanding)
-    run(unit, bench.offer, background=[bench.record, memory])
+    run(unit, bench.offer, background=[bench.record, memory, accounts(unit).check])
     return bench
 
 
@@ -178,7 +183,7 @@ def _stopped(rng: random.Random, errors: dict[int, int], moves: list[isa.Instruc
         await stop.offer(ctx, moves, unit.base)
 
     memory = read_memory(unit.bursts, unit.r, params, rng, rng.choice([1, 9]), 0.7, params.axi_outstanding, errors)
-    run(unit, offer, background=[bench.record, memory, stop.count])
+    run(unit, offer, background=[bench.record, memory, stop.count, accounts(unit).check])
     words = [word for move in moves for word in MoveFrontEnd.model(move)]
     expected = [(0, local, content(BASE + dram, params)) for dram, local in words]
     bad = [n for n, (dram, _) in enumerate(words) if BASE + dram in errors]
@@ -201,6 +206,28 @@ def test_an_error_in_any_beat_stops_its_instruction(number: int, rng: random.Ran
         cause = {2: Cause.READ_SLVERR, 3: Cause.READ_DECERR}[response]
         stop = _stopped(rng, {BASE + words[at]: response}, MOVES, None)
         assert stop.fault == (cause, FIRST_INDEX + number), at
+
+
+@pytest.mark.parametrize("number", [0, 2, 3], ids=["first", "middle", "last"])
+def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rng: random.Random) -> None:
+    params = preset("nano").replace(axi_burst=4)
+    moves = list(MOVES)
+    moves[number] = isa.make("LOAD", dram=7, local=params.scratch_words - 2, n0=5)
+    bench = LoadBench(params, moves, rng, 0.7)
+    unit = bench.unit
+    beat = unit.r.valid & unit.r.ready & unit.r.payload.last
+    stop = Stop(unit.unit, unit.bursts.valid & unit.bursts.ready, beat)
+
+    async def offer(ctx: Any) -> None:
+        await stop.offer(ctx, moves, unit.base)
+
+    memory = read_memory(unit.bursts, unit.r, params, rng, 1, 0.7, params.axi_outstanding)
+    run(unit, offer, background=[bench.record, memory, stop.count])
+    assert stop.fault == (Cause.SCRATCH_RANGE, FIRST_INDEX + number)
+    words = [word for move in moves[: number + 1] for word in MoveFrontEnd.model(move)]
+    expected = [(0, local, content(BASE + dram, params)) for dram, local in words if local < params.scratch_words]
+    assert bench.written[: len(expected)] == expected
+    assert len(bench.done_after) == number
 
 
 def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> None:

@@ -13,8 +13,10 @@ from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
+from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content
 from tests.hw.dma.test_load import BASE, FIRST_INDEX, Stop, random_move
+from tests.hw.protocols import check_burst
 from tests.hw.streams import run
 
 
@@ -30,6 +32,8 @@ class StoreBench:
         self.errors: dict[int, int] = {}
         """Responses other than OKAY, by the number of the burst."""
         self.done_after: list[int] = []
+        self.masked_beats = False
+        """Whether beats may have all strobes low."""
         self.cycles = 0
 
     async def offer(self, ctx: Any) -> None:
@@ -77,25 +81,30 @@ class StoreBench:
             if done:
                 self.done_after.append(self.answered)
             if addressed:
+                check_burst(aw, self.params.word_bytes)
                 self.bursts.append((aw.addr // self.params.word_bytes, aw.len + 1))
                 beats += [(self.bursts[-1][0] + i, i == aw.len) for i in range(aw.len + 1)]
             if sent:
                 at, last = beats.pop(0)
                 assert w.last == last
-                assert w.strb == (1 << self.params.word_bytes) - 1
-                self.words.append((at, w.data))
+                assert w.strb == (1 << self.params.word_bytes) - 1 or (self.masked_beats and not w.strb)
+                if w.strb:
+                    self.words.append((at, w.data))
                 owed += last
             if answered:
                 owed -= 1
                 self.answered += 1
 
 
+def accounts(unit: StoreUnit) -> Accounts:
+    """The checks of a store unit's reports."""
+    return Accounts(unit.unit, unit.w.valid & unit.w.ready)
+
+
 def _simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, rate: float) -> StoreBench:
     bench = StoreBench(params, moves, random.Random(seed), rate)
     unit = bench.unit
-    run(
-        unit, bench.offer, background=[bench.scratchpad, bench.memory],
-    )  # fmt: skip
+    run(unit, bench.offer, background=[bench.scratchpad, bench.memory, accounts(unit).check])
     return bench
 
 
@@ -145,7 +154,7 @@ def _stopped(rng: random.Random, errors: dict[int, int], halt_at: int | None) ->
     async def offer(ctx: Any) -> None:
         await stop.offer(ctx, MOVES, unit.base)
 
-    run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count])
+    run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count, accounts(unit).check])
     moved = [(BASE + dram, content(local, params)) for m in MOVES for dram, local in MoveFrontEnd.model(m)]
     assert bench.words == moved[: len(bench.words)]
     assert bench.answered == len(bench.bursts), "every issued burst is completed"
@@ -160,6 +169,28 @@ def test_an_error_response_stops_its_instruction(number: int, rng: random.Random
         bench, stop = _stopped(rng, {BURSTS * number + at: response}, None)
         assert stop.fault == (cause, FIRST_INDEX + number), at
         assert bench.done_after == [BURSTS * (k + 1) for k in range(number)]
+
+
+@pytest.mark.parametrize("number", [0, 2, 3], ids=["first", "middle", "last"])
+def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rng: random.Random) -> None:
+    """Words from outside are not written: the strobes of their beats are low."""
+    params = preset("nano").replace(axi_burst=4)
+    moves = list(MOVES)
+    moves[number] = isa.make("STORE", dram=7, local=params.scratch_words - 2, n0=6)
+    bench = StoreBench(params, moves, rng, 0.7)
+    unit = bench.unit
+    bench.masked_beats = True
+    stop = Stop(unit.unit, unit.aw.valid & unit.aw.ready, unit.b.valid & unit.b.ready)
+
+    async def offer(ctx: Any) -> None:
+        await stop.offer(ctx, moves, unit.base)
+
+    run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count])
+    assert stop.fault == (Cause.SCRATCH_RANGE, FIRST_INDEX + number)
+    words = [word for move in moves[: number + 1] for word in MoveFrontEnd.model(move)]
+    expected = [(BASE + dram, content(local, params)) for dram, local in words if local < params.scratch_words]
+    assert bench.words == expected[: len(bench.words)]
+    assert len(bench.done_after) <= number
 
 
 def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> None:

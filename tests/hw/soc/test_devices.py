@@ -113,6 +113,13 @@ def test_a_bus_error_is_read_once() -> None:
         ctx.set(errors.event, 0)
         await ctx.tick()
         await write(ctx, errors.bus, 0, 0)
+        for cyc, stb in ((1, 0), (0, 1)):
+            # No access: the bus belongs to another device, or pauses.
+            ctx.set(errors.bus.cyc, cyc)
+            ctx.set(errors.bus.stb, stb)
+            assert not ctx.get(errors.bus.ack)
+            await ctx.tick()
+        ctx.set(errors.bus.stb, 0)
         assert [await read(ctx, errors.bus, 0) for _ in range(2)] == [1, 0]
 
     run(errors, bench)

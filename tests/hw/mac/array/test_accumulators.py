@@ -19,8 +19,7 @@ TURNS = NANO.replace(cols=8, lanes=1, strip=16)
 
 
 @pytest.mark.parametrize("params", [NANO, ODD, TURNS])
-def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams) -> None:
-    rng = random.Random(params.cols)
+def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams, rng: random.Random) -> None:
     length, tiles = Accumulators.REVISIT, 5
     dots = [
         [[rng.choice((-300000, 250000, rng.randint(-9, 9))) for _ in range(params.cols)] for _ in range(length)]
@@ -29,6 +28,9 @@ def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams
     limit = 1 << (dot_bits(params.rows) - 1)
     dots = [[[max(-limit, min(limit - 1, d)) for d in pixel] for pixel in tile] for tile in dots]
     accumulators = Accumulators(params)
+    # In both banks, with every bit of an address.
+    slots = [slot ^ inverted for slot in rng.sample(range(params.strip), 2) for inverted in (0, 2 * params.strip - 1)]
+    assert len(slots) == length
     groups = params.cols // params.lanes
     seen: dict[tuple[int, int], list[int]] = {}
     through = tiles if AccumulatorColumn.single_ported(params) else tiles - 1
@@ -42,13 +44,13 @@ def test_strips_are_accumulated_and_read_out_concurrently(params: HardwareParams
             tile, pixel = divmod(cycle, length)
             ctx.set(accumulators.valid, tile < tiles)
             ctx.set(accumulators.first, tile == 0)
-            ctx.set(accumulators.address, params.strip + pixel)
+            ctx.set(accumulators.address, slots[pixel])
             tile, pixel = divmod(cycle - Accumulators.ADDRESS_LEAD, length)
             for column in range(params.cols):
                 ctx.set(accumulators.dots[column], dots[tile][pixel][column] if 0 <= tile < tiles else 77)
             item = cycle - start_of_drain
             ctx.set(accumulators.readout_groups, 1 << item % groups if 0 <= item < length * groups else 0)
-            ctx.set(accumulators.readout_address, params.strip + max(0, item) // groups % length)
+            ctx.set(accumulators.readout_address, slots[max(0, item) // groups % length])
             await ctx.tick()
 
     run(accumulators, bench)

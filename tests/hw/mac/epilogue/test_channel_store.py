@@ -55,7 +55,10 @@ def test_channels_are_read_while_others_are_written(lanes: int, rng: random.Rand
     params = NANO.replace(lanes=lanes)
     store = ChannelStore(params)
     biases = [[rng.randrange(-(1 << 31), 1 << 31) for _ in range(params.cols)] for _ in range(4)]
-    scales = [[rng.getrandbits(rng.randint(1, 24)) | rng.getrandbits(6) << 24 for _ in block] for block in biases]
+    scales = [
+        [rng.getrandbits(rng.choice((24, rng.randint(1, 24)))) | rng.getrandbits(6) << 24 for _ in block]
+        for block in biases
+    ]
     written = done = 0
 
     async def writer(ctx: Any) -> None:

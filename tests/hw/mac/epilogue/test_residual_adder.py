@@ -51,10 +51,11 @@ def test_residuals_are_added_in_order(lanes: int, rng: random.Random) -> None:
             await ctx.tick()
 
     async def bench(ctx: Any) -> None:
-        for _ in range(4):
-            shift = rng.randint(0, 30)
-            m1, m2 = (rng.randint(-(1 << shift), 1 << shift) for _ in range(2))
-            affine = Affine(m1, m2, rng.randint(-(1 << shift), 1 << shift) << 5, shift, bool(rng.randrange(2)))
+        for shift in (0, 47, *(rng.randint(0, 30) for _ in range(4))):
+            most = min(1 << shift, (1 << 31) - 1)
+            m1, m2 = (rng.randint(-most, most) for _ in range(2))
+            c = rng.randint(-(32 << shift), 32 << shift) if shift < 40 else rng.randrange(-(1 << 47), 1 << 47)
+            affine = Affine(m1, m2, c, shift, bool(rng.randrange(2)))
             await batch(ctx, affine, [(rng.randbytes(lanes), rng.randbytes(lanes)) for _ in range(60)])
 
     run(adder, bench)

@@ -100,13 +100,18 @@ def test_descriptors_have_the_stated_latency(rng: random.Random) -> None:
     run(decoder, control)
 
 
+def _beyond_limits() -> list[tuple[str, int]]:
+    """The values next to the limits of every field that has limits."""
+    limited = [f for f in BY_KIND[Kind.CONV].body if f.low is not None or f.high is not None]
+    below = [(f.name, f.minimum - 1) for f in limited if f.minimum > 0]
+    return below + [(f.name, f.maximum + 1) for f in limited if f.maximum < (1 << f.width) - 1]
+
+
 @pytest.mark.parametrize(
     ("field", "raw"),
     [
-        ("out_h", 0),
-        ("kernel_w", 0),
+        *_beyond_limits(),
         ("stride_h", 7),
-        ("table", 3),
         ("out_lane", 1),
         ("out_lane", 8),
         ("mode", 2),
