@@ -113,6 +113,7 @@ def test_a_bus_error_is_read_once() -> None:
         ctx.set(errors.event, 0)
         await ctx.tick()
         await write(ctx, errors.bus, 0, 0)
+        ctx.set(errors.bus.we, 0)
         for cyc, stb in ((1, 0), (0, 1)):
             # No access: the bus belongs to another device, or pauses.
             ctx.set(errors.bus.cyc, cyc)

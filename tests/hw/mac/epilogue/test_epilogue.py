@@ -19,30 +19,36 @@ from tests.hw.mac.constants import write_affine, write_constant
 from tests.hw.streams import run
 
 NANO = preset("nano")
+SIZES = {"wide": (1 << 30, 1 << 30, 44), "narrow": (3000, 1 << 13, 28), "unit": (60, 60, 23)}
+"""Largest bias, largest sum, least shift. Sums and biases of 31 bits with shifts of 44 to 50 saturate as few results as
+14 bits with 28 to 34. Sums below 128 with a scale of 1 show their lowest bit."""
 
 
 class Work:
     """One instruction's stimulus: constants, items, and the expected results."""
 
-    def __init__(self, params: HardwareParams, use_table: int, residual: int, rng: random.Random) -> None:
+    def __init__(self, params: HardwareParams, use_table: int, residual: int, size: str, rng: random.Random) -> None:
         self.lanes, self.groups = params.lanes, params.cols // params.lanes
         self.zero_point, self.use_table, self.residual = rng.randint(-128, 127), use_table, residual
-        # Sums and biases of 31 bits with shifts of 41 to 47 saturate as few results as 14 bits with 24 to 30.
-        wide = rng.random() < 0.5
-        reach, least = (1 << 30, 44) if wide else (3000, 28)
+        reach, limit, least = {"wide": (1 << 30, 1 << 30, 44), "narrow": (3000, 1 << 13, 28), "unit": (60, 60, 23)}[
+            size
+        ]
         self.biases = [rng.randint(-reach, reach) for _ in range(params.cols)]
         self.scales = [
-            Scale(rng.randrange(1 << 23, 1 << 24), rng.randint(least, least + 6)) for _ in range(params.cols)
+            Scale(1 << 23, 23)
+            if size == "unit"
+            else Scale(rng.randrange(1 << 23, 1 << 24), rng.randint(least, least + 6))
+            for _ in range(params.cols)
         ]
         self.table = rng.randbytes(TABLE_BYTES)
         shift = rng.randint(4, 31)
         factors = (rng.choice((-1, 1)) * rng.randint(0, (1 << shift) - 1) for _ in range(3))
         self.affine = Affine(*factors, shift)
-        limit = 1 << 30 if wide else 1 << 13
         self.items = [
-            (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(40)
+            (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(30)
         ]
         self.operands = [rng.randbytes(self.lanes) for _ in self.items]
+        self.channel_set, self.table_set = rng.sample((0, 1), 2)
         self.expected = [
             [self._result(params, group * self.lanes + lane, sums[lane], operands[lane]) for lane in range(self.lanes)]
             for (group, sums), operands in zip(self.items, self.operands, strict=True)
@@ -59,20 +65,32 @@ class Work:
         )
 
     async def prepare(self, ctx: Any, epilogue: Epilogue) -> None:
-        """Write all constants while no item is in flight."""
+        """Write all constants while no item is in flight, and others into the other sets."""
+        for last in (0, 1):
+            ctx.set(epilogue.write_channel_set, self.channel_set ^ last ^ 1)
+            ctx.set(epilogue.write_table_set, self.table_set ^ last ^ 1)
+            await self._write(ctx, epilogue, 0 if last else 0xFF)
+
+    async def _write(self, ctx: Any, epilogue: Epilogue, change: int) -> None:
         for index, byte in enumerate(self.table):
-            await write_constant(ctx, epilogue, ConstantKind.TABLE, index, byte)
+            await write_constant(ctx, epilogue, ConstantKind.TABLE, index, byte ^ change)
         await write_affine(ctx, epilogue, self.affine)
         words = [*self.biases, *(scale.mantissa | scale.shift << 24 for scale in self.scales)]
         for index, word in enumerate(words):
-            await write_constant(ctx, epilogue, ConstantKind.CHANNEL, index, word & 0xFFFFFFFF)
+            await write_constant(ctx, epilogue, ConstantKind.CHANNEL, index, (word ^ change) & 0xFFFFFFFF)
         await ctx.tick().repeat(4)
 
 
 async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -> None:
     """Drive items with gaps; sums and operands follow with the unit's latencies."""
-    tag = {"zp_out": work.zero_point, "use_table": work.use_table, "table_set": 0, "residual": work.residual}
+    tag = {
+        "zp_out": work.zero_point,
+        "use_table": work.use_table,
+        "table_set": work.table_set,
+        "residual": work.residual,
+    }
     ctx.set(epilogue.tag, tag)
+    ctx.set(epilogue.channel_set, work.channel_set)
     late = max(Accumulators.READOUT_LATENCY, READ_LATENCY)
     gone: list[int | None] = [None] * late
     coming, first = list(range(len(work.items))), True
@@ -85,6 +103,10 @@ async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -
         if now is not None:
             ctx.set(epilogue.group, work.items[now][0])
             first = False
+        elif not first:
+            # The next instruction's constants.
+            noise = {"kind": ConstantKind.RESIDUAL, "index": rng.randrange(4), "word": rng.getrandbits(32)}
+            ctx.set(epilogue.write, noise)
         sums, arrived = gone[-Accumulators.READOUT_LATENCY], gone[-READ_LATENCY]
         ctx.set(epilogue.residual_arrived, int(arrived is not None and bool(work.residual)))
         for lane in range(work.lanes):
@@ -92,6 +114,7 @@ async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -
             ctx.set(epilogue.residual[lane], rng.randrange(256) if arrived is None else work.operands[arrived][lane])
         gone.append(now)
         await ctx.tick()
+    ctx.set(epilogue.write.kind, ConstantKind.NONE)
     for port in (epilogue.valid, epilogue.residual_arrived):
         ctx.set(port, 0)
 
@@ -103,7 +126,7 @@ def test_sums_become_bytes(lanes: int, rng: random.Random) -> None:
     found: list[list[int]] = []
     due: list[int] = []
     came: list[int] = []
-    works = [Work(params, *rest, rng) for rest in product((0, 1), repeat=2)]
+    works = [Work(params, *rest, rng) for rest in product((0, 1), (0, 1), SIZES)]
     rng.shuffle(works)
 
     async def bench(ctx: Any) -> None:
