@@ -71,6 +71,8 @@ def _evaluate(model: Model, node: OnnxNode, values: dict[str, Constant]) -> tupl
 
 def _unpacked(value: Any) -> Array:
     """The value as an array; 4-bit and 2-bit integers as bytes, because numpy has no type for them."""
+    if isinstance(value, list | tuple) and any(np.ndim(v) for v in value):
+        raise UnsupportedError("an input must be a tensor, not a sequence of tensors: give each its own input")
     array = onnx.numpy_helper.to_array(value) if isinstance(value, onnx.TensorProto) else np.asarray(value)
     name = array.dtype.name
     if name in ("int4", "int2"):
@@ -80,6 +82,10 @@ def _unpacked(value: Any) -> Array:
 
 def _packed(constant: Constant) -> Array:
     """The array in the numpy type of its ONNX element type, as ONNX's tests expect it."""
+    if not constant.dtype:
+        raise UnsupportedError(
+            "an output must be a tensor of known type: sequences and optional values are not supported"
+        )
     kind = onnx.helper.tensor_dtype_to_np_dtype(onnx.TensorProto.DataType.Value(constant.dtype.upper()))
     return constant.array.astype(kind)
 

@@ -9,7 +9,7 @@ import pytest
 from onnx.backend.test.case import node as node_cases
 
 from intloom import backend
-from intloom.common.errors import IntloomError, ModelError, UsageError
+from intloom.common.errors import IntloomError, ModelError, UnsupportedError, UsageError
 from tests.intloom.onnx_exclusions import EXCLUDED, INCLUDED, MODULES
 
 # Only these modules: making all of ONNX's cases takes twenty seconds.
@@ -68,6 +68,15 @@ def test_a_model_without_opset_and_wrong_counts_are_refused_by_name():
         backend.prepare(onnx.ModelProto())
     with pytest.raises(UsageError, match="Add has 2 inputs, not 1"):
         backend.run_node(onnx.helper.make_node("Add", ["a", "b"], ["c"]), [np.zeros(3)])
+
+
+@pytest.mark.parametrize("name", ["test_sequence_insert_at_back", "test_split_to_sequence_1"])
+def test_sequences_are_refused(name: str) -> None:
+    for module in ("sequenceinsert", "splittosequence"):
+        importlib.import_module(f"onnx.backend.test.case.node.{module}")
+    (case,) = (c for c in node_cases._NodeTestCases if c.name == name)
+    with pytest.raises(UnsupportedError, match="must be a tensor"):
+        backend.prepare(case.model).run(list(case.data_sets[0][0]))
 
 
 def test_an_input_of_the_wrong_shape_or_missing_is_refused_by_name():
