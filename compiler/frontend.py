@@ -22,7 +22,6 @@ from intloom.compiler.fold.passes import (
     sink_tables,
     unsigned_activations,
 )
-from intloom.compiler.fold.passes.blank_lanes import fill_blank_lanes
 from intloom.compiler.fold.passes.pass_manager import Pass, run_passes
 from intloom.compiler.fold.patterns.qparams import check_parameters, is_dequantize, read_qparams
 from intloom.compiler.fold.target import Target
@@ -174,9 +173,7 @@ def fold_model(
     verify(graph)
     # Passes may remove the last reader of a host-computed input.
     graph = without_unread_inputs(run_passes(graph, GRAPH_PASSES, verify), builder.host_computed)
-    graph, levels = fill_blank_lanes(graph, tensor_levels(builder))
-    verify(graph)
-    regions = split(graph, levels)
+    regions = split(graph, tensor_levels(builder))
     parts = [part_before(builder, r, leaving, first=r is regions[0]) for r in regions]
     for region in regions:
         verify(region)

@@ -14,6 +14,7 @@ from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.paired_pixels import paired_name
 from intloom.compiler.program.program import Layer, LocalTensor, Program, Role, TensorBuffer
 from intloom.compiler.schedule.alloc import first_fit
+from intloom.compiler.schedule.blank_lanes import fill_blank_lanes
 from intloom.compiler.schedule.cuts import WORD_PRICE, Goal
 from intloom.compiler.schedule.dataflow import Dataflow
 from intloom.compiler.schedule.geometry import Buffer
@@ -123,7 +124,8 @@ def _compile(
     progress: Progress | None,
 ) -> Program:
     image = ConstantImage(params)
-    scheduled = graph if keep else pair_pixels(read_images(graph, params), params)
+    filled = fill_blank_lanes(graph, params)
+    scheduled = filled if keep else pair_pixels(read_images(filled, params), params)
     stage_list = build_stages(scheduled, params, image, keep_intermediates=keep)
     plan = _Plan(graph, params, image, stage_list, keep, goal, memory)
     order = _cut(plan)
@@ -131,12 +133,22 @@ def _compile(
     tensors_at = image.words
     tensor_words = _allocate_tensors(plan, tensors_at, order.first_writes)
     emitter = Emitter(params, tensors_at + tensor_words)
-    layers = {n.name: k for k, n in enumerate(graph.nodes)}
+    layers = _layer_numbers(graph, scheduled)
     task_emitter = TaskEmitter(emitter, [layers[s.origin.name] for s in plan.stages], 0)
     emitter.begin()
     task_emitter.run(order.tasks, progress)
     emitter.end()
     return _program(plan, emitter, task_emitter, tensors_at + tensor_words)
+
+
+def _layer_numbers(graph: IntGraph, scheduled: IntGraph) -> dict[str, int]:
+    """Numbers of the nodes' layers; an added node belongs to the layer that reads it."""
+    numbers = {n.name: k for k, n in enumerate(graph.nodes)}
+    for node in scheduled.nodes:
+        if node.name not in numbers:
+            (reader,) = scheduled.consumers(node.output)
+            numbers[node.name] = numbers[reader.name]
+    return numbers
 
 
 def _cut(plan: _Plan) -> Interleaved:

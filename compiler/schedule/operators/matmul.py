@@ -5,8 +5,8 @@ from __future__ import annotations
 import numpy as np
 
 from intloom.compiler.ir import Constant, Conv, MatMul
-from intloom.compiler.ir.ops.matmul import writes_blank_lanes
 from intloom.compiler.program.memory import pack_blocks
+from intloom.compiler.schedule.blank_lanes import has_blank_lanes
 from intloom.compiler.schedule.convolution import Geometry
 from intloom.compiler.schedule.limits import check_fields, unsupported
 from intloom.compiler.schedule.matmul_stage import MatMulStage
@@ -27,7 +27,7 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
     """A convolution with the second operand as its weights."""
     moving, stationary = (stages.graph.tensors[name] for name in node.inputs)
     pixels = stationary.height * stationary.width
-    if moving.channels % stages.params.rows and not _has_blank_lanes(stages, node):
+    if moving.channels % stages.params.rows and not _reads_blank_lanes(stages, node):
         raise unsupported(
             node,
             f"its sums are over {moving.channels} channels, which do not fill words of {stages.params.rows}",
@@ -65,9 +65,5 @@ def schedule_matmul(stages: StageList, node: MatMul) -> None:
     stages.add(stage, node.output)
 
 
-def _has_blank_lanes(stages: StageList, node: MatMul) -> bool:
-    """Whether the lanes beyond the last channel of one of the operands add nothing to the sums."""
-    if stages.params.cols < stages.params.rows:
-        return False
-    operands = zip(node.inputs, (node.zp_a, node.zp_b), strict=True)
-    return any(writes_blank_lanes(stages.graph.producer(name), zero_point) for name, zero_point in operands)
+def _reads_blank_lanes(stages: StageList, node: MatMul) -> bool:
+    return stages.params.cols >= stages.params.rows and has_blank_lanes(stages.graph, node)

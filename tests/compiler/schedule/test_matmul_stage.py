@@ -8,6 +8,7 @@ import pytest
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.ir import IntGraph, MatMul, Tensor
 from intloom.compiler.schedule import compile_graph
+from intloom.compiler.schedule.blank_lanes import fill_blank_lanes
 from intloom.hw.spec.arith import RoundingMode, scale_from_float
 from intloom.hw.spec.isa import Kind
 from intloom.hw.spec.params import HardwareParams, preset
@@ -91,8 +92,21 @@ def test_a_product_of_a_result_waits_for_its_store(rng: random.Random) -> None:
         equal(graph, inputs, preset("base"), effort)
 
 
-def test_sums_over_parts_of_words_are_refused(rng: random.Random) -> None:
+@pytest.mark.parametrize("effort", [0, 1])
+@pytest.mark.parametrize(("channels", "copies"), [(8, 0), (6, 1)])
+def test_sums_over_parts_of_words_read_a_copy_by_the_array(
+    channels: int, copies: int, effort: int, rng: random.Random
+) -> None:
+    maker = Maker(rng.getrandbits(32))
+    graph, inputs = maker.finish(matmul(maker, channels, 4, 4, columns=5))
+    program = equal(graph, inputs, preset("nano"), effort)
+    layers = {program.layers[p.layer].op for i, p in zip(program.instructions, program.provenance, strict=True)}
+    assert layers == {"MatMul"}
+    assert len(fill_blank_lanes(graph, preset("nano")).nodes) == len(graph.nodes) + copies
+
+
+def test_sums_over_parts_of_words_are_refused_without_columns_for_a_word(rng: random.Random) -> None:
     maker = Maker(rng.getrandbits(32))
     graph, _ = maker.finish(matmul(maker, 6, 4, 4, columns=5))
-    with pytest.raises(UnsupportedError, match="over 6 channels, which do not fill words of 4"):
-        compile_graph(graph, preset("nano"))
+    with pytest.raises(UnsupportedError, match="over 6 channels, which do not fill words of 8"):
+        compile_graph(graph, preset("nano").replace(rows=8, cols=4, lanes=2, axi_data_bits=64))
