@@ -15,9 +15,12 @@ from tools.signoff.present import present_page  # needs the path above
 from tools.testplan.page import page
 from tools.testplan.plan import read_plan
 
+_WIDE = "---\nhide: [toc]\n---\n\n"
+"""Without its table of contents a page has space for wide tables."""
+
 
 def on_files(files: Files, config: Any) -> Files:
     """Add both pages."""
     files.append(File.generated(config, "test-plan.md", content=page(read_plan())))
-    files.append(File.generated(config, "sign-off.md", content=present_page()))
+    files.append(File.generated(config, "sign-off.md", content=_WIDE + present_page()))
     return files
