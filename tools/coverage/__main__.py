@@ -23,7 +23,7 @@ from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec import timing
 from intloom.hw.spec.fields import ConvMode
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import COUNT_BITS, INSTRUCTION_BYTES, Kind, Unit, encode, make
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, Kind, Unit, encode, make
 from intloom.hw.spec.regs import REGISTERS, Access, Cause, pack
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import NO_LAG, RandomProgram, Step, random_program
@@ -40,7 +40,7 @@ from tools.coverage.counts import add_up, load, save
 from tools.coverage.directed import directed_programs
 from tools.coverage.fields import cover_points, reached
 from tools.coverage.page import KINDS, page, tallies, total
-from tools.coverage.patterns import Series, field_series, index_series, wait_series
+from tools.coverage.patterns import Series, end_series, field_series, index_series, transfers, wait_series
 from tools.coverage.summary import Summary, component_paths, shares, write_summary
 from tools.coverage.waivers import read_waivers
 from tools.signoff.runs import present_commit
@@ -52,6 +52,14 @@ _REGISTER_RUNS = 12
 _SERIES_OF_A_STEP = 20
 _EVENT_RUNS, _EVENT_ROUNDS = 20, 100
 """At most; so many programs are disturbed in a run."""
+_PATIENT, _LIMIT = 1 << 16, 1_000_000
+"""Cycles without progress, and cycles, in which a program with long bursts or a high index ends by itself."""
+_LATENCIES = (20, 1000)
+_TRANSFER_WORD = 20480
+"""Behind the program."""
+_CONSTANTS = ("CONV.subtract_zp_in 1", "CONV.residual 1", "VADD.shift upper half")
+_INSTRUCTIONS = 60
+"""Instructions that reach each of these cover points: every set of constants with both values of its bits."""
 _ALTERNATE = 0x5_5555
 """Every second bit of an instruction count."""
 _BELOW_CARRY = 0x7FFF_FFFC_0000_1000
@@ -100,14 +108,15 @@ class Collector:
         self._collect()
         return found
 
-    def follow(self, series: Series) -> None:
+    def follow(self, series: Series, **settings: Any) -> None:
         """Run programs one after the other, with a soft reset between them."""
         word, closing = PROGRAM_BYTE // WIDE.word_bytes, list[tuple[str, int]]()
         for program, following in pairwise(series):
             word += len(program) // WIDE.word_bytes
             start = (("CONTROL", _RESET), ("PROGRAM", word), ("LENGTH", len(following) // INSTRUCTION_BYTES))
             closing += [*start, ("CONTROL", pack("CONTROL", start=1)), *[_PAUSE] * _PAUSES]
-        self.stop(b"".join(series), tuple(closing), instructions=len(series[0]) // INSTRUCTION_BYTES)
+        count = len(series[0]) // INSTRUCTION_BYTES
+        self.stop(b"".join(series), tuple(closing), instructions=count, **settings)
 
     def once(self, step: Callable[[Collector], None]) -> None:
         """Make a step that an earlier call has not completed with this version of the RTL."""
@@ -124,6 +133,7 @@ class Collector:
         if self.is_open(name):
             self.save()
             write_text(self._done, "\n".join([*self._completed(), name]))
+            print(f"{datetime.now(UTC):%H:%M:%S} {name}", flush=True)
 
     def _completed(self) -> list[str]:
         return self._done.read_text().splitlines() if self._done.exists() else []
@@ -239,11 +249,51 @@ def _waits(collector: Collector) -> None:
         collector.follow(series)
 
 
+def _end_waits(collector: Collector) -> None:
+    """The same for the waits of END."""
+    for series in end_series(WIDE):
+        collector.follow(series)
+
+
 def _indices(collector: Collector) -> None:
     """Every second bit of the indices of instructions and faults, then the others."""
     for before in (0x1555, 0x0AAA):
         for series in index_series(WIDE, before):
             collector.follow(series)
+
+
+def _unit_faults(collector: Collector) -> None:
+    """The same with a limit that lets the last instructions raise their own faults."""
+    for before in (0x1555, 0x0AAA):
+        for series in index_series(WIDE, before):
+            collector.follow(series, watchdog=_PATIENT)
+
+
+def _transfers(collector: Collector) -> None:
+    """As many bursts outstanding as the hardware and the memory hold, and every FIFO entry with both lengths."""
+    code = transfers(WIDE, _TRANSFER_WORD)
+    for latency, stalls in product(_LATENCIES, _STALLS[:2]):
+        memory = MemorySettings(read_latency=latency, write_latency=latency, outstanding=64, stall_permille=stalls)
+        found = collector.stop(code, memory=memory, watchdog=_PATIENT, limit=_LIMIT)
+        if found != DONE:
+            raise SystemExit(f"transfers with a latency of {latency} cycles end with {found}")
+
+
+def _shifts(collector: Collector) -> None:
+    """Every shift of residual and vector additions."""
+    last = BY_KIND[Kind.VADD].field("shift").maximum
+    shifts = [make(Kind.VADD, shift=n) for n in range(last + 1)]
+    shifts += [make(Kind.CONV, residual=1, res_shift=n) for n in range(last + 1)]
+    found = collector.stop(checked(WIDE, *map(encode, shifts)), watchdog=_PATIENT)
+    if found != DONE:
+        raise SystemExit(f"additions with every shift end with {found}")
+
+
+def _constants(collector: Collector) -> None:
+    """Many zero points times sums of weights, and constants of residual and vector additions."""
+    for name in _CONSTANTS:
+        for program in directed_programs([name] * _INSTRUCTIONS, WIDE, len(name)):
+            collector.run(program)
 
 
 def _far_stores(collector: Collector) -> None:
@@ -254,14 +304,14 @@ def _far_stores(collector: Collector) -> None:
         raise SystemExit(f"a store where no memory is ends with {found}")
 
 
-def _coincidences(collector: Collector) -> None:
+def _events(collector: Collector) -> None:
     """Events in all states, on a simulator of their own: each run aims at what is open."""
     with temporary_folder("coincidences") as folder:
         for seed in range(_EVENT_RUNS):
             still_open = {name for name in wanted_points() if not collector.seen[name]}
-            if still_open and collector.is_open(f"events {seed}"):
+            if still_open and collector.is_open(f"coincidences {seed}"):
                 collector.seen.update(run(folder, seed, _EVENT_ROUNDS, points=still_open)[0])
-                collector.close(f"events {seed}")
+                collector.close(f"coincidences {seed}")
 
 
 _STEPS = (
@@ -271,11 +321,16 @@ _STEPS = (
     _register_values,
     _patterns,
     _waits,
+    _end_waits,
     _indices,
+    _unit_faults,
+    _transfers,
     _far_stores,
     _slides,
+    _shifts,
+    _constants,
     _extremes,
-    _coincidences,
+    _events,
 )
 
 
@@ -304,8 +359,9 @@ def main() -> None:
         _directed(collector)
         collector.save()
         for seed in range(options.first, options.first + options.count):
-            collector.run(random_program(seed, WIDE), _STALLS[seed % len(_STALLS)])
-            collector.save()
+            if collector.is_open(f"random {seed}"):
+                collector.run(random_program(seed, WIDE), _STALLS[seed % len(_STALLS)])
+                collector.close(f"random {seed}")
     _report(collector, options.output / "index.html")
 
 

@@ -24,6 +24,7 @@ from intloom.hw.spec.isa import (
     make,
 )
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.program_check import add_check
 from tests.sim.random_programs.short_runs import checked
 
 _ATTEMPTS = 50
@@ -34,6 +35,8 @@ _ALTERNATE = 0x5_5555
 _FIRST_OF_UNIT = {Unit.LOAD: Kind.LOAD, Unit.STORE: Kind.STORE, Unit.MAC: Kind.CONV, Unit.VEC: Kind.VTABLE}
 _ILLEGAL = bytes([7]) + bytes(INSTRUCTION_BYTES - 1)
 """An instruction without a unit."""
+_BURSTS_MORE = 8
+"""Bursts of a transfer above those that may be outstanding."""
 Series = tuple[bytes, ...]
 """Programs that run one after the other."""
 
@@ -96,6 +99,28 @@ def wait_series(params: HardwareParams) -> Iterator[Series]:
             waits = {f"wait_{unit.name.lower()}": pattern for unit in QUEUED_UNITS}
             programs.append(checked(params, *[encode(make(kind, **waits))] * params.queue_depth))
         yield tuple(programs)
+
+
+def end_series(params: HardwareParams) -> Iterator[Series]:
+    """END that waits for every second bit of all counts, then for the others."""
+    other = (1 << COUNT_BITS) - 1 ^ _ALTERNATE
+    patterns = (_ALTERNATE, other, _ALTERNATE)
+    ends = [make(Kind.END, **{f"wait_{u.name.lower()}": pattern for u in QUEUED_UNITS}) for pattern in patterns]
+    yield tuple(add_check([encode(begin(params)), encode(end)]) for end in ends)
+
+
+def transfers(params: HardwareParams, first: int) -> bytes:
+    """Bursts of the largest length and of one word, and instructions of one word: more than can be in flight.
+
+    `first` is the memory word from which on they load and store.
+    """
+    bursts = params.axi_outstanding + _BURSTS_MORE
+    sizes = ({"n0": bursts * params.axi_burst}, {"n0": 1, "n1": bursts, "dram_s1": 2}) * 2
+    codes = [encode(make(kind, dram=first, **size)) for size in sizes for kind in (Kind.STORE, Kind.LOAD)]
+    stores = [encode(make(Kind.STORE, dram=first))] * (2 * bursts)
+    # So many that each entry of the FIFO of owners has held a burst of fetch, and then one of a load.
+    loads = [encode(make(Kind.LOAD, dram=first))] * (params.axi_outstanding * (params.axi_outstanding + 2))
+    return checked(params, *codes, *stores, *loads, *codes)
 
 
 def _outside(kind: Kind, params: HardwareParams) -> Instruction:

@@ -102,13 +102,17 @@ def _not_in(event: str, states: str, reason: str) -> Exclusion:
 
 
 _NO_TRANSFER = "IDLE|LAUNCH|CLEAR|CLEARED"
-_NO_WORK = "IDLE|LAUNCH|HALTED|CLEARED"
 EXCLUSIONS = (
     _never("interrupt set", "soft reset", "the reset command suppresses the interrupt"),
     _never("interrupt set", "halt", "interrupts are set in RUN and CLEARED, halt rises in HALTED and DRAIN"),
     _not_in("interrupt set", "(?!RUN$|CLEARED$).*", "a fault sets it in RUN, the end of a program in CLEARED"),
     _not_in("halt", "(?!HALTED$|DRAIN$).*", "halt rises in the cycle after the first of HALTED or DRAIN"),
-    _not_in("fault", _NO_WORK, "nothing works that could fail, or the first fault is latched already"),
+    # A tile in progress completes in a halt: its fault may come until the engine's reset, in IDLE's first cycle.
+    _not_in("fault", "LAUNCH", "nothing works that could fail"),
+    _not_in("fault", "HALTED", "the first fault is latched already"),
+    Exclusion(
+        frozenset({"fault", "interrupt set"}), "after the end of a program no unit works", RUN_CONTROL, "CLEARED"
+    ),
     _not_in("read error", _NO_TRANSFER, "no transfer is in flight"),
     _not_in("write error", _NO_TRANSFER, "no transfer is in flight"),
     Exclusion(frozenset({"write error"}), "the unit is not idle before it has all responses", "store", "idle"),

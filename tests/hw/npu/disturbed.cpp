@@ -101,6 +101,7 @@ class Bench {
         const Point point = open_.empty() ? Point{} : *std::next(open_.begin(), random_.below(uint32_t(open_.size())));
         const auto [probe, value, first, second] = point;
         const unsigned events = 1u << first | 1u << second;
+        if (events & 1u << FAULT && fault_at_ && random_.chance(300)) return before_fault(events);
         const bool errors = events & (1u << READ_ERROR | 1u << WRITE_ERROR), late = events & (1u << FAULT | 1u << SET | 1u << HALT);
         // A halt follows a reset command by two cycles, or an error by four; a fault follows an error by two.
         const bool halts = events & 1u << HALT, commanded = halts && random_.chance(500);
@@ -120,8 +121,18 @@ class Bench {
         return plan;
     }
 
+    // A reset command so long before the program's own fault that the fault comes in DRAIN, CLEAR or CLEARED.
+    Plan before_fault(unsigned events) {
+        Plan plan;
+        const uint64_t reset = 4 + random_.below(8);
+        plan.add(fault_at_ > reset + 2 ? fault_at_ - reset : 2, 1u << SOFT_RESET);
+        plan.add(fault_at_, events & (1u << SOFT_RESET | 1u << CLEAR | 1u << POWER_RESET));
+        return plan;
+    }
+
     void run(const Program& program, uint64_t seed, const Plan& plan, uint64_t cycles) {
         load(program, seed);
+        if (sampling_) fault_at_ = 0;
         if (sampling_)
             for (auto& kinds : samples_)
                 for (Samples& samples : kinds) samples = {};
@@ -260,6 +271,7 @@ class Bench {
 
     void note(unsigned found) {
         if (!found || !counting_) return;
+        if (sampling_ && found & 1u << FAULT) fault_at_ = now_ - origin_;
         if (found & (1u << FAULT | 1u << SET | 1u << HALT)) followed_.push_back(now_ - origin_);
         unsigned values[probes::COUNT];
         probes::read(top_, values);
@@ -321,6 +333,7 @@ class Bench {
     Samples samples_[3][3];
     unsigned transfers_ = 0;
     std::vector<uint64_t> followed_;
+    uint64_t fault_at_ = 0;  // Cycle of the fault of the undisturbed run; 0: none.
     bool sampling_ = false, counting_ = false;
     uint64_t now_ = 0, origin_ = 0, digest_ = 14695981039346656037u;
     unsigned flags_ = 0, clears_ = 0, sets_ = 0;

@@ -124,7 +124,7 @@ def run(
     """
     rng = random.Random(seed)
     path = folder / "stimuli"
-    programs = [random_short_program(rng, kind) for kind in (0, 0, 1, 1, 2, 2, 2, 3, 4, 5) * 3]
+    programs = [random_short_program(rng, kind) for kind in (0, 0, 1, 1, 2, 2, 2, 3, 4, 5, 6) * 3]
     _write_stimuli(path, [*_numbers(points)], programs)
     start = [f"+verilator+seed+{start_seed}", "+verilator+rand+reset+2"]
     command = [str(simulator().binary), str(path), str(seed), str(rounds), *start]

@@ -121,8 +121,15 @@ def _result(memory: bytes, program: list[Instruction]) -> bytes:
     return machine.dram.tobytes()
 
 
+def _late_fault(rng: random.Random) -> Instruction:
+    """A convolution whose only tile leaves the scratchpad at one of its last pixels: a halt does not stop a tile."""
+    inside = rng.randint(PARAMS.strip // 2, PARAMS.strip - 1)
+    row = {"in_w": PARAMS.strip, "out_w": PARAMS.strip, "in_base": PARAMS.scratch_words - inside}
+    return make(Kind.CONV, wait_load=2, out_base=_MAC_RESULTS[0], **row)
+
+
 def random_short_program(rng: random.Random, kind: int) -> Program:
-    """A program: 0 right, 1 with words after its end; wrong: 2 opcode, 3 address, 4 wait, 5 length."""
+    """A program: 0 right, 1 with words after its end; wrong: 2 opcode, 3 address, 4 wait, 5 length, 6 late address."""
     writer = _Writer(rng)
     writer.body(rng.randint(3, 14))
     program = writer.instructions
@@ -135,6 +142,8 @@ def random_short_program(rng: random.Random, kind: int) -> Program:
         outside = rng.choice((Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY))
         name = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "in_base", Kind.VCOPY: "a_base"}[outside]
         codes.insert(at, encode(make(outside, wait_load=2, **{name: PARAMS.scratch_words})))
+    elif kind == 6:
+        codes.insert(at, encode(_late_fault(rng)))
     elif kind == 4:
         codes[-1] = encode(program[-1].with_fields(wait_vec=100))
     length = len(codes) - (kind == 5) + 40 * (kind == 1)

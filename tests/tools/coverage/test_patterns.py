@@ -7,7 +7,7 @@ from collections import defaultdict
 
 from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, INSTRUCTION_BYTES, QUEUED_UNITS, Kind, decode
 from tests.sim.random_programs.extremes import WIDE
-from tools.coverage.patterns import field_series, index_series, wait_series
+from tools.coverage.patterns import end_series, field_series, index_series, transfers, wait_series
 
 
 def _instructions(program: bytes) -> list:
@@ -40,6 +40,28 @@ def test_waits_have_both_values_in_the_queue_of_every_unit() -> None:
         assert {a["wait_vec"] ^ b["wait_vec"] for a, b in zip(first, second, strict=True)} == {mask}
         units.add(first[0].unit)
     assert units == set(QUEUED_UNITS)
+
+
+def test_waits_of_end_have_both_values() -> None:
+    (series,) = end_series(WIDE)
+    first, second, third = (_instructions(program)[-1] for program in series)
+    assert first.kind is Kind.END
+    assert first == third
+    for unit in QUEUED_UNITS:
+        name = f"wait_{unit.name.lower()}"
+        assert first[name] ^ second[name] == (1 << COUNT_BITS) - 1
+
+
+def test_transfers_fill_every_entry_with_both_lengths() -> None:
+    found = _instructions(transfers(WIDE, 4096))
+    for kind in (Kind.LOAD, Kind.STORE):
+        moves = [i for i in found if i.kind is kind]
+        whole = [i["n0"] // WIDE.axi_burst for i in moves if i["n0"] > 1]
+        assert len(whole) == 4, "the others come after short bursts"
+        assert min(whole) > WIDE.axi_outstanding
+        assert max(i["n1"] for i in moves) > WIDE.axi_outstanding
+        assert sum(i["n0"] == i["n1"] == 1 for i in moves) > 2 * WIDE.axi_outstanding
+        assert all(i["dram"] == 4096 for i in moves)
 
 
 def test_every_unit_has_a_fault_with_a_large_index_and_with_a_small_one() -> None:
