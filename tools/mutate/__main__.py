@@ -26,8 +26,11 @@ def run(component: str, tests: str, count: int, seed: int, folder: Path) -> Scor
     bench = Bench(component, tests, folder)
     bench.measure()
     mutants = draw(bench.extents(), count, seed)
-    outcomes = [bench.run(mutant) for mutant in mutants]
-    write_outcomes(folder / "outcomes.txt", mutants, outcomes)
+    outcomes: list[Outcome] = []
+    for mutant in mutants:
+        outcomes.append(bench.run(mutant))
+        # After each fault, so that progress and the first holes can be read while the others are planted.
+        write_outcomes(folder / "outcomes.txt", mutants[: len(outcomes)], outcomes)
     survivors = [m for m, outcome in zip(mutants, outcomes, strict=True) if not outcome.found]
     holes = unexplained(component, survivors)
     same = equivalent(bench, holes, folder)

@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import Any
 
 import pytest
+from amaranth.hdl import EnableInserter
 
 from intloom.hw.control.dispatch import Dispatch
 from intloom.hw.control.fetch import beats_per_instruction
@@ -19,6 +20,8 @@ from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
 from tests.hw.streams import run, source
 
+GATED = ("small", "large")
+"""Presets whose runs stop the clock while the component waits."""
 WORK = [s.kind for s in INSTRUCTIONS if s.unit in QUEUED_UNITS]
 
 
@@ -107,15 +110,13 @@ def _run(
             if ctx.get(dispatch.end_ready):
                 await ctx.tick()
                 assert end_waits == {u: isa.decode(program[-1])[f"wait_{u.name.lower()}"] for u in QUEUED_UNITS}
-                assert not ctx.get(dispatch.ended)
-                ctx.set(dispatch.end_met, 1)
-                await ctx.tick()
-                assert ctx.get(dispatch.ended)
+                await _end(ctx, dispatch)
                 outcome.append(None)
                 return
             if ctx.get(dispatch.fault_valid):
                 fault = ctx.get(dispatch.fault)
                 outcome.append((fault.cause, fault.unit, fault.index))
+                assert ctx.get(dispatch.waiting)
                 return
             await ctx.tick()
         raise AssertionError("neither end nor fault")
@@ -131,8 +132,65 @@ def _run(
                 assert Unit(unit) not in end_waits, "only END has waits here"
                 end_waits[Unit(unit)] = wait
 
-    run(dispatch, watch, background=[feed, queues.serve, take_down])
+    # As in the engine, whose clock gate stops the component while it waits.
+    design = EnableInserter(~dispatch.waiting)(dispatch) if name in GATED else dispatch
+    run(design, watch, background=[feed, queues.serve, take_down])
     return queues.entries, outcome[0]
+
+
+async def _end(ctx: Any, dispatch: Dispatch) -> None:
+    """The program ends in the cycle after END's waits are met and all units are idle, not by one of them alone."""
+    for met, idle in ((0, 0), (1, 0), (0, 1), (1, 1), (1, 0), (1, 1)):
+        ended = ctx.get(dispatch.ended)
+        ctx.set(dispatch.end_met, met)
+        ctx.set(dispatch.all_idle, idle)
+        assert ctx.get(dispatch.waiting) == (ended == (met & idle))
+        await ctx.tick()
+        assert ctx.get(dispatch.ended) == (met & idle)
+        assert ctx.get(dispatch.waiting)
+
+
+@pytest.mark.parametrize("unit", QUEUED_UNITS)
+def test_dispatch_waits_for_words_and_for_space(unit: Unit, rng: random.Random) -> None:
+    """`waiting` is high then, and falls with what it waits for: with space in the unit's own queue only."""
+    params = preset("nano")
+    dispatch = Dispatch(params)
+    kind = next(spec.kind for spec in INSTRUCTIONS if spec.unit is unit)
+    words = _words(_checked([isa.encode(_begin(params)), isa.encode(isa.make(kind))]), params)
+
+    async def offer(ctx: Any, word: dict[str, int]) -> None:
+        ctx.set(dispatch.words.payload, word)
+        ctx.set(dispatch.words.valid, 1)
+        await ctx.tick().until(dispatch.words.ready)
+        ctx.set(dispatch.words.valid, 0)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(dispatch.exhausted, 1)
+        await ctx.tick()
+        assert ctx.get(dispatch.waiting), "no program runs"
+        ctx.set(dispatch.exhausted, 0)
+        ctx.set(dispatch.running, 1)
+        begin = beats_per_instruction(params)
+        for number, word in enumerate(words[: begin + 1]):
+            if number == begin:
+                await ctx.tick().repeat(20)
+            assert ctx.get(dispatch.waiting) == (number in (0, begin))
+            await offer(ctx, word)
+        await ctx.tick().repeat(3)
+        for not_full in (0, ~(1 << unit), 1 << unit):
+            ctx.set(dispatch.queues.not_full, not_full)
+            assert ctx.get(dispatch.waiting) == (not_full != 1 << unit)
+            await ctx.tick()
+        for word in words[begin + 1 :]:
+            await offer(ctx, word)
+        await ctx.tick().until(dispatch.queues.commit)
+        assert ctx.get(dispatch.queues.unit) == unit
+        await ctx.tick()
+        for exhausted in (0, 1):
+            ctx.set(dispatch.exhausted, exhausted)
+            assert ctx.get(dispatch.waiting) == (not exhausted)
+
+    run(dispatch, bench)
 
 
 @pytest.mark.parametrize("name", ["nano", "small", "base", "large"])

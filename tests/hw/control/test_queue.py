@@ -70,10 +70,10 @@ class Environment:
         self.params, self.rng = params, rng
         self.bench = Bench(params)
         self.program = _program(rng)
-        self.first = rng.choice([0, (1 << isa.COUNT_BITS) - len(self.program)])
-        """Index of the first instruction: indices of many bits without a long program."""
+        self.indices = [rng.getrandbits(isa.COUNT_BITS) for _ in self.program]
+        """An entry holds its index in parts, which differ from those of the other units' entries."""
         self.expected = {
-            u: [(i, self.first + k) for k, i in enumerate(self.program) if i.unit is u] for u in QUEUED_UNITS
+            u: [(i, k) for i, k in zip(self.program, self.indices, strict=True) if i.unit is u] for u in QUEUED_UNITS
         }
         self.finished, self.taken = [0] * UNITS, [0] * UNITS
         self.waited = 0
@@ -84,7 +84,7 @@ class Environment:
     async def fill(self, ctx: Any) -> None:
         """As dispatch does, but an entry's words in any order."""
         port = self.bench.queues.write
-        for index, instruction in enumerate(self.program, self.first):
+        for index, instruction in zip(self.indices, self.program, strict=True):
             await ctx.tick().until(port.not_full[instruction.unit])
             ctx.set(port.unit, instruction.unit)
             slots = list(enumerate(self._entry(instruction, index)))
@@ -97,6 +97,19 @@ class Environment:
                 await ctx.tick()
             ctx.set(port.valid, 0)
             ctx.set(port.commit, 0)
+
+    async def check_status(self, ctx: Any) -> None:
+        """In every cycle a unit is empty if all of its entries were taken, and waits if it is offered none."""
+        queues, write = self.bench.queues, self.bench.queues.write
+        valid, ready = (Cat(getattr(queues.o[u], name) for u in QUEUED_UNITS) for name in ("valid", "ready"))
+        empty, waiting = (Cat(status[u] for u in QUEUED_UNITS) for status in (queues.empty, queues.waiting))
+        held = [0] * len(QUEUED_UNITS)
+        sampled = ctx.tick().sample(valid, ready, empty, waiting, Cat(write.commit, write.unit))
+        async for *_, offered, accepted, is_empty, is_waiting, written in sampled:
+            assert [not n for n in held] == [bool(is_empty >> k & 1) for k in range(len(held))]
+            assert is_waiting == ~(is_empty | offered) % (1 << len(held))
+            for k, unit in enumerate(QUEUED_UNITS):
+                held[k] += (written == (unit << 1 | 1)) - (offered >> k & accepted >> k & 1)
 
     async def units(self, ctx: Any) -> None:
         """Take instructions at random, and finish them some time later."""
@@ -133,7 +146,8 @@ def test_instructions_come_whole_in_order_and_not_before_their_waits(name: str, 
     rng = random.Random(seed)
     environment = Environment(preset(name).replace(queue_depth=rng.choice([2, 4])), rng)
     monitors = [(environment.bench.queues.o[u], u.name) for u in QUEUED_UNITS]
-    run(environment.bench, environment.fill, environment.units, monitors=monitors)
+    processes = (environment.fill, environment.units)
+    run(environment.bench, *processes, background=[environment.check_status], monitors=monitors)
     assert environment.taken == [len(environment.expected[u]) for u in QUEUED_UNITS]
     assert environment.waited
 

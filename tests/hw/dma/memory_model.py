@@ -10,10 +10,13 @@ from typing import Any
 
 from intloom.hw.spec.params import HardwareParams
 
+FACTOR = int("9E3779B97F4A7C15F39CC0605CEDC835" * 8, 16)
+"""As wide as the widest word, so that all bits of a word change."""
+
 
 def content(word: int, params: HardwareParams) -> int:
     """What memory holds at a word: different everywhere, easy to expect."""
-    return (word * 0x9E3779B97F4A7C15 + 0x1234567) % (1 << params.axi_data_bits)
+    return (word * FACTOR + 0x1234567) % (1 << params.axi_data_bits)
 
 
 NO_ERRORS: Mapping[int, int] = MappingProxyType({})

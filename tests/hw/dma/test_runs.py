@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 
-from intloom.hw.dma.runs import RunWalker, offset_bits, run_layout
+from intloom.hw.dma.runs import RunWalker, move_layout, offset_bits, run_layout
 from intloom.hw.spec.params import preset
 from tests.hw.dma.moves import random_fields
 from tests.hw.streams import cycles_through, run, sink, source
@@ -43,11 +43,12 @@ def test_runs_are_contiguous_only_if_all_bits_agree(rng: random.Random) -> None:
     assert taken == [run_layout(PARAMS).const(item).as_value().value for item in runs]
 
 
-@pytest.mark.parametrize("name", ["n1", "n2"])
-@pytest.mark.parametrize("bit", [8, 13, 17, 19])
+@pytest.mark.parametrize(
+    ("name", "bit"), [(name, bit) for name in ("n1", "n2") for bit in range(4, move_layout(PARAMS)[name].width)]
+)
 def test_many_runs_and_planes_follow(name: str, bit: int, rng: random.Random) -> None:
-    """A move with one bit in its number of rows or planes: its first runs."""
-    move = random_fields(rng, PARAMS, 9) | {"n0": 3, "n1": 2, "n2": 2} | {name: 1 << bit}
+    """The first runs of a move whose number of rows or planes is 2^n + 1: without bit n it ends after one."""
+    move = random_fields(rng, PARAMS, 9) | {"n0": 3, "n1": 2, "n2": 2} | {name: 1 << bit | 1}
     walker = RunWalker(PARAMS)
     taken: list[int] = []
     count = 24

@@ -40,6 +40,10 @@ class StoreBench:
         port = self.unit.unit
         ctx.set(self.unit.base, BASE)
         for index, move in enumerate(self.moves, FIRST_INDEX):
+            if self.rng.random() > self.rate:
+                # Longer than any count of credits lasts.
+                ctx.set(port.valid, 0)
+                await ctx.tick().repeat(self.rng.choice([1, 40]))
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
             ctx.set(port.index, index)
             ctx.set(port.valid, 1)

@@ -15,7 +15,7 @@ from tests.hw.soc.wishbone_master import read, write
 from tests.hw.streams import run
 
 
-@pytest.mark.parametrize("bit_cycles", [2, 5])
+@pytest.mark.parametrize("bit_cycles", [2, 5, 13, 40])
 def test_the_uart_sends_frames(bit_cycles: int, rng: random.Random) -> None:
     uart = UartTransmitter(bit_cycles)
     sent = [rng.getrandbits(8) for _ in range(12)]
@@ -36,7 +36,8 @@ def test_the_uart_sends_frames(bit_cycles: int, rng: random.Random) -> None:
     received, at = [], 0
     while 0 in line[at:]:
         at = line.index(0, at)
-        bits = line[at + bit_cycles // 2 : at + 10 * bit_cycles : bit_cycles]
+        bits = line[at : at + 10 * bit_cycles : bit_cycles]
+        assert line[at : at + 10 * bit_cycles] == [bit for bit in bits for _ in range(bit_cycles)]
         assert (bits[0], bits[9]) == (0, 1)
         received.append(sum(b << i for i, b in enumerate(bits[1:9])))
         at += 10 * bit_cycles

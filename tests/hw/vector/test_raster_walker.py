@@ -7,12 +7,12 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from amaranth.hdl import Shape
 from amaranth.lib import data
 
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.vector.raster_walker import PIXEL_LAYOUT, RASTER_LAYOUT, RasterWalker
 from tests.hw.streams import run, sink
+from tests.hw.vector.rasters import large_rasters
 
 RATES = [1.0, 0.5]
 
@@ -61,24 +61,10 @@ def test_rasters_follow_their_model(rate: float, rng: random.Random) -> None:
     assert [_fields(PIXEL_LAYOUT, bits) for bits in taken] == expected
 
 
-def _large(name: str) -> list[dict[str, int]]:
-    """Rasters in which only this member is large: with its top bit; a count also with every bit, other counts being 1.
-
-    A count of 2^n + 2 that lost bit n ends after two steps.
-    """
-    small = dict.fromkeys(RASTER_LAYOUT.members, 2) | {"base": 3, "plane": 100, "line": 10, "step": 1}
-    shape = Shape.cast(RASTER_LAYOUT.members[name])
-    found = [small | {name: small[name] | 1 << shape.width - 1 - shape.signed}]
-    if name in COUNTS:
-        ones = small | dict.fromkeys(COUNTS, 1) | {"lines": 9, "pixels": 9, "line_repeat": 1, "pixel_repeat": 1}
-        outer = {"lines": {"pixels": 1}, "blocks": {"lines": 1, "pixels": 1}}.get(name, {})
-        found += [ones | outer | {name: 1 << bit | 2} for bit in range(2, shape.width)]
-    return found
-
-
-COUNTS = ("blocks", "lines", "pixels", "line_repeat", "pixel_repeat")
 LARGE = [
-    pytest.param(config, id=f"{name}-{n}") for name in RASTER_LAYOUT.members for n, config in enumerate(_large(name))
+    pytest.param(config, id=f"{name}-{n}")
+    for name in RASTER_LAYOUT.members
+    for n, config in enumerate(large_rasters(name))
 ]
 
 

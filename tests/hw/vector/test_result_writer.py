@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import random
+from itertools import islice
 from typing import Any
 
 import pytest
 
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.raster_walker import RasterWalker
+from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
 from intloom.hw.vector.result_writer import ResultWriter
-from tests.hw.streams import run
+from tests.hw.streams import Process, run
+from tests.hw.vector.rasters import COUNTS, large_rasters
 
 BYTES = 4
 
@@ -49,17 +51,92 @@ def test_results_are_written_in_order(push: float, grant: float, rng: random.Ran
         assert len(written) == len(words)
         assert ctx.get(writer.idle)
 
-    async def memory(ctx: Any) -> None:
-        port, waiting = writer.port, None
+    run(writer, results, background=[_memory(writer, written, grant, rng, len(words))])
+    assert written == [(item, word, mask) for item, word in ResultWriter.model(config, words)]
+
+
+def _memory(
+    writer: ResultWriter, written: list[tuple[int, int, int]], grant: float, rng: random.Random, count: int
+) -> Process:
+    """Grants at random, and checks in every cycle that requests stay, and what the writer reports of `count` words."""
+
+    async def process(ctx: Any) -> None:
+        port, waiting, started = writer.port, None, False
         while True:
             ready = rng.random() < grant
             ctx.set(port.ready, ready)
-            *_, valid, addr, word, mask_now = await ctx.tick().sample(port.valid, port.addr, port.data, port.mask)
-            request = (addr, word, mask_now)
+            *_, start, active, idle, halt, valid, addr, word, mask = await ctx.tick().sample(
+                writer.start, writer.active, writer.idle, writer.halt, port.valid, port.addr, port.data, port.mask
+            )
+            request = (addr, word, mask)
+            assert active == (started and len(written) < count)
+            assert idle == (waiting is None)
             assert waiting is None or (valid and request == waiting), "a request was dropped or changed"
+            assert waiting is not None or not (halt and valid), "a request begins in a halt"
             waiting = request if valid and not ready else None
             if valid and ready:
                 written.append(request)
+            started |= bool(start)
 
-    run(writer, results, background=[memory])
-    assert written == [(item, word, mask) for item, word in ResultWriter.model(config, words)]
+    return process
+
+
+def test_a_halt_begins_no_request(rng: random.Random) -> None:
+    """Requests that were offered stay until their grant; the others follow after the halt."""
+    writer = ResultWriter(BYTES, 8)
+    config = dict.fromkeys(RASTER_LAYOUT.members, 1) | {"pixels": 40, "prefill": 0}
+    words = [rng.getrandbits(8 * BYTES) for _ in range(40)]
+    written: list[tuple[int, int, int]] = []
+
+    async def results(ctx: Any) -> None:
+        ctx.set(writer.config, config)
+        ctx.set(writer.mask, 5)
+        ctx.set(writer.start, 1)
+        await ctx.tick()
+        ctx.set(writer.start, 0)
+        left = list(words)
+        while left:
+            ctx.set(writer.halt, rng.random() < 0.5)
+            offer = ctx.get(writer.credit_available) and rng.random() < 0.6
+            ctx.set(writer.take_credit, offer)
+            ctx.set(writer.push, offer)
+            ctx.set(writer.word, left[0])
+            left = left[1:] if offer else left
+            await ctx.tick()
+        ctx.set(writer.take_credit, 0)
+        ctx.set(writer.push, 0)
+        ctx.set(writer.halt, 0)
+        await ctx.tick().until(~writer.active)
+
+    run(writer, results, background=[_memory(writer, written, 0.5, rng, len(words))])
+    assert written == [(item, word, 5) for item, word in ResultWriter.model(config, words)]
+
+
+NAMES = ("base", "plane", "line", "step", *COUNTS)
+LARGE = [pytest.param(config, id=f"{name}-{n}") for name in NAMES for n, config in enumerate(large_rasters(name))]
+
+
+@pytest.mark.parametrize("config", LARGE)
+def test_every_member_of_the_raster_has_its_whole_width(config: dict[str, int]) -> None:
+    """The first words of rasters with one large member, and the mask's bits."""
+    writer = ResultWriter(BYTES, 8)
+    expected = [item["addr"] for item in islice(RasterWalker.model(config), 24)]
+    written: list[int] = []
+
+    async def results(ctx: Any) -> None:
+        port = writer.port
+        ctx.set(writer.config, config)
+        ctx.set(writer.start, 1)
+        ctx.set(port.ready, 1)
+        await ctx.tick()
+        ctx.set(writer.start, 0)
+        ctx.set(writer.take_credit, 1)
+        ctx.set(writer.push, 1)
+        while len(written) < len(expected):
+            ctx.set(writer.mask, len(written))
+            *_, valid, addr, mask = await ctx.tick().sample(port.valid, port.addr, port.mask)
+            assert mask == len(written) % (1 << BYTES)
+            written.extend([addr] * valid)
+
+    run(writer, results)
+    assert written == expected

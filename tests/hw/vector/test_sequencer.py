@@ -8,15 +8,37 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.spec.isa import Instruction, Kind, encode, make
+from intloom.hw.spec.isa import COUNT_BITS, Instruction, Kind, encode, make
 from intloom.hw.spec.params import preset
-from intloom.hw.spec.regs import Cause
+from intloom.hw.spec.regs import Cause, Stall
 from intloom.hw.vector.operation import OPERATION_LAYOUT, VECTOR_KINDS
 from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.streams import run
 from tests.hw.vector.cases import InstructionGenerator
 
 NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True)
+
+
+class Reports:
+    """Drives `step` and `write` at random; checks what the unit reports in every cycle."""
+
+    def __init__(self, sequencer: Sequencer, rng: random.Random) -> None:
+        self.sequencer, self.rng = sequencer, rng
+
+    async def check(self, ctx: Any) -> None:
+        sequencer, unit, in_flight = self.sequencer, self.sequencer.unit, False
+        while True:
+            step, write = self.rng.random() < 0.3, self.rng.random() < 0.3
+            ctx.set(sequencer.step, step)
+            ctx.set(sequencer.write, write)
+            *_, taken, started, done, busy, stall = await ctx.tick().sample(
+                unit.valid & unit.ready, unit.started, unit.done, unit.busy, unit.stall
+            )
+            assert started == taken, "an instruction starts when it is taken"
+            assert in_flight or not done
+            assert busy == (step or write)
+            assert stall == (in_flight and not busy) << Stall.MEMORY
+            in_flight = bool(taken or (in_flight and not done))
 
 
 def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> None:
@@ -32,6 +54,8 @@ def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> Non
     async def bench(ctx: Any) -> None:
         nonlocal done
         unit = sequencer.unit
+        # `finished` is high while nothing runs.
+        ctx.set(sequencer.finished, 1)
         offer(ctx, instructions[0])
         for instruction, following in zip_longest(instructions, instructions[1:]):
             assert ctx.get(unit.ready)
@@ -44,7 +68,9 @@ def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> Non
             for cycle in range(1, Sequencer.LATENCY + 1):
                 assert ctx.get(sequencer.start) == (cycle == Sequencer.LATENCY)
                 assert not ctx.get(unit.ready)
+                assert not ctx.get(unit.done), "`finished` counts from the cycle after `start`"
                 await ctx.tick()
+                ctx.set(sequencer.finished, cycle < Sequencer.LATENCY)
             operation = OPERATION_LAYOUT.from_bits(ctx.get(sequencer.operation).as_bits())
             assert {name: operation[name] for name in OPERATION_LAYOUT.members} == Sequencer.model(instruction, NANO)
             while rng.random() < 0.6:
@@ -55,25 +81,25 @@ def test_the_sequencer_starts_one_operation_at_a_time(rng: random.Random) -> Non
             assert ctx.get(unit.done)
             done += 1
             await ctx.tick()
-            ctx.set(sequencer.finished, 0)
             assert ctx.get(unit.idle)
             if following is not None and not at_once:
                 while rng.random() < 0.3:
                     await ctx.tick()
                 offer(ctx, following)
 
-    run(sequencer, bench)
+    run(sequencer, bench, background=[Reports(sequencer, rng).check])
     assert done == len(instructions)
 
 
-def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
+@pytest.mark.parametrize("index", [0x55555, 0xAAAAA])
+def test_a_range_fault_stops_the_sequencer(index: int) -> None:
     sequencer = Sequencer(NANO)
 
     async def bench(ctx: Any) -> None:
         unit = sequencer.unit
         ctx.set(sequencer.idle, 1)
         ctx.set(unit.valid, 1)
-        ctx.set(unit.index, 33)
+        ctx.set(unit.index, index)
         ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VCOPY)), "little"))
         await ctx.tick()
         await ctx.tick().repeat(Sequencer.LATENCY)
@@ -85,7 +111,8 @@ def test_a_range_fault_stops_the_sequencer(rng: random.Random) -> None:
         await ctx.tick()
         ctx.set(sequencer.finished, 1)
         for _ in range(5):
-            assert (ctx.get(unit.fault), ctx.get(unit.cause), ctx.get(unit.fault_index)) == (1, Cause.SCRATCH_RANGE, 33)
+            fault = (ctx.get(unit.fault), ctx.get(unit.cause), ctx.get(unit.fault_index))
+            assert fault == (1, Cause.SCRATCH_RANGE, index)
             assert ctx.get(sequencer.stop)
             assert ctx.get(unit.idle)
             assert not ctx.get(unit.done)
@@ -106,7 +133,9 @@ def test_illegal_instructions_are_refused(kind: Kind, multiply: bool, average: b
 
         async def bench(ctx: Any, sequencer: Sequencer = sequencer, instruction: Instruction = instruction) -> None:
             unit, wanted = sequencer.unit, Sequencer.model(instruction, params)
+            index = rng.getrandbits(COUNT_BITS)
             ctx.set(unit.valid, 1)
+            ctx.set(unit.index, index)
             ctx.set(unit.instruction, int.from_bytes(encode(instruction), "little"))
             await ctx.tick()
             ctx.set(unit.valid, 0)
@@ -115,6 +144,7 @@ def test_illegal_instructions_are_refused(kind: Kind, multiply: bool, average: b
             assert ctx.get(unit.fault) == (wanted is None)
             if wanted is None:
                 assert ctx.get(unit.cause) == Cause.BAD_FIELD
+                assert ctx.get(unit.fault_index) == index
             else:
                 operation = OPERATION_LAYOUT.from_bits(ctx.get(sequencer.operation).as_bits())
                 assert {name: operation[name] for name in OPERATION_LAYOUT.members} == wanted

@@ -46,7 +46,15 @@ def test_words_are_cut_into_slices_bytes_or_groups(lanes: int, mode: str, rng: r
                     single.extend(group if mode == "groups" else [ctx.get(slicer.byte)])
             steps.append(cycles)
 
-    run(slicer, bench)
+    async def watch(ctx: Any) -> None:
+        """What comes out in the cycle after an input, and after its absence."""
+        before = 0
+        ports = (slicer.words_valid, slicer.valid, slicer.byte_valid)
+        async for *_, offered, valid, byte_valid in ctx.tick().sample(*ports):
+            assert (valid, byte_valid) == (before & (not bytewise), before & bytewise)
+            before = offered
+
+    run(slicer, bench, background=[watch])
     if bytewise:
         assert bytes(single) == b"".join(a for a, _, _ in words)
         assert not slices

@@ -9,10 +9,11 @@ from typing import Any
 import pytest
 
 from intloom.hw.mac.array.accumulators import Accumulators
+from intloom.hw.mac.epilogue.channel_store import ChannelStore
 from intloom.hw.mac.epilogue.epilogue import Epilogue
 from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.ports import READ_LATENCY
-from intloom.hw.spec.arith import Affine, RoundingMode, Scale
+from intloom.hw.spec.arith import Affine, RoundingMode, Scale, wrap
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.constants import write_affine, write_constant
@@ -30,9 +31,7 @@ class Work:
     def __init__(self, params: HardwareParams, use_table: int, residual: int, size: str, rng: random.Random) -> None:
         self.lanes, self.groups = params.lanes, params.cols // params.lanes
         self.zero_point, self.use_table, self.residual = rng.randint(-128, 127), use_table, residual
-        reach, limit, least = {"wide": (1 << 30, 1 << 30, 44), "narrow": (3000, 1 << 13, 28), "unit": (60, 60, 23)}[
-            size
-        ]
+        reach, limit, least = SIZES[size]
         self.biases = [rng.randint(-reach, reach) for _ in range(params.cols)]
         self.scales = [
             Scale(1 << 23, 23)
@@ -47,11 +46,17 @@ class Work:
         self.items = [
             (rng.randrange(self.groups), [rng.randint(-limit, limit) for _ in range(self.lanes)]) for _ in range(30)
         ]
+        self.corrections = [[rng.randint(-reach, reach) for _ in range(self.lanes)] for _ in self.items]
         self.operands = [rng.randbytes(self.lanes) for _ in self.items]
         self.channel_set, self.table_set = rng.sample((0, 1), 2)
         self.expected = [
-            [self._result(params, group * self.lanes + lane, sums[lane], operands[lane]) for lane in range(self.lanes)]
-            for (group, sums), operands in zip(self.items, self.operands, strict=True)
+            [
+                self._result(
+                    params, group * self.lanes + lane, wrap(sums[lane] - corrections[lane], 32), operands[lane]
+                )
+                for lane in range(self.lanes)
+            ]
+            for (group, sums), corrections, operands in zip(self.items, self.corrections, self.operands, strict=True)
         ]
 
     def _result(self, params: HardwareParams, channel: int, total: int, operand: int) -> int:
@@ -108,9 +113,12 @@ async def _items(ctx: Any, epilogue: Epilogue, work: Work, rng: random.Random) -
             noise = {"kind": ConstantKind.RESIDUAL, "index": rng.randrange(4), "word": rng.getrandbits(32)}
             ctx.set(epilogue.write, noise)
         sums, arrived = gone[-Accumulators.READOUT_LATENCY], gone[-READ_LATENCY]
+        corrected = gone[-ChannelStore.CORRECTION_STAGE]
         ctx.set(epilogue.residual_arrived, int(arrived is not None and bool(work.residual)))
         for lane in range(work.lanes):
             ctx.set(epilogue.sums[lane], rng.randint(-999, 999) if sums is None else work.items[sums][1][lane])
+            correction = rng.randint(-999, 999) if corrected is None else work.corrections[corrected][lane]
+            ctx.set(epilogue.corrections[lane], correction)
             ctx.set(epilogue.residual[lane], rng.randrange(256) if arrived is None else work.operands[arrived][lane])
         gone.append(now)
         await ctx.tick()

@@ -1,4 +1,4 @@
-"""Table lookup: bytes are looked up in both sets or bypass it."""
+"""Table lookup: bytes are looked up in both sets or bypass it, and results hold until the next."""
 
 from __future__ import annotations
 
@@ -30,18 +30,20 @@ def test_bytes_are_looked_up_in_both_sets_or_passed(lanes: int, rng: random.Rand
             ctx.set(lookup.write_set, number)
             for index, byte in enumerate(table):
                 await write_constant(ctx, lookup, ConstantKind.TABLE, index, byte)
+        last = None
         for cycle, item in enumerate([*items, *[None] * lookup.LATENCY]):
             before = items[cycle - lookup.LATENCY] if cycle >= lookup.LATENCY else None
             if before is not None:
                 values, use, number = before
-                found = [ctx.get(lookup.results[lane]) for lane in range(lanes)]
-                assert found == [TableLookup.model(value, tables[number], use) for value in values]
+                last = [TableLookup.model(value, tables[number], use) for value in values]
+            assert last is None or [ctx.get(lookup.results[lane]) for lane in range(lanes)] == last
             ctx.set(lookup.valid, item is not None)
-            if item is not None:
-                for lane in range(lanes):
-                    ctx.set(lookup.values[lane], item[0][lane])
-                ctx.set(lookup.use, item[1])
-                ctx.set(lookup.read_set, item[2])
+            # Without valid values the other inputs are anything.
+            values, use, number = item or (rng.randbytes(lanes), rng.random() < 0.5, rng.randrange(2))
+            for lane in range(lanes):
+                ctx.set(lookup.values[lane], values[lane])
+            ctx.set(lookup.use, use)
+            ctx.set(lookup.read_set, number)
             await ctx.tick()
 
     run(lookup, bench)
