@@ -7,7 +7,7 @@ from itertools import islice
 from typing import Any
 
 import pytest
-from amaranth.hdl import Shape
+from amaranth.hdl import ResetInserter, Shape, Signal
 
 from intloom.hw.mac.output.output_walker import WALK, OutputWalker
 from intloom.hw.spec.isa import SCRATCH_BITS
@@ -106,3 +106,51 @@ def test_every_member_of_a_walk_has_its_whole_width(walk: dict[str, int]) -> Non
             await ctx.tick()
 
     run(walker, bench)
+
+
+@pytest.mark.parametrize("size", [0x1555, 0xAAA])
+@pytest.mark.parametrize("name", ["out_h", "out_w"])
+def test_the_second_round_of_a_long_loop_has_as_many_steps(name: str, size: int) -> None:
+    """A count is loaded again for each round."""
+    walker = OutputWalker(_NANO.replace(lanes=_NANO.cols))
+    walk = SMALL | {"out_h": 1, "out_w": 1, "blocks": 1} | {name: size, {"out_h": "blocks", "out_w": "out_h"}[name]: 2}
+    addresses: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(walker.o.ready, 1)
+        ctx.set(walker.walk, walk)
+        ctx.set(walker.start, 1)
+        await ctx.tick()
+        ctx.set(walker.start, 0)
+        payload, last = walker.o.payload, 0
+        while not last:
+            *_, valid, address, last = await ctx.tick().sample(
+                walker.o.valid, payload.address, walker.o.valid & payload.last
+            )
+            addresses.extend([address] * valid)
+            assert len(addresses) <= 2 * size
+
+    run(walker, bench)
+    assert addresses == [item["address"] for item in OutputWalker.model(walk, _NANO.replace(lanes=_NANO.cols))]
+
+
+def test_a_walk_begins_at_its_base_after_a_reset_within_another_one() -> None:
+    walker, reset = OutputWalker(_NANO), Signal()
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(walker.walk, SMALL | {"out_h": 5, "out_w": 5})
+        ctx.set(walker.o.ready, 1)
+        for steps in (7, 13, 1):
+            ctx.set(walker.start, 1)
+            await ctx.tick()
+            ctx.set(walker.start, 0)
+            await ctx.tick().repeat(OutputWalker.LATENCY - 1)
+            assert ctx.get(walker.o.valid)
+            assert ctx.get(walker.o.payload.address) == SMALL["base"]
+            await ctx.tick().repeat(steps * (_NANO.cols // _NANO.lanes))
+            ctx.set(reset, 1)
+            await ctx.tick()
+            ctx.set(reset, 0)
+            assert not ctx.get(walker.active)
+
+    run(ResetInserter(reset)(walker), bench)
