@@ -22,16 +22,12 @@ class Cost:
     """Cycles of an instruction after its start.
 
     `work` is the time to its last product or word, `tail` from there to its end. `occupancy` is the time until the next
-    instruction of the unit may start.
+    instruction of the unit may start. `mac_pipeline` has the exact times of a CONV.
     """
 
     work: int
     tail: int
     occupancy: int
-    late: int = 0
-    """Stall cycles if its constants are requested at its start and not earlier; may be negative."""
-    constants: int = 0
-    """Cycles from the request for its constants to its end, if every sum needs them; else 0."""
     readout: float = 0.0
     """Fraction of `work` in which results are written, if they are fewer than the operands."""
 
@@ -55,7 +51,7 @@ def _strips(pixels: int, params: HardwareParams) -> list[tuple[int, int]]:
 
 
 def conv_busy(i: Instruction, params: HardwareParams) -> int:
-    """Cycles in which the array executes a CONV, including padding."""
+    """Cycles of the array for a CONV among equal ones, including padding; `mac_pipeline` also counts what precedes."""
     strips = _strips(i["out_h"] * i["out_w"], params)
     tile = _tile_cycles(i, params)
     # A strip ends only after the previous one is read out of the other accumulator bank.
@@ -68,7 +64,16 @@ def conv_busy(i: Instruction, params: HardwareParams) -> int:
             # An instruction's first constants come before its weights, and need the set of the block before the last.
             pair += CHANNEL_BYTES * params.cols // _CONSTANT_BYTES + params.cols
         least = max(least, pair // 2)
-    return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + _late_tile(i, _words(i, strips[-1][1]), params))
+    return i["out_blocks"] * (max(conv_tiles(i) * tile, least) + late_tile(i, params))
+
+
+def array_strips(i: Instruction, params: HardwareParams) -> list[tuple[int, int, int]]:
+    """For each strip of an output block: pixels, cycles of all its weight tiles, cycles of one of them."""
+    found = []
+    for count, pixels in _strips(i["out_h"] * i["out_w"], params):
+        tile = max(_words(i, pixels), params.cols)
+        found += [(pixels, conv_tiles(i) * tile, tile)] * count
+    return found
 
 
 def _words(i: Instruction, pixels: int) -> int:
@@ -82,37 +87,21 @@ def _tile_cycles(i: Instruction, params: HardwareParams) -> int:
     return sum(n * max(_words(i, length), params.cols) for n, length in strips)
 
 
-def _late_tile(i: Instruction, pixels: int, params: HardwareParams) -> int:
+def late_tile(i: Instruction, params: HardwareParams) -> int:
     """Stall cycles before an output block's first weight tile: its constants and zero points use the same port.
 
     They use the port cycles that two tiles leave free.
     """
+    pixels = _words(i, _strips(i["out_h"] * i["out_w"], params)[-1][1])
     spare = max(0, 2 * (pixels - params.cols) - 1)
     zero_points = (params.zero_point_words + timing.ZERO_POINTS) * i["weight_zero_points"]
     return max(0, params.channel_words + 1 + zero_points - spare)
 
 
-def _first_constants(i: Instruction, params: HardwareParams) -> int:
+def first_constants(i: Instruction, params: HardwareParams) -> int:
     """Cycles in which the table, the residual constants and the first block's channel constants are loaded."""
     words = RESIDUAL_BYTES * i["residual"] + CHANNEL_BYTES * params.cols
     return TABLE_BYTES * (i["table"] == TableUse.LOAD) + words // _CONSTANT_BYTES
-
-
-def _late_constants(i: Instruction, params: HardwareParams) -> int:
-    """Stall cycles for a CONV's constants, if they are requested at its start.
-
-    The loader stores one constant per cycle. The second block's weights follow the first block's constants. With a
-    single block, the third strip needs the first one's accumulator bank, whose readout needs all constants.
-    """
-    pixels = i["out_h"] * i["out_w"]
-    pieces = _first_constants(i, params)
-    length = -(-pixels // -(-pixels // params.strip))
-    tile = max(_words(i, length), params.cols)
-    if i["out_blocks"] > 1:
-        return pieces + params.cols + timing.SECOND_BLOCK - conv_tiles(i) * -(-pixels // params.strip) * tile
-    if pixels > 2 * params.strip:
-        return pieces + length * (params.cols // params.lanes) - 2 * conv_tiles(i) * tile
-    return 0
 
 
 def window_words(i: Instruction) -> int:
@@ -138,9 +127,14 @@ class CostTable:
         self._params = params
         self._known: dict[tuple[Kind, object], Cost] = {}
 
+    @staticmethod
+    def key(instruction: Instruction) -> tuple[Kind, object]:
+        """The fields on which the cost of an instruction depends."""
+        return instruction.kind, _SHAPES[instruction.kind](instruction.values)
+
     def cost(self, instruction: Instruction) -> Cost:
         """The cost of one instruction of the MAC or vector unit."""
-        key = instruction.kind, _SHAPES[instruction.kind](instruction.values)
+        key = self.key(instruction)
         found = self._known.get(key)
         if found is None:
             found = self._known[key] = instruction_cost(instruction, self._params)
@@ -166,15 +160,10 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
         case AccessPattern.CONV:
             busy = conv_busy(i, params)
             pixels = i["out_h"] * i["out_w"]
-            last = pixels // -(-pixels // params.strip)
             each = params.cols // params.lanes
-            tail = timing.MAC_END + timing.RESIDUAL * i["residual"] + last * (each - 1)
-            if is_depthwise(i):
-                # The readout starts after a block's last word, and ends late if it is slower than the array.
-                tail += last + min(0, conv_tiles(i) * _tile_cycles(i, params) - last * each)
-            late = _late_constants(i, params)
-            constants = _first_constants(i, params) + pixels * each + timing.MAC_END if i["out_blocks"] == 1 else 0
-            return Cost(busy, tail, busy, late, constants, readout=i["out_blocks"] * pixels * each / busy)
+            # At most: the forecast counts how constants and readout overlap with the array.
+            tail = first_constants(i, params) + params.strip * each + timing.MAC_END + timing.RESIDUAL * i["residual"]
+            return Cost(busy, tail, busy, readout=i["out_blocks"] * pixels * each / busy)
         case AccessPattern.TABLE:
             return Cost(TABLE_BYTES, timing.VECTOR_TABLE_LOAD, TABLE_BYTES + timing.VECTOR_TABLE_LOAD)
         case AccessPattern.WINDOW:

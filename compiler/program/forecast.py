@@ -11,9 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
 
-from intloom.compiler.program.cost import Cost, CostTable
+from intloom.compiler.program.cost import CostTable
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layer_cycles import layer_cycles
+from intloom.compiler.program.mac_pipeline import ConvShape, MacPipeline, conv_shape
 from intloom.compiler.program.memory_port import MemoryPort
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Provenance
@@ -46,8 +47,6 @@ class _Unit:
     """Number of finished instructions."""
     free: int = 0
     """The earliest start of the next instruction."""
-    passed: int = 0
-    """Time of the last word or product so far."""
 
 
 class _Simulation:
@@ -63,6 +62,8 @@ class _Simulation:
         self.by_unit = tuple(zip(QUEUED_UNITS, self.units, strict=True))
         self.waits = [[(unit, n) for unit, n in zip(QUEUED_UNITS, waits_of(i), strict=True) if n] for i in instructions]
         self.port = MemoryPort(timing, params)
+        self.array = MacPipeline()
+        self.shapes: dict[object, ConvShape] = {}
         self.now = 0
         self.next = 0
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
@@ -152,31 +153,32 @@ class _Simulation:
             self.port.request(unit, start, instruction)
             return
         cost = self.costs.cost(instruction)
-        start = self._compute(unit, state, cost)
         if unit is Unit.MAC:
+            start = self._convolve(state, instruction)
             self.port.write_results(start, start + cost.work, cost.readout)
-        elif instruction.spec.pattern is not AccessPattern.TABLE:
+            return
+        start = self.now + hardware.UNIT_START
+        state.free = start + cost.occupancy
+        self._compute(unit, state, start, start + cost.work + cost.tail)
+        if instruction.spec.pattern is not AccessPattern.TABLE:
             self.port.compute(start, start + cost.work, cost.readout)
 
-    def _compute(self, unit: Unit, state: _Unit, cost: Cost) -> int:
-        """Start an instruction of the MAC or vector unit; returns its start.
+    def _convolve(self, state: _Unit, instruction: Instruction) -> int:
+        """Start a CONV; returns its start. The MAC unit decodes its next instruction during the current one."""
+        key = self.costs.key(instruction)
+        shape = self.shapes.get(key)
+        if shape is None:
+            shape = self.shapes[key] = conv_shape(instruction, self.params)
+        start, done = self.array.run(shape, self.now + hardware.MAC_START)
+        state.free = start
+        self._compute(Unit.MAC, state, start, done)
+        return start
 
-        The MAC unit decodes its next instruction during the current one; the vector unit does not.
-        """
-        start = asked = self.now + hardware.UNIT_START
-        if unit is Unit.MAC:
-            ready = self.now + hardware.MAC_START
-            start = max(ready, state.passed + hardware.MAC_GAP)
-            asked = max(ready, start - hardware.CONSTANTS_LEAD)
+    def _compute(self, unit: Unit, state: _Unit, start: int, done: int) -> None:
         state.started.append(start)
-        state.passed = max(start, state.passed) + cost.work + max(0, cost.late - (start - asked))
-        state.free = start if unit is Unit.MAC else start + cost.occupancy
-        # Instructions of a unit complete in order, at most one per cycle.
-        done = max(state.passed + cost.tail, asked + cost.constants, state.done[-1] + 1 if state.done else 0)
         state.done.append(done)
         self._wake(state.free)
         heappush(self.events, (done, int(unit), len(state.done)))
-        return start
 
 
 def forecast(

@@ -62,7 +62,7 @@ def default_watchdog(program: Program, memory: MemorySettings) -> int:
 
 def _longest(instruction: Instruction, params: HardwareParams) -> int:
     cost = instruction_cost(instruction, params)
-    return max(cost.work + cost.tail, cost.constants) + max(0, cost.late)
+    return cost.work + cost.tail
 
 
 def make_job(program: Program, ends: list[Boundary], memory: MemorySettings, limit: int, watchdog: int) -> Job:

@@ -4,7 +4,7 @@ import pytest
 
 from intloom.compiler.program.cost import CostTable, conv_busy, instruction_cost, move_bursts, window_words
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import BY_KIND, ConvMode, Kind, TableUse, Unit, make
+from intloom.hw.spec.isa import BY_KIND, ConvMode, Kind, Unit, make
 from intloom.hw.spec.params import preset
 
 BASE = preset("base")
@@ -16,17 +16,6 @@ def test_a_tile_takes_its_pixels_or_the_columns(pixels, expected):
     # Where pixels leave the port no time, a block's eight words of constants and a cycle come on top.
     late = 9 if pixels <= 16 else 0
     assert conv_busy(conv, BASE) == 3 * (18 * expected + late)
-
-
-def test_a_table_is_late_for_the_second_block_unless_the_first_takes_long_or_it_is_kept():
-    def late(**fields):
-        return instruction_cost(make(Kind.CONV, out_w=40, **fields), BASE).late
-
-    short = late(out_blocks=2, table=TableUse.LOAD)
-    assert short > 256
-    assert short - late(out_blocks=2, in_blocks=5, table=TableUse.LOAD) == 4 * 40
-    assert short - late(out_blocks=2, table=TableUse.KEEP) == 256
-    assert late(table=TableUse.LOAD) == 0
 
 
 def test_constants_limit_blocks_of_one_short_tile():

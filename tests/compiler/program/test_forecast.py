@@ -7,7 +7,7 @@ from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import Kind, TableUse, make
+from intloom.hw.spec.isa import Kind, make
 from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
@@ -118,12 +118,3 @@ def test_a_store_goes_at_the_pace_of_a_vector_unit_of_half_width():
     )
     assert half - wide == pytest.approx(1000 / timing.CONTENDED_RATE - 1000, abs=10)
     assert narrow - wide == pytest.approx(1000 / 7, abs=10)
-
-
-def test_sums_wait_for_a_table_that_comes_later():
-    origins = [Provenance(layer=0, tile=0)]
-    bare, loaded = (
-        forecast([make(Kind.CONV, out_w=32, in_blocks=4, table=use)], origins, 1, BASE).cycles
-        for use in (TableUse.KEEP, TableUse.LOAD)
-    )
-    assert loaded - bare == 256 + 2 * BASE.cols + 32 - 4 * 32

@@ -1,0 +1,82 @@
+"""The forecast's MAC unit, against cycles measured on the RTL."""
+
+import pytest
+
+from intloom.compiler.program.mac_pipeline import MacPipeline, conv_shape
+from intloom.hw.spec import timing
+from intloom.hw.spec.isa import ConvMode, Kind, TableUse, make
+from intloom.hw.spec.params import preset
+
+BASE = preset("base")
+SQUARE = {"mode": ConvMode.DEPTHWISE, "kernel_h": 3, "kernel_w": 3, "in_blocks": 6}
+
+
+def times(convs, params=BASE):
+    """Start and end of each CONV; none waits for a transfer."""
+    pipeline = MacPipeline()
+    return [pipeline.run(conv_shape(conv, params), 0) for conv in convs]
+
+
+def period(*convs):
+    """Cycles after which a long sequence of these instructions repeats."""
+    ends = [end for _, end in times(convs * 12)]
+    return ends[-1] - ends[-1 - len(convs)]
+
+
+def depthwise(height, width, blocks, **fields):
+    return make(Kind.CONV, **SQUARE | fields, out_h=height, out_w=width, out_blocks=blocks)
+
+
+@pytest.mark.parametrize(
+    ("height", "width", "blocks", "measured"),
+    [(4, 16, 2, 260), (4, 14, 2, 228), (4, 14, 9, 1024), (4, 14, 5, 570), (4, 14, 12, 1363)],
+)
+def test_the_next_instruction_waits_for_the_readout_of_depthwise_blocks(height, width, blocks, measured):
+    assert period(depthwise(height, width, blocks)) == pytest.approx(measured, rel=0.01)
+
+
+def test_blocks_of_two_heights_delay_each_other():
+    """Each alone takes less: 228 and 197 cycles."""
+    assert period(depthwise(4, 14, 2), depthwise(3, 14, 2)) == 436
+
+
+def test_instructions_of_one_block_wait_for_the_end_of_the_one_before_the_last():
+    rows = {"mode": ConvMode.DEPTHWISE_ROWS, "kernel_h": 5, "kernel_w": 5, "in_blocks": 1, "stride_h": 2, "stride_w": 2}
+    assert period(depthwise(1, 7, 1, **rows)) == pytest.approx(93, abs=2)
+
+
+@pytest.mark.parametrize("out_blocks", [1, 2, 7, 40])
+@pytest.mark.parametrize(("pixels", "in_blocks"), [(1, 11), (16, 4), (64, 2), (64, 3), (130, 2), (200, 1)])
+def test_a_steady_array_needs_no_walk_over_its_blocks(pixels, in_blocks, out_blocks):
+    shape = conv_shape(make(Kind.CONV, out_w=pixels, in_blocks=in_blocks, out_blocks=out_blocks), BASE)
+    quick, walked = MacPipeline(), MacPipeline()
+    found = [quick.run(shape, 0) for _ in range(3)]
+    shape.__dict__["steady"] = False
+    assert [walked.run(shape, 0) for _ in range(3)] == found
+
+
+def test_an_array_that_is_never_late_takes_its_tiles():
+    (first, _), (second, _) = times([make(Kind.CONV, out_w=64, in_blocks=3, out_blocks=5)] * 2)
+    assert second - first == 5 * 3 * 64 + timing.MAC_GAP
+
+
+def test_the_readout_delays_short_sums():
+    (_, first), (_, second) = times([make(Kind.CONV, out_w=256, out_blocks=3)] * 2)
+    assert second - first == pytest.approx(3 * 256 * 2, abs=5)
+
+
+@pytest.mark.parametrize(("fields", "cycles"), [({}, 256), ({"out_blocks": 2}, 256), ({"in_blocks": 4}, 163)])
+def test_results_wait_for_a_table_that_is_loaded_late(fields, cycles):
+    """One of 256 cycles costs all of them, less the time in which the array works."""
+    kept, loaded = (
+        times([make(Kind.CONV, out_w=32, table=use, **fields)])[0][1] for use in (TableUse.KEEP, TableUse.LOAD)
+    )
+    assert loaded - kept == pytest.approx(cycles, abs=25)
+
+
+def test_operands_of_a_residual_wait_for_pixels():
+    """Measured: 977 cycles after a depthwise CONV for 448 words of results, each read out in two cycles."""
+    add = make(Kind.CONV, out_h=4, out_w=112, residual=1)
+    before = depthwise(2, 28, 4, in_blocks=5, stride_h=2, stride_w=2)
+    (_, first), (_, second) = times([before, add])
+    assert second - first == pytest.approx(977, rel=0.02)
