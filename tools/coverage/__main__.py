@@ -50,7 +50,7 @@ _FLAGS = ("--coverage-line", "--coverage-toggle")
 _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
 _SERIES_OF_A_STEP = 20
-_EVENT_RUNS, _EVENT_ROUNDS = 20, 100
+_EVENT_RUNS, _EVENT_ROUNDS = 40, 100
 """At most; so many programs are disturbed in a run."""
 _PATIENT, _LIMIT = 1 << 16, 1_000_000
 """Cycles without progress, and cycles, in which a program with long bursts or a high index ends by itself."""
@@ -289,6 +289,14 @@ def _shifts(collector: Collector) -> None:
         raise SystemExit(f"additions with every shift end with {found}")
 
 
+def _table_in_a_halt(collector: Collector) -> None:
+    """A copy leaves the scratchpad while a table is loaded: the words that were read are unpacked, and none follows."""
+    copy = make(Kind.VCOPY, a_base=WIDE.scratch_words - 32, a_x=1, out_w=64)
+    found = collector.stop(checked(WIDE, encode(copy), encode(make(Kind.CONV, table=2))), (_PAUSE,) * _PAUSES * 2)
+    if found != Ending(Cause.SCRATCH_RANGE, Unit.VEC, 1):
+        raise SystemExit(f"a copy that leaves the scratchpad ends with {found}")
+
+
 def _constants(collector: Collector) -> None:
     """Many zero points times sums of weights, and constants of residual and vector additions."""
     for name in _CONSTANTS:
@@ -328,6 +336,7 @@ _STEPS = (
     _far_stores,
     _slides,
     _shifts,
+    _table_in_a_halt,
     _constants,
     _extremes,
     _events,

@@ -51,9 +51,14 @@ def total(found: Mapping[tuple[str, str], Tally], kind: str) -> Tally:
     return Tally(sum(t.reached for t in of_kind), sum(t.waived for t in of_kind), missed)
 
 
+def _percent(tally: Tally) -> str:
+    """The share; a module without points of a kind has none."""
+    return f"{tally.percent:.1f} %" if tally.reached or tally.missed else "-"
+
+
 def _row(name: str, cells: Iterable[Tally]) -> str:
     text = "".join(
-        f"<td>{t.percent:.1f} %</td><td>{t.reached}</td><td>{len(t.missed)}</td><td>{t.waived}</td>" for t in cells
+        f"<td>{_percent(t)}</td><td>{t.reached}</td><td>{len(t.missed)}</td><td>{t.waived}</td>" for t in cells
     )
     return f"<tr><th>{html.escape(name)}</th>{text}</tr>"
 

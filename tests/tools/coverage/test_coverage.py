@@ -43,6 +43,8 @@ def test_a_waiver_takes_a_point_out_of_the_share() -> None:
     assert "<li>a &lt; b: never</li>" in text
     assert "9 at[1]" in text
     assert "9 at[2]" not in text
+    assert "<td>66.7 %</td>" in text
+    assert "<td>0.0 %</td>" not in text, "no share of the lines, of which there are none"
 
 
 def test_a_waiver_of_a_branch_names_text_of_its_line() -> None:
