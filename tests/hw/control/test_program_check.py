@@ -8,10 +8,14 @@ from typing import Any
 import pytest
 
 from intloom.hw.control.program_check import ProgramCheck
+from intloom.hw.spec.fields import CHECK_LSB
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTION_BITS, INSTRUCTION_BYTES, INSTRUCTIONS, Kind, encode, make
 from intloom.hw.spec.params import preset
-from intloom.hw.spec.program_check import add_check
+from intloom.hw.spec.program_check import INITIAL, add_check, check_bits, crc_of
 from tests.hw.streams import run
+
+PAYLOAD = (1 << CHECK_LSB) - 1
+"""An instruction without its check bits."""
 
 
 def _program(rng: random.Random, change: int | None) -> list[bytes]:
@@ -58,3 +62,17 @@ def test_it_agrees_with_its_model(name: str, rng: random.Random) -> None:
         found = _mismatches(name, program, rng)
         assert found == ProgramCheck.model(program)
         assert found.index(True) == change // INSTRUCTION_BITS
+
+
+def test_the_crc_of_end_is_checked_beside_its_check_bits(rng: random.Random) -> None:
+    """An END whose check bits agree with a CRC other than 0 behind it."""
+    *before, end = _program(rng, None)
+    crc = INITIAL
+    for code in before:
+        crc = crc_of((int.from_bytes(code, "little") & PAYLOAD).to_bytes(INSTRUCTION_BYTES, "little"), crc)
+    for field in (rng.randrange(1 << 32) for _ in range(4)):
+        word = int.from_bytes(end, "little") & PAYLOAD ^ field << BY_KIND[Kind.END].offsets["crc"]
+        altered = word | check_bits(crc_of(word.to_bytes(INSTRUCTION_BYTES, "little"), crc)) << CHECK_LSB
+        program = [*before, altered.to_bytes(INSTRUCTION_BYTES, "little")]
+        assert ProgramCheck.model(program) == [*[False] * len(before), bool(field)]
+        assert _mismatches("base", program, rng) == ProgramCheck.model(program)

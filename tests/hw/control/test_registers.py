@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from intloom.hw.bus.axi4 import Resp
 from intloom.hw.control.counters import SCAN_BITS
 from intloom.hw.control.registers import Registers, constants, writable_mask
 from intloom.hw.spec.params import preset
@@ -59,6 +60,7 @@ class Driver:
         ctx.set(bus.aw.valid, 0)
         ctx.set(bus.w.valid, 0)
         assert ctx.get(bus.b.valid)
+        assert ctx.get(bus.b.payload.resp) == Resp.OKAY
         await self.pause()
         ctx.set(bus.b.ready, 1)
         await ctx.tick()
@@ -174,6 +176,42 @@ def test_the_base_has_every_address_bit(bits: int) -> None:
     params = PARAMS.replace(axi_addr_bits=bits)
     low, high = (writable_mask(named(name), params) for name in ("BASE_LOW", "BASE_HIGH"))
     assert high << 32 | low == (1 << bits) - params.word_bytes
+
+
+def _written(strobes: int) -> int:
+    return sum(0xFF << 8 * byte for byte in range(4) if strobes >> byte & 1)
+
+
+@pytest.mark.parametrize("access", [Access.W1C, Access.WO])
+def test_flags_and_commands_have_every_bit(access: Access, rng: random.Random) -> None:
+    """A write clears the flags of its strobes, or gives a command for a cycle, also in successive cycles."""
+    register = next(r for r in REGISTERS if r.access is access)
+    bank = Registers(PARAMS)
+    bus = bank.bus
+
+    async def body(ctx: Any) -> None:
+        flags = 0
+        ctx.set(bus.b.ready, 1)
+        for _ in range(300):
+            writes, here = rng.randrange(2), rng.random() < 0.8
+            event, data, strobes = rng.getrandbits(32) & rng.getrandbits(32), rng.getrandbits(32), rng.randrange(16)
+            ctx.set(bus.aw.payload.addr, register.offset if here else register.offset ^ 0x20)
+            ctx.set(bus.w.payload, {"data": data, "strb": strobes})
+            ctx.set(bus.aw.valid, writes)
+            ctx.set(bus.w.valid, writes)
+            if access is Access.W1C:
+                ctx.set(bank.irq_status, event)
+            await ctx.tick()
+            written = data & _written(strobes) if writes and here else 0
+            flags = flags & ~written | event
+            found, expected = (
+                (bank.irq_status_value, flags)
+                if access is Access.W1C
+                else (getattr(bank, register.name.lower()), written)
+            )
+            assert ctx.get(found) == expected
+
+    run(bank, body)
 
 
 def test_commands_are_pulses(seed: int) -> None:

@@ -60,7 +60,7 @@ class RegisterSlave:
         while not valid:
             *_, valid, payload = await ctx.tick().sample(stream.valid, stream.payload)
         ctx.set(stream.ready, 0)
-        value = int(payload.data if name == "w" else payload.addr)
+        value = int(payload.data | payload.strb << 32 if name == "w" else payload.addr)
         self.seen.append((name, value))
         return value
 
@@ -88,6 +88,8 @@ def test_register_accesses_pass(response: Resp, rng: random.Random) -> None:
     bridge = RegisterBridge()
     slave = RegisterSlave(bridge.registers, response, rng)
     errors: list[int] = []
+    # Strobes and word.
+    data = [rng.getrandbits(36) for _ in range(8)]
 
     async def watch(ctx: Any) -> None:
         async for *_, error in ctx.tick().sample(bridge.error):
@@ -95,11 +97,11 @@ def test_register_accesses_pass(response: Resp, rng: random.Random) -> None:
 
     async def cpu(ctx: Any) -> None:
         for i in range(8):
-            await write(ctx, bridge.bus, 3 * i, 100 + i)
+            await write(ctx, bridge.bus, 3 * i, data[i] & 0xFFFF_FFFF, data[i] >> 32)
             assert await read(ctx, bridge.bus, 5 * i) == 20 * i ^ 0xFFFF
 
     run(bridge, cpu, slave.process, background=[watch])
-    expected = [e for i in range(8) for e in (("aw", 12 * i), ("w", 100 + i), ("ar", 20 * i))]
+    expected = [e for i in range(8) for e in (("aw", 12 * i), ("w", data[i]), ("ar", 20 * i))]
     assert sorted(slave.seen) == sorted(expected)
     assert sum(errors) == (0 if response == Resp.OKAY else 16)
 

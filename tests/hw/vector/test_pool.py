@@ -51,6 +51,9 @@ def test_windows_are_reduced(lanes: int, slide: bool, rng: random.Random) -> Non
             ctx.set(pool.link, taps - 1)
             for word, first, last in words:
                 for index, part in enumerate(Slicer.model(word, lanes)):
+                    # Without `valid` the other inputs are anything.
+                    for port in (pool.index, pool.part, pool.tap.first, pool.tap.last):
+                        ctx.set(port, rng.getrandbits(len(port)))
                     await idle_cycles(ctx, rng, pool.valid)
                     ctx.set(pool.index, index)
                     ctx.set(pool.part, to_int(part))

@@ -57,27 +57,25 @@ def _table(rng: random.Random, kind: str) -> list[int]:
     return [0 if kind == "zero" else (1 << 24) - 1 if kind == "full" else rng.getrandbits(24) for _ in range(256)]
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("kind", ["falling", "random", "zero", "full"])
-def test_results_of_pixels(shape: str, kind: str, rng: random.Random) -> None:
-    params: HardwareParams = SHAPES[shape].replace(vector_softmax=True)
+def _check(
+    params: HardwareParams, exponentials: list[int], operations: list[tuple[int, tuple[int, int]]], rng: random.Random
+) -> None:
+    """Operations with their field `less` and the words of two pixels."""
     softmax, word, lanes = Softmax(params), params.word_bytes, params.vector_lanes
-    exponentials = _table(rng, kind)
     found: list[int] = []
     expected: list[int] = []
 
     async def bench(ctx: Any) -> None:
         await _load(ctx, softmax, exponentials, rng)
-        for _ in range(64 // word):
+        for less, sizes in operations:
             # The unit changes fields between operations, when nothing is in flight.
-            counted, less, zero = rng.randint(1, word), rng.randrange(4), rng.choice((-128, rng.randint(-128, 127)))
+            counted, zero = rng.randint(1, word), rng.choice((-128, rng.randint(-128, 127)))
             ctx.set(softmax.last_bytes, counted)
             ctx.set(softmax.less, less)
             ctx.set(softmax.zp_out, zero)
             paused = rng.random() < 0.5
-            for _ in range(2):
-                # 320 of the largest exponentials exceed the sum's bits.
-                values = rng.randbytes(word * rng.choice((1, 1, 2, 3, 320 // word)))
+            for size in sizes:
+                values = rng.randbytes(word * size)
                 await _pixel(ctx, softmax, values, rng, paused)
                 signed = [as_int8(byte) for byte in values]
                 expected.extend(Softmax.model(signed, exponentials, less, zero, len(values) - word + counted))
@@ -86,3 +84,21 @@ def test_results_of_pixels(shape: str, kind: str, rng: random.Random) -> None:
     run(softmax, bench, background=[record(softmax.result_valid, softmax.result, found)])
     results = [as_int8(byte) for number in found for byte in to_bytes(number, lanes)]
     assert results == expected
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("kind", ["falling", "random", "zero", "full"])
+def test_results_of_pixels(shape: str, kind: str, rng: random.Random) -> None:
+    params: HardwareParams = SHAPES[shape].replace(vector_softmax=True)
+    # 320 of the largest exponentials exceed the sum's bits.
+    sizes = (1, 1, 2, 3, 320 // params.word_bytes)
+    operations = [(rng.randrange(4), (rng.choice(sizes), rng.choice(sizes))) for _ in range(64 // params.word_bytes)]
+    _check(params, _table(rng, kind), operations, rng)
+
+
+@pytest.mark.parametrize("bits", [4, 9, 14, 24])
+def test_small_sums_show_low_bits(bits: int, rng: random.Random) -> None:
+    """Short pixels of exponentials of a few bits: every bit of a dividend counts, in every lane."""
+    params = SHAPES["large"].replace(vector_softmax=True)
+    operations = [(number % 4, (1, 1)) for number in range(12)]
+    _check(params, [rng.getrandbits(bits) for _ in range(256)], operations, rng)

@@ -58,8 +58,12 @@ def _scale(rng: random.Random, bits: int) -> Scale:
 
 
 def _near_tie(rng: random.Random, scale: Scale) -> int:
-    """A sum whose scaled value is next to a half, if the scale has one."""
-    target = (rng.randrange(-300, 300) + 0.5) * 2.0**scale.shift
+    """A sum whose scaled value is next to a half, or at a distance of a power of two from it, if the scale has one.
+
+    A tie is told from its neighbors by runs of equal bits: at such a distance one bit of a run differs.
+    """
+    distance = rng.choice((0, 1, -1)) * 2.0 ** -rng.randint(2, 30)
+    target = (rng.randrange(-300, 300) + 0.5 + distance) * 2.0**scale.shift
     return max(-(1 << 31), min((1 << 31) - 1, round(target / max(1, scale.mantissa)) + rng.randint(-1, 1)))
 
 

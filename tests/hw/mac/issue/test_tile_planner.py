@@ -52,6 +52,8 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     plans += [random_plan(rng, NANO) for _ in range(7)]
     large = {"in_blocks": 1, "out_blocks": 1}
     plans.append(random_plan(rng, NANO, kernel_h=15, kernel_w=1, dilation_h=15, **large))
+    # Rows at many distances in rings of many sizes.
+    plans += [random_plan(rng, NANO, kernel_h=15, kernel_w=1, **large) for _ in range(8)]
     plans.append(random_plan(rng, NANO, kernel_h=1, kernel_w=15, column_tap=(1 << TAP_BITS) - 1, **large))
     continued = 0
 
