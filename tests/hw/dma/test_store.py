@@ -40,10 +40,11 @@ class StoreBench:
         port = self.unit.unit
         ctx.set(self.unit.base, BASE)
         for index, move in enumerate(self.moves, FIRST_INDEX):
-            if self.rng.random() > self.rate:
-                # Longer than any count of credits lasts.
+            if self.rate < 1 and index == FIRST_INDEX + len(self.moves) // 2:
+                # With nothing in flight, for more cycles than there are credits.
                 ctx.set(port.valid, 0)
-                await ctx.tick().repeat(self.rng.choice([1, 40]))
+                await ctx.tick().until(port.idle)
+                await ctx.tick().repeat(40)
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
             ctx.set(port.index, index)
             ctx.set(port.valid, 1)
