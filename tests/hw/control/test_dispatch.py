@@ -182,6 +182,10 @@ def test_dispatch_waits_for_words_and_for_space(unit: Unit, rng: random.Random) 
             assert ctx.get(dispatch.waiting) == (not_full != 1 << unit)
             await ctx.tick()
         for word in words[begin + 1 :]:
+            ctx.set(dispatch.running, 0)
+            await ctx.tick().repeat(3)
+            assert not ctx.get(dispatch.words.ready), "no program runs"
+            ctx.set(dispatch.running, 1)
             await offer(ctx, word)
         await ctx.tick().until(dispatch.queues.commit)
         assert ctx.get(dispatch.queues.unit) == unit
