@@ -221,7 +221,8 @@ class Engine(wiring.Component):
         # No reset: the index counts only while the unit is not idle, after an issue.
         issued_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)), reset_less=True)
         # A queued instruction is suspect if it may issue and does not. One that waits is suspect only if no unit has an
-        # issued instruction, whose end it could wait for. Registered: the scan is a long path.
+        # issued instruction, whose end it could wait for; its index is complete when its waits are loaded.
+        # Registered: the scan is a long path.
         any_issued, suspect = Signal(), Signal(len(QUEUED_UNITS))
         m.d.sync += any_issued.eq(~Cat(port.idle for port in ports).all())
         for unit in QUEUED_UNITS:
@@ -235,7 +236,8 @@ class Engine(wiring.Component):
             issued, following = watchdog.candidates[2 * unit], watchdog.candidates[2 * unit + 1]
             with m.If(port.valid & port.ready):
                 m.d.sync += issued_index[unit].eq(port.index)
-            m.d.sync += suspect[unit].eq(~queues.empty[unit] & (queues.o[unit].valid | ~any_issued))
+            waits = ~any_issued & queues.waits_loaded[unit]
+            m.d.sync += suspect[unit].eq(~queues.empty[unit] & (queues.o[unit].valid | waits))
             m.d.comb += [
                 issued.valid.eq(~port.idle),
                 issued.index.eq(issued_index[unit]),

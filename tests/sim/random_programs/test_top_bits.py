@@ -185,6 +185,17 @@ def test_an_error_index_above_2_to_the_15() -> None:
     assert found == Ending(Cause.BAD_OPCODE, Unit.CONTROL, index)
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", [Kind.CONV, Kind.LOAD])
+def test_the_watchdog_reports_no_part_of_an_index(kind: Kind) -> None:
+    """Its limit is so short that it ends while the instruction is being loaded, its index not yet whole."""
+    index = 5462
+    program = checked(WIDE, *[encode(begin(WIDE))] * (index - 1), encode(make(kind)))
+    found = ending(simulator_of(extreme_program(WIDE, [])), WIDE, program, watchdog=300)
+    loaded = Ending(Cause.WATCHDOG, make(kind).unit, index)
+    assert found in (loaded, Ending(Cause.WATCHDOG, Unit.CONTROL, index + 1))
+
+
 def _first_wrong(program: ExtremeProgram) -> Instruction:
     """The last instruction of the shortest program with a difference."""
     passes, fails = 0, len(program.body)
