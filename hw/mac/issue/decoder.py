@@ -138,7 +138,8 @@ class InstructionDecoder(wiring.Component):
             ),
         ]
         strips = strip_count(self._params, pixels)
-        illegal = illegal_fields | (conv.mode[1] & (strips > 1))
+        # Not `strips > 1`: the sum in `strips` and a second comparison in one cycle were the unit's longest path.
+        illegal = illegal_fields | (conv.mode[1] & (pixels > self._params.strip))
         m.d.comb += [self.illegal.eq(offered & checked & illegal), self.illegal_index.eq(self.index)]
         extra = {
             "index": self.index,
