@@ -58,7 +58,8 @@ class InstructionDecoder(wiring.Component):
     Timing
     ------
     From an instruction offered to its descriptors: `LATENCY` = 4 cycles, if the previous descriptors have been taken.
-    `illegal` is valid 2 cycles after the offer. At most one instruction every 4 cycles.
+    `illegal` is valid 2 cycles after the offer, for a depthwise instruction of several strips 3 cycles. At most one
+    instruction every 4 cycles.
 
     Requirements
     ------------
@@ -118,7 +119,8 @@ class InstructionDecoder(wiring.Component):
         """
         m = Module()
         conv = data.View(CONV, self.instruction)
-        multiplied, checked, illegal_fields = Signal(), Signal(), Signal()
+        multiplied, checked, compared = Signal(), Signal(), Signal()
+        illegal_fields, several_strips = Signal(), Signal()
         height = Signal(conv.out_h.shape(), reset_less=True)
         width = Signal(conv.out_w.shape(), reset_less=True)
         pixels, words = Signal(PIXELS_BITS, reset_less=True), Signal(WEIGHT_ADDRESS_BITS, reset_less=True)
@@ -129,6 +131,7 @@ class InstructionDecoder(wiring.Component):
         m.d.sync += [
             multiplied.eq(waiting),
             checked.eq(waiting & multiplied),
+            compared.eq(waiting & checked),
             height.eq(conv.out_h),
             width.eq(conv.out_w),
             pixels.eq(height * width),
@@ -137,21 +140,21 @@ class InstructionDecoder(wiring.Component):
                 bad_fields(Kind.CONV, conv) | self._illegal_lane(conv.out_lane) | self._missing_option(conv)
             ),
         ]
-        strips = strip_count(self._params, pixels)
-        # Not `strips > 1`: the sum in `strips` and a second comparison in one cycle were the unit's longest path.
-        illegal = illegal_fields | (conv.mode[1] & (pixels > self._params.strip))
-        m.d.comb += [self.illegal.eq(offered & checked & illegal), self.illegal_index.eq(self.index)]
+        # A cycle later than the other checks, because `pixels` come from a multiplier far away.
+        m.d.sync += several_strips.eq(conv.mode[1] & (pixels > self._params.strip))
+        illegal = (checked & illegal_fields) | (compared & several_strips)
+        m.d.comb += [self.illegal.eq(offered & illegal), self.illegal_index.eq(self.index)]
         extra = {
             "index": self.index,
             "pixels": pixels,
-            "strips": strips,
+            "strips": strip_count(self._params, pixels),
             "address": conv.weights,
             "first_tile": words,
             "load_table": conv.table == TableUse.LOAD,
             "load_residual": conv.residual,
             **self._tiles(m, conv),
         }
-        self._distribute(m, conv, extra, offered & checked & ~illegal)
+        self._distribute(m, conv, extra, offered & checked & ~illegal_fields, several_strips)
         return m
 
     def _tiles(self, m: Module, conv: data.View[data.StructLayout]) -> dict[str, Value]:
@@ -188,15 +191,18 @@ class InstructionDecoder(wiring.Component):
     def _illegal_lane(self, lane: Value) -> Value:
         return (lane >= self._params.rows) | (lane & (self._params.lanes - 1)).any()
 
-    def _distribute(self, m: Module, conv: data.View[data.StructLayout], extra: dict[str, Value], legal: Value) -> None:
+    def _distribute(
+        self, m: Module, conv: data.View[data.StructLayout], extra: dict[str, Value], legal: Value, illegal: Value
+    ) -> None:
         """Write all four descriptors in the same cycle, once the previous ones have been taken.
 
-        The descriptors are wide and spread over the unit, so their write enable is a register.
+        The descriptors are wide and spread over the unit, so their write enable is a register; `illegal`, a cycle after
+        `legal`, suppresses it.
         """
-        fire = Signal()
+        armed, fire = Signal(), Signal()
         ports = {name: getattr(self, name) for name in _DESCRIPTORS}
-        m.d.sync += fire.eq(legal & ~fire & ~Cat(port.valid for port in ports.values()).any())
-        m.d.comb += self.ready.eq(fire)
+        m.d.sync += armed.eq(legal & ~armed & ~Cat(port.valid for port in ports.values()).any())
+        m.d.comb += [fire.eq(armed & ~illegal), self.ready.eq(fire)]
         for name, layout in _DESCRIPTORS.items():
             port = ports[name]
             used = {key: value for key, value in extra.items() if key in layout.members}
