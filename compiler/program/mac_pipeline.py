@@ -16,20 +16,8 @@ from intloom.hw.spec.depthwise import is_depthwise
 from intloom.hw.spec.isa import Instruction
 from intloom.hw.spec.params import HardwareParams
 
-_BANK_RELEASE = 2
-"""Last item of a strip to the first word of the strip that follows in its bank."""
-_NEXT_READOUT = 4
-"""Last item of an instruction to the first one of the next: its descriptor is taken in between."""
-_DECODE = timing.MAC_START + 7
-"""End of an instruction to the first word of the one after the next: its descriptors wait for that end."""
-_CONSTANTS_READ = 4
-"""Last constant of a block to its first item."""
-_SET_RELEASE = 18
-"""Last item of a block to the first constant that may be stored in its set."""
 _REQUESTED_BLOCKS = 3
 """Blocks whose constants may be requested and not yet loaded: one in the loader, two in the buffer before it."""
-_FIRST_TILE = 20
-"""Constants loaded to the first word of the block that had no room in the buffer of requests."""
 _WRITE = timing.MAC_END - timing.LAST_SUM
 """Last item of an instruction to its end."""
 
@@ -120,7 +108,7 @@ class MacPipeline:
 
     def run(self, shape: ConvShape, ready: int) -> tuple[int, int]:
         """Execute a CONV whose first weights are in the array at `ready`; returns its start and end."""
-        start = max(ready, self._array + timing.MAC_GAP, self._ends[0] + _DECODE)
+        start = max(ready, self._array + timing.MAC_GAP, self._ends[0] + timing.NEXT_DECODE)
         fetched = self._array - (self._last.prefetch if self._last else 0)
         asked = max(ready, self._loaded + timing.CONSTANTS_GAP, fetched)
         self._execute(shape, start, asked + shape.first_constants)
@@ -132,17 +120,17 @@ class MacPipeline:
 
     def _execute(self, shape: ConvShape, at: int, constants: int) -> None:
         older, newer = self._banks
-        block_end, begin = newer, newer + _NEXT_READOUT + self._exclusive(shape)
+        block_end, begin = newer, newer + timing.NEXT_READOUT + self._exclusive(shape)
         loaded = [constants] * _REQUESTED_BLOCKS
         for block in range(shape.blocks):
             if block >= _REQUESTED_BLOCKS:
-                at = max(at, loaded[0] + _FIRST_TILE)
-            begin = max(begin, loaded[-1] + _CONSTANTS_READ)
+                at = max(at, loaded[0] + timing.FIRST_TILE)
+            begin = max(begin, loaded[-1] + timing.CONSTANTS_READ)
             for strip in shape.strips:
-                first = max(at, older + _BANK_RELEASE)
+                first = max(at, older + timing.BANK_RELEASE)
                 at = first + strip.array
                 older, newer = newer, max(begin, newer, first + strip.lead) + strip.readout
-            following = max(loaded[-1] + timing.CONSTANTS_GAP, block_end + _SET_RELEASE) + shape.constants
+            following = max(loaded[-1] + timing.CONSTANTS_GAP, block_end + timing.SET_RELEASE) + shape.constants
             loaded, block_end = [*loaded[1:], following], newer
             if shape.steady and newer <= at + shape.strips[0].array:
                 rest = (shape.blocks - 1 - block) * shape.array

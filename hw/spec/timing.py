@@ -74,14 +74,22 @@ MAC_START = 17
 """The last wait satisfied to the first product of a CONV, if the unit is idle: its first weight tile is read."""
 MAC_GAP = 1
 """Last product of a CONV to the first one of the next, which is ready."""
-CONSTANTS_LEAD = 64
-"""Request for a CONV's constants to its first product, if its predecessor is still executing."""
 CONSTANTS_GAP = 2
 """Cycles between the constants of consecutive output blocks."""
 ZERO_POINTS = 1
 """Last word of an output block's zero points to the block's first weight, without the read of that weight."""
-SECOND_BLOCK = 7
-"""Last constant of the first output block to the first weight of the second one."""
+NEXT_DECODE = MAC_START + 7
+"""End of a CONV to the first product of the one after the next, whose descriptors wait for that end."""
+BANK_RELEASE = 2
+"""Last readout item of a strip to the first word of the strip that follows in its accumulator bank."""
+NEXT_READOUT = 4
+"""Last readout item of a CONV to the first one of the next, whose descriptor is taken in between."""
+CONSTANTS_READ = 4
+"""Last constant of an output block to the block's first readout item."""
+SET_RELEASE = 18
+"""Last readout item of an output block to the first constant that may be stored in its set."""
+FIRST_TILE = 20
+"""Constants of an output block loaded to the first word of the block whose request waited for room in the buffer."""
 
 _FORECAST_ROWS = 16
 _RESULT_PATH = 6
