@@ -140,7 +140,7 @@ class InstructionDecoder(wiring.Component):
                 bad_fields(Kind.CONV, conv) | self._illegal_lane(conv.out_lane) | self._missing_option(conv)
             ),
         ]
-        # A cycle later than the other checks, because `pixels` come from a multiplier far away.
+        # A cycle later than the other checks: the product comes from a DSP block, with a long routing delay.
         m.d.sync += several_strips.eq(conv.mode[1] & (pixels > self._params.strip))
         illegal = (checked & illegal_fields) | (compared & several_strips)
         m.d.comb += [self.illegal.eq(offered & illegal), self.illegal_index.eq(self.index)]
