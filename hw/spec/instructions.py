@@ -45,6 +45,7 @@ class Kind(StrEnum):
     VAVG = "VAVG"
     VEXP = "VEXP"
     VSOFTMAX = "VSOFTMAX"
+    VDEPTHWISE = "VDEPTHWISE"
 
 
 class AccessPattern(StrEnum):
@@ -65,6 +66,8 @@ class AccessPattern(StrEnum):
     """Windows of operand A and an output tile."""
     CHANNELS = "channels"
     """All channel blocks of operand A's pixels, and an output tile of one shape."""
+    DEPTHWISE = "depthwise"
+    """Windows of one channel block in a buffer that may be a ring, the block's constants, and an output tile."""
 
 
 @dataclass(frozen=True)
@@ -340,6 +343,49 @@ INSTRUCTIONS: tuple[InstructionSpec, ...] = (
         ),
         pattern=AccessPattern.CHANNELS,
         requires="vector_softmax",
+    ),
+    InstructionSpec(
+        Kind.VDEPTHWISE,
+        0x48,
+        Unit.VEC,
+        "Depthwise convolution of one channel block with a kernel of three columns. Sums are requantized as those of "
+        "CONV. Input outside in_h x in_w reads as zp_in. See Constants of VDEPTHWISE.",
+        (
+            address("a_base", "First word of the input buffer."),
+            address("a_row_off", "Offset in the buffer of input row iy0, modulo a_ring when that is not 0."),
+            address("a_ring", "Words after which row offsets wrap to 0; 0: they never wrap."),
+            row("a_row", "Step from one input row to the next."),
+            extent("in_h", "Rows of the whole input."),
+            extent("in_w", "Pixels in an input row."),
+            Field(
+                "iy0",
+                COORDINATE_BITS + 1,
+                "Input row under the kernel's first row at output row 0.",
+                signed=True,
+                unit="pixels",
+            ),
+            Field(
+                "ix0",
+                COORDINATE_BITS + 1,
+                "Input column under the kernel's first column at output column 0.",
+                signed=True,
+                unit="pixels",
+            ),
+            Field("kernel_h", 4, "Kernel rows.", low=1),
+            Field("stride_h", 3, "Input rows from one output row to the next.", low=1, high=4),
+            Field("stride_w", 3, "Input pixels from one output pixel to the next.", low=1, high=4),
+            address("b_base", "First word of the constants."),
+            Field("zp_in", 8, "Zero point of the input, the value of padding.", signed=True),
+            Field("zp_out", 8, "Zero point that the requantizer adds.", signed=True),
+            extent("out_h", "Output rows."),
+            extent("out_w", "Output pixels in a row."),
+            address("out_base", "First output word."),
+            row("out_row", "Step from one output row to the next."),
+            Field("out_x", 4, "Step from one output pixel to the next.", low=1, unit="words"),
+            Field("table", 1, "Pass every result byte through the vector table."),
+        ),
+        pattern=AccessPattern.DEPTHWISE,
+        requires="vector_depthwise",
     ),
 )
 

@@ -77,6 +77,11 @@ class HardwareParams:
     trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
     clock_gating: bool = _doc("Components without work have their clock stopped; cycles are the same either way.", True)
     vector_softmax: bool = _doc("The vector unit can compute a Softmax (VEXP, VSOFTMAX).", False)
+    vector_depthwise: bool = _doc(
+        "The vector unit can compute depthwise convolutions (VDEPTHWISE), beside the array; false if vector_lanes is "
+        "less than rows/4.",
+        False,
+    )
     weight_sums: bool = _doc(
         "The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two "
         "tensors.",
@@ -89,6 +94,8 @@ class HardwareParams:
         object.__setattr__(self, "vector_lanes", self.vector_lanes or self.rows)
         # Column c reads byte c of a word, which must be channel c of its output block.
         object.__setattr__(self, "depthwise", self.depthwise and self.rows == self.cols)
+        # A slice of the vector unit holds whole groups of requantized channels.
+        object.__setattr__(self, "vector_depthwise", self.vector_depthwise and 4 * self.vector_lanes >= self.rows)
         _check_ranges(self)
         _check_agreement(self)
 
@@ -147,6 +154,11 @@ class HardwareParams:
         """Bytes that a Softmax takes per cycle."""
         # At most half of a word: the divisors of two pixels would otherwise meet in a stage of the dividers.
         return min(self.vector_lanes, self.word_bytes // 2)
+
+    @property
+    def depthwise_lanes(self) -> int:
+        """Requantizers of the vector unit's depthwise convolutions."""
+        return self.word_bytes // 4
 
     @property
     def pixels_per_word(self) -> int:
@@ -296,6 +308,7 @@ PRESETS: dict[str, HardwareParams] = {
         vector_lanes=8,
         lut_products=208,
         vector_softmax=True,
+        vector_depthwise=True,
     ),
     "large": HardwareParams(
         rows=32,
@@ -307,6 +320,7 @@ PRESETS: dict[str, HardwareParams] = {
         axi_data_bits=256,
         depthwise=True,
         vector_softmax=True,
+        vector_depthwise=True,
     ),
 }
 
