@@ -32,6 +32,7 @@ enum intloom_opcode {
     INTLOOM_OPCODE_VAVG = 69,
     INTLOOM_OPCODE_VEXP = 70,
     INTLOOM_OPCODE_VSOFTMAX = 71,
+    INTLOOM_OPCODE_VDEPTHWISE = 72,
 };
 
 enum intloom_target {
@@ -603,6 +604,61 @@ struct intloom_vsoftmax {
     FIELD(less, 245u, 2u, 0u, 0, 3, 0) \
     FIELD(zp_out, 247u, 8u, 1u, -128, 127, 0)
 
+/* Depthwise convolution of one channel block with a kernel of three columns. Sums are requantized as those of CONV. Input outside in_h x in_w reads as zp_in. See Constants of VDEPTHWISE. */
+struct intloom_vdepthwise {
+    uint32_t wait_load; /* Issue only when the LOAD unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_mac; /* Issue only when the MAC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_vec; /* Issue only when the VEC unit has finished this many instructions. 0 to 1048575 */
+    uint32_t wait_store; /* Issue only when the STORE unit has finished this many instructions. 0 to 1048575 */
+    uint32_t a_base; /* First word of the input buffer. 0 to 1048575 [words] */
+    uint32_t a_row_off; /* Offset in the buffer of input row iy0, modulo a_ring when that is not 0. 0 to 1048575 [words] */
+    uint32_t a_ring; /* Words after which row offsets wrap to 0; 0: they never wrap. 0 to 1048575 [words] */
+    uint32_t a_row; /* Step from one input row to the next. 0 to 65535 [words] */
+    uint32_t in_h; /* Rows of the whole input. 1 to 16383 [pixels] */
+    uint32_t in_w; /* Pixels in an input row. 1 to 16383 [pixels] */
+    int32_t iy0; /* Input row under the kernel's first row at output row 0. -16384 to 16383 [pixels] */
+    int32_t ix0; /* Input column under the kernel's first column at output column 0. -16384 to 16383 [pixels] */
+    uint32_t kernel_h; /* Kernel rows. 1 to 15 */
+    uint32_t stride_h; /* Input rows from one output row to the next. 1 to 4 */
+    uint32_t stride_w; /* Input pixels from one output pixel to the next. 1 to 4 */
+    uint32_t b_base; /* First word of the constants. 0 to 1048575 [words] */
+    int32_t zp_in; /* Zero point of the input, the value of padding. -128 to 127 */
+    int32_t zp_out; /* Zero point that the requantizer adds. -128 to 127 */
+    uint32_t out_h; /* Output rows. 1 to 16383 [pixels] */
+    uint32_t out_w; /* Output pixels in a row. 1 to 16383 [pixels] */
+    uint32_t out_base; /* First output word. 0 to 1048575 [words] */
+    uint32_t out_row; /* Step from one output row to the next. 0 to 65535 [words] */
+    uint32_t out_x; /* Step from one output pixel to the next. 1 to 15 [words] */
+    uint32_t table; /* Pass every result byte through the vector table. 0 to 1 */
+};
+
+#define INTLOOM_VDEPTHWISE_WIDTH 337u
+#define INTLOOM_VDEPTHWISE_FIELDS(FIELD) \
+    FIELD(wait_load, 8u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_mac, 28u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_vec, 48u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(wait_store, 68u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_base, 88u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row_off, 108u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_ring, 128u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(a_row, 148u, 16u, 0u, 0, 65535, 0) \
+    FIELD(in_h, 164u, 14u, 0u, 1, 16383, 1) \
+    FIELD(in_w, 178u, 14u, 0u, 1, 16383, 1) \
+    FIELD(iy0, 192u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(ix0, 207u, 15u, 1u, -16384, 16383, 0) \
+    FIELD(kernel_h, 222u, 4u, 0u, 1, 15, 1) \
+    FIELD(stride_h, 226u, 3u, 0u, 1, 4, 1) \
+    FIELD(stride_w, 229u, 3u, 0u, 1, 4, 1) \
+    FIELD(b_base, 232u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(zp_in, 252u, 8u, 1u, -128, 127, 0) \
+    FIELD(zp_out, 260u, 8u, 1u, -128, 127, 0) \
+    FIELD(out_h, 268u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_w, 282u, 14u, 0u, 1, 16383, 1) \
+    FIELD(out_base, 296u, 20u, 0u, 0, 1048575, 0) \
+    FIELD(out_row, 316u, 16u, 0u, 0, 65535, 0) \
+    FIELD(out_x, 332u, 4u, 0u, 1, 15, 1) \
+    FIELD(table, 336u, 1u, 0u, 0, 1, 0)
+
 #define INTLOOM_INSTRUCTIONS(INSTRUCTION) \
     INSTRUCTION(begin, BEGIN) \
     INSTRUCTION(end, END) \
@@ -616,6 +672,7 @@ struct intloom_vsoftmax {
     INSTRUCTION(vmax, VMAX) \
     INSTRUCTION(vavg, VAVG) \
     INSTRUCTION(vexp, VEXP) \
-    INSTRUCTION(vsoftmax, VSOFTMAX)
+    INSTRUCTION(vsoftmax, VSOFTMAX) \
+    INSTRUCTION(vdepthwise, VDEPTHWISE)
 
 #endif

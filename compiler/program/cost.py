@@ -12,6 +12,7 @@ from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, 
 from intloom.hw.spec.isa import BY_KIND, AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
+from intloom.hw.spec.vector_depthwise import constant_words, walk_cycles
 
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
@@ -172,6 +173,10 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
         case AccessPattern.CHANNELS:
             cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes // params.softmax_lanes
             return Cost(cycles, timing.SOFTMAX_END, cycles + timing.SOFTMAX_END)
+        case AccessPattern.DEPTHWISE:
+            cycles = constant_words(i["kernel_h"]) + timing.DEPTHWISE_START + walk_cycles(i)
+            end = timing.DEPTHWISE_END
+            return Cost(cycles, end, cycles + end, readout=i["out_h"] * i["out_w"] / cycles)
         case AccessPattern.COPY | AccessPattern.ELEMENTWISE:
             return _vector(i["out_h"] * i["out_w"] * i["blocks"], params)
         case _:

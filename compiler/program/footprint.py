@@ -14,6 +14,7 @@ from intloom.hw.spec.depthwise import column_rows, is_depthwise
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import SCRATCH_BITS, AccessPattern, ConvMode, Fields, Instruction, Kind, Target
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 
 ADDRESS_SPACE = 1 << SCRATCH_BITS
 """Local addresses are computed modulo this."""
@@ -119,8 +120,33 @@ def _conv_input(i: Fields, params: HardwareParams) -> list[Access]:
         base = (i["in_base"] + offset + x0) % ADDRESS_SPACE
         return [Access(Memory.SCRATCH, False, base, (*planes, (y1 - y0, i["in_row"]), run))]
     # In a ring buffer a row may wrap, so each row is an access of its own.
-    rows = [(offset + k * i["in_row"]) % ring for k in range(y1 - y0)]
+    rows = _ring_rows(offset, y1 - y0, i["in_row"], ring)
     return [Access(Memory.SCRATCH, False, (i["in_base"] + r + x0) % ADDRESS_SPACE, (*planes, run)) for r in rows]
+
+
+def _ring_rows(offset: int, count: int, step: int, ring: int) -> list[int]:
+    """Offsets of consecutive rows in a ring of words."""
+    return [(offset + k * step) % ring for k in range(count)]
+
+
+def _depthwise_input(i: Fields) -> list[Access]:
+    y0, y1 = _span(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], 1, i["in_h"])
+    x0, x1 = _span(i["ix0"], i["out_w"], i["stride_w"], TAPS, 1, i["in_w"])
+    if y0 >= y1 or x0 >= x1:
+        return []
+    run, step = (x1 - x0, 1), i["a_row"]
+    first = i["a_base"] + x0
+    offset = i["a_row_off"] + (y0 - i["iy0"]) * step
+    if not i["a_ring"]:
+        return [Access(Memory.SCRATCH, False, (first + offset) % ADDRESS_SPACE, ((y1 - y0, step), run))]
+    rows = _ring_rows(offset, y1 - y0, step, i["a_ring"])
+    return [Access(Memory.SCRATCH, False, (first + r) % ADDRESS_SPACE, (run,)) for r in rows]
+
+
+def _depthwise(i: Fields) -> list[Access]:
+    constants = Access(Memory.SCRATCH, False, i["b_base"], ((constant_words(i["kernel_h"]), 1),))
+    dims = ((i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
+    return [*_depthwise_input(i), constants, Access(Memory.SCRATCH, True, i["out_base"], dims)]
 
 
 def _conv(i: Fields, params: HardwareParams) -> list[Access]:
@@ -187,5 +213,7 @@ def footprint(instruction: Instruction, params: HardwareParams) -> Sequence[Acce
             return _pool(i)
         case AccessPattern.CHANNELS:
             return [_operand(i, "a", (i["out_h"], i["out_w"])), _output(i, i["blocks"])]
+        case AccessPattern.DEPTHWISE:
+            return _depthwise(i)
         case _:
             return []

@@ -8,8 +8,9 @@ import inspect
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
 from itertools import pairwise
+from types import ModuleType
 
-from intloom.hw.spec import depthwise, formats, program_check, timing
+from intloom.hw.spec import depthwise, formats, program_check, timing, vector_depthwise
 from intloom.hw.spec.bit_diagram import bit_diagram
 from intloom.hw.spec.fields import CHECK_BITS, INSTRUCTION_BITS, ISA_VERSION, Field
 from intloom.hw.spec.instructions import INSTRUCTIONS, InstructionSpec
@@ -33,8 +34,8 @@ In assembly text, an instruction is its name followed by `field=value`. Omitted 
 LOAD wait_mac=3 dram=4096 local=0x100 n0=64 n1=8 dram_s1=640 local_s1=64
 ```
 
-[Architecture](architecture.md) describes the computation. The constants that CONV reads are listed at the
-[end](#constants-of-conv).
+[Architecture](architecture.md) describes the computation. The constants that [CONV](#constants-of-conv) and
+[VDEPTHWISE](#constants-of-vdepthwise) read are listed at the end.
 """
 
 _REGISTER_INTRO = f"""\
@@ -94,20 +95,30 @@ def _depthwise() -> str:
     return f"## Depthwise convolutions\n\n{text}\n"
 
 
+def _with_values(module: ModuleType, *names: str) -> str:
+    """A module's docstring without its first paragraph, with the values of these constants for their names."""
+    text = (inspect.getdoc(module) or "").partition("\n\n")[2]
+    for name in names:
+        value = getattr(module, name)
+        text = text.replace(f"`{name}`", str(value) if value < 256 else f"{value:#x}")
+    return text
+
+
+def _vector_depthwise() -> str:
+    """Constants and order of VDEPTHWISE, from the docstring of the module that defines them."""
+    return f"## Constants of VDEPTHWISE\n\n{_with_values(vector_depthwise, 'TAPS', 'GROUPS', 'SHIFT_BITS')}\n"
+
+
 def _program_check() -> str:
     """The program check, from the docstring of the module that defines it."""
-    text = (inspect.getdoc(program_check) or "").partition("\n\n")[2]
-    for name in ("INITIAL", "CHECK_BITS"):
-        value = getattr(program_check, name)
-        text = text.replace(f"`{name}`", str(value) if value < 256 else f"{value:#x}")
-    return f"## Program check\n\n{text}\n"
+    return f"## Program check\n\n{_with_values(program_check, 'INITIAL', 'CHECK_BITS')}\n"
 
 
 def render_isa() -> str:
     """The page `isa.md`."""
     rows = ((f"[{s.kind}](#{s.kind.lower()})", f"`{s.opcode:#04x}`", s.unit.name, s.doc) for s in INSTRUCTIONS)
     overview = _table(("name", "opcode", "unit", "operation"), rows)
-    ends = (_constants(), _depthwise(), _program_check())
+    ends = (_constants(), _depthwise(), _vector_depthwise(), _program_check())
     return "\n".join([_NOTE, _ISA_INTRO, overview, *map(_instruction, INSTRUCTIONS), *ends])
 
 

@@ -58,6 +58,10 @@ VECTOR_END = 32
 """Last word read by a vector instruction to its end."""
 SOFTMAX_END = 52
 """Last bytes read by VSOFTMAX to its end."""
+DEPTHWISE_START = 12
+"""Start of VDEPTHWISE to its first input word at the products, without one cycle for each word of its constants."""
+DEPTHWISE_END = 33
+"""Last input word at the products of VDEPTHWISE to its end."""
 VECTOR_TABLE_LOAD = 15
 """Cycles of VTABLE and VEXP in addition to one cycle per table byte."""
 

@@ -1,15 +1,24 @@
 """VDEPTHWISE: a depthwise convolution of one channel block on the vector unit, its constants and its cycles.
 
-Every kernel has `TAPS` columns; a narrower one has columns of zero weights on the right. The input words under the
-output are read row by row of the output, in each row column by column from left to right, and each column from top to
-bottom. A word is multiplied by the weights of its kernel row for all kernel columns at once: it belongs to the windows
-of up to `TAPS` output pixels, whose sums are in work at the same time.
-
-The constants lie in the scratchpad, from `b_base` on:
+Every kernel has `TAPS` columns; a narrower one has columns of zero weights on the right. The constants lie in the
+scratchpad, from `b_base` on:
 
 1. for each kernel row and in it each kernel column one word: the weights (int8) of the block's channels;
-2. the biases (int32) of the channels;
-3. their scale words (see `pack_depthwise_scale`).
+2. the biases (int32) of the channels, in 4 words;
+3. their scales, in 4 words: 32 bits for each channel, the mantissa in the low bits and from bit 24 on a right shift of
+   `SHIFT_BITS` bits. The highest bit of the mantissa, which has `mantissa_bits` bits, is set; if it is not, the scale
+   is 0.
+
+A result is the sum of bias, weights and input words, wrapped to 32 bits and requantized as that of a CONV with the same
+scale and `zp_out`. The bias contains `-zp_in` times the sum of the weights.
+
+Input row `iy` starts at word `a_base + a_row_off + (iy - iy0) * a_row`, where the offset behind `a_base` is taken
+modulo `a_ring` if that is not 0. In a ring, `a_row_off` is less than `a_ring`, and `a_row` at most `a_ring`.
+
+The input words under the output are read row by row of the output, in each row column by column from left to right,
+and each column from top to bottom: one word in each cycle, and at least `GROUPS` cycles from the last word of one
+output pixel to that of the next. A word is multiplied by the weights of its kernel row for all kernel columns at once:
+it belongs to the windows of up to `TAPS` output pixels.
 """
 
 from __future__ import annotations
@@ -45,8 +54,9 @@ def normalized(scale: Scale, mantissa_bits: int) -> Scale:
 
 def pack_depthwise_scale(scale: Scale, mantissa_bits: int) -> int:
     """The scale word: a normalized mantissa of `mantissa_bits` in the low bits, and its right shift above bit 23."""
-    found = normalized(scale, mantissa_bits)
-    if found.mantissa >> mantissa_bits or not 0 <= found.shift < 1 << SHIFT_BITS:
+    fits = not scale.mantissa >> mantissa_bits
+    found = normalized(scale, mantissa_bits) if fits else scale
+    if not fits or not 0 <= found.shift < 1 << SHIFT_BITS:
         raise EncodingError(
             f"a scale must have a mantissa of {mantissa_bits} bits and a shift below {1 << SHIFT_BITS}, not {scale}"
         )

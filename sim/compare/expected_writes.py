@@ -48,7 +48,7 @@ def write_count(instruction: Instruction, params: HardwareParams) -> int:
         case Kind.BEGIN | Kind.END | Kind.VTABLE | Kind.VEXP:
             return 0
         case _:
-            return i["out_h"] * i["out_w"] * i["blocks"]
+            return i["out_h"] * i["out_w"] * i.values.get("blocks", 1)
 
 
 @dataclass(frozen=True)

@@ -40,6 +40,9 @@ class SlowMachine:
         if i.kind is Kind.VSOFTMAX:
             self._softmax(i)
             return
+        if i.kind is Kind.VDEPTHWISE:
+            self._depthwise(i)
+            return
         for block in range(i["blocks"]):
             for oy in range(i["out_h"]):
                 for ox in range(i["out_w"]):
@@ -73,6 +76,34 @@ class SlowMachine:
                 for k, value in enumerate(found):
                     to = i["out_base"] + k // rows * i["out_plane"] + oy * i["out_row"] + ox * i["out_x"]
                     self.scratch[to][k % rows] = self._tabled(i, value & 0xFF)
+
+    def _depthwise(self, i: Instruction) -> None:
+        rows, found = self.params.rows, {}
+        data = b"".join(self.scratch[i["b_base"] + k] for k in range(3 * i["kernel_h"] + 8))
+        at_biases = 3 * i["kernel_h"] * rows
+        for oy in range(i["out_h"]):
+            for ox in range(i["out_w"]):
+                for c in range(rows):
+                    total = _int(data[at_biases + 4 * c :][:4])
+                    for ky in range(i["kernel_h"]):
+                        for kx in range(3):
+                            value = self._depthwise_word(i, oy * i["stride_h"] + ky, ox * i["stride_w"] + kx)[c]
+                            total += _signed(data[(3 * ky + kx) * rows + c]) * value
+                    word = int.from_bytes(data[at_biases + 4 * (rows + c) :][:4], "little")
+                    mantissa = word & (1 << self.params.mantissa_bits) - 1
+                    scale = arith.Scale(mantissa if mantissa >> self.params.mantissa_bits - 1 else 0, word >> 24 & 127)
+                    value = arith.requantize(arith.wrap(total, 32), scale, i["zp_out"], self.params.match)
+                    found[oy, ox, c] = self._tabled(i, value & 0xFF)
+        for (oy, ox, c), byte in found.items():
+            self.scratch[(i["out_base"] + oy * i["out_row"] + ox * i["out_x"]) % ADDRESS_SPACE][c] = byte
+
+    def _depthwise_word(self, i: Instruction, down: int, right: int) -> list[int]:
+        """The input word in a row and a column under the windows."""
+        y, x = i["iy0"] + down, i["ix0"] + right
+        if not (0 <= y < i["in_h"] and 0 <= x < i["in_w"]):
+            return [i["zp_in"]] * self.params.rows
+        offset = (i["a_row_off"] + down * i["a_row"]) % (i["a_ring"] or ADDRESS_SPACE)
+        return [_signed(v) for v in self.scratch[(i["a_base"] + offset + x) % ADDRESS_SPACE]]
 
     def _tabled(self, i: Instruction, byte: int) -> int:
         return self.vector_table[byte] if i["table"] else byte
