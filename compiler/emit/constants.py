@@ -11,6 +11,7 @@ from intloom.compiler.ir.ops.conv import ArrayWeights
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, Affine
 from intloom.hw.spec.formats import SCALE_SHIFT_LSB, pack_residual
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.vector_depthwise import TAPS
 
 
 class ConstantImage:
@@ -72,6 +73,36 @@ def pack_blocks(parameters: NDArray[np.uint8], tiles: ArrayWeights, params: Hard
     padded = np.zeros((len(tiles), params.zero_point_words * params.word_bytes), np.int8)
     padded[:, : params.cols] = zero_points
     return np.concatenate([parameters, _flat_bytes(padded), _flat_bytes(stored)], axis=1)
+
+
+def depthwise_constants(
+    weights: ArrayWeights,
+    bias: NDArray[np.int32],
+    mantissa: NDArray[np.uint32],
+    shift: NDArray[np.uint8],
+    params: HardwareParams,
+) -> NDArray[np.uint8]:
+    """What VDEPTHWISE reads for each channel block, as `pack_depthwise` defines it: [block, bytes].
+
+    `weights` are [channel, kernel row, kernel column]. Missing columns and channels are zero.
+    """
+    channels, kernel_h, kernel_w = weights.shape
+    blocks = -(-channels // params.rows)
+    padded = np.zeros((blocks * params.rows, kernel_h, TAPS), np.int8)
+    padded[:channels, :, :kernel_w] = weights
+    taps = padded.reshape(blocks, params.rows, kernel_h * TAPS).transpose(0, 2, 1)
+    words = np.zeros((2, blocks * params.rows), np.uint32)
+    words[0, :channels] = bias.view(np.uint32)
+    words[1, :channels] = _normalized_scales(mantissa, shift, params.mantissa_bits)
+    values = words.reshape(2, blocks, params.rows).transpose(1, 0, 2)
+    return np.concatenate([_flat_bytes(taps), _flat_bytes(values)], axis=1)
+
+
+def _normalized_scales(mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], bits: int) -> NDArray[np.uint32]:
+    """Scale words whose mantissa has its top bit set; 0 for a mantissa of 0."""
+    up = bits - np.frexp(mantissa.astype(np.float64))[1]
+    found = mantissa.astype(np.int64) << up | (shift + up) << SCALE_SHIFT_LSB
+    return np.where(mantissa > 0, found, 0).astype(np.uint32)
 
 
 def _flat_bytes(blocks: NDArray[Any]) -> NDArray[np.uint8]:

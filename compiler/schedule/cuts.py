@@ -97,9 +97,10 @@ class GroupCosts:
             array = conv_cycles(stage, rows, heights, new_table=fused)
         return array, vector_cycles(stage, rows)
 
-    def _tables(self, first: int, stop: int) -> int:
+    def _constants(self, first: int, stop: int) -> int:
+        """Words of the tables of all stages, and of the constants of the largest one."""
         stages = self._flow.stages[first:stop]
-        return len({t for s in stages for t in s.vector_tables}) * self._params.table_words
+        return _table_words(stages) + max(s.constant_words(s.out.blocks) for s in stages)
 
     def _time(self, array: int, vector: int, moved: int) -> float:
         """Cycles of work of which array, vector unit and memory port do their parts in parallel."""
@@ -139,7 +140,7 @@ class GroupCosts:
                 moved[read.stage.index - first] += read.words
             for access in inside.accesses:
                 streams[access.stage.index - first] += self._tile_part(access)
-        if not live or self._peak(live, streams) > self._params.scratch_words - self._tables(first, stop):
+        if not live or self._peak(live, streams) > self._params.scratch_words - self._constants(first, stop):
             return None
         for k in range(first, stop):
             rows = self._flow.stages[k].extent[0]
@@ -222,7 +223,7 @@ class GroupCosts:
         for stage, progress in zip(stages, plan.progress, strict=True):
             rows = int(np.diff(progress).max())
             most = max(most, transient_words(stage, rows))
-        return 2 * most + self._tables(plan.first, plan.stop)
+        return 2 * most + stripe_constants(stages)
 
 
 def _is_depthwise(stage: Stage) -> bool:
@@ -236,6 +237,15 @@ def transient_words(stage: Stage, rows: int) -> int:
     return stage.temporary_words(rect, chunk) + (
         0 if stage.keep_result or stage.in_place else rect.height * stage.result_row(rect) * chunk.out_blocks
     )
+
+
+def _table_words(stages: Sequence[Stage]) -> int:
+    return len({t for s in stages for t in s.vector_tables}) * stages[0].params.table_words
+
+
+def stripe_constants(stages: Sequence[Stage]) -> int:
+    """Words of the tables and constants of stages in stripes, which stay for all steps."""
+    return _table_words(stages) + sum(s.constant_words(s.out.blocks) for s in stages)
 
 
 def _paces(stage: Stage) -> list[int]:

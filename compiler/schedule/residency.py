@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from intloom.compiler.schedule.alloc import tightest_fit
-from intloom.compiler.schedule.cuts import Group, transient_words
+from intloom.compiler.schedule.cuts import Group, stripe_constants, transient_words
 from intloom.compiler.schedule.dataflow import Dataflow
 from intloom.compiler.schedule.geometry import Buffer, runs_of
 from intloom.compiler.schedule.local_buffer import LocalBuffer
@@ -182,8 +182,7 @@ class Residency:
         most = 0
         for stage, rows in zip(slot.stages, slot.stripes.progress, strict=True):
             most = max(most, transient_words(stage, int((rows[1:] - rows[:-1]).max())))
-        tables = {t for s in slot.stages for t in s.vector_tables}
-        return tiles * most + len(tables) * self._params.table_words
+        return tiles * most + stripe_constants(slot.stages)
 
     # Addresses.
 

@@ -73,6 +73,14 @@ class Stage(ABC):
     def weight_words(self, size: int) -> int:
         """Weight memory that the largest chunk of `size` blocks takes."""
 
+    def constants(self, chunk: Chunk) -> bytes:
+        """What a chunk has in the scratchpad beside tables: weights of the vector unit."""
+        return b""
+
+    def constant_words(self, size: int) -> int:
+        """Words of the constants of a chunk of `size` blocks."""
+        return 0
+
     @abstractmethod
     def operand_rect(self, operand: int, rect: Rect) -> Rect:
         """The part of an operand that a tile reads."""

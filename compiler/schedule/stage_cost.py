@@ -7,6 +7,7 @@ from math import ceil
 
 from intloom.compiler.ir import MaxPool
 from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Rect
 from intloom.compiler.schedule.softmax_stage import SoftmaxStage
 from intloom.compiler.schedule.stage import Stage
@@ -56,11 +57,17 @@ def _own_words(stage: Stage, rect: Rect) -> int:
     return words * max(1, len(stage.operands) // 2)
 
 
+def _own_cycles(stage: Stage, rect: Rect) -> int:
+    if isinstance(stage, DepthwiseStage):
+        return stage.own_cycles(rect, stage.out.blocks)
+    own = _own_words(stage, rect)
+    return own * stage.params.vector_slices + (timing.VECTOR_END if own else 0)
+
+
 def vector_cycles(stage: Stage, rows: int) -> int:
     """Cycles of the vector unit for `rows` rows of a stage: its own instruction and the copies."""
     slices, width = stage.params.vector_slices, stage.extent[1]
-    own = _own_words(stage, Rect(0, rows, 0, width))
-    cycles = own * slices + (timing.VECTOR_END if own else 0)
+    cycles = _own_cycles(stage, Rect(0, rows, 0, width))
     for copy in stage.copies:
         blocks = copy.target_blocks((copy.start, copy.stop))[1]
         words = rows * copy.factors[0] * width * copy.factors[1] * blocks

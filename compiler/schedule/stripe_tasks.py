@@ -7,12 +7,13 @@ from itertools import pairwise
 
 from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, Rect
 from intloom.compiler.schedule.local_buffer import LocalBuffer
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.stripes import Stripes
-from intloom.compiler.schedule.tasks import Fill, Region, Step, Task, make_task, table_requests
+from intloom.compiler.schedule.tasks import Fill, Region, Step, Task, constant_requests, make_task
 from intloom.compiler.schedule.vector_stages import PoolStage
 
 
@@ -22,18 +23,18 @@ class _StageStripes:
     def __init__(self, slot: Slot, stage: Stage, image: ConstantImage, rows: Sequence[int]) -> None:
         self._slot = slot
         self._stage = stage
-        self._tables = table_requests(stage, image)
         self._number = 0
         self._rings = self._find_rings()
         pieces = (self._pieces(low, high) for low, high in pairwise([0, *rows]) if low < high)
         heights = [bottom - top for cut in pieces for top, bottom in cut]
         self._chunks = stage.chunks(_chunk_size(stage, resident=slot.resident_weights), heights)
+        self._constants = constant_requests(stage, self._chunks, image)
 
     def _find_rings(self) -> list[tuple[LocalBuffer, int]]:
         """Rings in which a tile must not wrap, and their rows for each row of the result."""
         stage, found = self._stage, []
         for operand, view in enumerate(stage.operands):
-            # The array wraps its input itself; the rows of a maximum go to a temporary one by one.
+            # Convolutions wrap their input themselves; the rows of a maximum go to a temporary one by one.
             rows = stage.block_rows if isinstance(stage, PoolStage) else int(not _wraps_itself(stage, operand))
             if rows:
                 found.append((view.buffer, rows))
@@ -57,12 +58,12 @@ class _StageStripes:
         for chunk in self._chunks:
             for top, bottom in self._pieces(low, high):
                 rect = Rect(top, bottom, 0, width)
-                yield make_task(self._slot, self._stage, self._number, rect, chunk, visit, self._tables)
+                yield make_task(self._slot, self._stage, self._number, rect, chunk, visit, self._constants)
                 self._number += 1
 
 
 def _wraps_itself(stage: Stage, operand: int) -> bool:
-    return isinstance(stage, ConvStage) and operand == 0
+    return isinstance(stage, ConvStage | DepthwiseStage) and operand == 0
 
 
 def _chunk_size(stage: Stage, *, resident: bool) -> int:

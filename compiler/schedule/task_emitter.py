@@ -169,6 +169,7 @@ class TaskEmitter:
             copies=copies,
             temporary=at,
             weights=self._weights.address[task.weights.key] if task.weights is not None else 0,
+            constants=self._scratch.address[task.constants.key] if task.constants is not None else 0,
             tables={t: self._scratch.address[n.key] for t, n in task.tables.items()},
             held=self._held,
         )

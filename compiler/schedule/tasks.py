@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -84,6 +84,8 @@ class Task:
     operands: list[BufferRequest | None]
     """What is loaded for each operand; None for one in a local buffer."""
     tables: dict[bytes, BufferRequest]
+    constants: BufferRequest | None
+    """Weights of the vector unit."""
     weights: BufferRequest | None
     work: BufferRequest | None
     reads: list[Region] = field(default_factory=list)
@@ -112,10 +114,11 @@ class Task:
         return [Region(v.buffer, v.first_block, v.blocks, whole_rect(v.buffer)) for v in views]
 
     def requests(self, memory: Memory) -> list[BufferRequest]:
-        """Everything that the task requests in a memory; in the scratchpad tables come first."""
+        """Everything that the task requests in a memory; in the scratchpad tables and constants come first."""
         if memory is Memory.WEIGHT:
             return [self.weights] if self.weights is not None else []
-        found = [*self.tables.values(), *(o for o in self.operands if o is not None)]
+        constants = [self.constants] if self.constants is not None else []
+        found = [*self.tables.values(), *constants, *(o for o in self.operands if o is not None)]
         return [*found, self.work] if self.work is not None else found
 
 
@@ -183,12 +186,27 @@ def _copies(stage: Stage, rect: Rect, chunk: Chunk) -> list[Region | None]:
     return found
 
 
-def table_requests(stage: Stage, image: ConstantImage) -> dict[bytes, BufferRequest]:
-    """The stage's vector tables in the scratchpad."""
-    return {
+@dataclass(frozen=True)
+class ConstantRequests:
+    """The constants of a stage in the scratchpad: its vector tables, and those of each chunk."""
+
+    tables: dict[bytes, BufferRequest]
+    chunks: dict[int, BufferRequest]
+    """By the chunk's index."""
+
+
+def constant_requests(stage: Stage, chunks: Sequence[Chunk], image: ConstantImage) -> ConstantRequests:
+    """The constants of a stage, which are added to the image."""
+    tables = {
         t: BufferRequest(("table", stage.index, t), Memory.SCRATCH, stage.params.table_words, constant=image.add(t))
         for t in dict.fromkeys(stage.vector_tables)
     }
+    found = {}
+    for chunk in chunks:
+        if data := stage.constants(chunk):
+            key, words = ("constants", stage.index, chunk.index), len(data) // stage.params.word_bytes
+            found[chunk.index] = BufferRequest(key, Memory.SCRATCH, words, constant=image.add(data))
+    return ConstantRequests(tables, found)
 
 
 def make_tasks(slot: Slot, tiling: Tiling, image: ConstantImage) -> list[Task]:
@@ -200,12 +218,12 @@ def make_tasks(slot: Slot, tiling: Tiling, image: ConstantImage) -> list[Task]:
         order = [(c, b) for c in range(len(chunks)) for b in range(len(rects))]
     else:
         order = [(c, b) for b in range(len(rects)) for c in range(len(chunks))]
-    tables = table_requests(stage, image)
+    constants = constant_requests(stage, chunks, image)
     tasks = []
     for number, (c, b) in enumerate(order):
         # Weights that come once serve all tiles; else each tile loads them again.
         visit = 0 if tiling.chunks_outside or len(chunks) == 1 else b
-        tasks.append(make_task(slot, stage, number, rects[b], chunks[c], visit, tables))
+        tasks.append(make_task(slot, stage, number, rects[b], chunks[c], visit, constants))
     return tasks
 
 
@@ -216,7 +234,7 @@ def make_task(
     rect: Rect,
     chunk: Chunk,
     visit: int,
-    tables: dict[bytes, BufferRequest],
+    constants: ConstantRequests,
 ) -> Task:
     """One task; tasks of equal `visit` share their weights."""
     weights = None
@@ -232,7 +250,8 @@ def make_task(
         chunk=chunk,
         slot=slot,
         operands=[],
-        tables=tables,
+        tables=constants.tables,
+        constants=constants.chunks.get(chunk.index),
         weights=weights,
         work=BufferRequest(("work", stage.index, number), Memory.SCRATCH, words) if words else None,
     )

@@ -52,6 +52,7 @@ class TileContext:
     copies: list[Tile | None]
     temporary: int
     weights: int
+    constants: int
     tables: dict[bytes, int]
     held: LoadedTables
 

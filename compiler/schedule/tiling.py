@@ -13,6 +13,7 @@ from math import ceil
 
 from intloom.common.errors import CapacityError
 from intloom.compiler.schedule.conv_stage import ConvStage
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, Rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.tile_context import Chunk
@@ -94,9 +95,9 @@ def _stays(stage: Stage, local: Container[Buffer]) -> bool:
     return stage.keep_result and stage.out.buffer in local
 
 
-def table_words(stage: Stage) -> int:
-    """Scratch words of the vector tables, which stay for the whole stage."""
-    return len(set(stage.vector_tables)) * stage.params.table_words
+def constant_words(stage: Stage, blocks: int) -> int:
+    """Scratch words of the vector tables, which stay for the whole stage, and of the constants of a chunk's blocks."""
+    return len(set(stage.vector_tables)) * stage.params.table_words + stage.constant_words(blocks)
 
 
 def _cuts(size: int, step: int) -> list[int]:
@@ -148,8 +149,10 @@ def copy_cycles(stage: Stage, tile: tuple[int, int], chunk: Chunk) -> int:
 
 
 def _busy(stage: Stage, tile: tuple[int, int], chunks: list[Chunk]) -> int:
-    """Cycles that a tile of all chunks takes, of the array or of the copies beside it."""
-    mac = {count: mac_cycles(stage, tile, count) for count in {c.out_blocks for c in chunks}}
+    """Cycles that a tile of all chunks takes, of the array, or of copies or a depthwise convolution beside it."""
+    rect = Rect(0, tile[0], 0, tile[1])
+    own = stage.own_cycles if isinstance(stage, DepthwiseStage) else lambda _, blocks: mac_cycles(stage, tile, blocks)
+    mac = {count: own(rect, count) for count in {c.out_blocks for c in chunks}}
     return sum(max(mac[c.out_blocks], copy_cycles(stage, tile, c)) for c in chunks)
 
 
@@ -189,14 +192,13 @@ def _candidates(stage: Stage, space: Space, sizes: list[int], width: int) -> Ite
                 for r in samples
             )
             work = max(work_words(stage, r, layout[0], space.local) for r in samples)
-            need = inputs + work + table_words(stage)
+            constants = constant_words(stage, size)
+            need = inputs + work + constants
             if need > space.scratch:
                 continue
             # Without room for two tiles, moving and computing take turns.
             penalty = (
-                0
-                if 2 * (inputs + work) + table_words(stage) <= space.scratch * _ROOM
-                else 2 * inputs * stage.extent[0] / tile_h
+                0 if 2 * (inputs + work) + constants <= space.scratch * _ROOM else 2 * inputs * stage.extent[0] / tile_h
             )
             busy = _busy(stage, tile, layout)
             for outside in (False, True) if len(layout) > 1 else (False,):
@@ -261,7 +263,7 @@ def too_large(stages: Sequence[Stage]) -> CapacityError:
 def tile_words(stage: Stage, rect: Rect, chunk: Chunk, local: Container[Buffer] = ()) -> int:
     """Scratch words that a task takes."""
     operands = sum(operand_words(stage, k, rect, chunk, local) for k in range(len(stage.operands)))
-    return operands + work_words(stage, rect, chunk, local) + table_words(stage)
+    return operands + work_words(stage, rect, chunk, local) + constant_words(stage, chunk.out_blocks)
 
 
 def _fits(stage: Stage, tiling: Tiling, space: Space) -> bool:

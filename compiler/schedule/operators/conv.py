@@ -5,6 +5,7 @@ from __future__ import annotations
 from intloom.compiler.ir import Conv, ConvTranspose
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.convolution import Geometry, Weights, packed_kernel, transposed_passes
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage, runs_on_vector_unit
 from intloom.compiler.schedule.limits import check_fields, window_fields
 from intloom.compiler.schedule.operators.registry import schedules
 from intloom.compiler.schedule.placement import node_input
@@ -21,7 +22,9 @@ def schedule_conv(stages: StageList, node: Conv) -> None:
         kernel = (kernel[0], -(-kernel[1] // stages.params.pixels_per_word))
     dilation = {"dilation_h": node.dilations[0], "dilation_w": node.dilations[1]}
     check_fields(node, Kind.CONV, window_fields(kernel, node.strides) | dilation)
-    if node not in stages.residuals.values():
+    if not stages.is_packed(node) and runs_on_vector_unit(node, stages.params):
+        stages.add(DepthwiseStage(*stages.common(node), node=node), node.output)
+    elif node not in stages.residuals.values():
         stages.add(conv_stage(stages, node, node.output), node.output)
 
 
