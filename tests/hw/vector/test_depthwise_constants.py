@@ -1,0 +1,70 @@
+"""Depthwise constants: the destination of every word."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+from intloom.hw.spec.vector_depthwise import TAPS
+from intloom.hw.vector.depthwise_constants import DepthwiseConstants, constant_write
+from tests.hw.streams import run
+from tests.hw.vector.depthwise import NANO
+
+_LAYOUT = constant_write(NANO)
+
+
+@pytest.mark.parametrize("pause", [0.0, 0.4])
+def test_every_word_has_its_destination(pause: float, rng: random.Random) -> None:
+    constants = DepthwiseConstants(NANO)
+
+    async def bench(ctx: Any) -> None:
+        for kernel_h in rng.sample(range(1, 16), 15):
+            ctx.set(constants.kernel_h, kernel_h)
+            ctx.set(constants.start, 1)
+            await ctx.tick()
+            ctx.set(constants.start, 0)
+            for number, (kind, row, column) in enumerate(DepthwiseConstants.model(kernel_h)):
+                assert not ctx.get(constants.loaded)
+                assert ctx.get(constants.weights_loaded) == (number >= TAPS * kernel_h)
+                while rng.random() < pause:
+                    await ctx.tick()
+                    write = ctx.get(constants.write)
+                    assert not (write.weights or write.biases or write.scales)
+                word = rng.getrandbits(32)
+                ctx.set(constants.word, word)
+                ctx.set(constants.valid, 1)
+                await ctx.tick()
+                ctx.set(constants.valid, 0)
+                write = ctx.get(constants.write)
+                assert write.word == word
+                enables = {"weights": write.weights, "biases": write.biases, "scales": write.scales}
+                assert enables == dict.fromkeys(enables, 0) | {kind: 1 << column}
+                assert (write.row if kind == "weights" else write.group) == row
+            assert ctx.get(constants.loaded)
+
+    run(constants, bench)
+
+
+def test_a_start_forgets_the_words_before(rng: random.Random) -> None:
+    constants = DepthwiseConstants(NANO)
+
+    async def bench(ctx: Any) -> None:
+        for count in (4, 8, 17, 20, 0):
+            ctx.set(constants.kernel_h, 4)
+            ctx.set(constants.start, 1)
+            await ctx.tick()
+            ctx.set(constants.start, 0)
+            assert not ctx.get(constants.weights_loaded) and not ctx.get(constants.loaded)
+            for word in range(count):
+                ctx.set(constants.valid, 1)
+                await ctx.tick()
+                ctx.set(constants.valid, 0)
+                write = ctx.get(constants.write)
+                if word < TAPS * 4:
+                    assert (write.weights, write.row) == (1 << word % TAPS, word // TAPS)
+            assert ctx.get(constants.weights_loaded) == (count >= TAPS * 4)
+            assert ctx.get(constants.loaded) == (count == 20)
+
+    run(constants, bench)
