@@ -12,6 +12,7 @@ from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import BY_KIND, ConvMode, Instruction, Kind, TableUse, Target, Unit, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.hw.spec.vector_depthwise import walk_columns, walk_words
 from intloom.sim.random_programs.values import any_value, size, sizes, some, step
 
 Fields = dict[str, int]
@@ -23,9 +24,17 @@ _AVERAGE_TAPS = 1023
 _OUTPUT_WORDS = 600
 _SOFTMAX_WORDS = 60
 """Each takes three cycles per group of bytes, up to three per byte."""
+_DEPTHWISE_WORDS = 4000
+"""Input words that a VDEPTHWISE reads, about its cycles."""
 _MOVE_WORDS = 1500
 _MOST_PRODUCTS = 20_000
 """Strips times tiles, about the cycles of the array."""
+
+
+def make_known(kind: Kind, fields: Fields) -> Instruction:
+    """The instruction with those of the fields that it has."""
+    known = {f.name for f in BY_KIND[kind].fields}
+    return make(kind, **{name: value for name, value in fields.items() if name in known})
 
 
 class InstructionMaker:
@@ -50,8 +59,7 @@ class InstructionMaker:
         fields = _MAKERS[kind](self)
         if kind is Kind.VEXP and missing:
             fields["part"] = missing[0]
-        known = BY_KIND[kind]
-        return make(kind, **{name: value for name, value in fields.items() if name in {f.name for f in known.fields}})
+        return make_known(kind, fields)
 
     def _base(self) -> int:
         words = self._params.scratch_words
@@ -170,6 +178,34 @@ class InstructionMaker:
         """VAVG."""
         return self._pool(Kind.VAVG) | self._affine(Kind.VAVG) | some(self._rng, Kind.VAVG, "zp_in")
 
+    def vdepthwise(self) -> Fields:
+        """VDEPTHWISE."""
+        rng, kind = self._rng, Kind.VDEPTHWISE
+        while True:
+            fields = self._output(rng.choice((30, 200, _OUTPUT_WORDS))) | some(rng, kind, "stride_h", "stride_w")
+            fields["kernel_h"] = rng.choice((3, size(rng, 15, 15)))
+            if fields["blocks"] == 1 and walk_words(make_known(kind, fields)) <= _DEPTHWISE_WORDS:
+                break
+        fields |= some(rng, kind, "zp_in", "zp_out") | {"b_base": self._base()}
+        rows = (fields["out_h"] - 1) * fields["stride_h"] + fields["kernel_h"]
+        fields |= self._under(kind, rows, walk_columns(make_known(kind, fields)))
+        columns = min(fields["in_w"], walk_columns(make_known(kind, fields)) + 8)
+        row = rng.choice((columns, columns + rng.randint(0, 3), step(rng, rows, self._reach(), 16))) % (1 << 16)
+        ring = rng.choice((0, 0, rng.randint(1, 8) * max(1, row), any_value(rng, BY_KIND[kind].field("a_ring"))))
+        ring = max(ring, row) % (1 << SCRATCH_BITS) if ring else 0
+        offset = rng.choice((min(fields["iy0"], 0) * row, 0, rng.randint(0, 4 * max(1, row))))
+        layout = {"a_row": row, "a_ring": ring, "a_row_off": offset % (ring or 1 << SCRATCH_BITS)}
+        return fields | layout | {"a_base": self._base()}
+
+    def _under(self, kind: Kind, rows: int, columns: int) -> Fields:
+        """Size of the input, and the position of windows that are so many rows and columns in all."""
+        rng = self._rng
+        window = some(rng, kind, "in_h", "in_w", "iy0", "ix0")
+        if rng.random() < 0.8:
+            window = {"in_h": max(1, rows + rng.randint(-3, 2)), "in_w": max(1, columns + rng.randint(-3, 2))}
+            window |= {"iy0": rng.randint(-3, 3), "ix0": rng.randint(-5, 5)}
+        return {n: min(max(v, BY_KIND[kind].field(n).minimum), _LONGEST) for n, v in window.items()}
+
     def _move(self) -> Fields:
         rng, p = self._rng, self._params
         n0, n1, n2 = sizes(rng, (p.scratch_words, (1 << 16) - 1, (1 << 16) - 1), _MOVE_WORDS)
@@ -253,7 +289,7 @@ class InstructionMaker:
 
     def _products(self, fields: Fields) -> int:
         """Cycles of the array for a CONV."""
-        conv = make(Kind.CONV, **{name: value for name, value in fields.items() if name != "blocks"})
+        conv = make_known(Kind.CONV, fields)
         tile = tile_cycles(conv) if is_depthwise(conv) else conv["out_h"] * conv["out_w"]
         return conv_tiles(conv) * conv["out_blocks"] * max(tile, self._params.cols)
 
@@ -262,11 +298,7 @@ class InstructionMaker:
         group = p.pixels_per_word if f["mode"] == ConvMode.PACKED else 1
         rows = (f["out_h"] - 1) * f["stride_h"] + (f["kernel_h"] - 1) * f["dilation_h"] + 1
         columns = (f["out_w"] - 1) * f["stride_w"] + ((f["kernel_w"] - 1) * f["dilation_w"] + 1) * group
-        window = some(rng, Kind.CONV, "in_h", "in_w", "iy0", "ix0")
-        if rng.random() < 0.8:
-            window = {"in_h": max(1, rows + rng.randint(-3, 2)), "in_w": max(1, columns + rng.randint(-3, 2))}
-            window |= {"iy0": rng.randint(-3, 3), "ix0": rng.randint(-5, 5)}
-        window = {n: min(max(v, BY_KIND[Kind.CONV].field(n).minimum), _LONGEST) for n, v in window.items()}
+        window = self._under(Kind.CONV, rows, columns)
         words = -(-min(window["in_w"], columns + 8) // group)
         row = rng.choice((words, words + rng.randint(0, 3), step(rng, rows, self._reach(), 16))) % (1 << 16)
         ring = rng.choice((0, 0, rng.randint(1, 8) * max(1, row), any_value(rng, BY_KIND[Kind.CONV].field("in_ring"))))
@@ -302,4 +334,5 @@ _MAKERS: dict[Kind, Callable[[InstructionMaker], Fields]] = {
     Kind.VAVG: InstructionMaker.vavg,
     Kind.VEXP: InstructionMaker.vexp,
     Kind.VSOFTMAX: InstructionMaker.vsoftmax,
+    Kind.VDEPTHWISE: InstructionMaker.vdepthwise,
 }

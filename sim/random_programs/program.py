@@ -29,6 +29,7 @@ from intloom.hw.spec.isa import (
 )
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.program_check import add_check
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words, pack_depthwise
 from intloom.sim.random_programs.instructions import InstructionMaker, residual_word
 from intloom.sim.random_programs.words import Words, memory_words, words_of
 
@@ -65,7 +66,7 @@ class RandomProgram:
     """First word of the initial scratchpad; that of the weight memory and the results follow."""
     program_word: int
     constants_word: int
-    """First word of the constants of convolutions; see `constants`."""
+    """First word of the constants of CONV and VDEPTHWISE; see `constants`."""
     islands: tuple[tuple[int, int], ...]
     steps: tuple[Step, ...]
 
@@ -152,6 +153,8 @@ def is_legal(i: Instruction, params: HardwareParams, islands: Sequence[tuple[int
     for accesses in (words.reads, words.writes):
         if "dram" in accesses and not _in_islands(accesses["dram"], islands):
             return False
+    if i.kind is Kind.VDEPTHWISE and i["a_ring"] and max(i["a_row_off"] + 1, i["a_row"]) > i["a_ring"]:
+        return False
     # What an instruction reads of its own results depends on timing.
     if _meet(words.reads, words.writes):
         return False
@@ -184,6 +187,25 @@ def record_words(params: HardwareParams) -> int:
     return params.residual_words + params.channel_words
 
 
+_DEPTHWISE_ROWS = BY_KIND[Kind.VDEPTHWISE].field("kernel_h").maximum
+
+
+def constant_area(params: HardwareParams) -> int:
+    """Words of all records of constants: those of convolutions, and those of VDEPTHWISE on hardware that has it."""
+    depthwise = constant_words(_DEPTHWISE_ROWS) if params.vector_depthwise else 0
+    return _RECORDS * (record_words(params) + depthwise)
+
+
+def _depthwise_record(rng: random.Random, params: HardwareParams) -> bytes:
+    """Constants of a VDEPTHWISE with the most kernel rows; those with fewer rows use the record's end."""
+    channels, bits = range(params.rows), params.mantissa_bits
+    weights = [[[rng.randint(-128, 127) for _ in channels] for _ in range(TAPS)] for _ in range(_DEPTHWISE_ROWS)]
+    extreme = rng.choice((3000, 3000, (1 << 31) - 1))
+    biases = [rng.randint(-extreme, extreme) for _ in channels]
+    scales = [Scale(rng.getrandbits(bits), bits + rng.randint(2, 12)) for _ in channels]
+    return pack_depthwise(weights, biases, scales, bits)
+
+
 def constants(rng: random.Random, params: HardwareParams) -> bytes:
     """Records with which results are rarely saturated."""
     records = []
@@ -197,10 +219,23 @@ def constants(rng: random.Random, params: HardwareParams) -> bytes:
         biases = [rng.randint(-3000, 3000) if rng.random() < 0.8 else wide % (1 << 31) for _ in range(params.cols)]
         mantissas = (rng.getrandbits(params.mantissa_bits) for _ in range(params.cols))
         records.append(pack_channels(biases, [Scale(m, params.mantissa_bits + rng.randint(0, 12)) for m in mantissas]))
+    if params.vector_depthwise:
+        records += [_depthwise_record(rng, params) for _ in range(_RECORDS)]
     return b"".join(records)
 
 
-def constant_loads(rng: random.Random, conv: Instruction, params: HardwareParams, first: int) -> list[Step]:
+def constant_loads(rng: random.Random, i: Instruction, params: HardwareParams, first: int) -> list[Step]:
+    """Loads of constants that a CONV or VDEPTHWISE reads, from the records that begin at word `first`."""
+    if i.kind is Kind.CONV:
+        return _conv_loads(rng, i, params, first)
+    if i.kind is Kind.VDEPTHWISE and rng.random() < 0.7:
+        words, most = constant_words(i["kernel_h"]), constant_words(_DEPTHWISE_ROWS)
+        end = first + _RECORDS * record_words(params) + (rng.randrange(_RECORDS) + 1) * most
+        return [Step(make(Kind.LOAD, local=i["b_base"], dram=end - words, n0=words), NO_LAG)]
+    return []
+
+
+def _conv_loads(rng: random.Random, conv: Instruction, params: HardwareParams, first: int) -> list[Step]:
     """Loads of a record: the residual constants if the CONV reads them, the first block's channels in most cases."""
     stream = conv_stream(conv, params)
     record = first + rng.randrange(_RECORDS) * record_words(params)
@@ -222,7 +257,7 @@ def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[in
     """A memory base, and word offsets of the image, the program and the islands: anywhere in the address space."""
     word, reach = params.word_bytes, memory_words(params)
     sizes = [2 * params.scratch_words + params.weight_words, length * INSTRUCTION_BYTES // word + 64]
-    sizes += [_RECORDS * record_words(params)] + [_ISLAND_WORDS] * _ISLANDS
+    sizes += [constant_area(params)] + [_ISLAND_WORDS] * _ISLANDS
     # Bases that need every bit of the address; offsets then stay below the end of the address space.
     space = 1 << min(params.axi_addr_bits, 40)
     base = rng.choice((0, space // 2, rng.randrange(space // 2), space // 4 * 3)) // 4096 * 4096
@@ -237,15 +272,15 @@ def _layout(rng: random.Random, params: HardwareParams, length: int) -> tuple[in
             return base, starts
 
 
-def random_program(seed: int, params: HardwareParams, length: int = 24) -> RandomProgram:
-    """The program of this seed; equal seeds and parameters give equal programs."""
+def random_program(seed: int, params: HardwareParams, length: int = 24, kinds: Sequence[Kind] = ()) -> RandomProgram:
+    """The program of this seed, of `kinds` if there are any; equal seeds and parameters give equal programs."""
     rng = random.Random(seed)
     base, (image, program, constants_word, *islands) = _layout(rng, params, _MOST_STEPS * length + 5)
     spans = [(first, _ISLAND_WORDS) for first in islands]
     maker = InstructionMaker(rng, params, spans)
-    kinds = _kinds(params)
+    known = _kinds(params)
     # A program of few kinds has more hazards between neighbors of one unit.
-    chosen = rng.choice((kinds, rng.sample(kinds, 3), [Kind.CONV, Kind.LOAD, Kind.STORE]))
+    chosen = kinds or rng.choice((known, rng.sample(known, 3), [Kind.CONV, Kind.LOAD, Kind.STORE]))
     steps = []
     for _ in range(rng.randint(1, length)):
         kind = rng.choice(chosen)
@@ -258,7 +293,6 @@ def random_program(seed: int, params: HardwareParams, length: int = 24) -> Rando
         if found.kind is Kind.VEXP:
             maker.exponentials.add(found["part"])
         lag = (rng.choice((1 << 20, 1 << 20, rng.randrange(4))) for _ in QUEUED_UNITS)
-        if found.kind is Kind.CONV:
-            steps += constant_loads(rng, found, params, constants_word)
+        steps += constant_loads(rng, found, params, constants_word)
         steps.append(Step(found, (next(lag), next(lag), next(lag), next(lag))))
     return RandomProgram(seed, params, base, image, program, constants_word, tuple(spans), tuple(steps))

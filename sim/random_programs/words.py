@@ -17,6 +17,7 @@ from intloom.hw.spec.fields import DRAM_BITS, SCRATCH_BITS
 from intloom.hw.spec.formats import conv_tiles
 from intloom.hw.spec.isa import AccessPattern, ConvMode, Instruction, Kind, Target
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 
 Addresses = NDArray[np.int64]
 _LOCAL = 1 << SCRATCH_BITS
@@ -115,6 +116,16 @@ def _copy_input(i: Instruction) -> Addresses:
     return _grid(i["a_base"], (i["blocks"], i["a_plane"]), (rows, i["a_row"]), (columns, i["a_x"])) % _LOCAL
 
 
+def _depthwise(i: Instruction) -> Words:
+    rows = _inside(i["iy0"], i["out_h"], i["stride_h"], i["kernel_h"], i["in_h"])
+    columns = _inside(i["ix0"], i["out_w"], i["stride_w"], TAPS, i["in_w"])
+    offsets = (i["a_row_off"] + (rows - i["iy0"]) * i["a_row"]) % (i["a_ring"] or _LOCAL)
+    inputs = (i["a_base"] + offsets[:, None] + columns).reshape(-1) % _LOCAL
+    constants = (i["b_base"] + np.arange(constant_words(i["kernel_h"]))) % _LOCAL
+    written = _grid(i["out_base"], (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"])) % _LOCAL
+    return Words({"scratch": np.concatenate([inputs, constants])}, {"scratch": written}, written)
+
+
 def words_of(i: Instruction, p: HardwareParams) -> Words:
     """The words that an instruction reads and writes."""
     pattern = i.spec.pattern
@@ -124,6 +135,8 @@ def words_of(i: Instruction, p: HardwareParams) -> Words:
         return _conv(i, p)
     if pattern is AccessPattern.TABLE:
         return Words({"scratch": i["a_base"] + np.arange(p.table_words)})
+    if pattern is AccessPattern.DEPTHWISE:
+        return _depthwise(i)
     written = _output(i, i["blocks"])
     if pattern is AccessPattern.COPY:
         reads = _copy_input(i)

@@ -76,8 +76,7 @@ class _Search:
                 loaded.add(i.unit)
                 if table is not None:
                     yield Step(table, NO_LAG)
-            if i.kind is Kind.CONV:
-                yield from constant_loads(self._rng, i, program.params, program.constants_word)
+            yield from constant_loads(self._rng, i, program.params, program.constants_word)
             yield Step(i, NO_LAG)
 
 

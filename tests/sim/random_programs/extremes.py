@@ -11,14 +11,15 @@ import numpy as np
 from intloom.hw.spec.arith import Affine, Scale
 from intloom.hw.spec.formats import pack_channels, pack_residual
 from intloom.hw.spec.identity import begin
-from intloom.hw.spec.isa import QUEUED_UNITS, Instruction, Unit, make
+from intloom.hw.spec.isa import BY_KIND, QUEUED_UNITS, Instruction, Kind, Unit, make
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.vector_depthwise import TAPS, pack_depthwise
 from intloom.sim.random_programs.program import RandomProgram
 
 WIDE = HardwareParams(
     rows=4, cols=4, lanes=4, strip=256, scratch_kib=1024, scratch_banks=2, weight_kib=1024, axi_data_bits=32,
     axi_addr_bits=64, axi_burst=256, axi_outstanding=32, queue_depth=2, depthwise=True, vector_lanes=4,
-    vector_softmax=True,
+    vector_softmax=True, vector_depthwise=True,
 )  # fmt: skip
 """The most words in both memories, and the longest addresses, strips and bursts."""
 LONG = HardwareParams(
@@ -39,6 +40,8 @@ SOURCE_WORDS = (1 << 19) + 4096
 TARGET_WORDS = 1 << 20
 PLAIN, RESIDUAL, TIES, TABLE = 77, 200, 300, 400
 """Weight words with constants of a CONV: channels alone, behind residual constants (two kinds), behind a table."""
+DEPTHWISE_END = 8000
+"""The scratchpad word behind constants of a VDEPTHWISE with 15 kernel rows; those with fewer rows use their end."""
 TELLING = 1 << 12
 """From this weight word on, and in the sources of loads, every word used as a bias or scale changes results."""
 _TELLING_SHIFT = 47
@@ -67,6 +70,15 @@ def _records(params: HardwareParams) -> dict[int, bytes]:
         TIES: residual(halves),
         TABLE: rng.randbytes(256) + channels,
     }
+
+
+def _depthwise_record(params: HardwareParams) -> bytes:
+    """Constants of a VDEPTHWISE with which results are rarely saturated."""
+    rng, rows = random.Random(6), BY_KIND[Kind.VDEPTHWISE].field("kernel_h").maximum
+    weights = [[[rng.randint(-128, 127) for _ in range(params.rows)] for _ in range(TAPS)] for _ in range(rows)]
+    biases = [rng.randint(-3000, 3000) for _ in range(params.rows)]
+    scales = [Scale((1 << 23) + rng.getrandbits(22), 31) for _ in range(params.rows)]
+    return pack_depthwise(weights, biases, scales, params.mantissa_bits)
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +113,11 @@ class ExtremeProgram(RandomProgram):
     def data(self) -> dict[int, bytes]:
         """All but the program."""
         p, rng = self.params, np.random.default_rng(self.seed)
-        found = {self.image_word: rng.bytes(p.scratch_words * p.word_bytes)}
+        scratch = bytearray(rng.bytes(p.scratch_words * p.word_bytes))
+        if p.vector_depthwise:
+            record, end = _depthwise_record(p), DEPTHWISE_END * p.word_bytes
+            scratch[end - len(record) : end] = record
+        found = {self.image_word: bytes(scratch)}
         weights = bytearray(rng.bytes(TELLING * p.word_bytes))
         weights += telling(rng, p.weight_words * p.word_bytes // 4)
         for at, record in _records(p).items():

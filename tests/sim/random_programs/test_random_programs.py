@@ -14,12 +14,12 @@ from intloom.hw.spec.params import FIELD_TYPES, POWERS, RANGES, preset
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.hardware import hardware_of, random_parameters
-from intloom.sim.random_programs.program import NO_LAG, Step, is_legal, random_program
+from intloom.sim.random_programs.program import NO_LAG, Step, constant_area, is_legal, random_program
 from intloom.sim.random_programs.shrink import shrink
 from tests.sim.random_programs.extremes import LONG, WIDE
 
 PROGRAMS = 50
-NANO = preset("nano").replace(depthwise=True, vector_softmax=True)
+NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_depthwise=True)
 
 
 @pytest.mark.slow
@@ -74,12 +74,12 @@ def test_equal_seeds_give_equal_programs() -> None:
 
 def test_programs_are_legal_and_hold_every_kind() -> None:
     kinds: Counter[Kind] = Counter()
-    for number in range(40):
+    for number in range(100):
         program = random_program(number, NANO)
         kinds.update(s.instruction.kind for s in program.steps)
         instructions = program.instructions()
         assert [i.kind for i in (instructions[0], instructions[-1])] == [Kind.BEGIN, Kind.END]
-        constants = (program.constants_word, 16 * (NANO.residual_words + NANO.channel_words))
+        constants = (program.constants_word, constant_area(NANO))
         assert all(is_legal(s.instruction, NANO, [*program.islands, constants]) for s in program.steps)
     assert set(kinds) == {s.kind for s in BY_KIND.values() if s.unit in QUEUED_UNITS}
     assert min(kinds.values()) >= 10

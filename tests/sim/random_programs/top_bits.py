@@ -10,17 +10,11 @@ from intloom.hw.spec.fields import SCRATCH_BITS, ConvMode, Field
 from intloom.hw.spec.isa import BY_KIND, INSTRUCTIONS, Instruction, InstructionSpec, Kind, Unit, make
 from intloom.hw.spec.regs import Cause
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
-from intloom.sim.random_programs.words import words_of
 from tests.sim.random_programs import extremes as x
+from tests.sim.random_programs.depthwise_bits import depthwise_steps
+from tests.sim.random_programs.results import HIGH, LEGAL_BITS, Results
 
 SPACE = 1 << SCRATCH_BITS
-_SCRATCH_BITS = (x.WIDE.scratch_words - 1).bit_length()
-"""Address bits of the largest scratchpad."""
-_ROWS = 65_300
-"""Result words of instructions whose rows are 2^15 words apart; below lie operands, above results."""
-_FIRST_RESULT = 99_000
-_HIGH = (1 << _SCRATCH_BITS) - 600
-"""Words at the end of the scratchpad, for addresses with their highest bit."""
 _PAIR = {"a_base": 1000, "b_base": 3000}
 _WINDOW = {"a_base": 1000, "in_h": 16_000, "in_w": 16_000, "a_row": 1}
 _VECTOR: dict[Kind, dict[str, int]] = {
@@ -82,42 +76,7 @@ def flipped(i: Instruction, name: str, bit: int) -> Instruction:
     return i.with_fields(**dict.fromkeys(names, value))
 
 
-class _Results:
-    """Gives each instruction result words of its own, so that no later one overwrites what it wrote."""
-
-    def __init__(self) -> None:
-        self._next = _FIRST_RESULT
-        self._rows = _ROWS
-        self._high = _HIGH
-        self._target = {x.LOW_TARGET: x.LOW_TARGET, x.HIGH_TARGET: x.HIGH_TARGET}
-
-    def make(self, kind: Kind, margin: int = 0, **fields: int) -> Instruction:
-        """An instruction with a result in the next words; `margin` of them before its first address."""
-        name = "local" if kind is Kind.LOAD else "out_base"
-        if kind is Kind.STORE or fields.get("target") or name in fields:
-            return make(kind, **fields)
-        made = make(kind, **{name: self._next + margin}, **fields)
-        self._next = int(words_of(made, x.WIDE).written.max()) + 1
-        assert self._next < _HIGH
-        return made
-
-    def rows(self) -> int:
-        """A first address for rows 2^15 words apart."""
-        self._rows += 8
-        return self._rows
-
-    def high(self, words: int = 8) -> int:
-        """An address with the highest bit."""
-        self._high += words
-        return self._high
-
-    def target(self, first: int, words: int = 8) -> int:
-        """Memory words for a store."""
-        self._target[first] += words
-        return self._target[first] - words
-
-
-def _outputs(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
+def _outputs(results: Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
     """The result tile."""
     base = _VECTOR[kind] if kind is not Kind.CONV else {k: v for k, v in _CONV.items() if k != "out_w"}
     blocks = "out_blocks" if kind is Kind.CONV else "blocks"
@@ -140,16 +99,16 @@ def _outputs(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]
     yield "out_base", results.make(kind, **base, out_base=results.high())
 
 
-def _operand(results: _Results, kind: Kind, name: str) -> Iterator[tuple[str, Instruction]]:
+def _operand(results: Results, kind: Kind, name: str) -> Iterator[tuple[str, Instruction]]:
     base = {k: v for k, v in _VECTOR[kind].items() if not k.startswith(f"{name}_")}
-    yield f"{name}_base", results.make(kind, **base, **{f"{name}_base": _HIGH + 5})
+    yield f"{name}_base", results.make(kind, **base, **{f"{name}_base": HIGH + 5})
     first = {f"{name}_base": 1000}
     yield f"{name}_row", results.make(kind, **base, **first, out_h=2, out_row=2, **{f"{name}_row": (1 << 15) + 5})
     plane = {f"{name}_plane": SPACE - 30}
     yield f"{name}_plane", results.make(kind, **base, **first, blocks=2, out_plane=2, **plane)
 
 
-def _affine(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
+def _affine(results: Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
     base = {k: v for k, v in _VECTOR[kind].items() if k not in ("m1", "m2", "shift")} | {"out_w": 20}
     shift = 40 if kind is Kind.VMUL else 35
     for positive, negative in ((1 << 30) + 98_765, -(1 << 31) + 4321), (-(1 << 31) + 5, (1 << 30) + 9):
@@ -163,7 +122,7 @@ def _affine(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
     yield "even", results.make(kind, **base | _TIES)
 
 
-def _window(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
+def _window(results: Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
     base = _VECTOR[kind]
     short = {k: v for k, v in base.items() if k not in ("in_h", "in_w", "a_base", "a_row")}
     near, column = {**short, "a_base": 1000, "a_row": 1}, {"kernel_h": 3}
@@ -184,9 +143,9 @@ def _window(results: _Results, kind: Kind) -> Iterator[tuple[str, Instruction]]:
         yield "zp_in", results.make(kind, **near, **column, iy0=-1, in_h=9, zp_in=-77)
 
 
-def _vector(results: _Results) -> Iterator[tuple[Kind, str, Instruction]]:
-    yield Kind.VTABLE, "a_base", make(Kind.VTABLE, a_base=_HIGH + 9)
-    yield Kind.VEXP, "a_base", make(Kind.VEXP, a_base=_HIGH + 90)
+def _vector(results: Results) -> Iterator[tuple[Kind, str, Instruction]]:
+    yield Kind.VTABLE, "a_base", make(Kind.VTABLE, a_base=HIGH + 9)
+    yield Kind.VEXP, "a_base", make(Kind.VEXP, a_base=HIGH + 90)
     yield Kind.VEXP, "", make(Kind.VEXP, a_base=2000, part=1)
     yield Kind.VEXP, "part", make(Kind.VEXP, a_base=2500, part=2)
     for kind, base in _VECTOR.items():
@@ -212,7 +171,7 @@ def _vector(results: _Results) -> Iterator[tuple[Kind, str, Instruction]]:
         yield from ((kind, name, instruction) for name, instruction in found)
 
 
-def _convolutions(results: _Results) -> Iterator[tuple[str, Instruction]]:
+def _convolutions(results: Results) -> Iterator[tuple[str, Instruction]]:
     def conv(margin: int = 0, **fields: int) -> Instruction:
         return results.make(Kind.CONV, margin, **_CONV | fields)
 
@@ -252,19 +211,19 @@ def _convolutions(results: _Results) -> Iterator[tuple[str, Instruction]]:
     residual = {"residual": 1, "res_base": 5000, "res_shift": 37}
     yield "residual", conv(weights=x.RESIDUAL, **residual)
     yield "res_shift", conv(weights=x.RESIDUAL, **residual)
-    yield "res_base", conv(weights=x.RESIDUAL, **residual | {"res_base": _HIGH + 5})
+    yield "res_base", conv(weights=x.RESIDUAL, **residual | {"res_base": HIGH + 5})
     two = {"out_blocks": 2, "out_plane": 4, "res_plane": SPACE - 30}
     yield "res_plane", conv(weights=x.RESIDUAL, **residual, **two)
     yield "res_row", conv(weights=x.RESIDUAL, **residual, out_h=2, out_row=4, res_row=(1 << 15) + 3)
     yield "res_even", conv(weights=x.TIES, **residual | {"res_shift": 1, "res_even": 1, "out_w": 100})
 
 
-def _probe(results: _Results, weights: int) -> Instruction:
+def _probe(results: Results, weights: int) -> Instruction:
     """A CONV whose results show four words of weights, from `weights` on."""
     return results.make(Kind.CONV, **_CONV | {"weights": (weights - x.WIDE.cols) % x.WIDE.weight_words})
 
 
-def _loads(results: _Results) -> Iterator[tuple[str, Instruction]]:
+def _loads(results: Results) -> Iterator[tuple[str, Instruction]]:
     """Those into the weight memory come last, since they change the constants of convolutions."""
     yield "dram", results.make(Kind.LOAD, dram=x.HIGH_SOURCE + 9, n0=5)
     two = {"dram": x.LOW_SOURCE, "n0": 3}
@@ -284,7 +243,7 @@ def _loads(results: _Results) -> Iterator[tuple[str, Instruction]]:
     yield "", _probe(results, 3 + 2222)
 
 
-def _stores(results: _Results) -> Iterator[tuple[str, Instruction]]:
+def _stores(results: Results) -> Iterator[tuple[str, Instruction]]:
     def store(first: int, words: int = 8, **fields: int) -> Instruction:
         return make(Kind.STORE, dram=results.target(first, words), **{"local": 1000, **fields})
 
@@ -293,7 +252,7 @@ def _stores(results: _Results) -> Iterator[tuple[str, Instruction]]:
     yield "dram_s1", store(x.LOW_TARGET, **two, n1=2, local_s1=3, dram_s1=1 << 31)
     results.target(x.HIGH_TARGET, 8)
     yield "dram_s2", store(x.LOW_TARGET, **two, n2=2, local_s2=3, dram_s2=1 << 31)
-    yield "local", store(x.LOW_TARGET, **two, local=_HIGH + 3)
+    yield "local", store(x.LOW_TARGET, **two, local=HIGH + 3)
     yield "local_s1", store(x.LOW_TARGET, **two, n1=2, dram_s1=3, local_s1=SPACE - 5)
     yield "local_s2", store(x.LOW_TARGET, **two, n2=2, dram_s2=3, local_s2=SPACE - 5)
     words = (1 << 15) + 5
@@ -319,9 +278,9 @@ def _long_words() -> Iterator[tuple[Kind, str, Instruction]]:
 
 def wide_program() -> list[tuple[str, Instruction]]:
     """Instructions for `WIDE`, in the order of the program, each with the field it is for (or none)."""
-    results = _Results()
+    results = Results()
     found = [(name, instruction) for _, name, instruction in _vector(results)]
-    found += [*_convolutions(results), *_loads(results), *_stores(results)]
+    found += [*depthwise_steps(results), *_convolutions(results), *_loads(results), *_stores(results)]
     return found
 
 
@@ -330,7 +289,7 @@ def long_program() -> list[tuple[str, Instruction]]:
     return [(name, instruction) for _, name, instruction in _long_words()]
 
 
-_PAST_SCRATCH = range(_SCRATCH_BITS, SCRATCH_BITS)
+_PAST_SCRATCH = range(LEGAL_BITS, SCRATCH_BITS)
 _ADDRESSES: dict[Kind, tuple[str, ...]] = {
     Kind.LOAD: ("local",),
     Kind.STORE: ("local", "n0"),
@@ -343,6 +302,7 @@ _ADDRESSES: dict[Kind, tuple[str, ...]] = {
     Kind.VMAX: ("out_base",),
     Kind.VAVG: ("out_base",),
     Kind.VSOFTMAX: ("out_base", "a_base"),
+    Kind.VDEPTHWISE: ("out_base", "b_base"),
 }
 """Fields whose highest bits only an address past the scratchpad needs."""
 _SHORT: dict[Kind, dict[str, int]] = {

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from intloom.hw.spec.isa import Kind
-from intloom.sim.random_programs.program import is_legal
+from intloom.sim.random_programs.program import constant_area, is_legal
 from tests.sim.random_programs import top_bits
 from tests.sim.random_programs.extremes import LONG, WIDE
 from tools.coverage.directed import directed_programs
@@ -17,7 +17,7 @@ def test_every_cover_point_has_a_legal_program_or_an_address_fault() -> None:
         still_open -= set(reached([top_bits.flipped(fault.instruction, name, fault.bit)]))
     for params in (WIDE, LONG):
         for program in directed_programs(sorted(still_open), params, 7):
-            constants = (program.constants_word, 16 * (params.residual_words + params.channel_words))
+            constants = (program.constants_word, constant_area(params))
             memory = [*program.islands, constants]
             assert all(is_legal(s.instruction, params, memory) for s in program.steps)
             still_open -= set(reached(program.instructions()))
