@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from intloom.compiler.program.footprint import Access, footprint
@@ -56,6 +57,15 @@ class Emitter:
         # The last access is the result, which the footprint lists after the reads.
         self.results[len(self.instructions) - 1] = accesses[-1]
         return len(self.instructions) - 1
+
+    def reorder(self, order: Sequence[int]) -> None:
+        """Bring the instructions into another order, in which each unit keeps its own, and waits follow what they name.
+
+        No instruction can be added afterwards.
+        """
+        self.instructions = [self.instructions[k] for k in order]
+        self.provenance = [self.provenance[k] for k in order]
+        self.results.clear()
 
     def _append(self, instruction: Instruction, provenance: Provenance) -> None:
         self.instructions.append(instruction)

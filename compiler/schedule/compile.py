@@ -17,6 +17,7 @@ from intloom.compiler.schedule.alloc import first_fit
 from intloom.compiler.schedule.blank_lanes import fill_blank_lanes
 from intloom.compiler.schedule.cuts import WORD_PRICE, Goal
 from intloom.compiler.schedule.dataflow import Dataflow
+from intloom.compiler.schedule.dispatch_order import dispatch_order
 from intloom.compiler.schedule.geometry import Buffer
 from intloom.compiler.schedule.interleave import Interleaved, interleave
 from intloom.compiler.schedule.liveness import live_ranges
@@ -128,16 +129,19 @@ def _compile(
     scheduled = filled if keep else pair_pixels(read_images(filled, params), params)
     stage_list = build_stages(scheduled, params, image, keep_intermediates=keep)
     plan = _Plan(graph, params, image, stage_list, keep, goal, memory)
-    order = _cut(plan)
+    schedule = _cut(plan)
     # `_cut` adds weights and tables to the image, so the image's size is known only here.
     tensors_at = image.words
-    tensor_words = _allocate_tensors(plan, tensors_at, order.first_writes)
+    tensor_words = _allocate_tensors(plan, tensors_at, schedule.first_writes)
     emitter = Emitter(params, tensors_at + tensor_words)
     layers = _layer_numbers(graph, scheduled)
     task_emitter = TaskEmitter(emitter, [layers[s.origin.name] for s in plan.stages], 0)
     emitter.begin()
-    task_emitter.run(order.tasks, progress)
+    task_emitter.run(schedule.tasks, progress)
     emitter.end()
+    order = dispatch_order(emitter, len(graph.nodes), memory)
+    emitter.reorder(order)
+    task_emitter.reorder(order)
     return _program(plan, emitter, task_emitter, tensors_at + tensor_words)
 
 

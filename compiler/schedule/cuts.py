@@ -35,7 +35,7 @@ _SLOT_PRICE = 150
 _EXPOSED_PART = 0.5
 """Part of a group's first loads that the group before does not hide."""
 _LONGEST_GROUP = 24
-_LEAST_PIXELS = 32
+_LEAST_PIXELS = 16
 """Fewer pixels of the first stage in each step would leave strips short."""
 
 

@@ -75,6 +75,13 @@ class TaskEmitter:
             if progress is not None:
                 progress(index + 1, len(tasks))
 
+    def reorder(self, order: Sequence[int]) -> None:
+        """Follow a new order of the instructions, of which each is given by its old number."""
+        new = {old: number for number, old in enumerate(order)}
+        self.last_store = {buffer: new[old] for buffer, old in self.last_store.items()}
+        results = (r._replace(instruction=new[r.instruction]) for r in self._local.results)
+        self._local.results = sorted(results)
+
     def _prefetch(self, tasks: Sequence[Step], index: int, heads: dict[LocalMemory, int]) -> None:
         """Emit loads of tasks up to PREFETCH_DEPTH ahead, the nearest task first, until memory is full."""
         limit = min(len(tasks), index + PREFETCH_DEPTH + 1)
