@@ -8,6 +8,7 @@ reader. Rows that come from DRAM are loaded at the end of the step before they a
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import lcm
 
@@ -15,6 +16,7 @@ import numpy as np
 
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.dataflow import Dataflow, Inside, Read, Rows, Write
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, runs_of
 from intloom.compiler.schedule.local_buffer import LocalBuffer
 from intloom.compiler.schedule.vector_stages import VectorStage
@@ -84,6 +86,16 @@ def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
     return write.by_vector_unit and on_array and not any(isinstance(flow.stages[k], ConvStage) for k in others)
 
 
+def _on_both_units(read: Read, writes: Sequence[Write]) -> bool:
+    """Whether a ring holds a step more, so that both units work at the same time.
+
+    What the array reads has such a step if a depthwise convolution makes it, which may take as long as the array.
+    """
+    if isinstance(read.stage, VectorStage):
+        return not all(w.by_vector_unit for w in writes)
+    return any(isinstance(w.stage, DepthwiseStage) for w in writes)
+
+
 def _disjoint(a: range, b: range) -> bool:
     return a.stop <= b.start or b.stop <= a.start
 
@@ -149,8 +161,8 @@ class StripePlanner:
                 return height
             unit = lcm(unit, read.unit)
             done = group.progress[read.stage.index - group.first]
-            if isinstance(read.stage, VectorStage) and not all(w.by_vector_unit for w in inside.writes):
-                # The array writes its rows while the vector unit still reads those of the step before.
+            if _on_both_units(read, inside.writes):
+                # One unit writes its rows while the other one still reads those of the step before.
                 done = np.concatenate([[0], done[:-1]])
             starts = np.append(read.windows[0], height)
             low = np.minimum(low, starts[done])
