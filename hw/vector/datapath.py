@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Signal, signed
+from amaranth.hdl import Cat, Module, Mux, Signal, signed
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out
 
@@ -36,6 +36,8 @@ class Datapath(wiring.Component):
         Write a byte of the table.
     valid, a, b, total
         A slice of two words, or of a window's sums.
+    bytes_valid, bytes
+        A slice of results of a depthwise convolution, which passes only table and assembly.
     result_valid, result
         A result word.
 
@@ -46,11 +48,12 @@ class Datapath(wiring.Component):
     Timing
     ------
     One slice a cycle. From a word's last slice to its result: `LATENCY` = 16 cycles (5 operands, 7 affine, 2 table, 2
-    assembly). A table byte is written one cycle after `table_en`.
+    assembly), from its last slice of `bytes`: `BYTES_LATENCY` = 4. A table byte is written one cycle after `table_en`.
 
     Requirements
     ------------
-    `operation` is stable while words are in flight. The table is written only while none are.
+    `operation` is stable while words are in flight. The table is written only while none are. Slices come either on `a`
+    or on `bytes` during an operation.
 
     Reset and faults
     ----------------
@@ -58,7 +61,8 @@ class Datapath(wiring.Component):
     faults.
     """
 
-    LATENCY = OperandStage.LATENCY + AffineLane.LATENCY + ByteTable.LATENCY + WordAssembler.LATENCY
+    BYTES_LATENCY = ByteTable.LATENCY + WordAssembler.LATENCY
+    LATENCY = OperandStage.LATENCY + AffineLane.LATENCY + BYTES_LATENCY
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
@@ -73,6 +77,8 @@ class Datapath(wiring.Component):
                 "a": In(part),
                 "b": In(part),
                 "total": In(data.ArrayLayout(signed(SUM_BITS), params.vector_lanes)),
+                "bytes_valid": In(1),
+                "bytes": In(8 * params.vector_lanes),
                 "result_valid": Out(1),
                 "result": Out(8 * params.word_bytes),
             }
@@ -114,7 +120,10 @@ class Datapath(wiring.Component):
             self.result.eq(assembler.result),
         ]
         lanes = self._scale(m, operands)
-        m.d.comb += [table.valid.eq(lanes[0].result_valid), table.part.eq(Cat(lane.result for lane in lanes))]
+        m.d.comb += [
+            table.valid.eq(lanes[0].result_valid | self.bytes_valid),
+            table.part.eq(Mux(self.bytes_valid, self.bytes, Cat(lane.result for lane in lanes))),
+        ]
         return m
 
     def _scale(self, m: Module, operands: OperandStage) -> list[AffineLane]:

@@ -54,7 +54,7 @@ class DepthwiseConstants(wiring.Component):
     write
         The word and its destination; `weights` has a bit for each kernel column.
     weights_loaded, loaded
-        All weights, and all constants, can be used.
+        All weights have come; all constants have come, or the last of them comes in this cycle.
 
     Handshake
     ---------
@@ -62,8 +62,8 @@ class DepthwiseConstants(wiring.Component):
 
     Timing
     ------
-    One word a cycle. From a word to `write`: `LATENCY` = 1 cycle; `weights_loaded` and `loaded` rise in the same cycle
-    as the last `write`.
+    One word a cycle. From a word to `write`: `LATENCY` = 1 cycle. `weights_loaded` rises in the cycle of the last write
+    of weights, `loaded` with the last word.
 
     Requirements
     ------------
@@ -108,9 +108,11 @@ class DepthwiseConstants(wiring.Component):
         row = Signal(KERNEL_BITS)
         rows = DownCounter(KERNEL_BITS, "rows")
         number = Signal(CHANNEL_WORDS_LOG2)
+        loaded = Signal()
         write = output_register(m, self.write, "write_register")
         weights, channels = self.valid & ~self.weights_loaded, self.valid & self.weights_loaded
         enables = Signal(TAPS + 2)
+        m.d.comb += self.loaded.eq(loaded | (channels & number.all()))
         m.d.comb += Cat(self.write.weights, self.write.biases, self.write.scales).eq(enables)
         m.d.sync += [
             enables.eq(Cat(column & weights.replicate(TAPS), channels & ~number[-1], channels & number[-1])),
@@ -119,10 +121,10 @@ class DepthwiseConstants(wiring.Component):
             write.word.eq(self.word),
         ]
         with m.If(self.start):
-            m.d.sync += [column.eq(1), row.eq(0), number.eq(0), self.weights_loaded.eq(0), self.loaded.eq(0)]
+            m.d.sync += [column.eq(1), row.eq(0), number.eq(0), self.weights_loaded.eq(0), loaded.eq(0)]
             rows.load(m, self.kernel_h)
         with m.Elif(channels):
-            m.d.sync += [number.eq(number + 1), self.loaded.eq(number.all())]
+            m.d.sync += [number.eq(number + 1), loaded.eq(self.loaded)]
         with m.Elif(weights):
             m.d.sync += column.eq(column.rotate_left(1))
             with m.If(column[-1]):

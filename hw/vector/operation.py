@@ -20,6 +20,8 @@ _DEFAULTS: Mapping[str, int] = {
     "a_plane": 0,
     "a_row": 0,
     "a_x": 1,
+    "a_row_off": 0,
+    "a_ring": 0,
     "b_base": 0,
     "b_plane": 0,
     "b_row": 0,
@@ -67,9 +69,10 @@ FLAGS = (
     "multiply",
     *(f.flag for f in lane_functions().values()),
     "bounded",
+    "depthwise",
 )
 """What an operation does beyond copying: load a table, which is one of exponentials, compute a Softmax, read B,
-multiply, sum windows, apply the input's bounds."""
+multiply, sum windows, apply the input's bounds, compute a depthwise convolution."""
 
 
 def _shape(name: str) -> Shape:
@@ -96,12 +99,13 @@ def _flags(kind: Kind) -> dict[str, int]:
         "multiply": kind is Kind.VMUL,
         **{f.flag: f.kind is kind for f in lane_functions().values()},
         "bounded": pattern is AccessPattern.WINDOW,
+        "depthwise": pattern is AccessPattern.DEPTHWISE,
     }
 
 
 def operation_of(instruction: Instruction, params: HardwareParams) -> dict[str, int]:
     """The operation that `decode_operation` makes of a legal instruction."""
-    fill = {"fill": instruction["zp_in"] if instruction.kind is Kind.VAVG else INT8_MIN}
+    fill = {"fill": instruction.values.get("zp_in", INT8_MIN)}
     fields = {name: instruction[name] for name in _DEFAULTS if name in instruction.values}
     if instruction.spec.pattern is AccessPattern.TABLE:
         fields["out_w"] = params.table_words
@@ -139,5 +143,5 @@ def decode_operation(
                 if kind is Kind.VSOFTMAX:
                     # The blocks of a pixel are the lines of its window.
                     m.d.comb += operation.kernel_h.eq(fields.blocks)
-                if kind is Kind.VAVG:
+                if "zp_in" in fields.shape().members:
                     m.d.comb += operation.fill.eq(fields.zp_in)

@@ -11,6 +11,7 @@ from amaranth.lib.wiring import In, Out
 
 from intloom.hw.spec.isa import SCRATCH_BITS
 from intloom.hw.spec.softmax import PASSES
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 from intloom.hw.vector.operation import OPERATION_LAYOUT
 from intloom.hw.vector.pool import SLIDE_TAPS
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT
@@ -22,7 +23,8 @@ class RasterSetup(wiring.Component):
 
     A Softmax visits each pixel's blocks `PASSES` times, as a window of one column, and writes them pixel by pixel. A
     maximum over 2 to `SLIDE_TAPS` pixels along one axis, at stride 1, uses a sliding window: lines run along that
-    axis and are longer by the overlap of neighboring windows. All other operations run row by row.
+    axis and are longer by the overlap of neighboring windows. All other operations run row by row. Operand B of a
+    depthwise convolution is one line, its constants; its operand A has a walker of its own.
 
     Members
     -------
@@ -207,14 +209,17 @@ class RasterSetup(wiring.Component):
 
     def _plan_b(self, m: Module) -> None:
         operation, b = self.operation, self.b
+        depthwise = Signal(reset_less=True)
+        words = Signal(range(constant_words(1 << len(operation.kernel_h))), reset_less=True)
+        m.d.sync += [depthwise.eq(operation.depthwise), words.eq(TAPS * operation.kernel_h + constant_words(0))]
         m.d.comb += [
             b.base.eq(operation.b_base),
             b.plane.eq(operation.b_plane),
             b.line.eq(operation.b_row),
             b.step.eq(1),
             b.blocks.eq(operation.blocks),
-            b.lines.eq(operation.out_h),
-            b.pixels.eq(operation.out_w),
+            b.lines.eq(Mux(depthwise, 1, operation.out_h)),
+            b.pixels.eq(Mux(depthwise, words, operation.out_w)),
         ]
         self._visit_once(m, b)
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal
+from amaranth.hdl import Cat, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -12,7 +12,12 @@ from intloom.hw.credit_fifo import CreditFifo
 from intloom.hw.ports import ReadPort, UnitPort, WritePort
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
+from intloom.hw.spec.vector_depthwise import GROUPS
 from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.depthwise_columns import DepthwiseColumns
+from intloom.hw.vector.depthwise_constants import DepthwiseConstants
+from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
+from intloom.hw.vector.depthwise_walker import DepthwiseWalker
 from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.pool import Pool
 from intloom.hw.vector.raster_setup import RasterSetup
@@ -25,19 +30,25 @@ from intloom.hw.vector.window_walker import WindowWalker
 
 _OTHER_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
 """Cycles from a credit taken for a result until it can be taken again, without a Softmax."""
+_DEPTHWISE_CYCLES = (
+    DepthwiseColumns.LATENCY + DepthwiseEpilogue.LATENCY + Datapath.BYTES_LATENCY + CreditFifo.TURNAROUND
+)
+"""The same for a result of a depthwise convolution."""
 
 
 def results_in_flight(params: HardwareParams) -> int:
-    """Depth of the result FIFO that sustains one slice, or group of a Softmax, a cycle."""
+    """Depth of the result FIFO that sustains one slice, group of a Softmax, or group of a depthwise result a cycle."""
     results = [-(-_OTHER_CYCLES // params.vector_slices)]
     if params.vector_softmax:
         groups = params.word_bytes // params.softmax_lanes
         results.append(-(-(_OTHER_CYCLES + Softmax.latency(params)) // groups))
+    if params.vector_depthwise:
+        results.append(-(-_DEPTHWISE_CYCLES // GROUPS))
     return max(2, 1 << ceil_log2(max(results)))
 
 
 class VectorUnit(wiring.Component):
-    """Runs vector instructions one after the other at one slice of a word a cycle.
+    """Runs vector instructions one after the other at one slice of a word a cycle, depthwise convolutions at one word.
 
     Words flow from two prefetch FIFOs through a pipeline that never stalls into a result FIFO. Each word takes a result
     credit before it issues, so refused requests on any port only reduce throughput.
@@ -62,8 +73,9 @@ class VectorUnit(wiring.Component):
 
     Timing
     ------
-    One slice a cycle, `vector_slices` cycles per word, while all ports grant. Instructions do not overlap: the next one
-    is taken after the last write of the previous one.
+    One slice a cycle, `vector_slices` cycles per word, while all ports grant. VDEPTHWISE: one word a cycle, and at
+    least `GROUPS` cycles from result to result. Instructions do not overlap: the next one is taken after the last write
+    of the previous one.
 
     Requirements
     ------------
@@ -87,6 +99,10 @@ class VectorUnit(wiring.Component):
         m = Module()
         params = self._params
         self._pass = Signal(range(PASSES))
+        # A depthwise convolution takes a word of its constants, an input word, or one that completes a result.
+        self._taken, self._issued, self._completes = Signal(), Signal(), Signal()
+        # Stable long before the first word: a local copy cuts the route from the operation register.
+        self._depthwise = Signal(reset_less=True)
         m.submodules.sequencer = sequencer = Sequencer(params)
         m.submodules.slicer = slicer = Slicer(params)
         m.submodules.setup = setup = RasterSetup()
@@ -96,6 +112,7 @@ class VectorUnit(wiring.Component):
         wiring.connect(m, wiring.flipped(self.unit), sequencer.unit)
         wiring.connect(m, wiring.flipped(self.out), writer.port)
         m.d.comb += [setup.operation.eq(sequencer.operation), datapath.operation.eq(sequencer.operation)]
+        m.d.sync += self._depthwise.eq(sequencer.operation.depthwise)
         fetch_a = self._fetch_a(m, sequencer, setup)
         fetch_b = self._fetch_b(m, sequencer, setup)
         self._issue(m, sequencer, fetch_a, fetch_b, slicer, writer.credit_available)
@@ -103,9 +120,11 @@ class VectorUnit(wiring.Component):
         self._load_table(m, slicer, sequencer, datapath, writer.active)
         if params.vector_softmax:
             self._softmax(m, slicer, sequencer, pool, datapath)
+        if params.vector_depthwise:
+            self._convolve(m, sequencer, fetch_a, fetch_b, writer.credit_available, datapath)
         self._write(m, slicer, sequencer, setup, datapath, writer)
         m.d.comb += [
-            sequencer.step.eq(slicer.words_valid),
+            sequencer.step.eq(slicer.words_valid | self._taken | self._issued),
             sequencer.write.eq(self.out.valid & self.out.ready),
             sequencer.idle.eq(fetch_a.idle & fetch_b.idle & writer.idle),
             sequencer.range_fault.eq(
@@ -122,25 +141,40 @@ class VectorUnit(wiring.Component):
         m.submodules.fetch_a = fetch = OperandFetcher(self._params.word_bytes)
         wiring.connect(m, raster.o, rastered.i)
         wiring.connect(m, rastered.o, window.i)
-        wiring.connect(m, window.o, fetch.i)
+        if self._params.vector_depthwise:
+            self._select_walker(m, sequencer, window, fetch)
+        else:
+            wiring.connect(m, window.o, fetch.i)
         wiring.connect(m, fetch.port, wiring.flipped(self.a))
         m.d.comb += [
             raster.config.eq(setup.a),
-            raster.start.eq(sequencer.start),
+            raster.start.eq(sequencer.start & ~sequencer.operation.depthwise),
             window.config.eq(setup.window),
             fetch.fill.eq(sequencer.operation.fill),
             fetch.halt.eq(sequencer.stop),
         ]
         return fetch
 
+    def _select_walker(self, m: Module, sequencer: Sequencer, window: WindowWalker, fetch: OperandFetcher) -> None:
+        """Words of windows, or those under a depthwise convolution; only one walker has any."""
+        m.submodules.walker = walker = DepthwiseWalker()
+        m.d.comb += [
+            *(walker.config[name].eq(sequencer.operation[name]) for name in walker.config.shape().members),
+            walker.start.eq(sequencer.start & sequencer.operation.depthwise),
+            fetch.i.valid.eq(window.o.valid | walker.o.valid),
+            Value.cast(fetch.i.payload).eq(Mux(self._depthwise, walker.o.payload, window.o.payload)),
+            window.o.ready.eq(fetch.i.ready),
+            walker.o.ready.eq(fetch.i.ready),
+        ]
+
     def _fetch_b(self, m: Module, sequencer: Sequencer, setup: RasterSetup) -> OperandFetcher:
-        """Operand B: a raster of words, all inside the tensor."""
+        """Operand B: a raster of words, all inside the tensor; or the constants of a depthwise convolution."""
         m.submodules.raster_b = raster = RasterWalker()
         m.submodules.fetch_b = fetch = OperandFetcher(self._params.word_bytes)
         wiring.connect(m, fetch.port, wiring.flipped(self.b))
         m.d.comb += [
             raster.config.eq(setup.b),
-            raster.start.eq(sequencer.start & sequencer.operation.uses_b),
+            raster.start.eq(sequencer.start & (sequencer.operation.uses_b | sequencer.operation.depthwise)),
             fetch.i.valid.eq(raster.o.valid),
             fetch.i.payload.addr.eq(raster.o.payload.addr),
             # Operand B has no padding: VADD and VMUL read whole tensors.
@@ -169,12 +203,12 @@ class VectorUnit(wiring.Component):
             slicer.grouped.eq(operation.softmax),
         ]
         m.d.comb += [
-            slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & credit_available),
+            slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & ~self._depthwise & credit_available),
             slicer.a.eq(fetch_a.o.payload.word),
             slicer.b.eq(fetch_b.o.payload.word),
             slicer.tap.eq(fetch_a.o.payload.tap),
-            fetch_a.o.ready.eq(slicer.step),
-            fetch_b.o.ready.eq(slicer.step & uses_b),
+            fetch_a.o.ready.eq(slicer.step | self._issued),
+            fetch_b.o.ready.eq((slicer.step & uses_b) | self._depthwise),
         ]
 
     def _compute(
@@ -233,6 +267,53 @@ class VectorUnit(wiring.Component):
         with m.If(softmax.result_valid):
             m.d.comb += [datapath.valid.eq(1), datapath.a.eq(softmax.result)]
 
+    def _convolve(
+        self,
+        m: Module,
+        sequencer: Sequencer,
+        fetch_a: OperandFetcher,
+        fetch_b: OperandFetcher,
+        credit_available: Signal,
+        datapath: Datapath,
+    ) -> None:
+        """Input words issue as soon as the weights are loaded; those that complete a result need more.
+
+        Behind the issue nothing stalls: such a word needs the biases and scales, a credit, and `GROUPS` cycles since
+        the last one.
+        """
+        m.submodules.constants = constants = DepthwiseConstants(self._params)
+        m.submodules.columns = columns = DepthwiseColumns(self._params)
+        m.submodules.epilogue = epilogue = DepthwiseEpilogue(self._params)
+        word, tap = fetch_a.o.payload.word, fetch_a.o.payload.tap
+        completed = Signal(GROUPS - 2)
+        may_complete = Signal()
+        m.d.sync += [
+            completed.eq(Cat(self._completes, completed)),
+            # Computed a cycle ahead.
+            may_complete.eq(constants.loaded & ~self._completes & (completed == 0)),
+        ]
+        m.d.comb += [
+            self._taken.eq(fetch_b.o.valid & self._depthwise),
+            self._issued.eq(
+                fetch_a.o.valid & constants.weights_loaded & (~tap.last | (may_complete & credit_available))
+            ),
+            self._completes.eq(self._issued & tap.last),
+            constants.start.eq(sequencer.start),
+            constants.kernel_h.eq(sequencer.operation.kernel_h),
+            constants.valid.eq(self._taken),
+            constants.word.eq(fetch_b.o.payload.word),
+            columns.write.eq(constants.write),
+            columns.valid.eq(self._issued),
+            columns.word.eq(word),
+            columns.tap.eq(tap),
+            epilogue.write.eq(constants.write),
+            epilogue.zp_out.eq(sequencer.operation.zp_out),
+            epilogue.valid.eq(columns.sums_valid),
+            epilogue.sums.eq(columns.sums),
+            datapath.bytes_valid.eq(epilogue.result_valid),
+            datapath.bytes.eq(epilogue.result),
+        ]
+
     def _write(
         self,
         m: Module,
@@ -253,7 +334,8 @@ class VectorUnit(wiring.Component):
             writer.halt.eq(sequencer.stop),
             # Only the last word of a window has a result, and every word of a Softmax's last pass.
             writer.take_credit.eq(
-                slicer.step & ~loading & Mux(operation.softmax, self._pass == PASSES - 1, slicer.tap.last)
+                (slicer.step & ~loading & Mux(operation.softmax, self._pass == PASSES - 1, slicer.tap.last))
+                | self._completes
             ),
             writer.push.eq(datapath.result_valid),
             writer.word.eq(datapath.result),

@@ -6,6 +6,8 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+from amaranth.hdl import ResetInserter, Signal
+
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.isa import Instruction, encode
 from intloom.hw.spec.params import HardwareParams
@@ -61,15 +63,30 @@ class Bench:
         self._due: list[tuple[int, str, bytes]] = []
         self._ports = {name: _Port() for name in ("a", "b", "out")}
 
-    def run(self, instructions: Sequence[Instruction], halt_at: int | None = None, settle: int = 40) -> Outcome:
-        """Run until all are done or a fault is raised, then `settle` cycles more."""
+    def run(
+        self,
+        instructions: Sequence[Instruction],
+        halt_at: int | None = None,
+        settle: int = 40,
+        reset_at: int | None = None,
+    ) -> Outcome:
+        """Run until all are done or a fault is raised, then `settle` cycles more.
+
+        After a soft reset the instructions run from the first one on.
+        """
         dut = VectorUnit(self.params)
+        reset = Signal()
 
         async def bench(ctx):
-            left = [int.from_bytes(encode(i), "little") for i in instructions]
+            encoded = [int.from_bytes(encode(i), "little") for i in instructions]
+            left = list(encoded)
             total, after, offered = len(left), 0, False
             while after < settle:
                 cycle = self.outcome.cycles
+                ctx.set(reset, cycle == reset_at)
+                if reset_at is not None and cycle == reset_at + 1:
+                    left, offered = list(encoded), False
+                    self._forget()
                 assert cycle < _TIMEOUT * self.params.vector_slices, f"{len(self.outcome.done)} of {total} done"
                 offered = bool(left) and (offered or self.rng.random() < self.offer)
                 ctx.set(dut.unit.valid, offered)
@@ -87,8 +104,14 @@ class Bench:
                 self.outcome.cycles += 1
                 await ctx.tick()
 
-        run(dut, bench)
+        run(dut if reset_at is None else ResetInserter(reset)(dut), bench)
         return self.outcome
+
+    def _forget(self) -> None:
+        """Requests, reads in flight and events before a soft reset; writes remain."""
+        self._due = []
+        self._ports = {name: _Port() for name in self._ports}
+        self.outcome = Outcome(self.outcome.words, cycles=self.outcome.cycles)
 
     def _memory(self, ctx, dut: VectorUnit, cycle: int) -> None:
         """Grant, answer and write as the scratchpad would."""

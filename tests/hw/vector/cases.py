@@ -8,6 +8,7 @@ from typing import Any
 from intloom.hw.spec.isa import Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.hw.spec.vector_depthwise import constant_words
 
 _POOLS = (Kind.VMAX, Kind.VAVG)
 
@@ -27,6 +28,8 @@ class InstructionGenerator:
         if kind is Kind.VEXP:
             part = self.rng.randrange(EXPONENTIAL_BYTES)
             return make(kind, a_base=self.rng.randrange(self.half - self.params.table_words), part=part)
+        if kind is Kind.VDEPTHWISE:
+            return make(kind, **self._depthwise())
         fields = self._output()
         size = (fields["out_h"], fields["out_w"])
         fields["table"] = self.rng.randrange(2)
@@ -60,6 +63,33 @@ class InstructionGenerator:
             "out_row": row,
             "out_plane": plane,
             "out_base": base,
+        }
+
+    def _depthwise(self) -> dict[str, int]:
+        """Input and constants anywhere in the lower half; rings of any height."""
+        rng = self.rng
+        output = self._output()
+        kernel, row = rng.choice((1, 3, 3, rng.randint(1, 7))), rng.randint(9, 12)
+        reach = (output["out_h"] - 1) * 4 + kernel
+        ring = rng.choice((0, row * rng.randint(1, kernel + 3)))
+        size = (rng.randint(1, 9), rng.randint(1, 9))
+        return {
+            **{name: output[name] for name in ("out_h", "out_w", "out_x", "out_row", "out_base")},
+            "a_base": rng.randrange(self.half - (ring or reach * row) - row),
+            "a_row": row,
+            "a_ring": ring,
+            "a_row_off": rng.randrange(ring) // row * row if ring else 0,
+            "in_h": size[0],
+            "in_w": size[1],
+            "iy0": rng.randint(-3, size[0]),
+            "ix0": rng.randint(-3, size[1]),
+            "kernel_h": kernel,
+            "stride_h": rng.randint(1, 4),
+            "stride_w": rng.randint(1, 4),
+            "b_base": rng.randrange(self.half - constant_words(kernel)),
+            "zp_in": rng.randint(-128, 127),
+            "zp_out": rng.randint(-128, 127),
+            "table": rng.randrange(2),
         }
 
     def _operand(self, name: str, size: tuple[int, int], blocks: int, step: int = 1) -> dict[str, int]:

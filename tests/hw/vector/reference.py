@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from intloom.hw.spec.arith import INT8_MIN, Affine, add, average, multiply
+from intloom.hw.spec.arith import INT8_MIN, Affine, RoundingMode, add, average, multiply, requantize, wrap
 from intloom.hw.spec.isa import SCRATCH_BITS, Instruction, Kind
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES, softmax
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words, unpack_depthwise_scale
 from intloom.hw.vector.lane_functions.registry import lane_functions
 
 _WRAP = 1 << SCRATCH_BITS
@@ -26,6 +27,8 @@ class Reference:
     table: bytes = bytes(256)
     exponentials: list[bytes] = field(default_factory=lambda: [bytes(256)] * EXPONENTIAL_BYTES)
     """Byte by byte, from the lowest on."""
+    match: RoundingMode = RoundingMode.ORT
+    mantissa_bits: int = 24
     reads: int = 0
     _word_bytes: int = field(init=False)
 
@@ -44,6 +47,9 @@ class Reference:
             return
         if i.kind is Kind.VSOFTMAX:
             self._softmax(i)
+            return
+        if i.kind is Kind.VDEPTHWISE:
+            self._depthwise(i)
             return
         result: dict[Kind, Callable[[Instruction, int, int, int], list[int]]] = {
             Kind.VCOPY: self._copy,
@@ -74,6 +80,33 @@ class Reference:
                     word = bytes(self.table[v & 0xFF] if i["table"] else v & 0xFF for v in part)
                     to = i["out_base"] + block * i["out_plane"] + y * i["out_row"] + x * i["out_x"]
                     self.words[to % _WRAP] = word
+
+    def _depthwise(self, i: Instruction) -> None:
+        taps = TAPS * i["kernel_h"]
+        constants = [self.words[(i["b_base"] + k) % _WRAP] for k in range(constant_words(i["kernel_h"]))]
+        channels = b"".join(constants[taps:])
+        values = [int.from_bytes(channels[at : at + 4], "little") for at in range(0, len(channels), 4)]
+        biases, scales = values[: self._word_bytes], values[self._word_bytes :]
+        for y in range(i["out_h"]):
+            for x in range(i["out_w"]):
+                sums = biases
+                for tap in range(taps):
+                    word = self._input(i, y * i["stride_h"] + tap // TAPS, x * i["stride_w"] + tap % TAPS)
+                    sums = [s + a * signed(w) for s, a, w in zip(sums, word, constants[tap], strict=True)]
+                found = [
+                    requantize(wrap(s, 32), unpack_depthwise_scale(scale, self.mantissa_bits), i["zp_out"], self.match)
+                    for s, scale in zip(sums, scales, strict=True)
+                ]
+                at = i["out_base"] + y * i["out_row"] + x * i["out_x"]
+                self.words[at % _WRAP] = bytes(self.table[v & 0xFF] if i["table"] else v & 0xFF for v in found)
+
+    def _input(self, i: Instruction, row: int, column: int) -> list[int]:
+        """A word under a depthwise convolution, counted from its first row and column."""
+        iy, ix = i["iy0"] + row, i["ix0"] + column
+        if not (0 <= iy < i["in_h"] and 0 <= ix < i["in_w"]):
+            return [i["zp_in"]] * self._word_bytes
+        offset = (i["a_row_off"] + row * i["a_row"]) % (i["a_ring"] or _WRAP)
+        return self._word(i["a_base"] + offset + ix)
 
     def _store(self, i: Instruction, at: int, word: bytes) -> None:
         if i.kind is not Kind.VCOPY:

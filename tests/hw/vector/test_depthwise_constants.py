@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from intloom.hw.spec.vector_depthwise import TAPS
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 from intloom.hw.vector.depthwise_constants import DepthwiseConstants, constant_write
 from tests.hw.streams import run
 from tests.hw.vector.depthwise import NANO
@@ -35,6 +35,7 @@ def test_every_word_has_its_destination(pause: float, rng: random.Random) -> Non
                 word = rng.getrandbits(32)
                 ctx.set(constants.word, word)
                 ctx.set(constants.valid, 1)
+                assert ctx.get(constants.loaded) == (number == constant_words(kernel_h) - 1)
                 await ctx.tick()
                 ctx.set(constants.valid, 0)
                 write = ctx.get(constants.write)

@@ -11,9 +11,10 @@ import pytest
 from amaranth.hdl import Shape
 from amaranth.lib import data
 
-from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import preset
 from intloom.hw.spec.softmax import PASSES
+from intloom.hw.spec.vector_depthwise import constant_words
 from intloom.hw.vector.operation import OPERATION_LAYOUT, operation_of
 from intloom.hw.vector.raster_setup import RasterSetup
 from intloom.hw.vector.raster_walker import RASTER_LAYOUT, RasterWalker
@@ -120,6 +121,17 @@ def test_a_softmax_visits_each_pixel_three_times(wide: bool, rng: random.Random)
         assert list(_addresses(plan["out"])) == [out for out, *_ in wanted]
         windows = [window for _, window, _ in wanted[:: operation["blocks"]]]
         assert list(_windows(plan)) == [window for window in windows for _ in range(PASSES)], operation
+
+
+def test_a_depthwise_convolution_reads_its_constants_as_one_line(rng: random.Random) -> None:
+    maker = InstructionGenerator(rng, PARAMS)
+    operations = [operation_of(maker.instruction(Kind.VDEPTHWISE), PARAMS) | {"kernel_h": k} for k in range(1, 16)]
+    wide = [_widened(operation, rng) | {"b_base": (1 << SCRATCH_BITS) - k} for k, operation in enumerate(operations)]
+    for operation, plan in zip(operations + wide, _plans(operations + wide), strict=True):
+        first = operation["b_base"]
+        constants = [(first + k) % (1 << SCRATCH_BITS) for k in range(constant_words(operation["kernel_h"]))]
+        assert list(_addresses(plan["b"])) == constants
+        assert list(_addresses(plan["out"])) == [out for out, *_ in RasterSetup.model(operation)]
 
 
 def _bits(kind: Kind, name: str) -> range:

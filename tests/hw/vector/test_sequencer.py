@@ -16,7 +16,7 @@ from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.streams import run
 from tests.hw.vector.cases import InstructionGenerator
 
-NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True)
+NANO = preset("nano").replace(scratch_kib=4, vector_softmax=True, vector_depthwise=True)
 
 
 class Reports:

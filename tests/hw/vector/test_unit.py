@@ -6,13 +6,18 @@ import random
 
 import pytest
 
+from intloom.hw.spec.arith import Scale
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.hw.spec.vector_depthwise import GROUPS, TAPS, constant_words, pack_depthwise, walk_cycles, walk_words
 from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.depthwise_columns import DepthwiseColumns
+from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
 from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.operation import VECTOR_KINDS, kinds_of
+from intloom.hw.vector.raster_walker import RasterWalker
 from intloom.hw.vector.sequencer import Sequencer
 from tests.hw.vector.bench import Bench, Outcome
 from tests.hw.vector.cases import InstructionGenerator
@@ -21,6 +26,7 @@ from tests.hw.vector.reference import Reference
 NANO = preset("nano").replace(scratch_kib=4, vector_lanes=4)
 SMALL = preset("small").replace(scratch_kib=8, vector_lanes=8)
 SOFTMAX = NANO.replace(vector_softmax=True)
+DEPTHWISE = NANO.replace(vector_depthwise=True)
 BASE = preset("base").replace(scratch_kib=16, vector_lanes=16)
 SHAPES = {
     "nano": NANO,
@@ -32,6 +38,7 @@ SHAPES = {
     "small_without_product": SMALL.replace(vector_multiply=False),
     "base": BASE,
     "small_with_softmax": SMALL.replace(vector_softmax=True, vector_lanes=2),
+    "small_with_depthwise": SMALL.replace(vector_depthwise=True, vector_lanes=2, match="exact", mantissa_bits=11),
 }
 
 
@@ -39,15 +46,40 @@ def _words(rng: random.Random, params: HardwareParams) -> list[bytes]:
     return [rng.randbytes(params.word_bytes) for _ in range(params.scratch_words)]
 
 
+def _constants(rng: random.Random, params: HardwareParams, kernel_h: int) -> bytes:
+    """Constants of a depthwise convolution with which most results are within the bytes' range."""
+    lanes = range(params.rows)
+    weights = [[[rng.randint(-128, 127) for _ in lanes] for _ in range(TAPS)] for _ in range(kernel_h)]
+    biases = [rng.choice((0, rng.randint(-1 << 14, 1 << 14))) for _ in lanes]
+    bits = params.mantissa_bits
+    scales = [Scale(rng.getrandbits(bits) | 1 << bits - 1, bits + rng.randint(6, 10)) for _ in lanes]
+    return pack_depthwise(weights, biases, scales, bits)
+
+
+def _memory(rng: random.Random, params: HardwareParams, instructions: list[Instruction]) -> list[bytes]:
+    words = _words(rng, params)
+    for i in instructions:
+        if i.kind is Kind.VDEPTHWISE:
+            data, size = _constants(rng, params, i["kernel_h"]), params.word_bytes
+            for k in range(0, len(data), size):
+                words[i["b_base"] + k // size] = data[k : k + size]
+    return words
+
+
 def _check(
-    params: HardwareParams, rng: random.Random, instructions: list[Instruction], grant: float = 1.0, offer: float = 1.0
+    params: HardwareParams,
+    rng: random.Random,
+    instructions: list[Instruction],
+    grant: float = 1.0,
+    offer: float = 1.0,
+    reset_at: int | None = None,
 ) -> Outcome:
     """Run on hardware and reference; every byte of memory must agree."""
-    words = _words(rng, params)
-    reference = Reference(list(words))
+    words = _memory(rng, params, instructions)
+    reference = Reference(list(words), match=params.match, mantissa_bits=params.mantissa_bits)
     for instruction in instructions:
         reference.run(instruction)
-    outcome = Bench(params, words, rng, grant, offer).run(instructions)
+    outcome = Bench(params, words, rng, grant, offer).run(instructions, reset_at=reset_at)
     assert outcome.fault is None
     assert len(outcome.done) == len(outcome.started) == len(instructions)
     wrong = [k for k, (got, want) in enumerate(zip(outcome.words, reference.words, strict=True)) if got != want]
@@ -59,7 +91,7 @@ def _check(
 @pytest.mark.parametrize("kind", VECTOR_KINDS)
 @pytest.mark.parametrize("lanes", [4, 2, 1])
 def test_each_kind(kind: Kind, lanes: int, rng: random.Random) -> None:
-    params = SOFTMAX.replace(vector_lanes=lanes) if BY_KIND[kind].requires == "vector_softmax" else NANO
+    params = {"vector_softmax": SOFTMAX, "vector_depthwise": DEPTHWISE}.get(BY_KIND[kind].requires, NANO)
     params = params.replace(vector_lanes=lanes)
     maker = InstructionGenerator(rng, params)
     _check(params, rng, [maker.instruction(Kind.VTABLE), *(maker.instruction(kind) for _ in range(6))])
@@ -124,6 +156,77 @@ def test_a_slice_a_cycle(instruction: Instruction, words: int, lanes: int, rng: 
     assert outcome.busy + outcome.stalled == _cycles(outcome)
 
 
+DEPTHWISE_START = Sequencer.LATENCY + RasterWalker.LATENCY + OperandFetcher.LATENCY
+"""Cycles to the first word of the constants."""
+DEPTHWISE_END = DepthwiseColumns.LATENCY + DepthwiseEpilogue.LATENCY + Datapath.BYTES_LATENCY + 1
+"""Cycles from a last word to the end: its write comes one cycle after the result, and ends the instruction."""
+_LAYER = {"in_h": 9, "in_w": 60, "a_row": 60, "iy0": -1, "ix0": -1, "out_base": 700, "b_base": 620}
+"""A depthwise convolution."""
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        {"kernel_h": 3, "out_h": 3, "out_w": 9},
+        {"kernel_h": 3, "out_h": 2, "out_w": 7, "stride_h": 2, "stride_w": 2},
+        {"kernel_h": 1, "out_h": 3, "out_w": 12},
+        {"kernel_h": 1, "out_h": 8, "out_w": 1, "stride_h": 4, "stride_w": 4},
+        {"kernel_h": 15, "out_h": 2, "out_w": 2},
+        {"kernel_h": 2, "out_h": 3, "out_w": 1},
+    ],
+    ids=str,
+)
+@pytest.mark.parametrize("lanes", [4, 1])
+def test_cycles_of_a_depthwise_convolution(shape: dict[str, int], lanes: int, rng: random.Random) -> None:
+    instruction = make(Kind.VDEPTHWISE, **_LAYER, **shape, out_row=shape["out_w"], zp_in=7)
+    outcome = _check(DEPTHWISE.replace(vector_lanes=lanes), rng, [instruction])
+    weights, saved = TAPS * shape["kernel_h"], max(0, GROUPS - TAPS * shape["kernel_h"])
+    # Biases and scales are loaded while the first window is walked, which takes as long.
+    start = DEPTHWISE_START + max(weights, constant_words(0) + 1)
+    assert _cycles(outcome) == start + walk_cycles(instruction) - saved + DEPTHWISE_END
+    assert outcome.busy + outcome.stalled == _cycles(outcome)
+    assert outcome.reads["a"] <= walk_words(instruction)
+    assert outcome.reads["b"] == constant_words(shape["kernel_h"])
+
+
+def _depthwise_shape(rng: random.Random) -> HardwareParams:
+    return rng.choice([DEPTHWISE, *(SHAPES[name] for name in ("base", "base_in_halves", "small_with_depthwise"))])
+
+
+@pytest.mark.parametrize("grant", [0.3, 0.8])
+def test_depthwise_convolutions_wait_for_grants(grant: float, rng: random.Random) -> None:
+    params = _depthwise_shape(rng)
+    maker = InstructionGenerator(rng, params)
+    kinds = (Kind.VTABLE, Kind.VDEPTHWISE, Kind.VCOPY, Kind.VDEPTHWISE, Kind.VADD, Kind.VDEPTHWISE)
+    _check(params, rng, [maker.instruction(kind) for kind in kinds], grant)
+
+
+@pytest.mark.parametrize("cycle", [0, 16, 40, 90])
+def test_a_soft_reset_ends_a_depthwise_convolution(cycle: int, rng: random.Random) -> None:
+    params = DEPTHWISE.replace(vector_lanes=rng.choice((1, 2, 4)))
+    maker = InstructionGenerator(rng, params)
+    instructions = [make(Kind.VDEPTHWISE, **_LAYER, kernel_h=3, out_h=2, out_w=9), maker.instruction(Kind.VADD)]
+    _check(params, rng, instructions, rng.choice((0.5, 1.0)), reset_at=cycle + rng.randrange(20))
+
+
+@pytest.mark.parametrize("grant", [1.0, 0.4])
+@pytest.mark.parametrize("cycle", [25, 45, 80])
+def test_a_halt_stops_a_depthwise_convolution(cycle: int, grant: float, rng: random.Random) -> None:
+    instructions = [make(Kind.VDEPTHWISE, **_LAYER, kernel_h=3, out_h=8, out_w=30, out_row=30), make(Kind.VCOPY)]
+    outcome = Bench(DEPTHWISE, _words(rng, DEPTHWISE), rng, grant).run(instructions, halt_at=cycle)
+    assert len(outcome.started) == 1
+    assert outcome.idle and not outcome.done
+    assert outcome.reads["a"] < cycle
+
+
+@pytest.mark.parametrize("port", ["a_base", "b_base", "out_base"])
+def test_a_depthwise_convolution_past_the_end_stops_the_unit(port: str, rng: random.Random) -> None:
+    fields = {**_LAYER, "kernel_h": 3, "out_h": 2, "out_w": 30, port: DEPTHWISE.scratch_words - 10}
+    outcome = Bench(DEPTHWISE, _words(rng, DEPTHWISE), rng).run([make(Kind.VDEPTHWISE, **fields)], settle=400)
+    assert outcome.fault == (Cause.SCRATCH_RANGE, 100)
+    assert outcome.idle
+
+
 @pytest.mark.parametrize(("height", "width"), [(1, 5), (5, 1), (1, 2), (3, 1)])
 def test_a_sliding_maximum_reads_each_word_once(height: int, width: int, rng: random.Random) -> None:
     window = {"kernel_h": height, "kernel_w": width, "iy0": -(height // 2), "ix0": -(width // 2)}
@@ -142,7 +245,7 @@ def test_an_address_past_the_end_stops_the_unit(port: str, grant: float, rng: ra
     assert outcome.idle
 
 
-@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG, Kind.VEXP, Kind.VSOFTMAX])
+@pytest.mark.parametrize("kind", [Kind.VMUL, Kind.VAVG, Kind.VEXP, Kind.VSOFTMAX, Kind.VDEPTHWISE])
 def test_an_instruction_that_the_hardware_lacks_is_refused(kind: Kind, rng: random.Random) -> None:
     params = SHAPES["small_without_options"]
     outcome = Bench(params, _words(rng, params), rng).run([make(Kind.VCOPY), make(kind), make(Kind.VCOPY)])
