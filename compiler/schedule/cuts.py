@@ -17,9 +17,11 @@ from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Program
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.dataflow import Access, Dataflow
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Rect
 from intloom.compiler.schedule.stage import Stage
 from intloom.compiler.schedule.stage_cost import conv_cycles, vector_cycles
+from intloom.compiler.schedule.stripe_time import Cycles, stripe_cycles
 from intloom.compiler.schedule.stripes import StripePlanner, Stripes
 from intloom.compiler.schedule.tiling import Tiling
 from intloom.hw.spec.params import HardwareParams
@@ -176,8 +178,8 @@ class GroupCosts:
         resident = weights <= self._params.weight_words
         if not resident and max(self._weights[first:stop]) > self._params.weight_words // 2:
             return None
-        array = vector = tasks = 0
-        moved = weights if resident else 0
+        array, vector = np.zeros((2, stop - first, plan.steps), np.int64)
+        tasks, moved = 0, weights if resident else 0
         for k, progress in zip(range(first, stop), plan.progress, strict=True):
             steps = np.diff(progress)
             sizes, counts = np.unique(steps, return_counts=True)
@@ -185,16 +187,27 @@ class GroupCosts:
             for size, count in zip(sizes.tolist(), counts.tolist(), strict=True):
                 if size:
                     a, v = self.cycles(k, size, stop - first > 1, heights)
-                    array, vector, tasks = array + a * count, vector + v * count, tasks + count
+                    array[k - first, steps == size] = a
+                    vector[k - first, steps == size] = v
+                    tasks += count
                     moved += 0 if resident else self._weights[k] * count
         moved += self._moved(plan)
         exposed = (
             self._weights[first] + self._first_loads(plan)
         ) * self._goal.word_cycles + self._goal.memory.read_latency
         cost = (
-            self._time(array, vector, moved) + _TASK_PRICE * tasks + self._goal.price(moved) + _EXPOSED_PART * exposed
+            self._time(self._stripe_cycles(plan, array, vector), 0, moved)
+            + _TASK_PRICE * tasks
+            + self._goal.price(moved)
+            + _EXPOSED_PART * exposed
         )
         return Group(first, stop, cost, plan, resident)
+
+    def _stripe_cycles(self, plan: Stripes, array: Cycles, vector: Cycles) -> int:
+        """Cycles of both units for all steps, from those of each stage in each step."""
+        if any(isinstance(s, DepthwiseStage) for s in self._flow.stages[plan.first : plan.stop]):
+            return stripe_cycles(self._flow, plan, array, vector)
+        return int(max(array.sum(), vector.sum()))
 
     def _loads_own_results(self, first: int, stop: int) -> bool:
         """Whether a stage has as weights a result of the group, which is complete only after the last stripe."""

@@ -86,7 +86,7 @@ def _waits(flow: Dataflow, write: Write, read: Read, group: range) -> bool:
     return write.by_vector_unit and on_array and not any(isinstance(flow.stages[k], ConvStage) for k in others)
 
 
-def _on_both_units(read: Read, writes: Sequence[Write]) -> bool:
+def on_both_units(read: Read, writes: Sequence[Write]) -> bool:
     """Whether a ring holds a step more, so that both units work at the same time.
 
     What the array reads has such a step if a depthwise convolution makes it, which may take as long as the array.
@@ -161,7 +161,7 @@ class StripePlanner:
                 return height
             unit = lcm(unit, read.unit)
             done = group.progress[read.stage.index - group.first]
-            if _on_both_units(read, inside.writes):
+            if on_both_units(read, inside.writes):
                 # One unit writes its rows while the other one still reads those of the step before.
                 done = np.concatenate([[0], done[:-1]])
             starts = np.append(read.windows[0], height)
