@@ -211,7 +211,9 @@ class RasterSetup(wiring.Component):
         operation, b = self.operation, self.b
         depthwise = Signal(reset_less=True)
         words = Signal(range(constant_words(1 << len(operation.kernel_h))), reset_less=True)
-        m.d.sync += [depthwise.eq(operation.depthwise), words.eq(TAPS * operation.kernel_h + constant_words(0))]
+        # A product by a constant would take an FPGA a multiplier.
+        weights = operation.kernel_h + (operation.kernel_h << TAPS - 2)
+        m.d.sync += [depthwise.eq(operation.depthwise), words.eq(weights + constant_words(0))]
         m.d.comb += [
             b.base.eq(operation.b_base),
             b.plane.eq(operation.b_plane),
