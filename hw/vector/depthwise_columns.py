@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from amaranth.hdl import Module, Mux, Signal, Value, signed, unsigned
+from amaranth.hdl import Cat, Module, Mux, Signal, Value, signed, unsigned
 from amaranth.lib import data, wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 
 from intloom.hw.mac.array.product import LutProduct
 from intloom.hw.pipeline import pipeline_stages
-from intloom.hw.spec.arith import INT8_MIN
+from intloom.hw.spec.arith import INT8_MIN, WEIGHT_BITS
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import GROUPS, TAPS
 from intloom.hw.vector.depthwise_constants import KERNEL_BITS, constant_write
@@ -28,6 +28,11 @@ def sum_bits(columns: int) -> int:
 
 
 SUM_BITS = sum_bits(TAPS)
+
+
+def _widened(weight: Value) -> Value:
+    """A weight with as many bits as a product takes: the port of an instance extends no sign."""
+    return Cat(weight, weight[-1].replicate(WEIGHT_BITS - len(weight))).as_signed()
 
 
 class DepthwiseColumns(wiring.Component):
@@ -111,10 +116,11 @@ class DepthwiseColumns(wiring.Component):
             )
             m.d.sync += [adds.eq(valid[-2]), opens.eq(taps.first)]
             for channel in range(first, first + group):
-                factors = [(word.word_select(channel, 8), kernel.word_select(channel, 8)) for kernel in weights]
+                pixel = word.word_select(channel, 8).as_signed()
+                factors = [_widened(kernel.word_select(channel, 8)) for kernel in weights]
                 products = [
-                    LutProduct.attach(m, f"product{channel}_{kx}", pixel.as_signed(), weight.as_signed(), platform)
-                    for kx, (pixel, weight) in enumerate(factors)
+                    LutProduct.attach(m, f"product{channel}_{kx}", pixel, weight, platform)
+                    for kx, weight in enumerate(factors)
                 ]
                 m.d.comb += self.sums[channel].eq(self._sum(m, channel, products, adds, opens))
         return m

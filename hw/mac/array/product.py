@@ -84,7 +84,10 @@ class LutProduct(wiring.Component):
 
     @classmethod
     def attach(cls, m: Module, name: str, pixel: Value, weight: Value, platform: object) -> Value:
-        """Add a product to `m`: an instance of the common module if the platform has one, else a submodule."""
+        """Add a product to `m`: an instance of the common module if the platform has one, else a submodule.
+
+        The operands are as wide as the ports: those of an instance extend no sign.
+        """
         if isinstance(platform, OneModule):
             product = Signal(signed(16), name=name)
             m.submodules[f"{name}_lut"] = Instance(
