@@ -12,7 +12,7 @@ from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, 
 from intloom.hw.spec.isa import BY_KIND, AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
-from intloom.hw.spec.vector_depthwise import constant_words, walk_cycles
+from intloom.hw.spec.vector_depthwise import TAPS, first_walk_cycles, walk_cycles
 
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
@@ -121,6 +121,14 @@ def _vector(words: int, params: HardwareParams) -> Cost:
     return Cost(cycles, timing.VECTOR_END, cycles + timing.VECTOR_END)
 
 
+def _depthwise(i: Instruction) -> Cost:
+    weights = TAPS * i["kernel_h"]
+    # Biases and scales arrive while the first columns are read.
+    late = max(0, timing.DEPTHWISE_FIRST - first_walk_cycles(i))
+    cycles = timing.DEPTHWISE_START + weights + late + walk_cycles(i)
+    return Cost(cycles, timing.DEPTHWISE_END, cycles + timing.DEPTHWISE_END, readout=i["out_h"] * i["out_w"] / cycles)
+
+
 class CostTable:
     """Costs of instructions, computed once for each shape."""
 
@@ -174,9 +182,7 @@ def instruction_cost(i: Instruction, params: HardwareParams) -> Cost:
             cycles = PASSES * i["out_h"] * i["out_w"] * i["blocks"] * params.word_bytes // params.softmax_lanes
             return Cost(cycles, timing.SOFTMAX_END, cycles + timing.SOFTMAX_END)
         case AccessPattern.DEPTHWISE:
-            cycles = constant_words(i["kernel_h"]) + timing.DEPTHWISE_START + walk_cycles(i)
-            end = timing.DEPTHWISE_END
-            return Cost(cycles, end, cycles + end, readout=i["out_h"] * i["out_w"] / cycles)
+            return _depthwise(i)
         case AccessPattern.COPY | AccessPattern.ELEMENTWISE:
             return _vector(i["out_h"] * i["out_w"] * i["blocks"], params)
         case _:

@@ -59,9 +59,11 @@ VECTOR_END = 32
 SOFTMAX_END = 52
 """Last bytes read by VSOFTMAX to its end."""
 DEPTHWISE_START = 12
-"""Start of VDEPTHWISE to its first input word at the products, without one cycle for each word of its constants."""
-DEPTHWISE_END = 33
-"""Last input word at the products of VDEPTHWISE to its end."""
+"""Start of VDEPTHWISE to its first input word, without one cycle for each word of its weights."""
+DEPTHWISE_FIRST = 9
+"""Last word of the weights of VDEPTHWISE to the first word that may complete a result: biases and scales are loaded."""
+DEPTHWISE_END = 27
+"""Last input word of VDEPTHWISE to its end."""
 VECTOR_TABLE_LOAD = 15
 """Cycles of VTABLE and VEXP in addition to one cycle per table byte."""
 

@@ -93,7 +93,12 @@ def walk_words(i: Fields) -> int:
     return i["out_h"] * walk_columns(i) * i["kernel_h"]
 
 
+def first_walk_cycles(i: Fields) -> int:
+    """Cycles from the first input word of an output row to the one that completes its first result."""
+    return max(TAPS * i["kernel_h"], GROUPS)
+
+
 def walk_cycles(i: Fields) -> int:
     """Cycles from the first input word to the last one: results are at least `GROUPS` cycles apart."""
-    first = max(TAPS * i["kernel_h"], GROUPS)
-    return i["out_h"] * (first + (i["out_w"] - 1) * max(i["stride_w"] * i["kernel_h"], GROUPS))
+    others = (i["out_w"] - 1) * max(i["stride_w"] * i["kernel_h"], GROUPS)
+    return i["out_h"] * (first_walk_cycles(i) + others)

@@ -1,7 +1,10 @@
 """The latencies of the specification against those of the components."""
 
+import random
+
 import pytest
 
+from intloom.compiler.program.cost import instruction_cost
 from intloom.hw import ports
 from intloom.hw.affine import AffineLane
 from intloom.hw.control.run_control import HALT_LATENCY
@@ -14,10 +17,15 @@ from intloom.hw.mac.epilogue.requantizer import RequantizerLane
 from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
 from intloom.hw.mac.epilogue.table_lookup import TableLookup
 from intloom.hw.spec import timing
+from intloom.hw.spec.isa import Kind, make
+from intloom.hw.spec.params import preset
 from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.depthwise_columns import DepthwiseColumns
+from intloom.hw.vector.depthwise_epilogue import DepthwiseEpilogue
 from intloom.hw.vector.operand_fetcher import OperandFetcher
 from intloom.hw.vector.pool import SLIDE_TAPS, Pool
 from intloom.hw.vector.slicer import Slicer
+from tests.hw.vector.bench import Bench
 
 LATENCIES = {
     "SCRATCHPAD_READ": ports.READ_LATENCY,
@@ -51,4 +59,23 @@ def test_a_residual_passes_one_affine_lane() -> None:
 def test_end_to_end_latencies_contain_their_pipelines() -> None:
     """The remainder, a few registers, FIFOs and the write, is positive."""
     assert timing.VECTOR_END > OperandFetcher.LATENCY + Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY
+    depthwise = DepthwiseColumns.LATENCY + DepthwiseEpilogue.LATENCY + Datapath.BYTES_LATENCY
+    assert depthwise < timing.DEPTHWISE_END
+    assert depthwise + OperandFetcher.LATENCY < timing.DEPTHWISE_START + timing.DEPTHWISE_END
     assert PixelFetcher.LATENCY + MacArray.latency(16) + Epilogue.LATENCY < timing.MAC_END
+
+
+@pytest.mark.parametrize("kernel_h", [1, 2, 3, 5])
+@pytest.mark.parametrize(("stride", "out_h", "out_w"), [(1, 1, 1), (1, 3, 5), (2, 2, 3)])
+def test_the_forecast_of_a_depthwise_convolution_is_exact(
+    kernel_h: int, stride: int, out_h: int, out_w: int, rng: random.Random
+) -> None:
+    """While all ports grant."""
+    params = preset("nano").replace(scratch_kib=4, vector_depthwise=True)
+    shape = {"kernel_h": kernel_h, "out_h": out_h, "out_w": out_w, "stride_h": stride, "stride_w": stride}
+    addresses = {"a_row": 20, "in_h": 20, "in_w": 20, "b_base": 600, "out_base": 700, "out_row": 20}
+    instruction = make(Kind.VDEPTHWISE, **shape, **addresses)
+    outcome = Bench(params, [bytes(4)] * params.scratch_words, rng).run([instruction])
+    cost = instruction_cost(instruction, params)
+    # The unit takes an instruction a cycle before its start in the forecast.
+    assert outcome.done[0] - outcome.started[0] == cost.work + cost.tail + 1
