@@ -19,23 +19,32 @@ from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.vector_depthwise import TAPS, constant_words, walk_cycles
 
-_FIELDS = ("kernel_h", "stride_h", "stride_w")
 
-
-def runs_on_vector_unit(node: Conv, params: HardwareParams) -> bool:
+def is_expressible(node: Conv, params: HardwareParams) -> bool:
     """Whether VDEPTHWISE can express a convolution of blocked pixels."""
-    channels, per_group, kernel_h, kernel_w = (int(n) for n in node.weights.shape)
+    channels, per_group, _, kernel_w = (int(n) for n in node.weights.shape)
     if not params.vector_depthwise or isinstance(node, ConvTranspose) or node.weights.dtype != np.int8:
         return False
-    values = dict(zip(_FIELDS, (kernel_h, *node.strides), strict=True))
-    fields = (BY_KIND[Kind.VDEPTHWISE].field(name) for name in _FIELDS)
+    spec = BY_KIND[Kind.VDEPTHWISE]
+    limits = ((spec.field(name), value) for name, value in _kernel_fields(node).items())
     return (
         per_group == 1
         and node.group == channels > 1
         and kernel_w <= TAPS
         and node.dilations == (1, 1)
-        and all(f.minimum <= values[f.name] <= f.maximum for f in fields)
+        and all(f.minimum <= value <= f.maximum for f, value in limits)
     )
+
+
+def _kernel_fields(node: Conv) -> dict[str, int]:
+    return {"kernel_h": int(node.weights.shape[2]), "stride_h": node.strides[0], "stride_w": node.strides[1]}
+
+
+def instruction_cycles(node: Conv, rows: int, columns: int) -> int:
+    """Cycles of an instruction for some rows and columns of a block of the result."""
+    fields = {"out_h": rows, "out_w": columns} | _kernel_fields(node)
+    constants = constant_words(fields["kernel_h"])
+    return constants + timing.DEPTHWISE_START + walk_cycles(fields) + timing.DEPTHWISE_END
 
 
 @dataclass(eq=False, kw_only=True)
@@ -85,16 +94,12 @@ class DepthwiseStage(VectorStage):
 
     def own_cycles(self, rect: Rect, blocks: int) -> int:
         """Cycles of the instructions for some blocks of a tile."""
-        fields = {"out_h": rect.height, "out_w": rect.width} | self._kernel_fields()
-        return blocks * (self._block_words + timing.DEPTHWISE_START + walk_cycles(fields) + timing.DEPTHWISE_END)
-
-    def _kernel_fields(self) -> dict[str, int]:
-        return dict(zip(_FIELDS, (self._kernel_h, *self.node.strides), strict=True))
+        return blocks * instruction_cycles(self.node, rect.height, rect.width)
 
     def compute(self, context: TileContext) -> None:
         """One VDEPTHWISE for each block."""
         use = context.use_table(self.node.table)
-        shared = self._input_fields(context) | self._kernel_fields()
+        shared = self._input_fields(context) | _kernel_fields(self.node)
         source, result, rect = context.operands[0], context.result, context.rect
         for block in range(context.chunk.out_blocks):
             context.emit(

@@ -40,7 +40,7 @@ def _links(flow: Dataflow, plan: Stripes, k: int) -> tuple[list[int], list[int]]
     It waits for the rows that it reads, and for the readers of the rows that it overwrites.
     """
     index, inside = plan.first + k, range(plan.first, plan.stop)
-    earlier, same = [], []
+    earlier, same = list[int](), list[int]()
     for read in flow.reads[index]:
         earlier += [w.stage.index for w in flow.writers[read.buffer] if w.stage.index in inside]
     for write in flow.writes[index]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from intloom.compiler.ir import Conv, ConvTranspose
 from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.convolution import Geometry, Weights, packed_kernel, transposed_passes
-from intloom.compiler.schedule.depthwise_stage import DepthwiseStage, runs_on_vector_unit
+from intloom.compiler.schedule.depthwise_choice import pays_beside_array
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage, is_expressible
 from intloom.compiler.schedule.limits import check_fields, window_fields
 from intloom.compiler.schedule.operators.registry import schedules
 from intloom.compiler.schedule.placement import node_input
@@ -22,7 +23,7 @@ def schedule_conv(stages: StageList, node: Conv) -> None:
         kernel = (kernel[0], -(-kernel[1] // stages.params.pixels_per_word))
     dilation = {"dilation_h": node.dilations[0], "dilation_w": node.dilations[1]}
     check_fields(node, Kind.CONV, window_fields(kernel, node.strides) | dilation)
-    if not stages.is_packed(node) and runs_on_vector_unit(node, stages.params):
+    if not stages.is_packed(node) and is_expressible(node, stages.params) and pays_beside_array(node, stages):
         stages.add(DepthwiseStage(*stages.common(node), node=node), node.output)
     elif node not in stages.residuals.values():
         stages.add(conv_stage(stages, node, node.output), node.output)
