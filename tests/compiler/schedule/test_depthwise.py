@@ -22,7 +22,7 @@ from tests.compiler.schedule.test_compile import assert_equal_to_golden, fitting
 from tests.support.graph_maker import GraphMaker
 from tests.support.random_graph import RandomGraph
 
-BASE = preset("base")
+BASE = preset("base").replace(vector_depthwise=False)
 
 
 def _geometry(kernel: int, stride: int = 1, dilation: int = 1) -> Geometry:
@@ -50,7 +50,7 @@ def depthwise_instructions(program: Program) -> int:
 def check_random(seed: int) -> int:
     """Compile some depthwise convolutions and compare; gives the number of depthwise instructions."""
     rng = np.random.default_rng(seed)
-    params = PRESETS[str(rng.choice(["nano", "small", "base"]))].replace(depthwise=True)
+    params = PRESETS[str(rng.choice(["nano", "small", "base"]))].replace(depthwise=True, vector_depthwise=False)
     if rng.integers(3) == 0:
         params = params.replace(scratch_kib=8, weight_kib=16)
     graph, maker, program = random_program(seed, params)
@@ -67,7 +67,7 @@ def test_random_depthwise_convolutions() -> None:
 @pytest.mark.parametrize("name", ["nano", "base"])
 def test_random_depthwise_convolutions_on_the_rtl(name: str) -> None:
     first = int(os.environ["INTLOOM_SEED"]) % 1_000_000
-    params = PRESETS[name].replace(depthwise=True)
+    params = PRESETS[name].replace(depthwise=True, vector_depthwise=False)
     made = (random_program(seed, params) for seed in range(first, first + 100))
     # A third of the programs on nano have such an instruction.
     chosen = list(islice((m for m in made if depthwise_instructions(m[2])), 4))

@@ -1,0 +1,151 @@
+"""Depthwise convolutions on the vector unit: results, constants, rings, choice of the unit, and dispatch order."""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+import pytest
+
+from intloom.compiler.emit.constants import depthwise_constants
+from intloom.compiler.program.program import Program
+from intloom.compiler.schedule.operators import conv
+from intloom.hw.spec.arith import Scale
+from intloom.hw.spec.isa import Kind
+from intloom.hw.spec.params import HardwareParams, preset
+from intloom.hw.spec.vector_depthwise import pack_depthwise
+from tests.compiler.schedule.test_compile import assert_equal_to_golden, check, compiled, fitting_program
+from tests.support.graph_maker import GraphMaker
+from tests.support.random_graph import RandomGraph
+
+BASE = preset("base")
+HARDWARE = {
+    "nano": preset("nano").replace(vector_depthwise=True),
+    "small": preset("small").replace(vector_depthwise=True, vector_lanes=2),
+    "base": BASE,
+    "large": preset("large"),
+}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every depthwise convolution that the vector unit can compute runs there."""
+    monkeypatch.setattr(conv, "pays_beside_array", lambda node, stages: True)
+
+
+def made_by(program: Program) -> set[Kind]:
+    return {i.kind for i in program.instructions} & {Kind.CONV, Kind.VDEPTHWISE, Kind.VADD}
+
+
+def random_program(seed: int, params: HardwareParams) -> tuple[RandomGraph, Program]:
+    """Depthwise convolutions among others, with tables, residual additions and copies."""
+    made = RandomGraph(seed)
+    rng = made.rng
+    made.pool.append(made.maker.input(int(rng.integers(2, 60)), int(rng.integers(3, 25)), int(rng.integers(3, 40))))
+    growing = (made.depthwise, made.depthwise, made.depthwise, made.conv, made.residual, made.table, made.resize)
+    for _ in range(int(rng.integers(1, 5))):
+        made.pool.append(growing[int(rng.integers(len(growing)))]())
+    made.pool.append(made.depthwise())
+    return made, fitting_program(made.maker.graph(made.pool[-1]), params, keep=bool(rng.integers(8) == 0))
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("name", HARDWARE)
+def test_random_depthwise_convolutions(name: str) -> None:
+    first = int(os.environ["INTLOOM_SEED"]) % 1_000_000
+    found = 0
+    for seed in range(first, first + 12):
+        params = HARDWARE[name].replace(scratch_kib=8, weight_kib=16) if seed % 3 == 0 else HARDWARE[name]
+        params = params if params.weight_kib > 16 or name != "large" else HARDWARE[name]
+        made, program = random_program(seed, params)
+        assert_equal_to_golden(made.maker.graph(made.pool[-1]), made.maker, program)
+        found += sum(i.kind is Kind.VDEPTHWISE for i in program.instructions)
+    assert found
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("kernel", [(1, 1), (2, 1), (3, 2), (3, 3), (7, 3), (15, 3)])
+@pytest.mark.parametrize("stride", [1, 2, 4])
+def test_kernels_and_strides(kernel: tuple[int, int], stride: int) -> None:
+    maker = GraphMaker(stride)
+    x = maker.input(21, 19, 23)
+    program = check(maker, maker.conv(x, 21, kernel, stride=stride, group=21), BASE)
+    assert made_by(program) == {Kind.VDEPTHWISE}
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize(
+    ("channels", "kernel", "fields"),
+    [(16, (3, 4), {}), (16, 3, {"dilation": (2, 1)}), (16, 3, {"nine_bits": True}), (32, 3, {})],
+)
+def test_what_the_vector_unit_cannot_compute_stays_on_the_array(channels: int, kernel: int, fields: dict) -> None:
+    maker = GraphMaker(1)
+    program = check(maker, maker.conv(maker.input(16, 12, 12), channels, kernel, group=16, **fields), BASE)
+    assert made_by(program) == {Kind.CONV}
+
+
+def test_constants_of_each_block_have_the_format_of_the_instruction(rng) -> None:
+    random = np.random.default_rng(rng.getrandbits(32))
+    weights = random.integers(-128, 128, (20, 5, 2)).astype(np.int8)
+    bias = random.integers(-(1 << 31), 1 << 31, 20).astype(np.int32)
+    mantissa = random.integers(0, 1 << random.integers(1, 25, 20)).astype(np.uint32)
+    mantissa[:3] = 0, 1, (1 << 24) - 1
+    shift = random.integers(0, 64, 20).astype(np.uint8)
+    found = depthwise_constants(weights, bias, mantissa, shift, BASE)
+    wide = np.zeros((32, 5, 3), np.int8)
+    wide[:20, :, :2] = weights
+    scales = [Scale(int(m), int(s)) for m, s in zip(mantissa, shift, strict=True)] + [Scale(0, 0)] * 12
+    biases = [*bias.tolist(), *[0] * 12]
+    for block in range(2):
+        part = slice(16 * block, 16 * block + 16)
+        taps = wide[part].transpose(1, 2, 0).tolist()
+        assert found[block].tobytes() == pack_depthwise(taps, biases[part], scales[part], BASE.mantissa_bits)
+
+
+def inverted_residual(maker: GraphMaker, x: str, wide: int, stride: int) -> str:
+    channels = maker.shape(x)[0]
+    y = maker.conv(maker.conv(x, wide, 1, table=False), wide, 3, stride=stride, group=wide)
+    y = maker.conv(y, channels, 1, table=False)
+    return maker.add(x, y) if stride == 1 else y
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+def test_stripes_read_and_write_rings(stride: int) -> None:
+    maker = GraphMaker(5)
+    program = check(maker, inverted_residual(maker, maker.input(16, 56, 56), 96, stride), BASE)
+    found = [i for i in program.instructions if i.kind is Kind.VDEPTHWISE]
+    assert sum(i["out_h"] * i["out_w"] for i in found) == 56 * 56 * 6 // stride**2
+    # Some instruction wraps its input, whose rows lie an odd number of words apart.
+    assert any(i["a_ring"] and i["a_row_off"] + i["kernel_h"] * i["a_row"] > i["a_ring"] for i in found)
+    assert all(i["a_row"] % 2 for i in found)
+    moved = sum(layer.dram_words for layer in program.layers)
+    assert moved < 56 * 56 * (1 + 1 / stride**2) + len(program.image) // 16 + 100
+
+
+@pytest.mark.parametrize(("size", "channels", "wide"), [(56, 24, 144), (28, 32, 192), (14, 64, 384), (7, 160, 960)])
+def test_array_and_vector_unit_work_at_the_same_time(size: int, channels: int, wide: int) -> None:
+    maker = GraphMaker(6)
+    graph = maker.graph(inverted_residual(maker, maker.input(channels, size, size), wide, 1))
+    beside, alone = (compiled(graph, BASE.replace(vector_depthwise=on)).predicted_cycles for on in (True, False))
+    assert beside < 0.9 * alone
+
+
+def test_a_layer_without_neighbors_on_the_array_stays_there() -> None:
+    maker = GraphMaker(7)
+    program = check(maker, maker.conv(maker.input(64, 28, 28), 64, 3, group=64), BASE)
+    assert made_by(program) == {Kind.CONV}
+
+
+def test_a_sum_is_not_fused_into_a_depthwise_convolution() -> None:
+    maker = GraphMaker(8)
+    x = maker.conv(maker.input(64, 28, 28), 64, 1, table=False)
+    program = check(maker, maker.add(x, maker.conv(x, 64, 3, group=64, table=False)), BASE)
+    assert made_by(program) == {Kind.CONV, Kind.VDEPTHWISE, Kind.VADD}
+
+
+def test_a_full_queue_of_one_unit_does_not_delay_the_others() -> None:
+    """Between two tiles of the array are more VDEPTHWISE than a queue holds, so they are mixed."""
+    maker = GraphMaker(9)
+    program = check(maker, inverted_residual(maker, maker.input(64, 14, 14), 384, 1), BASE)
+    deep = compiled(maker.graph(maker.nodes[-1].output), BASE.replace(queue_depth=64))
+    assert program.predicted_cycles < 1.03 * deep.predicted_cycles
