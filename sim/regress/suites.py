@@ -16,6 +16,7 @@ from intloom.sim.regress.faults import FAULTS
 
 _NANO = preset("nano")
 _SOFTMAX = preset("small").replace(vector_softmax=True)
+_DEPTHWISE = preset("small").replace(vector_depthwise=True, vector_lanes=4)
 _SIZE = {"height": 7, "width": 9}
 _STRESS_SEEDS = 40
 _RANDOM_PROGRAMS = 1000
@@ -107,7 +108,14 @@ def ops() -> list[Case]:
     cases.append(("transposed_constant", {"channels": 6}))
     found = [_named("ops", g, n, _NANO, {**_SIZE, **a}) for n, (g, a) in enumerate(cases)]
     count = len(found)
-    return found + [_named("ops", "softmax", count + c, _SOFTMAX, {**_SIZE, "channels": c}) for c in (1, 8, 21)]
+    found += [_named("ops", "softmax", count + c, _SOFTMAX, {**_SIZE, "channels": c}) for c in (1, 8, 21)]
+    return found + [_depthwise_case(len(found) + s, s, c) for s, c in itertools.product((1, 2), (8, 21))]
+
+
+def _depthwise_case(seed: int, stride: int, channels: int) -> Case:
+    """A depthwise convolution on hardware whose vector unit computes them."""
+    shape: dict[str, Argument] = {"inputs": channels, "outputs": channels, "kernel": 3, "stride": stride}
+    return _named("ops", "grouped", seed, _DEPTHWISE, {**_SIZE, **shape, "group": channels})
 
 
 def layers() -> list[Case]:

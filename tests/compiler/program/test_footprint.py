@@ -7,6 +7,7 @@ from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec.depthwise import column_rows, tile_columns
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, make
 from intloom.hw.spec.params import HardwareParams, preset
+from intloom.sim.random_programs.words import words_of
 from tests.support.random_graph import random_graph
 
 
@@ -101,3 +102,33 @@ def test_moves_and_copies():
     source, target = footprint(copy, params)
     assert words(source) == {8, 9, 10, 11, 12, 13}
     assert words(target) == set(range(50, 65))
+
+
+def test_depthwise_convolutions_on_the_vector_unit(rng):
+    """With and without a ring, against the words counted one by one."""
+    params = preset("base")
+    seen = {0: 0, 1: 0}
+    while min(seen.values()) < 40:
+        row = rng.randint(1, 30)
+        ring = row * rng.randint(1, 6) * rng.randrange(2)
+        fields = {"a_base": rng.randint(500, 900), "a_row": row, "a_ring": ring, "a_row_off": rng.randrange(ring or 99)}
+        fields |= {"in_h": rng.randint(1, 9), "in_w": rng.randint(1, 12)}
+        fields |= {"iy0": rng.randint(-9, 9), "ix0": rng.randint(-9, 12), "kernel_h": rng.randint(1, 5)}
+        fields |= {"stride_h": rng.randint(1, 4), "stride_w": rng.randint(1, 4)}
+        fields |= {"out_h": rng.randint(1, 4), "out_w": rng.randint(1, 5), "out_row": 20, "out_x": rng.randint(1, 3)}
+        i = make(Kind.VDEPTHWISE, **fields, b_base=2000, out_base=3000)
+        *reads, write = footprint(i, params)
+        expected = words_of(i, params)
+        assert write.write
+        assert words(write) == set(expected.written.tolist())
+        assert not any(a.write for a in reads)
+        assert set().union(*(words(a) for a in reads)) == set(expected.reads["scratch"].tolist()), i
+        seen[ring > 0] += 1
+
+
+def test_in_a_ring_each_row_of_a_depthwise_convolution_is_an_access_of_its_own():
+    """So that a hazard with another row of the buffer is none."""
+    fields = {"a_base": 100, "a_row": 5, "a_ring": 20, "a_row_off": 15, "in_h": 9, "in_w": 5, "out_w": 3, "kernel_h": 3}
+    *rows, constants, _ = footprint(make(Kind.VDEPTHWISE, **fields, b_base=700, out_base=900), preset("base"))
+    assert [words(a) for a in rows] == [set(range(n, n + 5)) for n in (115, 100, 105)]
+    assert words(constants) == set(range(700, 717))
