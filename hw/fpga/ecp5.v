@@ -29,16 +29,47 @@ module intloom_product (A, B, Y);
 	parameter _TECHMAP_CONSTMSK_B_ = 0;
 	parameter _TECHMAP_CONSTVAL_B_ = 0;
 	input [7:0] A;
-	input [2:0] B;
+	input [B_WIDTH-1:0] B;
 	output [9:0] Y;
-	localparam LOWER = _TECHMAP_CONSTMSK_B_[2] && !_TECHMAP_CONSTVAL_B_[2];
-	wire _TECHMAP_FAIL_ = !A_SIGNED || !B_SIGNED || A_WIDTH != 8 || B_WIDTH != 3 || Y_WIDTH != 10;
+	localparam LOWER = B_WIDTH == 3 && _TECHMAP_CONSTMSK_B_[2] && !_TECHMAP_CONSTVAL_B_[2];
+	// The upper bits of a weight of eight bits, without the copy of its sign.
+	localparam EIGHT = B_WIDTH == 2;
+	wire _TECHMAP_FAIL_ = !A_SIGNED || !B_SIGNED || A_WIDTH != 8 || (B_WIDTH != 3 && !EIGHT) || Y_WIDTH != 10;
 	wire [9:0] pair;
-	intloom_rows rows (.a(A), .b0(B[0]), .b1(B[1]), .y(pair));
 	generate
-		if (LOWER) assign Y = pair;
-		else intloom_minus_row minus (.a(A), .b(B[2]), .p(pair), .y(Y));
+		if (EIGHT) intloom_signed_rows rows (.a(A), .b0(B[0]), .b1(B[1]), .y(Y));
+		else begin
+			intloom_rows rows (.a(A), .b0(B[0]), .b1(B[1]), .y(pair));
+			if (LOWER) assign Y = pair;
+			else intloom_minus_row minus (.a(A), .b(B[2]), .p(pair), .y(Y));
+		end
 	endgenerate
+endmodule
+
+// a * (b0 - 2*b1): as intloom_rows, with the second row inverted and a carry that comes in below it.
+module intloom_signed_rows (a, b0, b1, y);
+	input [7:0] a;
+	input b0, b1;
+	output [9:0] y;
+	wire [8:0] one = {a[7], a};
+	wire [8:0] two = {a, 1'b0};
+	wire [3:0] carry;
+	localparam [15:0] INIT = 16'h8777;
+	assign y[0] = a[0] & b0;
+	assign y[1] = (two[1] & b1) ^ (one[1] & b0);
+	wire carry2 = ~(two[1] & b1) | (one[1] & b0);
+	intloom_first #(.INIT(INIT)) first (
+		.a0(carry2), .b0(1'b1), .a(two[2]), .b(b1), .c(one[2]), .d(b0), .sum(y[2]), .carry_out(carry[0]));
+	genvar i;
+	generate for (i = 1; i < 4; i = i + 1) begin : bits
+		CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+			.CIN(carry[i - 1]), .COUT(carry[i]),
+			.A0(two[2*i+1]), .B0(b1), .C0(one[2*i+1]), .D0(b0), .S0(y[2*i+1]),
+			.A1(two[2*i+2]), .B1(b1), .C1(one[2*i+2]), .D1(b0), .S1(y[2*i+2])
+		);
+	end endgenerate
+	// Only 256, of -128 and -2, has no sign in bit 8.
+	assign y[9] = y[8] & ~(a[7] & b1);
 endmodule
 
 // p - 4 * a * b, modulo 2**10: as below, eight positions of a chain and the other bits beside it.
@@ -137,6 +168,36 @@ module intloom_loadable_adder (Q, S, X, LOAD, Y);
 			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
 				.CIN(carry[i]),
 				.A0(Q[i]), .B0(LOAD), .C0(S[i]), .D0(X[i]), .S0(Y[i]),
+				.A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0)
+			);
+		end
+	end endgenerate
+endmodule
+
+// A sum of P and one of two others, P + (SELECT ? X : Q). A bit's half table is P, from which its carry arises; the
+// whole table with Q and X 0 is P as well.
+(* techmap_celltype = "$__INTLOOM_SELECTING_ADDER" *)
+module intloom_selecting_adder (P, Q, X, SELECT, Y);
+	parameter WIDTH = 1;
+	input [WIDTH-1:0] P, Q, X;
+	input SELECT;
+	output [WIDTH-1:0] Y;
+	localparam [15:0] INIT = 16'b0101_0110_1001_1010;
+	wire [WIDTH:0] carry;
+	intloom_first #(.INIT(INIT)) first (
+		.a0(1'b0), .b0(1'b1), .a(P[0]), .b(SELECT), .c(Q[0]), .d(X[0]), .sum(Y[0]), .carry_out(carry[1]));
+	genvar i;
+	generate for (i = 1; i < WIDTH; i = i + 2) begin : bits
+		if (i + 1 < WIDTH) begin
+			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+				.CIN(carry[i]), .COUT(carry[i + 2]),
+				.A0(P[i]), .B0(SELECT), .C0(Q[i]), .D0(X[i]), .S0(Y[i]),
+				.A1(P[i+1]), .B1(SELECT), .C1(Q[i+1]), .D1(X[i+1]), .S1(Y[i+1])
+			);
+		end else begin
+			CCU2C #(.INIT0(INIT), .INIT1(INIT), .INJECT1_0("NO"), .INJECT1_1("NO")) sum (
+				.CIN(carry[i]),
+				.A0(P[i]), .B0(SELECT), .C0(Q[i]), .D0(X[i]), .S0(Y[i]),
 				.A1(1'b0), .B1(1'b0), .C1(1'b0), .D1(1'b0)
 			);
 		end

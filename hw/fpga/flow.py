@@ -71,7 +71,7 @@ CELLS = """\
 scratchpad -set abc9.script "+&scorr;&sweep;&dc2;&dch,-f,-r;&if,{{W}},{{D}},{{R}}"
 read_json words.json
 hierarchy -top {top}
-techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$add
+techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$__INTLOOM_SELECTING_ADDER t:$add
 synth_lattice -family ecp5 -top {top} -run :map_ram
 memory_libmap -lib {deep_ram} t:$mem_v2 r:SIZE>4096 %i
 techmap -map +/lattice/brams_map_16kd.v t:$__DP16KD_*

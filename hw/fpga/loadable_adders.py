@@ -1,4 +1,6 @@
-"""Finds loadable adders, `load ? x : q + s`: on ECP5 one bit fits the LUT of its carry chain position.
+"""Finds loadable adders, `load ? x : q + s`, and selecting ones, `p + (select ? x : q)`.
+
+On ECP5 one bit of either fits the LUT of its carry chain position.
 
 Address walkers and counters consist of them. Yosys puts the multiplexer into a separate LUT beside each bit of the
 chain, which doubles the LUT sites and lengthens every path by one LUT. An adder whose `load` depends on another adder
@@ -17,6 +19,8 @@ LOADABLE_ADDER_CELL = "$__INTLOOM_LOADABLE_ADDER"
 """Ports Q, S, X, LOAD and Y; parameters WIDTH and LOAD_HIGH, whether 1 loads or 0. `ecp5.v` maps it."""
 _SUMS = ("$add", "$sub")
 _CHAINS = (*_SUMS, "$lt", "$le", "$ge", "$gt")
+SELECTING_ADDER_CELL = "$__INTLOOM_SELECTING_ADDER"
+"""Ports P, Q, X, SELECT and Y; parameter WIDTH."""
 LEAST_BITS = 5
 """Shorter sums take fewer look-up tables than a chain."""
 
@@ -33,7 +37,7 @@ class _Choice(NamedTuple):
 
 
 def merge_loadable_adders(path: Path) -> int:
-    """Replace the loadable adders of Yosys' JSON netlist by cells of their own type; returns their number."""
+    """Replace such adders of Yosys' JSON netlist by cells of their own types; returns their number."""
     return change_modules(path, lambda module: _Module(module).merge())
 
 
@@ -42,6 +46,7 @@ class _Module:
         self.cells: dict[str, Cell] = module["cells"]
         self.uses: Counter[Bit] = Counter(bit for port in module["ports"].values() for bit in port["bits"])
         self.choices: dict[Bit, _Choice] = {}
+        self.drivers: dict[tuple[Bit, ...], str] = {}
         self.late: set[Bit] = set()
         for name, cell in self.cells.items():
             for port, bits in cell["connections"].items():
@@ -59,7 +64,41 @@ class _Module:
     def merge(self) -> int:
         """Replace what can be; how many sums."""
         sums = [name for name, cell in self.cells.items() if cell["type"] in _SUMS]
-        return sum(self._merge(name) for name in sums)
+        merged = {name for name in sums if self._merge(name)}
+        muxes = [(name, cell) for name, cell in self.cells.items() if cell["type"] == "$mux"]
+        self.drivers = {tuple(cell["connections"]["Y"]): name for name, cell in muxes}
+        return len(merged) + sum(self._select(name) for name in sums if name not in merged)
+
+    def _select(self, name: str) -> bool:
+        """Merge a sum with the multiplexer that chooses one of its operands, and that nothing else reads."""
+        cell = self.cells[name]
+        y = cell["connections"]["Y"]
+        if cell["type"] != "$add" or len(y) < LEAST_BITS:
+            return False
+        for port, other in ("AB", "BA"):
+            mux = self.drivers.get(tuple(cell["connections"][port]))
+            if mux is None or any(self.uses[bit] != 1 for bit in cell["connections"][port]):
+                continue
+            connections = self.cells[mux]["connections"]
+            if self.late.intersection(connections["S"]):
+                continue
+            operands = {"P": cell["connections"][other], "Q": connections["A"], "X": connections["B"]}
+            signed = all(int(cell["parameters"][f"{side}_SIGNED"], 2) for side in "AB")
+            self.cells[name] = {
+                "hide_name": 1,
+                "type": SELECTING_ADDER_CELL,
+                "parameters": {"WIDTH": _number(len(y))},
+                "attributes": cell["attributes"],
+                "port_directions": {**dict.fromkeys(operands, "input"), "SELECT": "input", "Y": "output"},
+                "connections": {
+                    **{key: _widened(bits, len(y), signed=signed) for key, bits in operands.items()},
+                    "SELECT": connections["S"],
+                    "Y": y,
+                },
+            }
+            del self.cells[mux]
+            return True
+        return False
 
     def _merge(self, name: str) -> bool:
         cell = self.cells[name]
@@ -124,8 +163,11 @@ def _number(value: int) -> str:
 
 def _extended(cell: Cell, port: str, width: int) -> list[Bit]:
     """An operand of a sum as wide as the sum."""
-    bits: list[Bit] = cell["connections"][port]
     signed = all(int(cell["parameters"][f"{side}_SIGNED"], 2) for side in "AB")
+    return _widened(cell["connections"][port], width, signed=signed)
+
+
+def _widened(bits: list[Bit], width: int, *, signed: bool) -> list[Bit]:
     fill: Bit = bits[-1] if signed else "0"
     return (bits + [fill] * (width - len(bits)))[:width]
 

@@ -19,7 +19,8 @@ write_json words.json
 """
 _MAP = """\
 read_json words.json; hierarchy -top mapped;
-techmap -map ecp5.v t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$add; alumacc; techmap -map ecp5.v t:$alu;
+techmap -map ecp5.v t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$__INTLOOM_SELECTING_ADDER t:$add;
+alumacc; techmap -map ecp5.v t:$alu;
 techmap; select -assert-none t:$add t:$sub t:$mul t:$alu;
 read_verilog -nooverwrite +/lattice/cells_sim_ecp5.v; hierarchy -top mapped; proc; flatten; opt_clean -purge;
 write_verilog -noattr mapped.v
@@ -44,6 +45,7 @@ module bench;
 endmodule
 """
 _UPPER = "wire signed [2:0] w = b[7:5]; wire signed [9:0] p = a * w; assign y = p;"
+_SIGNED = "wire signed [2:0] w = {b[7], b[7:6]}; wire signed [9:0] p = a * w; assign y = p;"
 _LOWER = "wire signed [2:0] w = {1'b0, b[3:2]}; wire signed [9:0] p = a * w; assign y = p;"
 
 
@@ -71,6 +73,7 @@ def _wrong(folder: Path, reference: str, mappings: str, steps: int = 0) -> int:
     [
         _UPPER,
         _LOWER,
+        _SIGNED,
         "assign y = a + b - c;",
         "assign y = {a, b} - c;",
         "assign y = {a, b, c[0]} + c;",
@@ -98,6 +101,11 @@ _BOTH = "wire [15:0] q = {a, b}, x = c[1] ? q + 7 : {b, a}; assign y = c[0] ? x 
         ("wire [15:0] q = {a, b}, n = q + 16'd1; assign y = c[0] ? {b, a} : n;", 1),
         ("wire [15:0] q = {a, b}, n = q + 16'd6; assign y = c[0] ? {b, a} : n;", 1),
         (_BOTH, 2),
+        ("wire signed [9:0] q = c[0] ? {a, c[3:2]} : c; assign y = q + b;", 1),
+        ("wire signed [8:0] q = c[0] ? a : {c[7:1], 2'd0}; assign y = $signed({b, c}) + q;", 1),
+        ("wire [9:0] q = c[0] ? 0 : {a, c[3:2]}; assign y = {c, b} + q;", 1),
+        ("wire [9:0] q = c[0] ? 7 : {a, c[3:2]}; assign y = ({c, b} + q) ^ q[9];", 0),
+        ("wire [9:0] q = a < b ? c : {a, c[3:2]}; assign y = {c, b} + q;", 0),
         ("wire [15:0] q = {a, b}; assign y = c[0] ? q + 1 : q + 2;", 1),
         ("wire [15:0] q = {a, b}; assign y = c[0] ? c : q - {c, c[5:0]};", 0),
         ("wire [15:0] q = {a, b}, p = q + 5; assign y = (c[0] ? c : p) ^ p[9];", 0),
@@ -114,6 +122,13 @@ def test_loadable_adders_equal_choice_and_sum(reference: str, steps: int, tmp_pa
 def test_a_carry_that_runs_while_loading_is_seen(tmp_path: Path) -> None:
     wrong = MAPPINGS.read_text(encoding="utf-8").replace("1101_1110_0001_0010", "1101_1110_0001_1010")
     assert _wrong(tmp_path, "wire [15:0] q = {a, b}; assign y = c[0] ? c : q + {c, c[5:0]};", wrong, 1) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+def test_a_carry_of_the_wrong_operand_is_seen(tmp_path: Path) -> None:
+    wrong = MAPPINGS.read_text(encoding="utf-8").replace("0101_0110_1001_1010", "0101_0110_1001_1110")
+    assert _wrong(tmp_path, "wire [9:0] q = c[0] ? c : {a, c[3:2]}; assign y = {c, b} + q;", wrong, 1) > 0
 
 
 @pytest.mark.slow
