@@ -37,8 +37,10 @@ _SLOT_PRICE = 150
 _EXPOSED_PART = 0.5
 """Part of a group's first loads that the group before does not hide."""
 _LONGEST_GROUP = 24
-_LEAST_PIXELS = 16
+_LEAST_PIXELS = 32
 """Fewer pixels of the first stage in each step would leave strips short."""
+_LEAST_PIXELS_BESIDE = 16
+"""The same beside a depthwise convolution on the vector unit, with which the array works only in stripes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -201,11 +203,13 @@ class GroupCosts:
             + self._goal.price(moved)
             + _EXPOSED_PART * exposed
         )
-        return Group(first, stop, cost, plan, resident)
+        # A pace that is too slow for these stages may suit more of them.
+        long = _is_beside(stages) or rows * stages[0].extent[1] >= _LEAST_PIXELS
+        return Group(first, stop, cost if long else inf, plan, resident)
 
     def _stripe_cycles(self, plan: Stripes, array: Cycles, vector: Cycles) -> int:
         """Cycles of both units for all steps, from those of each stage in each step."""
-        if any(isinstance(s, DepthwiseStage) for s in self._flow.stages[plan.first : plan.stop]):
+        if _is_beside(self._flow.stages[plan.first : plan.stop]):
             return stripe_cycles(self._flow, plan, array, vector)
         return int(max(array.sum(), vector.sum()))
 
@@ -239,6 +243,11 @@ class GroupCosts:
         return 2 * most + stripe_constants(stages)
 
 
+def _is_beside(stages: Sequence[Stage]) -> bool:
+    """Whether the vector unit computes one of these stages for as long as the array may compute others."""
+    return any(isinstance(s, DepthwiseStage) for s in stages)
+
+
 def _is_depthwise(stage: Stage) -> bool:
     return isinstance(stage, ConvStage) and stage.depthwise is not None
 
@@ -265,7 +274,7 @@ def _paces(stage: Stage) -> list[int]:
     """Rows per step to try, most first."""
     height, width = stage.extent
     unit = stage.stripe_rows
-    sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= _LEAST_PIXELS]
+    sizes = [unit << k for k in range(12) if unit << k < height and (unit << k) * width >= _LEAST_PIXELS_BESIDE]
     return sizes[::-1]
 
 
