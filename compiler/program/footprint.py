@@ -145,7 +145,8 @@ def _depthwise_input(i: Fields) -> list[Access]:
 
 def _depthwise(i: Fields) -> list[Access]:
     constants = Access(Memory.SCRATCH, False, i["b_base"], ((constant_words(i["kernel_h"]), 1),))
-    dims = ((i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
+    # One block: results of all instructions have the same dimensions.
+    dims = ((1, 0), (i["out_h"], i["out_row"]), (i["out_w"], i["out_x"]))
     return [*_depthwise_input(i), constants, Access(Memory.SCRATCH, True, i["out_base"], dims)]
 
 
