@@ -26,7 +26,7 @@ from intloom.hw.vector.result_writer import ResultWriter
 from intloom.hw.vector.sequencer import Sequencer
 from intloom.hw.vector.slicer import Slicer
 from intloom.hw.vector.softmax import Softmax
-from intloom.hw.vector.window_walker import WindowWalker
+from intloom.hw.vector.window_walker import FETCH_LAYOUT, WindowWalker
 
 _OTHER_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
 """Cycles from a credit taken for a result until it can be taken again, without a Softmax."""
@@ -156,15 +156,20 @@ class VectorUnit(wiring.Component):
         return fetch
 
     def _select_walker(self, m: Module, sequencer: Sequencer, window: WindowWalker, fetch: OperandFetcher) -> None:
-        """Words of windows, or those under a depthwise convolution; only one walker has any."""
+        """Words of windows, or those under a depthwise convolution; only one walker has any.
+
+        A skid buffer keeps a halt and the credits out of the depthwise walker's steps.
+        """
         m.submodules.walker = walker = DepthwiseWalker()
+        m.submodules.walked = walked = SkidBuffer(FETCH_LAYOUT)
+        wiring.connect(m, walker.o, walked.i)
         m.d.comb += [
             *(walker.config[name].eq(sequencer.operation[name]) for name in walker.config.shape().members),
             walker.start.eq(sequencer.start & sequencer.operation.depthwise),
-            fetch.i.valid.eq(window.o.valid | walker.o.valid),
-            Value.cast(fetch.i.payload).eq(Mux(self._depthwise, walker.o.payload, window.o.payload)),
+            fetch.i.valid.eq(window.o.valid | walked.o.valid),
+            Value.cast(fetch.i.payload).eq(Mux(self._depthwise, walked.o.payload, window.o.payload)),
             window.o.ready.eq(fetch.i.ready),
-            walker.o.ready.eq(fetch.i.ready),
+            walked.o.ready.eq(fetch.i.ready),
         ]
 
     def _fetch_b(self, m: Module, sequencer: Sequencer, setup: RasterSetup) -> OperandFetcher:
