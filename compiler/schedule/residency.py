@@ -12,17 +12,23 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from intloom.compiler.schedule.alloc import tightest_fit
+from intloom.compiler.schedule.conv_stage import ConvStage
 from intloom.compiler.schedule.cuts import Group, stripe_constants, transient_words
-from intloom.compiler.schedule.dataflow import Dataflow
+from intloom.compiler.schedule.dataflow import Dataflow, Read
+from intloom.compiler.schedule.depthwise_stage import DepthwiseStage
 from intloom.compiler.schedule.geometry import Buffer, runs_of
 from intloom.compiler.schedule.local_buffer import LocalBuffer
 from intloom.compiler.schedule.slot import Slot
 from intloom.compiler.schedule.tiling import Space, Tiling, choose_tiling
-from intloom.compiler.schedule.vector_stages import VectorStage
+from intloom.compiler.schedule.vector_stages import PoolStage, VectorStage
 from intloom.hw.spec.params import HardwareParams
 
 _SAVED_WORD = 4
 """Cycles of a tiling that a word of traffic is worth at most: tiles of other stages move beside the array."""
+
+
+_CHUNKS_BESIDE = 8
+"""Chunks of a convolution before a depthwise one, which starts when the first chunk is complete."""
 
 
 @dataclass(eq=False)
@@ -247,5 +253,25 @@ class Residency:
         if slot.stripes is not None:
             return self._stripe_words(slot, tiles=1) <= free
         space = Space(free, self._params.weight_words, frozenset(slot.local))
-        slot.tiling = choose_tiling(slot.stages[0], space)
+        slot.tiling = choose_tiling(slot.stages[0], space, self._most_blocks(slot))
         return slot.tiling is not None
+
+    def _most_blocks(self, slot: Slot) -> int | None:
+        """The blocks of a chunk with which a vector stage can run beside the convolution that makes its operand.
+
+        That is the convolution's own chunk, which is a part of its result before a depthwise convolution.
+        """
+        stage, flow = slot.stages[0], self._flow
+        if isinstance(stage, ConvStage):
+            beside = any(self._is_whole(r, slot) for r in flow.readers[stage.out.buffer])
+            return -(-stage.out.blocks // _CHUNKS_BESIDE) if beside else None
+        if not isinstance(stage, DepthwiseStage | PoolStage) or len(flow.writers[stage.operands[0].buffer]) != 1:
+            return None
+        before = self.slots[self.slot_of[flow.writers[stage.operands[0].buffer][0].stage.index]]
+        return before.tiling.chunk if before.tiling is not None and stage.operands[0].buffer in slot.local else None
+
+    def _is_whole(self, read: Read, slot: Slot) -> bool:
+        """Whether a depthwise convolution on the vector unit reads what a slot makes as a whole in the scratchpad."""
+        reader = self.slots[self.slot_of[read.stage.index]]
+        local = read.buffer in slot.local and read.buffer in reader.local
+        return local and reader.stripes is None and isinstance(read.stage, DepthwiseStage)

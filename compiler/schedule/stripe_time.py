@@ -25,7 +25,7 @@ def stripe_cycles(flow: Dataflow, plan: Stripes, array: Cycles, vector: Cycles) 
             if not on_array and not on_vector:
                 continue
             earlier, same = links[k]
-            at = max(max((before[n] for n in earlier), default=0), max((done[n] for n in same), default=0))
+            at = max([0, *(before[n] for n in earlier), *(done[n] for n in same)])
             if on_array:
                 at = array_free = max(array_free, at) + on_array
             if on_vector:
@@ -40,12 +40,12 @@ def _links(flow: Dataflow, plan: Stripes, k: int) -> tuple[list[int], list[int]]
     It waits for the rows that it reads, and for the readers of the rows that it overwrites.
     """
     index, inside = plan.first + k, range(plan.first, plan.stop)
-    earlier, same = list[int](), list[int]()
+    earlier, same = set[int](), set[int]()
     for read in flow.reads[index]:
-        earlier += [w.stage.index for w in flow.writers[read.buffer] if w.stage.index in inside]
+        earlier |= {w.stage.index for w in flow.writers[read.buffer] if w.stage.index in inside}
     for write in flow.writes[index]:
         writes = [w for w in flow.writers[write.buffer] if w.stage.index in inside]
         for read in flow.readers[write.buffer]:
             if read.stage.index in inside:
-                (earlier if on_both_units(read, writes) else same).append(read.stage.index)
+                (earlier if on_both_units(read, writes) else same).add(read.stage.index)
     return [n - plan.first for n in earlier], [n - plan.first for n in same]
