@@ -280,7 +280,8 @@ def choose_tiling(stage: Stage, space: Space, most_blocks: int | None = None) ->
     """The cheapest cut that fits, or None if even the smallest does not; its chunks have at most so many blocks."""
     sizes = _fitting_sizes(stage, space)
     if most_blocks is not None:
-        sizes = [s for s in stage.chunk_sizes() if s <= most_blocks][:1] or sizes[-1:]
+        sizes = [s for s in sizes if s <= most_blocks] or [s for s in stage.chunk_sizes() if s <= most_blocks][:1]
+        sizes = sizes or [stage.chunk_sizes()[-1]]
     # Full width first: narrower tiles read the columns at their edges more than once, so they are used only where
     # nothing else fits.
     for width in _cuts(stage.extent[1], stage.row_step[1]):
