@@ -126,7 +126,7 @@ def _depthwise(i: Instruction) -> Cost:
     # Biases and scales arrive while the first columns are read.
     late = max(0, timing.DEPTHWISE_FIRST - first_walk_cycles(i))
     cycles = timing.DEPTHWISE_START + weights + late + walk_cycles(i)
-    return Cost(cycles, timing.DEPTHWISE_END, cycles + timing.DEPTHWISE_END, readout=i["out_h"] * i["out_w"] / cycles)
+    return Cost(cycles, timing.DEPTHWISE_END, cycles + timing.DEPTHWISE_END)
 
 
 class CostTable:

@@ -160,7 +160,9 @@ class _Simulation:
         start = self.now + hardware.UNIT_START
         state.free = start + cost.occupancy
         self._compute(unit, state, start, start + cost.work + cost.tail)
-        if instruction.spec.pattern is not AccessPattern.TABLE:
+        if instruction.spec.pattern is AccessPattern.DEPTHWISE:
+            self.port.convolve(start, start + cost.work)
+        elif instruction.spec.pattern is not AccessPattern.TABLE:
             self.port.compute(start, start + cost.work, cost.readout)
 
     def _convolve(self, state: _Unit, instruction: Instruction) -> int:

@@ -108,6 +108,12 @@ class MemoryPort:
             load = 1 - share if share else rate
             self._contention[Unit.VEC].append(_Contention(start, stop, load, rate))
 
+    def convolve(self, start: int, stop: int) -> None:
+        """The vector unit executes a depthwise convolution from `start` to `stop`."""
+        self._changed = True
+        contention = _Contention(start, stop, hardware.DEPTHWISE_LOAD_RATE, hardware.DEPTHWISE_STORE_RATE)
+        self._contention[Unit.VEC].append(contention)
+
     def request(self, unit: Unit, time: int, instruction: Instruction) -> None:
         """A move starts at `time`."""
         words = move_words(instruction)

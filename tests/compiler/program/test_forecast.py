@@ -1,5 +1,7 @@
 """The forecast: in its parts, and against cycles measured on the RTL."""
 
+from itertools import product
+
 import pytest
 
 from intloom.compiler.program.forecast import forecast
@@ -89,6 +91,19 @@ def test_a_load_into_the_scratchpad_waits_for_every_result_of_a_pooling_instruct
         for work in ([pooling], [])
     )
     assert beside - alone == pytest.approx(2000 / (1 - 100 / 208) - 2000, rel=0.01)
+
+
+def test_moves_have_their_measured_rates_beside_a_depthwise_convolution():
+    """Of the vector unit, whether it takes words whole or in slices."""
+    shape = {"in_h": 100, "in_w": 100, "kernel_h": 3, "out_h": 90, "out_w": 90, "out_row": 90, "b_base": 20_000}
+    beside = make(Kind.VDEPTHWISE, **shape)
+    rates = {Kind.LOAD: timing.DEPTHWISE_LOAD_RATE, Kind.STORE: timing.DEPTHWISE_STORE_RATE}
+    for kind, params in product(rates, (BASE, BASE.replace(vector_lanes=8))):
+        move, origin = make(kind, n0=2000), Provenance(layer=0, tile=0)
+        slow, quick = (
+            forecast([*work, move], [origin] * (len(work) + 1), 1, params).done[move.unit][0] for work in ([beside], [])
+        )
+        assert slow - quick == pytest.approx(2000 / rates[kind] - 2000, rel=0.05)
 
 
 def test_moves_wait_in_their_queue_until_the_bus_has_taken_those_before():
