@@ -306,7 +306,7 @@ PRESETS: dict[str, HardwareParams] = {
         axi_data_bits=128,
         depthwise=True,
         vector_lanes=8,
-        lut_products=208,
+        lut_products=224,
         vector_softmax=True,
         vector_depthwise=True,
     ),
