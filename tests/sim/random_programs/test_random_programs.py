@@ -114,7 +114,7 @@ def test_every_parameter_has_both_limits_on_some_hardware() -> None:
 @pytest.mark.slow
 def test_a_wrong_instruction_is_found_and_shrunk(monkeypatch: pytest.MonkeyPatch) -> None:
     """The instruction simulator multiplies wrongly: of a program that ends with a VMUL, only a VMUL is left."""
-    program = random_program(1, NANO)
+    program = random_program(4, NANO)
     right = SEMANTICS[Kind.VMUL]
 
     def wrong(machine, instruction):
