@@ -40,10 +40,8 @@ class LocalRecord:
         y = rect.y0 + (row - rect.y0) % local.rows
         number = self._numbers.setdefault(local.buffer, len(self._numbers))
         self.results.append(LocalResult(index, number, local.first + block, y, x))
-        # VDEPTHWISE writes a single block.
-        *outer, (height, _), (width, _) = dims
-        for k in range(outer[0][0] if outer else 1):
-            self._written[local.buffer, local.first + block + k] += height * width
+        for k in range(dims[0][0]):
+            self._written[local.buffer, local.first + block + k] += dims[1][0] * dims[2][0]
 
     def number(self, view: View) -> int | None:
         """The number of a view's buffer, if all its words were recorded."""
