@@ -1,4 +1,4 @@
-"""Attention: the convolutional PSA blocks of YOLO11 and YOLO26, and the transformer block on tokens."""
+"""Attention: convolutional blocks of YOLO11, YOLO26 and text recognizers, and the transformer block on tokens."""
 
 from __future__ import annotations
 
@@ -19,17 +19,31 @@ def c2psa(b: Builder, path: str, x: Value, side: int, repeats: int) -> Value:
 
 
 def psa_block(b: Builder, path: str, x: Value, side: int, heads: int) -> Value:
-    """Attention with positional encoding and a feed-forward part, each with a residual addition."""
-    x = b.op(f"{path}/Add", "Add", [x, _conv_attention(b, f"{path}/attn", x, side, heads)], x.channels)
+    """Attention with positional encoding and a feed-forward part; keys have half the width of values."""
+    key = x.channels // heads // 2
+    y = _conv_attention(b, f"{path}/attn", x, (side, side), heads, key, positional=True)
+    return _feed_forward(b, path, x, y)
+
+
+def column_block(b: Builder, path: str, x: Value, columns: int, heads: int) -> Value:
+    """Attention over the columns of a text line of one row, and a feed-forward part."""
+    y = _conv_attention(b, f"{path}/attn", x, (1, columns), heads, x.channels // heads, positional=False)
+    return _feed_forward(b, path, x, y)
+
+
+def _feed_forward(b: Builder, path: str, x: Value, attended: Value) -> Value:
+    """Residual addition of attention's result, then two 1x1 convolutions with a residual addition."""
+    x = b.op(f"{path}/Add", "Add", [x, attended], x.channels)
     y = conv_silu(b, f"{path}/ffn/ffn.0", x, 2 * x.channels)
     y = b.conv(f"{path}/ffn/ffn.1/conv", y, x.channels, mean=0.0)
     return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
 
 
-def _conv_attention(b: Builder, path: str, x: Value, side: int, heads: int) -> Value:
-    """Attention over all pixels; keys have half the width of values, which pass a depthwise positional encoding."""
-    tokens, width = side * side, x.channels // heads
-    key = width // 2
+def _conv_attention(
+    b: Builder, path: str, x: Value, shape: tuple[int, int], heads: int, key: int, *, positional: bool
+) -> Value:
+    """Attention over all pixels; with `positional`, values pass a depthwise convolution that is added."""
+    tokens, width = shape[0] * shape[1], x.channels // heads
     y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, mean=0.0)
     y = b.reshape(f"{path}/Reshape", y, [heads, 2 * key + width, tokens], heads)
     q, k, v = b.split(f"{path}/Split", y, [key, key, width], axis=2)
@@ -40,10 +54,11 @@ def _conv_attention(b: Builder, path: str, x: Value, side: int, heads: int) -> V
     weights = b.op(f"{path}/Softmax", "Softmax", [scores], heads, axis=-1)
     weights = b.transpose(f"{path}/Transpose_1", weights, [0, 1, 3, 2], heads)
     y = b.op(f"{path}/MatMul_1", "MatMul", [v, weights], heads)
-    y = b.reshape(f"{path}/Reshape_1", y, [x.channels, side, side], x.channels)
-    v = b.reshape(f"{path}/Reshape_2", v, [x.channels, side, side], x.channels)
-    position = b.conv(f"{path}/pe/conv", v, x.channels, 3, group=x.channels, mean=0.0)
-    y = b.op(f"{path}/Add", "Add", [y, position], x.channels)
+    y = b.reshape(f"{path}/Reshape_1", y, [x.channels, *shape], x.channels)
+    if positional:
+        v = b.reshape(f"{path}/Reshape_2", v, [x.channels, *shape], x.channels)
+        position = b.conv(f"{path}/pe/conv", v, x.channels, 3, group=x.channels, mean=0.0)
+        y = b.op(f"{path}/Add", "Add", [y, position], x.channels)
     return b.conv(f"{path}/proj/conv", y, x.channels, mean=0.0)
 
 

@@ -32,9 +32,17 @@ class Entry:
 
 
 def _yolo(size: str, task: str, doc: str) -> Entry:
-    suffix = "" if task == "detect" else f"-{task}"
     imgsz = 224 if task == "cls" else 640
-    return Entry(f"yolov8{size}{suffix}", doc, imgsz, 32, partial(yolov8.build, size=size, task=task))
+    return Entry(f"yolov8{size}{_suffix(task)}", doc, imgsz, 32, partial(yolov8.build, size=size, task=task))
+
+
+def _attention_yolo(name: str, task: str, doc: str) -> Entry:
+    make = yolo11.yolo26 if name.startswith("yolo26") else yolo11.yolo11
+    return Entry(f"{name}{_suffix(task)}", doc, 640, 32, partial(make, size=name[-1], task=task))
+
+
+def _suffix(task: str) -> str:
+    return "" if task == "detect" else f"-{task}"
 
 
 def _classifier(name: str, title: str, make: Callable[[Builder, int], None]) -> Entry:
@@ -48,9 +56,13 @@ _ENTRIES = (
     _yolo("n", "seg", "YOLOv8 nano, instance segmentation"),
     _yolo("n", "pose", "YOLOv8 nano, human pose"),
     _yolo("n", "cls", "YOLOv8 nano, classification"),
-    Entry("yolo11n", "YOLO11 nano, detection", 640, 32, partial(yolo11.yolo11, size="n")),
-    Entry("yolo11s", "YOLO11 small, detection", 640, 32, partial(yolo11.yolo11, size="s")),
-    Entry("yolo26n", "YOLO26 nano, detection without suppression", 640, 32, partial(yolo11.yolo26, size="n")),
+    _attention_yolo("yolo11n", "detect", "YOLO11 nano, detection"),
+    _attention_yolo("yolo11s", "detect", "YOLO11 small, detection"),
+    _attention_yolo("yolo11n", "seg", "YOLO11 nano, instance segmentation"),
+    _attention_yolo("yolo11n", "pose", "YOLO11 nano, human pose"),
+    _attention_yolo("yolo26n", "detect", "YOLO26 nano, detection without suppression"),
+    _attention_yolo("yolo26n", "seg", "YOLO26 nano, instance segmentation without suppression"),
+    _attention_yolo("yolo26n", "pose", "YOLO26 nano, human pose without suppression"),
     Entry("yolox_nano", "YOLOX nano, detection", 416, 32, yolox.yolox_nano),
     Entry("ssd_mobilenet_v1", "SSD with MobileNetV1, detection", 300, 20, ssd.ssd_mobilenet_v1, 300),
     _classifier("resnet18", "ResNet-18", classifiers.resnet18),
