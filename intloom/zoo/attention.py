@@ -2,11 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 
 from intloom.zoo.activations import gelu
 from intloom.zoo.builder import Builder, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Heads of attention; channels of a key; whether values pass a depthwise convolution that is added to the result.
+
+    `spread` is the standard deviation of queries, keys and values.
+    """
+
+    heads: int
+    key: int
+    positional: bool
+    spread: float = 1.0
 
 
 def c2psa(b: Builder, path: str, x: Value, side: int, repeats: int) -> Value:
@@ -20,15 +35,15 @@ def c2psa(b: Builder, path: str, x: Value, side: int, repeats: int) -> Value:
 
 def psa_block(b: Builder, path: str, x: Value, side: int, heads: int) -> Value:
     """Attention with positional encoding and a feed-forward part; keys have half the width of values."""
-    key = x.channels // heads // 2
-    y = _conv_attention(b, f"{path}/attn", x, (side, side), heads, key, positional=True)
-    return _feed_forward(b, path, x, y)
+    form = _Form(heads, x.channels // heads // 2, positional=True)
+    return _feed_forward(b, path, x, _conv_attention(b, f"{path}/attn", x, (side, side), form))
 
 
 def column_block(b: Builder, path: str, x: Value, columns: int, heads: int) -> Value:
     """Attention over the columns of a text line of one row, and a feed-forward part."""
-    y = _conv_attention(b, f"{path}/attn", x, (1, columns), heads, x.channels // heads, positional=False)
-    return _feed_forward(b, path, x, y)
+    # Columns of one line are similar: with a spread of 1, most weights of the softmax would be 0.
+    form = _Form(heads, x.channels // heads, positional=False, spread=0.8)
+    return _feed_forward(b, path, x, _conv_attention(b, f"{path}/attn", x, (1, columns), form))
 
 
 def _feed_forward(b: Builder, path: str, x: Value, attended: Value) -> Value:
@@ -39,12 +54,11 @@ def _feed_forward(b: Builder, path: str, x: Value, attended: Value) -> Value:
     return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
 
 
-def _conv_attention(
-    b: Builder, path: str, x: Value, shape: tuple[int, int], heads: int, key: int, *, positional: bool
-) -> Value:
-    """Attention over all pixels; with `positional`, values pass a depthwise convolution that is added."""
+def _conv_attention(b: Builder, path: str, x: Value, shape: tuple[int, int], form: _Form) -> Value:
+    """Attention over all pixels of a feature map of this height and width."""
+    heads, key = form.heads, form.key
     tokens, width = shape[0] * shape[1], x.channels // heads
-    y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, mean=0.0)
+    y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, mean=0.0, spread=form.spread)
     y = b.reshape(f"{path}/Reshape", y, [heads, 2 * key + width, tokens], heads)
     q, k, v = b.split(f"{path}/Split", y, [key, key, width], axis=2)
     q = b.transpose(f"{path}/Transpose", q, [0, 1, 3, 2], heads)
@@ -55,11 +69,12 @@ def _conv_attention(
     weights = b.transpose(f"{path}/Transpose_1", weights, [0, 1, 3, 2], heads)
     y = b.op(f"{path}/MatMul_1", "MatMul", [v, weights], heads)
     y = b.reshape(f"{path}/Reshape_1", y, [x.channels, *shape], x.channels)
-    if positional:
+    if form.positional:
         v = b.reshape(f"{path}/Reshape_2", v, [x.channels, *shape], x.channels)
         position = b.conv(f"{path}/pe/conv", v, x.channels, 3, group=x.channels, mean=0.0)
         y = b.op(f"{path}/Add", "Add", [y, position], x.channels)
-    return b.conv(f"{path}/proj/conv", y, x.channels, mean=0.0)
+    # Without a position, the average of tokens differs more between images than inside of one.
+    return b.conv(f"{path}/proj/conv", y, x.channels, mean=0.0, pooled=not form.positional)
 
 
 def transformer_block(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:

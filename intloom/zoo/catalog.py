@@ -9,7 +9,19 @@ from functools import partial
 import onnx
 
 from intloom.common.errors import UsageError
-from intloom.zoo import classifiers, mobile_classifiers, shufflenet, small_networks, ssd, vit, yolo11, yolov8, yolox
+from intloom.zoo import (
+    classifiers,
+    mobile_classifiers,
+    ocr_detector,
+    ocr_recognizer,
+    shufflenet,
+    small_networks,
+    ssd,
+    vit,
+    yolo11,
+    yolov8,
+    yolox,
+)
 from intloom.zoo.builder import Builder
 from intloom.zoo.weight_normalization import BATCH, normalize_weights
 
@@ -49,6 +61,7 @@ def _classifier(name: str, title: str, make: Callable[[Builder, int], None]) -> 
     return Entry(name, f"{title}, classification", 224, 32, make)
 
 
+_RECOGNIZER = f"text recognition with attention, as in PP-OCRv3; {ocr_recognizer.HEIGHT} rows, size is the width"
 _ENTRIES = (
     _yolo("n", "detect", "YOLOv8 nano, detection"),
     _yolo("s", "detect", "YOLOv8 small, detection"),
@@ -65,6 +78,8 @@ _ENTRIES = (
     _attention_yolo("yolo26n", "pose", "YOLO26 nano, human pose without suppression"),
     Entry("yolox_nano", "YOLOX nano, detection", 416, 32, yolox.yolox_nano),
     Entry("ssd_mobilenet_v1", "SSD with MobileNetV1, detection", 300, 20, ssd.ssd_mobilenet_v1, 300),
+    Entry("ocr_detector", "text detection as in PP-OCRv3", 640, 32, ocr_detector.ocr_detector),
+    Entry("ocr_recognizer", _RECOGNIZER, 320, 32, ocr_recognizer.ocr_recognizer, 320),
     _classifier("resnet18", "ResNet-18", classifiers.resnet18),
     _classifier("mobilenet_v2", "MobileNetV2", mobile_classifiers.mobilenet_v2),
     _classifier("mobilenet_v3_large", "MobileNetV3 large", mobile_classifiers.mobilenet_v3_large),
@@ -73,6 +88,7 @@ _ENTRIES = (
     _classifier("shufflenet_v2", "ShuffleNetV2 1.0x", shufflenet.shufflenet_v2),
     _classifier("vit_tiny", "vision transformer, 12 blocks", partial(vit.vit, width=192, depth=12, heads=3)),
     Entry("tiny", "one convolution with SiLU", 16, 1, small_networks.tiny),
+    Entry("c2psa", "the attention block of YOLO11 nano, on the features of an image", 640, 32, small_networks.c2psa),
     Entry("c2f", "a stem and one C2f block", 32, 2, small_networks.c2f),
     Entry("sppf", "a stem and one SPPF block", 32, 2, small_networks.sppf),
     Entry("residual", "a stem and two residual blocks", 32, 4, small_networks.residual),
@@ -102,7 +118,7 @@ def build(name: str, imgsz: int | None = None, seed: int = 0) -> onnx.ModelProto
     name
         A key of `ZOO`.
     imgsz
-        Height and width of the input image; None selects the entry's default.
+        Height and width of the input image; for a line of text, its width. None selects the entry's default.
     seed
         Seed of the weights; the same seed gives the same model.
 

@@ -54,6 +54,7 @@ def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: 
     [
         "yolo11n", "yolo11n-seg", "yolo11n-pose", "yolo26n", "yolo26n-seg", "yolo26n-pose", "mobilenet_v3_large",
         "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2", "vit_tiny", "yolox_nano", "ssd_mobilenet_v1",
+        "c2psa", "ocr_recognizer",
     ],
 )  # fmt: skip
 def test_newer_networks_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
