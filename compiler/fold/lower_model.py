@@ -17,6 +17,7 @@ from intloom.compiler.fold.lowering.custom import lower_custom
 from intloom.compiler.fold.lowering.elementwise import is_elementwise_unit, lower_elementwise
 from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
+from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS, unsupported_normalization
 from intloom.compiler.fold.patterns.qparams import is_dequantize, read_qparams
 from intloom.compiler.fold.patterns.quantization_unit import QuantizationUnit, find_quantization_units
 from intloom.compiler.fold.patterns.unsupported import UnsupportedPattern
@@ -25,7 +26,6 @@ from intloom.compiler.importer import STANDARD, Model, OnnxNode
 from intloom.compiler.ir import IntGraph
 from intloom.hw.spec.arith import RoundingMode
 
-_DIVIDING = frozenset({"LayerNormalization", "InstanceNormalization", "LpNormalization"})
 _FAMILIES: tuple[tuple[Callable[[GraphBuilder, QuantizationUnit], bool], OperatorLowering], ...] = (
     (is_channelwise_unit, lower_channelwise),
     (is_elementwise_unit, lower_elementwise),
@@ -122,6 +122,8 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
             lower_family(builder, unit)
             return
     main = unit.main
+    if main is not None and main.op in NORMALIZATIONS:
+        raise unsupported_normalization(main.op)
     rule = LOWERINGS.get(main.op) if main is not None and main.domain == STANDARD else None
     if main is not None and rule is None and reorder(builder, unit):
         return
@@ -144,8 +146,6 @@ def _lower(builder: GraphBuilder, unit: QuantizationUnit) -> None:
 
 def _unsupported_reason(op: str) -> str:
     """Reason why an operator has no lowering."""
-    if op in _DIVIDING:
-        return f"{op} divides by what it computes, and the accelerator has no division"
     if op in ELEMENTWISE:
         return f"{op} has a constant that is not a scalar, or operands of different shapes"
     return f"{op} has no integer lowering"

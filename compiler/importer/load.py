@@ -15,6 +15,7 @@ from google.protobuf.message import DecodeError
 from onnx import numpy_helper
 
 from intloom.common.errors import FileFormatError, ModelError, UnsupportedError
+from intloom.compiler.importer.contributed import domain_of, mark_contributed
 from intloom.compiler.importer.convolutions import check_convolutions
 from intloom.compiler.importer.dims import fix_dims
 from intloom.compiler.importer.domains import to_standard_domain
@@ -91,6 +92,7 @@ def from_proto(
         proto = _guarded("inline functions", lambda: onnx.inliner.inline_local_functions(proto))
     inline_branches(proto.graph)
     to_standard_domain(proto)
+    mark_contributed(proto)
     _check_known_ops(proto)
     # Sizes before shape inference, which would otherwise leave every later shape open.
     chosen = fix_dims(proto.graph, dims or {})
@@ -213,7 +215,6 @@ def _convert_nodes(graph: onnx.GraphProto) -> tuple[OnnxNode, ...]:
             copy += 1
             name = f"{base}#{copy}"
         taken.add(name)
-        domain = STANDARD if proto.domain == "ai.onnx" else proto.domain
         nodes.append(
             OnnxNode(
                 name=name,
@@ -221,7 +222,7 @@ def _convert_nodes(graph: onnx.GraphProto) -> tuple[OnnxNode, ...]:
                 inputs=tuple(proto.input),
                 outputs=tuple(proto.output),
                 attributes={a.name: _attribute(a) for a in proto.attribute},
-                domain=domain,
+                domain=domain_of(proto),
             )
         )
     return tuple(nodes)

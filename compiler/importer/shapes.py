@@ -5,7 +5,7 @@ from __future__ import annotations
 import onnx
 
 from intloom.common.errors import ModelError
-from intloom.compiler.importer.guarded_inference import guarded_inference
+from intloom.compiler.importer.contributed import infer_with_contributed, keeps_shape
 
 
 def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
@@ -15,16 +15,17 @@ def infer_shapes(proto: onnx.ModelProto) -> onnx.ModelProto:
     be that of one branch.
     """
     given = list(proto.graph.value_info)
-    standard = {name for n in proto.graph.node if n.domain in ("", "ai.onnx") for name in n.output}
+    known = [n for n in proto.graph.node if n.domain in ("", "ai.onnx") or keeps_shape(n)]
+    standard = {name for n in known for name in n.output}
     uncertain = _after_subgraphs(proto.graph)
     del proto.graph.value_info[:]
     proto.graph.value_info.extend(v for v in given if v.name not in standard)
-    inferred = guarded_inference(proto)
+    inferred = infer_with_contributed(proto)
     found = {v.name for v in inferred.graph.value_info if _is_static(v)}
     missing = [v for v in given if v.name in standard and v.name not in found | uncertain and _is_static(v)]
     if missing:
         proto.graph.value_info.extend(missing)
-        inferred = guarded_inference(proto)
+        inferred = infer_with_contributed(proto)
     _check_sizes(inferred.graph)
     return inferred
 

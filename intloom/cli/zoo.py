@@ -46,7 +46,9 @@ def _build(
     name: Annotated[
         str, typer.Argument(metavar="NAME", help="Name from `intloom zoo list`.", autocompletion=zoo_names)
     ],
-    imgsz: Annotated[int | None, typer.Option("--imgsz", metavar="N", help="Image height and width.")] = None,
+    imgsz: Annotated[
+        int | None, typer.Option("--imgsz", metavar="N", help="Image height and width; of a line of text, its width.")
+    ] = None,
     seed: Annotated[int, typer.Option("--seed", metavar="S", help="Seed of the weights.")] = 0,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Output file. Default: NAME.onnx.")] = None,
     as_json: AsJson = False,

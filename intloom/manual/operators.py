@@ -7,6 +7,7 @@ from collections import defaultdict
 
 from intloom.compiler.fold.lowering.registry import LOWERINGS, OperatorLowering
 from intloom.compiler.fold.patterns.elementwise import ELEMENTWISE
+from intloom.compiler.fold.patterns.normalization import NORMALIZATIONS
 from intloom.compiler.fold.target import Target
 from intloom.compiler.importer.load import NEWEST_OPSET, OLDEST_OPSET
 
@@ -53,6 +54,23 @@ onnxruntime on all 256 inputs and stores the results as one table, which is exac
 The operators:
 
 """
+_TRANSFORMERS = """
+## GELU and normalization
+
+| operator | target | why |
+|---|---|---|
+| `Gelu`, `FastGelu`, `QuickGelu`, and GELU as a chain with `Erf` or `Tanh` | `table` | a function of one byte |
+| `BatchNormalization` | `array` | its statistics are constants: a straight line per channel |
+| LayerNorm, RMSNorm and their like, listed below | `host` | onnxruntime has no integer kernel |
+
+onnxruntime computes a layer normalization in float, also between quantized tensors: it sums values and squares in an
+order that depends on the processor, then takes a root and divides. No integers define its bytes, and the accelerator
+has no square root. Sums, averages and softmax have such a definition ([numerics](numerics.md)). A network with batch
+normalization instead, like `ocr_recognizer` in the zoo, runs on the accelerator up to its last softmax.
+
+The normalizations that run on the host:
+
+"""
 
 
 def operator_page() -> str:
@@ -64,7 +82,8 @@ def operator_page() -> str:
     rows = [(", ".join(f"`{op}`" for op in sorted(ops)), _summary(rule)) for rule, ops in by_rule.items()]
     lowered = "".join(f"| {ops} | {text} |\n" for ops, text in sorted(rows))
     elementwise = ", ".join(f"`{op}`" for op in sorted(ELEMENTWISE))
-    return f"{_HEAD}{targets}{_LOWERED}{lowered}{_ELEMENTWISE}{elementwise}.\n"
+    normalizations = ", ".join(f"`{op}`" for op in sorted(NORMALIZATIONS))
+    return f"{_HEAD}{targets}{_LOWERED}{lowered}{_ELEMENTWISE}{elementwise}.\n{_TRANSFORMERS}{normalizations}.\n"
 
 
 def _summary(rule: OperatorLowering) -> str:

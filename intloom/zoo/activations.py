@@ -44,10 +44,13 @@ def gelu(b: Builder, path: str, x: Value) -> Value:
     return b.op(f"{path}/Mul_1", "Mul", [y, half], x.channels)
 
 
-def squeeze_excitation(b: Builder, path: str, x: Value, hidden: int) -> Value:
-    """Scale channels by a gate from their means: 1x1 convolutions with ReLU and HardSigmoid."""
+def squeeze_excitation(b: Builder, path: str, x: Value, hidden: int, *, spread: float = 1.0) -> Value:
+    """Scale channels by a gate from their means: 1x1 convolutions with ReLU and HardSigmoid.
+
+    `spread` is the standard deviation before the HardSigmoid.
+    """
     y = b.op(f"{path}/avgpool/GlobalAveragePool", "GlobalAveragePool", [x], x.channels)
     y = relu(b, f"{path}/activation", b.conv(f"{path}/fc1", y, hidden, mean=ABOVE_ZERO, pooled=True))
-    y = b.conv(f"{path}/fc2", y, x.channels, mean=1.0, pooled=True)
+    y = b.conv(f"{path}/fc2", y, x.channels, mean=1.0, spread=spread, pooled=True)
     y = b.op(f"{path}/scale_activation/HardSigmoid", "HardSigmoid", [y], x.channels, alpha=1 / 6, beta=0.5)
     return b.op(f"{path}/Mul", "Mul", [y, x], x.channels)

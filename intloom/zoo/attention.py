@@ -1,12 +1,27 @@
-"""Attention: the convolutional PSA blocks of YOLO11 and YOLO26, and the transformer block on tokens."""
+"""Attention: convolutional blocks of YOLO11, YOLO26 and text recognizers, and the transformer block on tokens."""
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 
 from intloom.zoo.activations import gelu
 from intloom.zoo.builder import Builder, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu
+
+
+@dataclass(frozen=True)
+class _Form:
+    """Heads of attention; channels of a key; whether values pass a depthwise convolution that is added to the result.
+
+    `spread` is the standard deviation of queries, keys and values.
+    """
+
+    heads: int
+    key: int
+    positional: bool
+    spread: float = 1.0
 
 
 def c2psa(b: Builder, path: str, x: Value, side: int, repeats: int) -> Value:
@@ -19,18 +34,31 @@ def c2psa(b: Builder, path: str, x: Value, side: int, repeats: int) -> Value:
 
 
 def psa_block(b: Builder, path: str, x: Value, side: int, heads: int) -> Value:
-    """Attention with positional encoding and a feed-forward part, each with a residual addition."""
-    x = b.op(f"{path}/Add", "Add", [x, _conv_attention(b, f"{path}/attn", x, side, heads)], x.channels)
+    """Attention with positional encoding and a feed-forward part; keys have half the width of values."""
+    form = _Form(heads, x.channels // heads // 2, positional=True)
+    return _feed_forward(b, path, x, _conv_attention(b, f"{path}/attn", x, (side, side), form))
+
+
+def column_block(b: Builder, path: str, x: Value, columns: int, heads: int) -> Value:
+    """Attention over the columns of a text line of one row, and a feed-forward part."""
+    # Columns of one line are similar: with a spread of 1, most weights of the softmax would be 0.
+    form = _Form(heads, x.channels // heads, positional=False, spread=0.8)
+    return _feed_forward(b, path, x, _conv_attention(b, f"{path}/attn", x, (1, columns), form))
+
+
+def _feed_forward(b: Builder, path: str, x: Value, attended: Value) -> Value:
+    """Residual addition of attention's result, then two 1x1 convolutions with a residual addition."""
+    x = b.op(f"{path}/Add", "Add", [x, attended], x.channels)
     y = conv_silu(b, f"{path}/ffn/ffn.0", x, 2 * x.channels)
     y = b.conv(f"{path}/ffn/ffn.1/conv", y, x.channels, mean=0.0)
     return b.op(f"{path}/Add_1", "Add", [x, y], x.channels)
 
 
-def _conv_attention(b: Builder, path: str, x: Value, side: int, heads: int) -> Value:
-    """Attention over all pixels; keys have half the width of values, which pass a depthwise positional encoding."""
-    tokens, width = side * side, x.channels // heads
-    key = width // 2
-    y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, mean=0.0)
+def _conv_attention(b: Builder, path: str, x: Value, shape: tuple[int, int], form: _Form) -> Value:
+    """Attention over all pixels of a feature map of this height and width."""
+    heads, key = form.heads, form.key
+    tokens, width = shape[0] * shape[1], x.channels // heads
+    y = b.conv(f"{path}/qkv/conv", x, x.channels + 2 * heads * key, mean=0.0, spread=form.spread)
     y = b.reshape(f"{path}/Reshape", y, [heads, 2 * key + width, tokens], heads)
     q, k, v = b.split(f"{path}/Split", y, [key, key, width], axis=2)
     q = b.transpose(f"{path}/Transpose", q, [0, 1, 3, 2], heads)
@@ -40,11 +68,13 @@ def _conv_attention(b: Builder, path: str, x: Value, side: int, heads: int) -> V
     weights = b.op(f"{path}/Softmax", "Softmax", [scores], heads, axis=-1)
     weights = b.transpose(f"{path}/Transpose_1", weights, [0, 1, 3, 2], heads)
     y = b.op(f"{path}/MatMul_1", "MatMul", [v, weights], heads)
-    y = b.reshape(f"{path}/Reshape_1", y, [x.channels, side, side], x.channels)
-    v = b.reshape(f"{path}/Reshape_2", v, [x.channels, side, side], x.channels)
-    position = b.conv(f"{path}/pe/conv", v, x.channels, 3, group=x.channels, mean=0.0)
-    y = b.op(f"{path}/Add", "Add", [y, position], x.channels)
-    return b.conv(f"{path}/proj/conv", y, x.channels, mean=0.0)
+    y = b.reshape(f"{path}/Reshape_1", y, [x.channels, *shape], x.channels)
+    if form.positional:
+        v = b.reshape(f"{path}/Reshape_2", v, [x.channels, *shape], x.channels)
+        position = b.conv(f"{path}/pe/conv", v, x.channels, 3, group=x.channels, mean=0.0)
+        y = b.op(f"{path}/Add", "Add", [y, position], x.channels)
+    # Without a position, the average of tokens differs more between images than inside of one.
+    return b.conv(f"{path}/proj/conv", y, x.channels, mean=0.0, pooled=not form.positional)
 
 
 def transformer_block(b: Builder, path: str, x: Value, tokens: int, heads: int) -> Value:

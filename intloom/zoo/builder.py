@@ -92,7 +92,7 @@ class Builder:
         x: Value,
         channels: int,
         kernel: int = 1,
-        stride: int = 1,
+        stride: int | tuple[int, int] = 1,
         group: int = 1,
         *,
         mean: float = 1.4,
@@ -104,27 +104,31 @@ class Builder:
     ) -> Value:
         """A convolution with bias, named `path/Conv`; its output gets the given mean and spread.
 
-        `pooled` says that the input has one pixel. Padding is `same`, or none with `padded` false.
+        A pair of strides is vertical, horizontal. `pooled` says that the input has one pixel. Padding is `same`, or
+        none with `padded` false.
         """
         shape = (channels, x.channels // group, kernel, kernel)
         weight, bias = self._layer(path, shape, channels)
         pads = [kernel // 2 if padded else 0] * 4
+        strides = [stride] * 2 if isinstance(stride, int) else list(stride)
         y = self.op(
             f"{path}/Conv", "Conv", [x, weight, bias], channels,
-            kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=pads, dilations=[1, 1], group=group,
+            kernel_shape=[kernel] * 2, strides=strides, pads=pads, dilations=[1, 1], group=group,
         )  # fmt: skip
         record = Layer(y.name, weight, bias, 0, mean, spread, per_channel=not pooled, slope=slope, period=period)
         self.layers.append(record)
         return y
 
-    def conv_transpose(self, path: str, x: Value, channels: int, kernel: int = 2, stride: int = 2) -> Value:
+    def conv_transpose(
+        self, path: str, x: Value, channels: int, kernel: int = 2, stride: int = 2, *, mean: float = 0.5
+    ) -> Value:
         """A transposed convolution without padding, named `path/ConvTranspose`."""
         weight, bias = self._layer(path, (x.channels, channels, kernel, kernel), channels)
         y = self.op(
             f"{path}/ConvTranspose", "ConvTranspose", [x, weight, bias], channels,
             kernel_shape=[kernel] * 2, strides=[stride] * 2, pads=[0] * 4, dilations=[1, 1], group=1,
         )  # fmt: skip
-        self.layers.append(Layer(y.name, weight, bias, 1, 0.5, 1.0, per_channel=True))
+        self.layers.append(Layer(y.name, weight, bias, 1, mean, 1.0, per_channel=True))
         return y
 
     def gemm(self, path: str, x: Value, channels: int, *, mean: float = 0.0, spread: float = 2.0) -> Value:

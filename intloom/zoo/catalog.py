@@ -9,7 +9,19 @@ from functools import partial
 import onnx
 
 from intloom.common.errors import UsageError
-from intloom.zoo import classifiers, mobile_classifiers, shufflenet, small_networks, ssd, vit, yolo11, yolov8, yolox
+from intloom.zoo import (
+    classifiers,
+    mobile_classifiers,
+    ocr_detector,
+    ocr_recognizer,
+    shufflenet,
+    small_networks,
+    ssd,
+    vit,
+    yolo11,
+    yolov8,
+    yolox,
+)
 from intloom.zoo.builder import Builder
 from intloom.zoo.weight_normalization import BATCH, normalize_weights
 
@@ -32,15 +44,24 @@ class Entry:
 
 
 def _yolo(size: str, task: str, doc: str) -> Entry:
-    suffix = "" if task == "detect" else f"-{task}"
     imgsz = 224 if task == "cls" else 640
-    return Entry(f"yolov8{size}{suffix}", doc, imgsz, 32, partial(yolov8.build, size=size, task=task))
+    return Entry(f"yolov8{size}{_suffix(task)}", doc, imgsz, 32, partial(yolov8.build, size=size, task=task))
+
+
+def _attention_yolo(name: str, task: str, doc: str) -> Entry:
+    make = yolo11.yolo26 if name.startswith("yolo26") else yolo11.yolo11
+    return Entry(f"{name}{_suffix(task)}", doc, 640, 32, partial(make, size=name[-1], task=task))
+
+
+def _suffix(task: str) -> str:
+    return "" if task == "detect" else f"-{task}"
 
 
 def _classifier(name: str, title: str, make: Callable[[Builder, int], None]) -> Entry:
     return Entry(name, f"{title}, classification", 224, 32, make)
 
 
+_RECOGNIZER = f"text recognition with attention, as in PP-OCRv3; {ocr_recognizer.HEIGHT} rows, size is the width"
 _ENTRIES = (
     _yolo("n", "detect", "YOLOv8 nano, detection"),
     _yolo("s", "detect", "YOLOv8 small, detection"),
@@ -48,11 +69,17 @@ _ENTRIES = (
     _yolo("n", "seg", "YOLOv8 nano, instance segmentation"),
     _yolo("n", "pose", "YOLOv8 nano, human pose"),
     _yolo("n", "cls", "YOLOv8 nano, classification"),
-    Entry("yolo11n", "YOLO11 nano, detection", 640, 32, partial(yolo11.yolo11, size="n")),
-    Entry("yolo11s", "YOLO11 small, detection", 640, 32, partial(yolo11.yolo11, size="s")),
-    Entry("yolo26n", "YOLO26 nano, detection without suppression", 640, 32, partial(yolo11.yolo26, size="n")),
+    _attention_yolo("yolo11n", "detect", "YOLO11 nano, detection"),
+    _attention_yolo("yolo11s", "detect", "YOLO11 small, detection"),
+    _attention_yolo("yolo11n", "seg", "YOLO11 nano, instance segmentation"),
+    _attention_yolo("yolo11n", "pose", "YOLO11 nano, human pose"),
+    _attention_yolo("yolo26n", "detect", "YOLO26 nano, detection without suppression"),
+    _attention_yolo("yolo26n", "seg", "YOLO26 nano, instance segmentation without suppression"),
+    _attention_yolo("yolo26n", "pose", "YOLO26 nano, human pose without suppression"),
     Entry("yolox_nano", "YOLOX nano, detection", 416, 32, yolox.yolox_nano),
     Entry("ssd_mobilenet_v1", "SSD with MobileNetV1, detection", 300, 20, ssd.ssd_mobilenet_v1, 300),
+    Entry("ocr_detector", "text detection as in PP-OCRv3", 640, 32, ocr_detector.ocr_detector),
+    Entry("ocr_recognizer", _RECOGNIZER, 320, 32, ocr_recognizer.ocr_recognizer, 320),
     _classifier("resnet18", "ResNet-18", classifiers.resnet18),
     _classifier("mobilenet_v2", "MobileNetV2", mobile_classifiers.mobilenet_v2),
     _classifier("mobilenet_v3_large", "MobileNetV3 large", mobile_classifiers.mobilenet_v3_large),
@@ -61,6 +88,7 @@ _ENTRIES = (
     _classifier("shufflenet_v2", "ShuffleNetV2 1.0x", shufflenet.shufflenet_v2),
     _classifier("vit_tiny", "vision transformer, 12 blocks", partial(vit.vit, width=192, depth=12, heads=3)),
     Entry("tiny", "one convolution with SiLU", 16, 1, small_networks.tiny),
+    Entry("c2psa", "the attention block of YOLO11 nano, on the features of an image", 640, 32, small_networks.c2psa),
     Entry("c2f", "a stem and one C2f block", 32, 2, small_networks.c2f),
     Entry("sppf", "a stem and one SPPF block", 32, 2, small_networks.sppf),
     Entry("residual", "a stem and two residual blocks", 32, 4, small_networks.residual),
@@ -90,7 +118,7 @@ def build(name: str, imgsz: int | None = None, seed: int = 0) -> onnx.ModelProto
     name
         A key of `ZOO`.
     imgsz
-        Height and width of the input image; None selects the entry's default.
+        Height and width of the input image; for a line of text, its width. None selects the entry's default.
     seed
         Seed of the weights; the same seed gives the same model.
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from intloom.zoo import attention
 from intloom.zoo.activations import ABOVE_ZERO
 from intloom.zoo.builder import Builder
 from intloom.zoo.classifiers import basic_block
@@ -29,6 +30,13 @@ def sppf(b: Builder, imgsz: int) -> None:
     x = conv_silu(b, "/model.0", b.input("images", imgsz, imgsz), 32, 3, 2)
     x = sppf_block(b, "/model.1", x, 32)
     b.output(x, "output0", [1, 32, imgsz // 2, imgsz // 2])
+
+
+def c2psa(b: Builder, imgsz: int) -> None:
+    """The C2PSA block of YOLO11n alone: its input are the features of stride 32 of an image of this size."""
+    side = imgsz // 32
+    x = attention.c2psa(b, "/model.10", b.input("features", side, side, 256), side, 1)
+    b.output(x, "output0", [1, 256, side, side])
 
 
 def residual(b: Builder, imgsz: int) -> None:

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from intloom.zoo.attention import c2psa, psa_block
 from intloom.zoo.builder import Builder, Value
 from intloom.zoo.yolo_blocks import concat, conv_silu, sppf, upsample
-from intloom.zoo.yolo_end_to_end import detect_end_to_end
-from intloom.zoo.yolo_head import Head, detect
+from intloom.zoo.yolo_end_to_end import detect_end_to_end, pose_end_to_end, segment_end_to_end
+from intloom.zoo.yolo_head import Head, detect, pose, segment
 from intloom.zoo.yolov8 import CLASSES, Scale
 
 _STRIDES = (8, 16, 32)
@@ -28,16 +28,31 @@ _YOLO11 = _Version(nested_neck=False, sppf_residual=False, attention_last=False)
 _YOLO26 = _Version(nested_neck=True, sppf_residual=True, attention_last=True)
 
 
-def yolo11(b: Builder, imgsz: int, size: str) -> None:
-    """YOLO11 detection: distribution focal loss as in YOLOv8."""
-    maps = _features(b, imgsz, SCALES[size], _YOLO11)
-    detect(b, Head("/model.23", maps, _STRIDES, imgsz, CLASSES, separable=True))
+def yolo11(b: Builder, imgsz: int, size: str, task: str) -> None:
+    """YOLO11 for a task (detect, seg, pose): distribution focal loss as in YOLOv8."""
+    head = _head(b, imgsz, size, task, _YOLO11)
+    if task == "seg":
+        segment(b, head, SCALES[size].channels(256))
+    elif task == "pose":
+        pose(b, head)
+    else:
+        detect(b, head)
 
 
-def yolo26(b: Builder, imgsz: int, size: str) -> None:
-    """YOLO26 detection: four distances per anchor without a distribution, the best boxes without suppression."""
-    maps = _features(b, imgsz, SCALES[size], _YOLO26)
-    detect_end_to_end(b, Head("/model.23", maps, _STRIDES, imgsz, CLASSES, separable=True))
+def yolo26(b: Builder, imgsz: int, size: str, task: str) -> None:
+    """YOLO26 for a task: four distances per anchor without a distribution, the best boxes without suppression."""
+    head = _head(b, imgsz, size, task, _YOLO26)
+    if task == "seg":
+        segment_end_to_end(b, head, SCALES[size].channels(256))
+    elif task == "pose":
+        pose_end_to_end(b, head)
+    else:
+        detect_end_to_end(b, head)
+
+
+def _head(b: Builder, imgsz: int, size: str, task: str, version: _Version) -> Head:
+    maps = _features(b, imgsz, SCALES[size], version)
+    return Head("/model.23", maps, _STRIDES, imgsz, 1 if task == "pose" else CLASSES, separable=True)
 
 
 def _features(b: Builder, imgsz: int, scale: Scale, version: _Version) -> list[Value]:

@@ -54,9 +54,9 @@ def sppf(b: Builder, path: str, x: Value, channels: int, *, residual: bool = Fal
     return b.op(f"{path}/Add", "Add", [x, y], channels) if residual else y
 
 
-def upsample(b: Builder, path: str, x: Value) -> Value:
-    """Nearest-neighbor upsampling by two."""
-    scales = b.constant(f"{path}/scales", np.array([1, 1, 2, 2], np.float32))
+def upsample(b: Builder, path: str, x: Value, factor: int = 2) -> Value:
+    """Nearest-neighbor upsampling."""
+    scales = b.constant(f"{path}/scales", np.array([1, 1, factor, factor], np.float32))
     modes = {"mode": "nearest", "coordinate_transformation_mode": "asymmetric", "nearest_mode": "floor"}
     return b.op(f"{path}/Resize", "Resize", [x, "", scales], x.channels, **modes)
 

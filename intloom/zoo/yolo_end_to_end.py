@@ -1,29 +1,69 @@
-"""The end-to-end detection head of YOLO26: four distances per anchor, and the best boxes without suppression."""
+"""The end-to-end heads of YOLO26: four distances per anchor, and the best boxes without suppression."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from intloom.zoo.builder import Builder, Value
-from intloom.zoo.yolo_blocks import concat
-from intloom.zoo.yolo_head import Head, anchors, box_and_score_rows
+from intloom.zoo.yolo_blocks import concat, conv_silu, upsample
+from intloom.zoo.yolo_head import (
+    KEYPOINTS,
+    MASKS,
+    Head,
+    anchors,
+    box_and_score_rows,
+    branches,
+    decode_keypoints,
+    mask_width,
+    output_masks,
+    prototypes,
+)
 
 _MOST_BOXES = 300
 _DISTANCE_MEAN, _DISTANCE_SPREAD = 2.0, 0.6
 """As in trained networks: distances to the four sides are a few cells."""
 
 
-def detect_end_to_end(b: Builder, head: Head) -> None:
-    """Detections [1, boxes, 6]: corners in pixels, score, class; the best scores first."""
+def detect_end_to_end(b: Builder, head: Head, extra: Value | None = None) -> None:
+    """Detections [1, boxes, 6]: corners in pixels, score, class; the best scores first.
+
+    `extra` holds additional channels per anchor, which follow the class.
+    """
     rows = box_and_score_rows(b, head, 4, mean=_DISTANCE_MEAN, spread=_DISTANCE_SPREAD)
     distances, logits = b.split(f"{head.path}/Split", rows, [4, head.classes])
     boxes = _corners(b, head, distances)
     scores = b.op(f"{head.path}/Sigmoid", "Sigmoid", [logits], head.classes)
-    count = sum(head.cells)
     boxes = b.transpose(f"{head.path}/Transpose", boxes, [0, 2, 1], 4)
     scores = b.transpose(f"{head.path}/Transpose_1", scores, [0, 2, 1], head.classes)
-    most = min(_MOST_BOXES, count)
-    b.output(_best(b, head, boxes, scores, most), "output0", [1, most, 6])
+    if extra is not None:
+        extra = b.transpose(f"{head.path}/Transpose_2", extra, [0, 2, 1], extra.channels)
+    most = min(_MOST_BOXES, sum(head.cells))
+    best = _best(b, head, boxes, scores, extra, most)
+    b.output(best, "output0", [1, most, best.channels])
+
+
+def segment_end_to_end(b: Builder, head: Head, hidden: int) -> None:
+    """Detections with mask coefficients, and the prototype masks as a second output.
+
+    The masks are made of all feature maps, each brought to the size and the channels of the first one.
+    """
+    first = head.maps[0]
+    x = first
+    for i, coarse in enumerate(head.maps[1:]):
+        y = conv_silu(b, f"{head.path}/proto/feat_refine.{i}", coarse, first.channels)
+        y = upsample(b, f"{head.path}/proto/upsample.{i}", y, head.strides[i + 1] // head.strides[0])
+        x = b.op(f"{head.path}/proto/Add{'_1' if i else ''}", "Add", [x, y], first.channels)
+    masks = prototypes(b, head, conv_silu(b, f"{head.path}/proto/feat_fuse", x, hidden, 3), hidden)
+    detect_end_to_end(b, head, branches(b, head, "cv4", mask_width(head), MASKS))
+    output_masks(b, head, masks)
+
+
+def pose_end_to_end(b: Builder, head: Head) -> None:
+    """Detections with keypoints in pixels."""
+    # In training, the same hidden channels also give two deviations for each point.
+    width = max(head.maps[0].channels // 4, KEYPOINTS * 5)
+    raw = branches(b, head, "cv4", width, KEYPOINTS * 3)
+    detect_end_to_end(b, head, decode_keypoints(b, head, raw, scale=1.0, shift=0.0))
 
 
 def _corners(b: Builder, head: Head, distances: Value) -> Value:
@@ -37,7 +77,7 @@ def _corners(b: Builder, head: Head, distances: Value) -> Value:
     return b.op(f"{head.path}/Mul", "Mul", [corners, b.constant(f"{head.path}/strides", strides)], 4)
 
 
-def _best(b: Builder, head: Head, boxes: Value, scores: Value, most: int) -> Value:
+def _best(b: Builder, head: Head, boxes: Value, scores: Value, extra: Value | None, most: int) -> Value:
     """The anchors with the best classes, then the best pairs of anchor and class among them."""
     path, classes = f"{head.path}/best", head.classes
     k = b.constant(f"{path}/k", np.array([most], np.int64))
@@ -56,7 +96,9 @@ def _best(b: Builder, head: Head, boxes: Value, scores: Value, most: int) -> Val
     corners = _gathered(b, f"{path}/boxes", boxes, index, 4)
     real = b.op(f"{path}/Cast", "Cast", [label], 1, to=1)
     columns = [b.op(f"{path}/Unsqueeze_{n}", "Unsqueeze", [v, last], 1) for n, v in ((2, score), (3, real))]
-    return b.op(f"{path}/Concat", "Concat", [corners, *columns], 6, axis=-1)
+    if extra is not None:
+        columns.append(_gathered(b, f"{path}/extra", extra, index, extra.channels))
+    return concat(b, f"{path}/Concat", [corners, *columns], axis=-1)
 
 
 def _top(b: Builder, name: str, x: Value, k: str) -> tuple[Value, Value]:

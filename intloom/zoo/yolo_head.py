@@ -1,4 +1,4 @@
-"""YOLOv8's heads: detection with distribution focal loss, and the segmentation and pose heads built on it."""
+"""Heads of YOLOv8 and YOLO11: detection with distribution focal loss, and segmentation and pose built on it."""
 
 from __future__ import annotations
 
@@ -66,21 +66,37 @@ def detect(b: Builder, head: Head, extra: Value | None = None) -> None:
     b.output(result, "output0", [1, result.channels, sum(head.cells)])
 
 
-def segment(b: Builder, head: Head, prototypes: int) -> None:
+def segment(b: Builder, head: Head, hidden: int) -> None:
     """Detection with mask coefficients per anchor, and the prototype masks as a second output."""
-    x = conv_silu(b, f"{head.path}/proto/cv1", head.maps[0], prototypes, 3)
-    x = b.conv_transpose(f"{head.path}/proto/upsample", x, prototypes)
-    x = conv_silu(b, f"{head.path}/proto/cv2", x, prototypes, 3)
-    x = conv_silu(b, f"{head.path}/proto/cv3", x, MASKS)
-    coefficients = _extra_branches(b, head, MASKS)
-    detect(b, head, coefficients)
+    masks = prototypes(b, head, head.maps[0], hidden)
+    detect(b, head, branches(b, head, "cv4", mask_width(head), MASKS))
+    output_masks(b, head, masks)
+
+
+def prototypes(b: Builder, head: Head, x: Value, hidden: int) -> Value:
+    """The prototype masks, of twice the size of the feature map `x`."""
+    x = conv_silu(b, f"{head.path}/proto/cv1", x, hidden, 3)
+    x = b.conv_transpose(f"{head.path}/proto/upsample", x, hidden)
+    x = conv_silu(b, f"{head.path}/proto/cv2", x, hidden, 3)
+    return conv_silu(b, f"{head.path}/proto/cv3", x, MASKS)
+
+
+def mask_width(head: Head) -> int:
+    """Hidden channels of the branches for mask coefficients."""
+    return max(head.maps[0].channels // 4, MASKS)
+
+
+def output_masks(b: Builder, head: Head, masks: Value) -> None:
+    """Make the prototype masks the second output."""
     side = 2 * head.imgsz // head.strides[0]
-    b.output(x, "output1", [1, MASKS, side, side])
+    b.output(masks, "output1", [1, MASKS, side, side])
 
 
 def pose(b: Builder, head: Head) -> None:
     """Detection with keypoints per anchor, decoded to pixels."""
-    detect(b, head, _decode_keypoints(b, head, _extra_branches(b, head, KEYPOINTS * 3)))
+    width = max(head.maps[0].channels // 4, KEYPOINTS * 3)
+    raw = branches(b, head, "cv4", width, KEYPOINTS * 3)
+    detect(b, head, decode_keypoints(b, head, raw, scale=2.0, shift=-0.5))
 
 
 def _suffix(index: int) -> str:
@@ -96,13 +112,13 @@ def _join_anchors(b: Builder, name: str, rows: Sequence[Value]) -> Value:
     return b.op(name, "Concat", rows, rows[0].channels, axis=2)
 
 
-def _extra_branches(b: Builder, head: Head, channels: int) -> Value:
-    hidden = max(head.maps[0].channels // 4, channels)
+def branches(b: Builder, head: Head, name: str, hidden: int, channels: int) -> Value:
+    """A further branch of all scales, [1, channels, anchors]."""
     rows = []
     for i, x in enumerate(head.maps):
-        y = branch(b, f"{head.path}/cv4.{i}", x, hidden, channels, 0.0, 1.0)
-        rows.append(_flatten(b, f"{head.path}/cv4/Reshape{_suffix(i)}", y))
-    return _join_anchors(b, f"{head.path}/cv4/Concat", rows)
+        y = branch(b, f"{head.path}/{name}.{i}", x, hidden, channels, 0.0, 1.0)
+        rows.append(_flatten(b, f"{head.path}/{name}/Reshape{_suffix(i)}", y))
+    return _join_anchors(b, f"{head.path}/{name}/Concat", rows)
 
 
 def _expectation(b: Builder, head: Head, box: Value) -> Value:
@@ -150,16 +166,19 @@ def _decode(b: Builder, head: Head, sides: Value, concat_number: int) -> Value:
     return b.op(f"{head.path}/Mul_2", "Mul", [box, step], 4)
 
 
-def _decode_keypoints(b: Builder, head: Head, raw: Value) -> Value:
-    """Offsets to pixels: (2*xy + anchor - 0.5) * stride; the third value of each point is a probability."""
+def decode_keypoints(b: Builder, head: Head, raw: Value, scale: float, shift: float) -> Value:
+    """Offsets to pixels: (scale * xy + anchor + shift) * stride; the third value of each point is a probability."""
     path = f"{head.path}/kpt"
     points, strides = anchors(head)
     count = sum(head.cells)
     shape = b.constant(f"{path}/shape", np.array([1, KEYPOINTS, 3, count], np.int64))
     x = b.op(f"{path}/Reshape", "Reshape", [raw, shape], KEYPOINTS)
     position, seen = b.split(f"{path}/Split", x, [2, 1], axis=2)
-    double = b.op(f"{path}/Mul", "Mul", [position, b.constant(f"{path}/two", np.array(2.0, np.float32))], KEYPOINTS)
-    moved = b.op(f"{path}/Add", "Add", [double, b.constant(f"{path}/origin", points[:, None] - 0.5)], KEYPOINTS)
+    if scale != 1.0:
+        factor = b.constant(f"{path}/two", np.array(scale, np.float32))
+        position = b.op(f"{path}/Mul", "Mul", [position, factor], KEYPOINTS)
+    origin = b.constant(f"{path}/origin", points[:, None] + np.float32(shift))
+    moved = b.op(f"{path}/Add", "Add", [position, origin], KEYPOINTS)
     pixels = b.op(f"{path}/Mul_1", "Mul", [moved, b.constant(f"{path}/step", strides)], KEYPOINTS)
     visible = b.op(f"{path}/Sigmoid", "Sigmoid", [seen], KEYPOINTS)
     joined = b.op(f"{path}/Concat", "Concat", [pixels, visible], KEYPOINTS, axis=2)

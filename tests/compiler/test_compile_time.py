@@ -10,19 +10,16 @@ from intloom.flow.compiling import Compiled, compile_model
 from intloom.hw.spec.params import preset
 from intloom.quantization import QuantizeOptions, WeightScales, quantize
 from intloom.zoo import ZOO, build
-from tests.support.ocr_detector import ocr_detector
 from tests.support.unsigned_weights import with_unsigned_weights
 
-SECONDS = {"ocr": 3.0, "yolov8n": 2.0, **{name: 5.0 for name in ZOO if name != "yolov8n"}}
+SECONDS = dict.fromkeys(ZOO, 5.0) | {"yolov8n": 2.0, "ocr_detector": 3.0}
 """On a core of a present desktop computer, for images of the network's own size."""
-TEXT_SIZE = 640
 ON_A_BUSY_MACHINE = 3
 """Processor time grows by up to this factor where other processes share caches and cores."""
 
 
 def quantized(folder: Path, name: str, size: int | None = None, **options: object) -> Path:
-    model = ocr_detector(size or TEXT_SIZE) if name == "ocr" else build(name, size, 0)
-    onnx.save(model, folder / "float.onnx")
+    onnx.save(build(name, size, 0), folder / "float.onnx")
     quantize(folder / "float.onnx", folder / "quantized.onnx", None, QuantizeOptions(samples=1, **options))
     return folder / "quantized.onnx"
 
@@ -46,7 +43,7 @@ def test_compile_time(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_text_detector_compiles_in_seconds(tmp_path: Path) -> None:
     """Its transposed convolutions and gates once took ten times as long."""
-    assert timed(quantized(tmp_path, "ocr", 320))[1] <= ON_A_BUSY_MACHINE * SECONDS["ocr"]
+    assert timed(quantized(tmp_path, "ocr_detector", 320))[1] <= ON_A_BUSY_MACHINE * SECONDS["ocr_detector"]
 
 
 def unsigned(path: Path) -> Path:

@@ -5,12 +5,12 @@ from pathlib import Path
 import onnx
 
 from intloom.quantization import QuantizeOptions, quantize
-from tests.support.ocr_detector import ocr_detector
+from intloom.zoo import build
 from tests.support.parity import assert_equal
 
 
 def quantized(folder: Path, size: int, seed: int) -> Path:
-    onnx.save(ocr_detector(size, seed % 1000), folder / "float.onnx")
+    onnx.save(build("ocr_detector", size, seed % 1000), folder / "float.onnx")
     quantize(folder / "float.onnx", folder / "quantized.onnx", None, QuantizeOptions(samples=1))
     return folder / "quantized.onnx"
 

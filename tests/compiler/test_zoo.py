@@ -6,8 +6,11 @@ from pathlib import Path
 import onnx
 import pytest
 
+from intloom.compiler.frontend import fold_model
+from intloom.compiler.importer import load_model
 from intloom.compiler.ir import ConvTranspose
 from intloom.quantization import ActivationType, Form, Head, QuantizeOptions, quantize
+from intloom.quantization.tail import float_tail
 from intloom.zoo import build
 from tests.support.parity import assert_equal
 
@@ -49,12 +52,24 @@ def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: 
 @pytest.mark.parametrize(
     "name",
     [
-        "yolo11n", "yolo26n", "mobilenet_v3_large", "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2",
-        "vit_tiny", "yolox_nano", "ssd_mobilenet_v1",
+        "yolo11n", "yolo11n-seg", "yolo11n-pose", "yolo26n", "yolo26n-seg", "yolo26n-pose", "mobilenet_v3_large",
+        "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2", "vit_tiny", "yolox_nano", "ssd_mobilenet_v1",
+        "c2psa", "ocr_recognizer",
     ],
 )  # fmt: skip
 def test_newer_networks_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
     assert_equal(quantized(tmp_path, name, 60 if name == "ssd_mobilenet_v1" else 64), rng.getrandbits(32))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("task", ["", "-seg", "-pose"])
+@pytest.mark.parametrize("version", ["yolo11n", "yolo26n"])
+def test_everything_before_box_decoding_runs_on_the_accelerator(version: str, task: str, tmp_path: Path) -> None:
+    quantized(tmp_path, f"{version}{task}", 64)
+    found = fold_model(load_model(tmp_path / "quantized.onnx"), softmax=True)
+    decoding = set(float_tail(onnx.load(tmp_path / "float.onnx").graph))
+    assert len(found.regions) == 1
+    assert decoding and {a.name for a in found.assignments if a.target == "host"} <= decoding
 
 
 @pytest.mark.slow

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from intloom.compiler.fold.arithmetic.weights import Weights, read_weights
 from intloom.compiler.fold.graph_builder import GraphBuilder, unit_name
+from intloom.compiler.fold.lowering.common.border_kernels import without_padding_taps
 from intloom.compiler.fold.lowering.common.convolution import finish_convolution
 from intloom.compiler.fold.lowering.common.large_kernels import fit_kernel
 from intloom.compiler.fold.lowering.registry import lowers
@@ -34,6 +35,7 @@ def lower_conv(builder: GraphBuilder, unit: QuantizationUnit) -> None:
         raise UnsupportedPattern(
             f"{group} groups of {values.shape[1]} channels do not cover {x.tensor.channels}", "correct the model"
         )
+    values, geometry = without_padding_taps(values, geometry, (x.tensor.height, x.tensor.width))
     tensor, values, geometry = fit_kernel(builder, x.tensor, values, geometry, unit_name(unit), unit.origins)
     x = replace(x, tensor=tensor)
     finish_convolution(builder, unit, x, Weights(values, weights.scale), geometry, group=group)

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import onnx
-
 from intloom.zoo.activations import ABOVE_ZERO, hard_swish, relu, squeeze_excitation
 from intloom.zoo.builder import Builder, Value
-from intloom.zoo.weight_normalization import BATCH, normalize_weights
 from intloom.zoo.yolo_blocks import concat, upsample
 
-MULTIPLE = 32
-"""The image size must be a multiple of this."""
-_MEASURED_SIZE = 128
 _WIDTH, _HIDDEN = 96, 24
 """Channels of the pyramid, and of each of its results."""
 
@@ -48,17 +42,9 @@ _LEVELS = (3, 6, 12)
 """Blocks whose input is a level of the pyramid."""
 
 
-def ocr_detector(size: int, seed: int = 0) -> onnx.ModelProto:
-    """The float model for square images; the same seed gives the same weights."""
-    wanted, measured = Builder("ocr", seed), Builder("ocr", seed, batch=BATCH)
-    _network(wanted, size)
-    _network(measured, _MEASURED_SIZE)
-    normalize_weights(wanted, measured)
-    return wanted.finish()
-
-
-def _network(b: Builder, size: int) -> None:
-    levels = [_residual(b, f"/neck/ins{k}", x, _WIDTH, 1) for k, x in enumerate(_backbone(b, size))]
+def ocr_detector(b: Builder, imgsz: int) -> None:
+    """Probability of text for each pixel."""
+    levels = [_residual(b, f"/neck/ins{k}", x, _WIDTH, 1) for k, x in enumerate(_backbone(b, imgsz))]
     for k in (2, 1, 0):
         above = upsample(b, f"/neck/up{k}", levels[k + 1])
         levels[k] = b.op(f"/neck/Add{k}", "Add", [levels[k], above], _WIDTH)
@@ -70,14 +56,14 @@ def _network(b: Builder, size: int) -> None:
         parts.append(part)
     x = concat(b, "/neck/Concat", parts[::-1])
     x = relu(b, "/head/act1", b.conv("/head/conv1", x, _HIDDEN, 3, mean=ABOVE_ZERO))
-    x = relu(b, "/head/act2", b.conv_transpose("/head/conv2", x, _HIDDEN))
+    x = relu(b, "/head/act2", b.conv_transpose("/head/conv2", x, _HIDDEN, mean=ABOVE_ZERO))
     x = b.op("/head/Sigmoid", "Sigmoid", [b.conv_transpose("/head/conv3", x, 1)], 1)
-    b.output(x, "map", [b.batch, 1, size, size])
+    b.output(x, "map", [1, 1, imgsz, imgsz])
 
 
-def _backbone(b: Builder, size: int) -> list[Value]:
+def _backbone(b: Builder, imgsz: int) -> list[Value]:
     """Four levels, of a quarter of the image's size to one 32nd."""
-    x = hard_swish(b, "/stem/act", b.conv("/stem", b.input("image", size, size), 8, 3, 2))
+    x = hard_swish(b, "/stem/act", b.conv("/stem", b.input("image", imgsz, imgsz), 8, 3, 2))
     levels = []
     for number, block in enumerate(_BLOCKS):
         if number in _LEVELS:
@@ -99,4 +85,6 @@ def _inverted(b: Builder, path: str, x: Value, block: _Block) -> Value:
 def _residual(b: Builder, path: str, x: Value, channels: int, kernel: int) -> Value:
     """A convolution, plus its result scaled by squeeze-and-excitation."""
     y = b.conv(f"{path}/conv", x, channels, kernel, mean=0.0)
-    return b.op(f"{path}/Add", "Add", [y, squeeze_excitation(b, f"{path}/se", y, channels // 4)], channels)
+    # The few channels of an image move together: with a spread of 1, several gates would be fully open.
+    gated = squeeze_excitation(b, f"{path}/se", y, channels // 4, spread=0.7)
+    return b.op(f"{path}/Add", "Add", [y, gated], channels)

@@ -1,0 +1,47 @@
+"""Normalizations stay on the host, with one reason for all of them; what is around them runs on the accelerator."""
+
+import numpy as np
+import pytest
+
+from intloom.compiler.fold.target import Target
+from tests.support.onnx_maker import OnnxMaker
+from tests.support.parity import assert_equal
+
+MS = {"domain": "com.microsoft"}
+CHANNELS = 8
+IMAGE, MATRIX = (1, CHANNELS, 8, CHANNELS), (1, 8 * CHANNELS, CHANNELS)
+
+
+def normalized(m, op, constants, *, skip=False, **attributes):
+    """A normalization between two convolutions; one with a second input needs matrices."""
+    inputs = [m.conv(m.image(4, 8, CHANNELS), CHANNELS).name]
+    if skip:
+        inputs = [m.node("Reshape", [x, m.constant(MATRIX)])[0] for x in (*inputs, m.image(CHANNELS, 8, CHANNELS).name)]
+    inputs += [m.constant(np.linspace(0.5, 1.5, CHANNELS, dtype=np.float32)) for _ in range(constants)]
+    (value,) = m.node(op, inputs, **attributes)
+    if skip:
+        (value,) = m.node("Reshape", [m.pair(value, MATRIX, 0.03, 100).name, m.constant(IMAGE)])
+    m.output(m.conv(m.pair(value, IMAGE, 0.03, 100), 4))
+    return m.model()
+
+
+@pytest.mark.parametrize(
+    ("op", "opset", "constants", "attributes"),
+    [
+        ("LayerNormalization", 17, 2, {"axis": -1}),
+        ("RMSNormalization", 23, 1, {"axis": -1}),
+        ("SimplifiedLayerNormalization", 17, 1, {"axis": -1}),
+        ("SkipLayerNormalization", 17, 2, {"skip": True, **MS}),
+        ("SkipSimplifiedLayerNormalization", 17, 1, {"skip": True, **MS}),
+        ("InstanceNormalization", 17, 2, {}),
+        ("GroupNormalization", 21, 2, {"num_groups": 2}),
+        ("LpNormalization", 17, 0, {"axis": 1}),
+    ],
+)
+def test_normalizations_stay_on_the_host(op, opset, constants, attributes, rng, seed):
+    found = assert_equal(normalized(OnnxMaker(rng, opset=opset), op, constants, **attributes), seed)
+    (assignment,) = (a for a in found.folded.assignments if a.op == op)
+    assert assignment.target is Target.HOST
+    assert assignment.reason.startswith(f"onnxruntime has no integer kernel for {op}:")
+    assert "BatchNormalization" in assignment.remedy
+    assert next(a for a in found.folded.assignments if a.op == "Conv").target is Target.ARRAY
