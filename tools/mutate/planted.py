@@ -42,6 +42,13 @@ BUGS = (
         f"{_CONTROL}/test_counters.py::test_every_counter_carries_through_all_of_its_bits",
     ),
     Bug(
+        "ends of instructions are counted only while a program runs",
+        "hw/control/counters.py",
+        'events[f"{unit.name}_DONE"].eq(event.done),',
+        'events[f"{unit.name}_DONE"].eq(running & event.done),',
+        f"{_CONTROL}/test_counters.py::test_only_ends_of_instructions_count_while_no_program_runs",
+    ),
+    Bug(
         "an interrupt flag is lost when it is set while it is cleared",
         "hw/control/registers.py",
         "value.eq((value & ~Mux(selected, data & mask, 0)) | getattr(self, name))",
@@ -68,6 +75,20 @@ BUGS = (
         "start = (self.base + self.i.payload.offset)[: len(self.base)]",
         "start = (self.base[:26] + self.i.payload.offset)[: len(self.base)]",
         "tests/hw/dma/test_bursts.py::test_bursts_follow_their_model_and_obey_axi",
+    ),
+    Bug(
+        "the store unit is idle in the cycle of `done`",
+        "hw/dma/store.py",
+        "self.unit.idle.eq(~bursts & (~instructions | self.unit.halt) & ~self.unit.done),",
+        "self.unit.idle.eq(~bursts & (~instructions | self.unit.halt)),",
+        "tests/hw/dma/test_store.py::test_every_word_reaches_memory_in_legal_bursts",
+    ),
+    Bug(
+        "the load unit counts an instruction twice that issues in the cycle of `done`",
+        "hw/dma/load.py",
+        "with m.If(issued & ~self.unit.done):",
+        "with m.If(issued):",
+        "tests/hw/dma/test_load.py::test_an_instruction_may_issue_in_the_cycle_in_which_another_is_done",
     ),
     Bug(
         "output columns are counted in 8 bits",
