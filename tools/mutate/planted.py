@@ -182,6 +182,13 @@ BUGS = (
         f"{_CONTROL}/test_watchdog.py::test_every_bit_of_the_limit_counts",
     ),
     Bug(
+        "the watchdog names an instruction that waits for another unit",
+        "hw/engine.py",
+        "waits = ~any_issued & queues.waits_loaded[unit]",
+        "waits = queues.waits_loaded[unit]",
+        "tests/sim/rtl/test_hang.py::test_a_unit_that_never_finishes_is_named_and_not_the_store_that_waits",
+    ),
+    Bug(
         "an error in a middle beat of a fetch is lost",
         "hw/control/dispatch.py",
         "m.d.sync += error.eq(error | self.words.payload.error)",
