@@ -7,17 +7,22 @@ bits, an event that is lost when it meets another one. Each is planted in a copy
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
+from tools.signoff.runs import present_commit
 
 ROOT = Path(__file__).parents[2]
+RESULT = ROOT / "docs" / "data" / "planted.json"
 _CONTROL, _MAC, _VECTOR = "tests/hw/control", "tests/hw/mac", "tests/hw/vector"
 
 
@@ -261,6 +266,30 @@ BUGS = (
 )
 
 
+@dataclass(frozen=True)
+class Result:
+    """What came of planting all bugs, for the sign-off page."""
+
+    date: str
+    commit: str
+    bugs: int
+    not_found: tuple[str, ...]
+    """Names of the bugs that their tests do not find."""
+
+
+def write_result(result: Result, path: Path = RESULT) -> None:
+    """Replace the result in the repository."""
+    write_text(path, json.dumps(asdict(result), indent=1) + "\n")
+
+
+def read_result(path: Path = RESULT) -> Result | None:
+    """The result in the repository."""
+    if not path.exists():
+        return None
+    values = json.loads(path.read_text(encoding="utf-8"))
+    return Result(**values | {"not_found": tuple(values["not_found"])})
+
+
 def _copy(folder: Path) -> None:
     """The files of the repository, with its links."""
     listed = subprocess.run(
@@ -304,12 +333,16 @@ def survivors(bugs: Sequence[Bug]) -> list[Bug]:
 
 
 def main() -> None:
-    """Plant all bugs, or those whose names contain one of the given texts."""
+    """Plant all bugs and record the result, or plant those whose names contain one of the given texts."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutate.planted", description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names")
     names = parser.parse_args().names
     chosen = [bug for bug in BUGS if not names or any(name in bug.name for name in names)]
-    if lost := survivors(chosen):
+    lost = survivors(chosen)
+    if not names:
+        today = datetime.now(UTC).date().isoformat()
+        write_result(Result(today, present_commit(), len(chosen), tuple(bug.name for bug in lost)))
+    if lost:
         sys.exit(f"{len(lost)} of {len(chosen)} planted bugs were not found")
 
 

@@ -106,7 +106,7 @@ def _imports(tree: ast.Module) -> Iterator[tuple[str, tuple[str, str]]]:
 
 def _statement(node: ast.stmt, lines: list[str]) -> Statement:
     decorators: list[ast.expr] = getattr(node, "decorator_list", [])
-    first = min(part.lineno for part in (node, *decorators))
+    first = min([node.lineno, *(decorator.lineno for decorator in decorators)])
     code = "\n".join(filter(None, lines[first - 1 : node.end_lineno]))
     return Statement(code, frozenset(_binds(node)), frozenset(_uses(node)))
 
