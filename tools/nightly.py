@@ -14,6 +14,7 @@ from datetime import UTC, date, datetime
 from pathlib import Path
 
 from intloom.common.atomic_write import write_text
+from tools.python_coverage import TEST_REPORT
 from tools.signoff.present import present_page
 from tools.signoff.runs import RUNS, add_run, present_commit, run_of_regression
 
@@ -31,6 +32,7 @@ def steps(today: date) -> list[tuple[str, ...]]:
         ("tools.mutate.planted",),
         ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}"),
         ("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal"),
+        ("tools.testplan", str(TEST_REPORT)),
     ]
 
 

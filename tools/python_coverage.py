@@ -25,6 +25,8 @@ from tools.signoff.runs import present_commit
 
 ROOT = Path(__file__).parents[1]
 FOLDER = ROOT / "out" / "python-coverage"
+TEST_REPORT = FOLDER / "tests.xml"
+"""JUnit report of the tests."""
 SUMMARY = ROOT / "docs" / "data" / "python-coverage.json"
 PACKAGES = ("compiler", "sim", "intloom")
 REQUIRED_PERCENT = 95.0
@@ -110,7 +112,7 @@ def measure(tests: Iterable[str]) -> bool:
     """Run tests and add their counts; whether they pass."""
     # The C tracer is the only one that measures branches at this speed on Python 3.11.
     os.environ["COVERAGE_CORE"] = "ctrace"
-    passed = _coverage("run", "-m", "pytest", *tests) == 0
+    passed = _coverage("run", "-m", "pytest", f"--junit-xml={TEST_REPORT}", *tests) == 0
     _coverage("combine", "--append", "--quiet", FOLDER)
     return passed
 
