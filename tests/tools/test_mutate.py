@@ -18,6 +18,7 @@ from amaranth.sim import Simulator
 from intloom.hw.bus.skid_buffer import SkidBuffer
 from tools.components import components, name_of
 from tools.mutate.__main__ import measuring_order
+from tools.mutate.__main__ import run as mutate
 from tools.mutate.bench import Bench, _forked
 from tools.mutate.equivalence import prove, write_netlist
 from tools.mutate.hook import elaborations
@@ -149,6 +150,17 @@ def test_a_hang_is_a_failure_and_an_error_is_none(tmp_path: Path, monkeypatch: p
     monkeypatch.delenv("HANG")
     with pytest.raises(SystemExit, match="ends with 72"):
         bench.run(mutant)
+
+
+@pytest.mark.slow
+def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make test` has this sample; `make mutate` has every component."""
+    component = "bus.skid_buffer:SkidBuffer"
+    bench = targets()[component]
+    score = mutate(component, str(ROOT / bench), 10, 1, tmp_path / "faults")
+    assert score.faults == 10 and score.percent == 100.0, capsys.readouterr().out
 
 
 def test_a_bench_that_fails_without_a_fault_has_no_score(tmp_path: Path) -> None:
