@@ -1,4 +1,4 @@
-"""The part of `intloom regress nightly` that needs a checkout: coverage, mutations, and the sign-off page.
+"""The part of `intloom regress nightly` that needs a checkout: coverage, planted bugs, mutations, the sign-off page.
 
 `python -m tools.nightly FOLDER`, with the output folder of the regression.
 """
@@ -10,22 +10,30 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from pathlib import Path
 
 from intloom.common.atomic_write import write_text
+from tools.python_coverage import TEST_REPORT
 from tools.signoff.present import present_page
 from tools.signoff.runs import RUNS, add_run, present_commit, run_of_regression
 
 ROOT = Path(__file__).parents[1]
 RECORDED = {"random": "random programs, without faults", "soak": "soak: random programs with random stalls and faults"}
 """Suites that the sign-off page lists, with their names there."""
-MUTATION_MINUTES = 45
+MUTATION_MINUTES = 30
 """Components are measured in turn over several nights; see `tools.mutate`."""
-STEPS = (
-    ("tools.coverage",),
-    ("tools.mutate", "--resume", "--minutes", str(MUTATION_MINUTES)),
-)
+
+
+def steps(today: date) -> list[tuple[str, ...]]:
+    """Modules to run and their arguments. The date is the seed: every night draws other mutations."""
+    return [
+        ("tools.coverage",),
+        ("tools.mutate.planted",),
+        ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}"),
+        ("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal"),
+        ("tools.testplan", str(TEST_REPORT)),
+    ]
 
 
 def run_module(*arguments: str) -> int:
@@ -35,13 +43,13 @@ def run_module(*arguments: str) -> int:
 
 def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RUNS) -> list[str]:
     """Run all steps, record the long suites, and write the page; returns what failed."""
-    failed = [step[0] for step in STEPS if run(*step)]
+    now = datetime.now(UTC).date()
+    failed = [step[0] for step in steps(now) if run(*step)]
     report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for suite, name in RECORDED.items():
         cases = [case for case in report["cases"] if case["suite"] == suite]
         if cases:
-            today = datetime.now(UTC).date().isoformat()
-            add_run(run_of_regression({"cases": cases}, name, today, present_commit()), runs)
+            add_run(run_of_regression({"cases": cases}, name, now.isoformat(), present_commit()), runs)
     write_text(folder / "sign-off.md", present_page())
     return failed
 

@@ -77,15 +77,15 @@ class HardwareParams:
     trace: bool = _doc("The accelerator has a trace port that reports the start and end of every instruction.", True)
     clock_gating: bool = _doc("Components without work have their clock stopped; cycles are the same either way.", True)
     vector_softmax: bool = _doc("The vector unit can compute a Softmax (VEXP, VSOFTMAX).", False)
-    vector_depthwise: bool = _doc(
-        "The vector unit can compute depthwise convolutions (VDEPTHWISE), beside the array; false if vector_lanes is "
-        "less than rows/4.",
-        False,
-    )
     weight_sums: bool = _doc(
         "The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two "
         "tensors.",
         True,
+    )
+    vector_depthwise: bool = _doc(
+        "The vector unit can compute depthwise convolutions (VDEPTHWISE), beside the array; false if vector_lanes is "
+        "less than rows/4.",
+        False,
     )
 
     def __post_init__(self) -> None:

@@ -1,10 +1,14 @@
-"""Runs a random program on both simulators; their memories are sparse files over the whole address space."""
+"""Runs a random program on both simulators, and compares every instruction's writes, and all memories at the end.
+
+Memories are sparse files over the whole address space.
+"""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -12,15 +16,17 @@ import numpy as np
 from intloom.common.errors import IntloomError
 from intloom.common.temporary_files import temporary_folder
 from intloom.hw.spec import regs
-from intloom.hw.spec.isa import Kind, Unit, disassemble
+from intloom.hw.spec.isa import Instruction, Kind, Unit, disassemble
 from intloom.sim.isa_sim.machine import Machine, blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.program import RandomProgram, loads_table, residual_fits
+from intloom.sim.random_programs.writes import WriteComparison
 from intloom.sim.rtl.bare import BareResult, build_bare, run_bare
 from intloom.sim.rtl.build import Build
 from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
+from intloom.sim.rtl.write_log import read_writes
 
 _SPACE_BITS = 40
 """Address bits that the memory file covers; its first byte has the upper bits of the program's base."""
@@ -46,23 +52,27 @@ class IllegalProgramError(IntloomError):
 
 def simulator_of(program: RandomProgram, *, random_start: bool = False) -> Build:
     """The RTL simulator for the program's hardware, built or from the cache."""
-    return build_bare(verilog_of(program.params), optimize=_QUICK, random_start=random_start)
+    return build_bare(verilog_of(program.params), optimize=_QUICK, random_start=random_start, taps=True)
 
 
-def compare(program: RandomProgram, simulator: Build, stall_permille: int = 0, start_seed: int = 1) -> Comparison:
-    """Run `program` on both simulators and compare all of memory, which at the end has the scratchpad's content.
+def compare(
+    program: RandomProgram, simulator: Build, stall_permille: int = 0, start_seed: int = 1, *, taps: bool = True
+) -> Comparison:
+    """Run `program` on both simulators; compare what each instruction writes, and all memories and tables at the end.
 
-    `start_seed` gives the values before the reset, on a simulator with a random start.
+    `start_seed` gives the values before the reset, on a simulator with a random start. For a simulator without `taps`,
+    only memory is compared, which at the end has the scratchpad's content.
     """
     with temporary_folder("random") as folder:
         expected, files = folder / "expected.bin", RunFiles(folder)
         for path in (expected, files.memory):
             create_memory(program, path)
-        _interpret(program, expected)
         memory = MemorySettings(stall_permille=stall_permille, seed=program.seed & 0xFFFF)
-        result = run_program(program, simulator, files, memory, start_seed)
+        result = run_program(program, simulator, files, memory, start_seed, log_writes=taps)
+        wrong = _interpret(program, expected, files.writes if taps else None)
         size = sum(stop - first for first, stop in _extents(expected))
-        return Comparison(_problem(program, result, expected, files.memory), result.cycles, size)
+        problem = _failure(program, result) or wrong or _wrong_counters(program, result)
+        return Comparison(problem or _difference(program, expected, files.memory), result.cycles, size)
 
 
 def _space(program: RandomProgram) -> int:
@@ -83,14 +93,20 @@ def create_memory(program: RandomProgram, path: Path) -> None:
             file.write(data)
 
 
-def _interpret(program: RandomProgram, path: Path) -> None:
-    """Execute the instructions in order on the file."""
+def _interpret(program: RandomProgram, path: Path, log: Path | None) -> str:
+    """Execute the instructions in order on the file; the first difference from the log of an RTL run, if there is one.
+
+    Without a log, nothing is compared.
+    """
     params = program.params
     memory = np.memmap(path, np.int8, "r+")
     machine: Machine = blank_machine(params, np.zeros(params.word_bytes, np.uint8))
-    machine.dram = memory.reshape(-1, params.word_bytes)[(program.base - first_byte(program)) // params.word_bytes :]
-    loaded: set[Unit] = set()
-    for instruction in program.instructions():
+    first_word = (program.base - first_byte(program)) // params.word_bytes
+    machine.dram = memory.reshape(-1, params.word_bytes)[first_word:]
+    comparison = WriteComparison(machine, read_writes(log, params.word_bytes), first_word) if log else None
+    execute = comparison.execute if comparison else partial(_execute, machine)
+    wrong, loaded = "", set[Unit]()
+    for number, instruction in enumerate(program.instructions()):
         if loads_table(instruction):
             loaded.add(instruction.unit)
         elif instruction.values.get("table") and instruction.unit not in loaded:
@@ -98,12 +114,26 @@ def _interpret(program: RandomProgram, path: Path) -> None:
         residual = instruction.kind is Kind.CONV and instruction["residual"]
         if residual and not residual_fits(instruction, params, machine.weights):
             raise IllegalProgramError("a residual constant must fit 48 bits")
-        SEMANTICS[instruction.kind](machine, instruction)
+        found = execute(instruction)
+        if found and not wrong:
+            wrong = f"instruction {number}, {disassemble(instruction)}: {found}"
     memory.flush()
+    return wrong or (comparison.finish() if comparison else "")
+
+
+def _execute(machine: Machine, instruction: Instruction) -> str:
+    SEMANTICS[instruction.kind](machine, instruction)
+    return ""
 
 
 def run_program(
-    program: RandomProgram, simulator: Build, files: RunFiles, memory: MemorySettings, start_seed: int = 1
+    program: RandomProgram,
+    simulator: Build,
+    files: RunFiles,
+    memory: MemorySettings,
+    start_seed: int = 1,
+    *,
+    log_writes: bool = False,
 ) -> BareResult:
     """Run a program on the RTL; `registers` of the result are STATUS, ERROR_INDEX and all counters."""
     space = _space(program)
@@ -118,23 +148,28 @@ def run_program(
         memory_base=program.base,
         first_byte=first_byte(program),
         registers=_READ,
+        log_writes=log_writes,
     )
     return run_bare(simulator, job, files, start_seed)
 
 
-def _problem(program: RandomProgram, result: BareResult, expected: Path, found: Path) -> str:
+def _failure(program: RandomProgram, result: BareResult) -> str:
     if result.violation:
         return f"AXI rule broken: {result.violation}"
     if not result.finished:
         return f"no end within {_LIMIT} cycles"
-    status, index, *counters = result.registers
+    status, index, *_ = result.registers
     fields = regs.unpack("STATUS", status)
     if fields["error"]:
         return f"error {regs.Cause(fields['cause']).name} at instruction {index}: {_text(program, index)}"
+    return ""
+
+
+def _wrong_counters(program: RandomProgram, result: BareResult) -> str:
+    _, _, *counters = result.registers
     counted = BenchCounts(cycles=result.cycles, read_beats=result.read_beats, write_beats=result.write_beats)
     values = dict(zip((register.name for register in regs.COUNTERS), counters, strict=True))
-    wrong = next(contradictions(values, program.instructions(), counted), "")
-    return wrong or _difference(program, expected, found)
+    return next(contradictions(values, program.instructions(), counted), "")
 
 
 def _text(program: RandomProgram, index: int) -> str:

@@ -7,12 +7,12 @@ import random
 from intloom.common.errors import ParameterError
 from intloom.hw.spec.params import PRESETS, HardwareParams, from_dict
 
-_RANDOM_SETS = 20
+RANDOM_SETS = 20
 
 
 def hardware_of(seed: int) -> HardwareParams:
     """The hardware of a random program: each preset and 20 random sets of parameters in turn."""
-    number = seed % (len(PRESETS) + _RANDOM_SETS)
+    number = seed % (len(PRESETS) + RANDOM_SETS)
     return [*PRESETS.values()][number] if number < len(PRESETS) else random_parameters(number)
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from intloom.common.errors import ParameterError, UsageError
-from intloom.hw.spec.params import HardwareParams, preset
-from intloom.sim.random_programs.hardware import hardware_of
+from intloom.common.errors import UsageError
+from intloom.hw.spec.params import PRESETS, HardwareParams, preset
+from intloom.sim.random_programs.hardware import RANDOM_SETS, hardware_of
 from intloom.sim.regress.case import PROGRAM, Argument, Case
 from intloom.sim.regress.faults import FAULTS
 
@@ -26,8 +26,11 @@ _SOAK_FAULTS = ("", "changed-bit", "", "fetch-error", "", "read-error", "write-e
 """Their number has no common factor with that of the hardware and that of the stalls."""
 _STALLS = (0, 50, 0, 300, 700)
 """Chances of a pause, in thousandths. Their number and that of the hardware have no common factor."""
-_STRESS_HARDWARE = 3
-"""Random hardware costs a build each, so many stress cases share one."""
+_STRESS_LEAST = {"weight_kib": 8, "acc_bits": 24, "mantissa_bits": 24}
+"""Parameters that suffice for every random graph: its weights, its sums, and the compiler's scales, which have 24 bits.
+
+The golden model has sums of 32 bits.
+"""
 _YOLOV8N_CONVOLUTIONS = (
     # input channels, output channels, kernel, stride, reduction of the input image at the layer's input
     *((3, 16, 3, 2, 1), (16, 32, 3, 2, 2), (32, 32, 1, 1, 4), (16, 16, 3, 1, 4), (48, 32, 1, 1, 4)),
@@ -146,7 +149,7 @@ def stress() -> list[Case]:
     """Random graphs with random stalls on random hardware; the seeds are in the names."""
     cases = []
     for seed in range(_STRESS_SEEDS):
-        hardware = random_hardware(seed % _STRESS_HARDWARE)
+        hardware = stress_hardware(seed)
         stalls = int(np.random.default_rng(seed).choice([0, 50, 300, 700]))
         arguments: dict[str, Argument] = {"nodes": 2 + seed % 4}
         cases.append(
@@ -155,28 +158,10 @@ def stress() -> list[Case]:
     return cases
 
 
-def random_hardware(seed: int) -> HardwareParams:
-    """Random legal parameters of small hardware; equal seeds give equal hardware."""
-    random = np.random.default_rng(seed)
-    while True:
-        rows, cols = (int(random.choice([4, 8])) for _ in range(2))
-        try:
-            return HardwareParams(
-                rows=rows,
-                cols=cols,
-                lanes=int(random.choice([1, 2, 4])),
-                strip=int(random.choice([16, 32])),
-                scratch_kib=int(random.choice([16, 32])),
-                scratch_banks=int(random.choice([2, 4])),
-                weight_kib=8,
-                axi_data_bits=8 * rows,
-                axi_burst=int(random.choice([4, 16, 64])),
-                axi_outstanding=int(random.choice([1, 4])),
-                queue_depth=int(random.choice([2, 4])),
-                match=str(random.choice(["ort", "exact"])),  # type: ignore[arg-type]  # the constructor converts names
-            )
-        except ParameterError:
-            continue
+def stress_hardware(seed: int) -> HardwareParams:
+    """One of the random sets of parameters of the random programs, large enough for every random graph."""
+    hardware = hardware_of(len(PRESETS) + seed % RANDOM_SETS)
+    return hardware.replace(**{name: max(getattr(hardware, name), least) for name, least in _STRESS_LEAST.items()})
 
 
 def faults() -> list[Case]:

@@ -16,7 +16,7 @@ from intloom.sim.rtl.job import Job, RunFiles
 from intloom.sim.rtl.own_sources import FASTEST
 from intloom.sim.rtl.ports import TOP
 from intloom.sim.rtl.process import run_simulator
-from intloom.sim.rtl.shell import bare_ports
+from intloom.sim.rtl.shell import LOG_TOP, bare_ports, log_shell
 
 COVERAGE_VARIABLE = "INTLOOM_COVERAGE"
 """Environment variable with the folder in which a simulator that is built for coverage leaves a file for each run."""
@@ -58,16 +58,23 @@ def bare_plan(
     *,
     optimize: str = FASTEST,
     random_start: bool = False,
+    taps: bool = False,
     flags: tuple[str, ...] = (),
 ) -> BuildPlan:
-    """The bare C++ loop around the accelerator in `verilog`; with `random_start` registers have no initial values."""
+    """The bare C++ loop around the accelerator in `verilog`; with `random_start` registers have no initial values.
+
+    With `taps`, jobs with `log_writes` record writes into all memories, and the local memories and tables at the end.
+    """
+    generated = {
+        "npu.v": without_initial_values(verilog) if random_start else verilog,
+        "ports.h": bare_ports(verilog),
+    }
+    if taps:
+        generated["logged.sv"] = log_shell(verilog)
     return BuildPlan(
         name="bare",
-        top=TOP,
-        generated={
-            "npu.v": without_initial_values(verilog) if random_start else verilog,
-            "ports.h": bare_ports(verilog),
-        },
+        top=LOG_TOP if taps else TOP,
+        generated=generated,
         cpp=("bare_main.cpp",),
         verilator_flags=(
             "--no-timing",
@@ -80,9 +87,11 @@ def bare_plan(
     )
 
 
-def build_bare(verilog: str, threads: int = 1, *, optimize: str = FASTEST, random_start: bool = False) -> Build:
+def build_bare(
+    verilog: str, threads: int = 1, *, optimize: str = FASTEST, random_start: bool = False, taps: bool = False
+) -> Build:
     """The bare loop, built or from the cache."""
-    return build(bare_plan(verilog, threads, optimize=optimize, random_start=random_start))
+    return build(bare_plan(verilog, threads, optimize=optimize, random_start=random_start, taps=taps))
 
 
 def run_bare(simulator: Build, job: Job, files: RunFiles, start_seed: int = 1) -> BareResult:

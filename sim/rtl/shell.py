@@ -1,4 +1,4 @@
-"""Generated sources around the accelerator: the fast bench's HDL shell and visibility file, the bare loop's ports."""
+"""Generated sources around the accelerator: HDL shells of the benches, visibility file, ports of the bare loop."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ import jinja2
 
 from intloom.common.errors import FileFormatError
 from intloom.sim.rtl.ports import TOP, Port, parse_ports
-from intloom.sim.rtl.write_taps import Tap, find_taps, result_taps
+from intloom.sim.rtl.write_taps import Tap, find_contents, find_taps, result_taps
 
 SHELL_TOP = "bench"
+LOG_TOP = "logged"
 _TEMPLATES = Path(__file__).parent / "templates"
 _RESETS = {
     "m_axi_arready": 1,
@@ -81,6 +82,20 @@ def bench_shell(verilog: str, taps: bool = False, *, hdl_clock: bool = False) ->
     `hdl_clock` it makes its own clock.
     """
     return _render("bench.sv.j2", verilog, find_taps(verilog) if taps else result_taps(verilog), hdl_clock=hdl_clock)
+
+
+def log_shell(verilog: str) -> str:
+    """SystemVerilog of a module with the accelerator's ports, which logs writes, and contents at the end."""
+    ports = _ports(verilog)
+    template = _environment().get_template("logged.sv.j2")
+    return template.render(
+        top=TOP,
+        name=LOG_TOP,
+        ports=[*ports.values()],
+        taps=find_taps(verilog),
+        contents=find_contents(verilog),
+        data_bits=ports["m_axi_wdata"].width,
+    )
 
 
 def bare_ports(verilog: str) -> str:

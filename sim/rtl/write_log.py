@@ -27,6 +27,15 @@ class Writer(IntEnum):
         return _UNITS[self]
 
 
+class Stored(IntEnum):
+    """A memory whose content is recorded at the end of a run, word by word; numbered apart from the writers."""
+
+    WEIGHTS = 16
+    MAC_TABLE = 17
+    VECTOR_TABLE = 18
+    EXPONENTIALS = 19
+
+
 _UNITS = {
     Writer.LOAD_SCRATCH: Unit.LOAD,
     Writer.LOAD_WEIGHT: Unit.LOAD,
@@ -38,19 +47,18 @@ _UNITS = {
 
 def pack_write(cycle: int, writer: Writer, word: int, mask: int, data: bytes) -> bytes:
     """One record, for benches in Python."""
-    # The spare word keeps the data aligned to 8 bytes, as in csrc/write_log.h.
-    return struct.pack("<QIIII", cycle, writer, word, mask, 0) + data
+    return struct.pack("<QIIII", cycle, writer, word & 0xFFFF_FFFF, mask, word >> 32) + data
 
 
 def read_writes(path: Path, word_bytes: int) -> NDArray[np.void]:
-    """The file as a structured array with fields cycle, writer, word, mask and data; a truncated record is dropped."""
+    """The file as a structured array with the fields of `layout`; a truncated record is dropped."""
     layout = np.dtype(
         [
             ("cycle", "<u8"),
             ("writer", "<u4"),
             ("word", "<u4"),
             ("mask", "<u4"),
-            ("spare", "<u4"),
+            ("word_high", "<u4"),
             ("data", "u1", word_bytes),
         ]
     )

@@ -1,4 +1,4 @@
-"""Write ports of the local memories, found in the Verilog; the fast bench logs their writes.
+"""Write ports of the local memories, and memories themselves, found in the Verilog; benches log writes and contents.
 
 Yosys drops ports with constant values and may rename others, so each signal is looked up in the text of its module.
 """
@@ -11,7 +11,7 @@ from itertools import product
 
 from intloom.common.errors import FileFormatError
 from intloom.sim.rtl.ports import TOP
-from intloom.sim.rtl.write_log import Writer
+from intloom.sim.rtl.write_log import Stored, Writer
 
 _ALL_BYTES = "32'hFFFFFFFF"
 
@@ -26,6 +26,17 @@ class Tap:
     address: str
     data: str
     mask: str
+
+
+@dataclass(frozen=True)
+class Contents:
+    """A memory of the accelerator as a Verilog expression, seen from the bench."""
+
+    stored: Stored
+    memory: str
+    depth: int
+    first_word: int
+    """Word at which it begins in the record: several memories may be parts, or copies, of one."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +71,35 @@ def result_taps(verilog: str) -> tuple[Tap, ...]:
         return tuple(_tap(verilog, *port) for port in _PORTS if port[0] in (Writer.MAC, Writer.VEC))
     except FileFormatError:
         return ()
+
+
+_STORED = (
+    (Stored.WEIGHTS, "engine.weights"),
+    (Stored.MAC_TABLE, "engine.mac.epilogue.table"),
+    (Stored.VECTOR_TABLE, "engine.vec.datapath.table"),
+    (Stored.EXPONENTIALS, "engine.vec.softmax"),
+)
+"""The modules whose only memories are those of a kind; hardware without Softmax lacks the last one."""
+_MEMORY = re.compile(r"^\s*reg (?:\[\d+:0\] )?(\S+) \[(\d+):0\];", re.MULTILINE)
+
+
+def find_contents(verilog: str) -> tuple[Contents, ...]:
+    """Weight memory and tables; copies of a table follow each other."""
+    found: list[Contents] = []
+    for stored, module in _STORED:
+        try:
+            text = _module(verilog, module)
+        except FileFormatError:
+            if stored is Stored.EXPONENTIALS:
+                continue
+            raise
+        first = 0
+        # `table` is a keyword of Verilog unless it is escaped.
+        path = ".".join(f"\\{part} " for part in module.split("."))
+        for name, last in sorted(_MEMORY.findall(text), key=lambda memory: [*map(int, re.findall(r"\d+", memory[0]))]):
+            found.append(Contents(stored, f"dut.{path}.{name} ", int(last) + 1, first))
+            first += int(last) + 1
+    return tuple(found)
 
 
 def _tap(verilog: str, writer: Writer, module: str, port: str, outer_port: str) -> Tap:

@@ -52,7 +52,11 @@ def log_of(program, inputs):
             for low in range(0, params.rows, step):
                 mask = (1 << low + step) - (1 << low)
                 entries.append((0, expected.writer, word, mask, 0, expected.content[word].copy()))
-    kinds = [("cycle", "<u8"), *((n, "<u4") for n in ("writer", "word", "mask", "spare")), ("data", "u1", params.rows)]
+    kinds = [
+        ("cycle", "<u8"),
+        *((n, "<u4") for n in ("writer", "word", "mask", "word_high")),
+        ("data", "u1", params.rows),
+    ]
     return np.array(entries, kinds)
 
 

@@ -17,12 +17,15 @@ from amaranth.sim import Simulator
 
 from intloom.hw.bus.skid_buffer import SkidBuffer
 from tools.components import components, name_of
+from tools.mutate.__main__ import measuring_order
+from tools.mutate.__main__ import run as mutate
 from tools.mutate.bench import Bench, _forked
 from tools.mutate.equivalence import prove, write_netlist
 from tools.mutate.hook import elaborations
 from tools.mutate.listed import read_list, unexplained
-from tools.mutate.score import ROOT, Score, read_scores, write_score
+from tools.mutate.score import ROOT, Score, read_scores, sources_key, write_score
 from tools.mutate.sites import INVERTED, STUCK_AT_0, STUCK_AT_1, Mutant, Site, draw, plant, sites
+from tools.mutate.sources import code_used
 from tools.mutate.targets import NOT_MUTATED, targets
 
 BENCH = """
@@ -149,6 +152,17 @@ def test_a_hang_is_a_failure_and_an_error_is_none(tmp_path: Path, monkeypatch: p
         bench.run(mutant)
 
 
+@pytest.mark.slow
+def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """`make test` has this sample; `make mutate` has every component."""
+    component = "bus.skid_buffer:SkidBuffer"
+    bench = targets()[component]
+    score = mutate(component, str(ROOT / bench), 10, 1, tmp_path / "faults")
+    assert score.faults == 10 and score.percent == 100.0, capsys.readouterr().out
+
+
 def test_a_bench_that_fails_without_a_fault_has_no_score(tmp_path: Path) -> None:
     with pytest.raises(SystemExit, match="the tests must pass"):
         bench_of(tmp_path, "assert 0").measure()
@@ -227,3 +241,58 @@ def test_scores_are_kept(tmp_path: Path) -> None:
     write_score(path, "a:A", second)
     assert read_scores(path) == {"a:A": second, "b:B": first}
     assert (round(first.percent, 1), second.percent) == (88.9, 50.0)
+
+
+SOURCES = {
+    "hw/__init__.py": "",
+    "hw/part.py": "from intloom.hw import spec\nfrom intloom.hw.helper import used as helps\n"
+    "WIDTH = spec.BITS + helps()\n",
+    "hw/helper.py": "from intloom.hw.spec import STEP\n\ndef used():\n    return STEP + _inner()\n\n"
+    "def _inner():\n    return 1\n\ndef other():\n    return 2\n",
+    "hw/spec.py": "BITS, STEP = 3, 4\nUNUSED = 5\nassert BITS\n",
+    "tests/hw/test_part.py": "from tests.hw.streams import run\nrun()\n",
+    "tests/hw/streams.py": "def run():\n    from intloom.hw.helper import late\n    late()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "before", "after", "changes"),
+    [
+        ("hw/part.py", "WIDTH", "WIDER", True),
+        ("hw/part.py", "WIDTH", "# what it is\nWIDTH", False),
+        ("tests/hw/test_part.py", "run()\n", "run(2)\n", True),
+        ("hw/spec.py", "3, 4", "3, 7", True),
+        ("hw/spec.py", "assert BITS", "assert BITS < 9", True),
+        ("hw/spec.py", "= 5", "= 6", False),
+        ("hw/helper.py", "return 1", "return 3", True),
+        ("hw/helper.py", "return 1", '"""Returns it."""\n    return 1  # always', False),
+        ("hw/helper.py", "return 2", "return 3", False),
+        ("tests/hw/streams.py", "late()", "late(1)", True),
+    ],
+)
+def test_a_score_is_out_of_date_when_code_that_its_bench_uses_has_changed(
+    tmp_path: Path, file: str, before: str, after: str, changes: bool
+) -> None:
+    def key(folder: str, texts: dict[str, str]) -> str:
+        for name, text in texts.items():
+            (tmp_path / folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / folder / name).write_text(text)
+        return sources_key("part:Part", "tests/hw/test_part.py", tmp_path / folder)
+
+    changed = SOURCES | {file: SOURCES[file].replace(before, after)}
+    assert changed != SOURCES
+    assert (key("old", SOURCES) != key("new", changed)) == changes
+
+
+def test_helpers_of_a_bench_count() -> None:
+    texts = code_used(("hw/dma/load.py", targets()["dma.load:LoadUnit"]), ROOT)
+    found = {tuple(text.split("\n", 1)) for text in texts}
+    files = {file for file, _ in found}
+    assert {"hw/dma/runs.py", "hw/spec/isa.py", "tests/hw/dma/accounting.py", "tests/hw/protocols.py"} <= files
+    assert not any(file.startswith("hw/vector/") for file in files)
+    assert any(file == "tests/hw/dma/accounting.py" and code.startswith("class Accounts") for file, code in found)
+
+
+def test_components_without_a_present_score_come_first_and_then_the_oldest() -> None:
+    scores = {"a": Score("k", seed=20260102), "b": Score("k", seed=1), "c": Score("old", seed=20260103)}
+    assert measuring_order(scores, dict.fromkeys("abcd", "k")) == ["d", "c", "b", "a"]

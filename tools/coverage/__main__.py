@@ -96,7 +96,7 @@ class Collector:
     def run(self, program: RandomProgram, stalls: int = 0) -> None:
         """Run a program that ends well, on the simulator that counts if it is for its hardware."""
         counts = program.params == WIDE
-        found = compare(program, self._simulator if counts else simulator_of(program), stalls)
+        found = compare(program, self._simulator if counts else simulator_of(program), stalls, taps=not counts)
         if found.problem:
             raise SystemExit(f"seed {program.seed}: {found.problem}")
         self.seen.update(reached(program.instructions()))

@@ -8,7 +8,7 @@ import shutil
 import signal
 import sys
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from tools.mutate.bench import Bench, Outcome
@@ -52,10 +52,19 @@ def write_outcomes(path: Path, mutants: Sequence[Mutant], outcomes: Sequence[Out
     path.write_text("".join(rows), encoding="utf-8")
 
 
-def _never_scored_first(known: Iterable[str]) -> list[str]:
-    """Components in the order in which they are measured: a night may not suffice for all."""
-    scores = read_scores()
-    return sorted(known, key=lambda name: name in scores)
+def measuring_order(scores: Mapping[str, Score], keys: Mapping[str, str]) -> list[str]:
+    """Components in the order in which they are measured, since a night does not suffice for all.
+
+    First those without a score, then those whose sources have changed, then by seed: if it is the date, the score that
+    is longest ago comes first.
+    """
+    missing = Score("")
+
+    def rank(name: str) -> tuple[bool, bool, int]:
+        score = scores.get(name, missing)
+        return name in scores, score.key == keys[name], score.seed
+
+    return sorted(keys, key=rank)
 
 
 def main() -> None:
@@ -76,10 +85,11 @@ def main() -> None:
         parser.error(f"there are no mutations of {', '.join(sorted(unknown))}{reasons}")
     failed = []
     deadline = time.monotonic() + 60 * options.minutes
-    for name in options.components or _never_scored_first(known):
+    scores, keys = read_scores(), {name: sources_key(name, tests) for name, tests in known.items()}
+    for name in options.components or measuring_order(scores, keys):
         if time.monotonic() > deadline:
             break
-        if options.resume and name in (scores := read_scores()) and scores[name].key == sources_key(name, known[name]):
+        if options.resume and name in scores and scores[name].key == keys[name]:
             continue
         folder = options.output / name.replace(":", ".")
         try:

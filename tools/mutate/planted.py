@@ -7,17 +7,22 @@ bits, an event that is lost when it meets another one. Each is planted in a copy
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 
+from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
+from tools.signoff.runs import present_commit
 
 ROOT = Path(__file__).parents[2]
+RESULT = ROOT / "docs" / "data" / "planted.json"
 _CONTROL, _MAC, _VECTOR = "tests/hw/control", "tests/hw/mac", "tests/hw/vector"
 
 
@@ -40,6 +45,13 @@ BUGS = (
         "high.eq(old.high + (old.top & ~low[-1])),",
         "high.eq((old.high + (old.top & ~low[-1]))[: 19 - SHORT_BITS]),",
         f"{_CONTROL}/test_counters.py::test_every_counter_carries_through_all_of_its_bits",
+    ),
+    Bug(
+        "ends of instructions are counted only while a program runs",
+        "hw/control/counters.py",
+        'events[f"{unit.name}_DONE"].eq(event.done),',
+        'events[f"{unit.name}_DONE"].eq(running & event.done),',
+        f"{_CONTROL}/test_counters.py::test_only_ends_of_instructions_count_while_no_program_runs",
     ),
     Bug(
         "an interrupt flag is lost when it is set while it is cleared",
@@ -68,6 +80,20 @@ BUGS = (
         "start = (self.base + self.i.payload.offset)[: len(self.base)]",
         "start = (self.base[:26] + self.i.payload.offset)[: len(self.base)]",
         "tests/hw/dma/test_bursts.py::test_bursts_follow_their_model_and_obey_axi",
+    ),
+    Bug(
+        "the store unit is idle in the cycle of `done`",
+        "hw/dma/store.py",
+        "self.unit.idle.eq(~bursts & (~instructions | self.unit.halt) & ~self.unit.done),",
+        "self.unit.idle.eq(~bursts & (~instructions | self.unit.halt)),",
+        "tests/hw/dma/test_store.py::test_every_word_reaches_memory_in_legal_bursts",
+    ),
+    Bug(
+        "the load unit counts an instruction twice that issues in the cycle of `done`",
+        "hw/dma/load.py",
+        "with m.If(issued & ~self.unit.done):",
+        "with m.If(issued):",
+        "tests/hw/dma/test_load.py::test_an_instruction_may_issue_in_the_cycle_in_which_another_is_done",
     ),
     Bug(
         "output columns are counted in 8 bits",
@@ -161,6 +187,13 @@ BUGS = (
         f"{_CONTROL}/test_watchdog.py::test_every_bit_of_the_limit_counts",
     ),
     Bug(
+        "the watchdog names an instruction that waits for another unit",
+        "hw/engine.py",
+        "waits = ~any_issued & queues.waits_loaded[unit]",
+        "waits = queues.waits_loaded[unit]",
+        "tests/sim/rtl/test_hang.py::test_a_unit_that_never_finishes_is_named_and_not_the_store_that_waits",
+    ),
+    Bug(
         "an error in a middle beat of a fetch is lost",
         "hw/control/dispatch.py",
         "m.d.sync += error.eq(error | self.words.payload.error)",
@@ -233,6 +266,30 @@ BUGS = (
 )
 
 
+@dataclass(frozen=True)
+class Result:
+    """What came of planting all bugs, for the sign-off page."""
+
+    date: str
+    commit: str
+    bugs: int
+    not_found: tuple[str, ...]
+    """Names of the bugs that their tests do not find."""
+
+
+def write_result(result: Result, path: Path = RESULT) -> None:
+    """Replace the result in the repository."""
+    write_text(path, json.dumps(asdict(result), indent=1) + "\n")
+
+
+def read_result(path: Path = RESULT) -> Result | None:
+    """The result in the repository."""
+    if not path.exists():
+        return None
+    values = json.loads(path.read_text(encoding="utf-8"))
+    return Result(**values | {"not_found": tuple(values["not_found"])})
+
+
 def _copy(folder: Path) -> None:
     """The files of the repository, with its links."""
     listed = subprocess.run(
@@ -276,12 +333,16 @@ def survivors(bugs: Sequence[Bug]) -> list[Bug]:
 
 
 def main() -> None:
-    """Plant all bugs, or those whose names contain one of the given texts."""
+    """Plant all bugs and record the result, or plant those whose names contain one of the given texts."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutate.planted", description=__doc__)
     parser.add_argument("names", nargs="*", help="parts of names")
     names = parser.parse_args().names
     chosen = [bug for bug in BUGS if not names or any(name in bug.name for name in names)]
-    if lost := survivors(chosen):
+    lost = survivors(chosen)
+    if not names:
+        today = datetime.now(UTC).date().isoformat()
+        write_result(Result(today, present_commit(), len(chosen), tuple(bug.name for bug in lost)))
+    if lost:
         sys.exit(f"{len(lost)} of {len(chosen)} planted bugs were not found")
 
 

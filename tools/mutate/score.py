@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from intloom.common.atomic_write import write_text
+from tools.mutate.sources import code_used
 
 ROOT = Path(__file__).parents[2]
 SCORES = ROOT / "docs" / "data" / "mutation.json"
@@ -21,7 +22,7 @@ class Score:
     """The faults of one component."""
 
     key: str
-    """Hash of the component's and the bench's source."""
+    """Hash of the component's and the bench's code, with what they import."""
     faults: int = 0
     """How many were drawn."""
     found: int = 0
@@ -39,10 +40,10 @@ class Score:
         return 100 * self.found / max(1, self.faults - self.harmless - self.listed)
 
 
-def sources_key(component: str, tests: str) -> str:
-    """Changes with the component's module or its bench."""
+def sources_key(component: str, tests: str, root: Path = ROOT) -> str:
+    """Changes with the component's module, with its bench, and with what they use of other files (`sources`)."""
     module = component.partition(":")[0].replace(".", "/")
-    texts = [(ROOT / path).read_bytes() for path in (f"hw/{module}.py", tests)]
+    texts = [text.encode() for text in code_used((f"hw/{module}.py", tests), root)]
     return hashlib.sha256(b"\0".join([_METHOD, *texts])).hexdigest()[:16]
 
 

@@ -7,7 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from tools.coverage.page import KINDS
 from tools.coverage.summary import Share, Summary
 from tools.coverage.waivers import Waiver
+from tools.mutate.planted import Result
 from tools.mutate.score import Score
+from tools.python_coverage import PACKAGES, REQUIRED_PERCENT, PythonCoverage
 from tools.signoff.runs import LongRun
 from tools.testplan.plan import Entry
 
@@ -18,28 +20,42 @@ _HEAD = f"""\
 # Sign-off
 
 What is verified of each component of the RTL: from the [test plan](test-plan.md), the scores of `make mutate`, and the
-records of long runs in `docs/data`.
+records of measurements and long runs in `docs/data`.
 
 | stage | requires |
 |---|---|
 | V1 | features and their tests in the test plan |
 | V2 | V1, corner cases in the test plan, and {V2_PERCENT:.0f} % of the mutations found, with the present sources |
-| V3 | V2; {V3_PERCENT:.0f} % of the mutations found, or a proof; lines, branches, {TOGGLE_PERCENT:.0f} % of toggles |
+| V3 | V2; {V3_PERCENT:.0f} % of the mutations; measured coverage: lines, branches, {TOGGLE_PERCENT:.0f} % of toggles |
 
 A mutation is a small fault in the RTL: a bit of an operand is inverted or stuck. It counts as found if a test of the
 component's bench fails. It is left out if Yosys proves that it changes nothing, or if `tools/mutate/equivalent.yaml`
 lists it with a reason. Coverage is that of whole programs on the accelerator, from
-`make coverage`, without the points that `tools/coverage/waivers.yaml` lists with a reason.
+`make coverage`, without the points that `tools/coverage/waivers.yaml` lists with a reason. Components outside the
+accelerator are not in these programs and remain in V2.
 """
 
 
 def stage(entry: Entry, score: Score | None, *, current: bool, covered: Mapping[str, Share] | None = None) -> str:
-    """The stage that a component has reached; `covered` by kind, None if it is no part of the accelerator."""
+    """The stage that a component has reached; `covered` by kind, None if its coverage is not measured."""
     percent = score.percent if score is not None and current else 0.0
     if not entry.corner_cases or percent < V2_PERCENT:
         return "V1"
-    closed = covered is None or all(_is_closed(kind, share) for kind, share in covered.items())
-    return "V3" if closed and (percent >= V3_PERCENT or _proofs(entry)) else "V2"
+    closed = bool(covered) and all(_is_closed(kind, share) for kind, share in (covered or {}).items())
+    return "V3" if closed and percent >= V3_PERCENT else "V2"
+
+
+def stages(
+    plan: Sequence[Entry], scores: Mapping[str, Score], keys: Mapping[str, str], coverage: Summary | None
+) -> dict[str, str]:
+    """The stage of every component; `keys` are those of the present sources."""
+    measured = coverage.components if coverage is not None else {}
+    found = {}
+    for entry in plan:
+        score = scores.get(entry.component)
+        current = score is not None and score.key == keys.get(entry.component)
+        found[entry.component] = stage(entry, score, current=current, covered=measured.get(entry.component))
+    return found
 
 
 def _is_closed(kind: str, share: Share) -> bool:
@@ -89,6 +105,7 @@ def _rows(
     )
     yield f"| {' | '.join((*heads, 'mutations found'))} |"
     yield "|---" * (len(heads) + 1) + "|"
+    reached = stages(plan, scores, keys, coverage)
     for entry in plan:
         name = entry.component
         score, current = scores.get(name), name in scores and scores[name].key == keys.get(name)
@@ -96,8 +113,7 @@ def _rows(
         tests = len({test for item in entry.items for test in item.tests})
         mutations = _mutations(score, reasons.get(name), current=current)
         counts = f"{len(entry.features)} | {len(entry.corner_cases)} | {tests} | {_proofs(entry)}"
-        reached = stage(entry, score, current=current, covered=covered)
-        yield f"| {name} | {reached} | {counts} | {_coverage(covered)} | {_waived(covered)} | {mutations} |"
+        yield f"| {name} | {reached[name]} | {counts} | {_coverage(covered)} | {_waived(covered)} | {mutations} |"
 
 
 def _covered(coverage: Summary | None) -> Iterator[str]:
@@ -113,6 +129,24 @@ def _covered(coverage: Summary | None) -> Iterator[str]:
         yield f"| {kind} | {covered} | {share.missed:,} | {share.waived:,} |"
     missed = coverage.cover_points - coverage.reached_cover_points
     yield f"| cover points | {coverage.reached_cover_points:,} of {coverage.cover_points:,} | {missed} | 0 |"
+
+
+def _whole(planted: Result | None, python: PythonCoverage | None) -> Iterator[str]:
+    yield "| | required | reached | measured |"
+    yield "|---|---|---|---|"
+    row = "not measured | |"
+    if planted is not None:
+        missed = "".join(f"; not found: {name}" for name in planted.not_found)
+        found = planted.bugs - len(planted.not_found)
+        row = f"{found} of {planted.bugs}{missed} | {planted.date}, after commit {planted.commit} |"
+    yield f"| planted bugs that their tests find | all | {row}"
+    for name in PACKAGES:
+        row = "not measured | |"
+        if python is not None and name in python.packages:
+            package = python.packages[name]
+            reached = f"{package.percent:.1f} % of {package.points:,}"
+            row = f"{reached} | {python.date}, after commit {python.commit} |"
+        yield f"| statements and branches of `{name}` | {REQUIRED_PERCENT:.0f} % | {row}"
 
 
 def _code(text: str) -> str:
@@ -145,12 +179,15 @@ def page(
     runs: Sequence[LongRun],
     coverage: Summary | None = None,
     waivers: Sequence[Waiver] = (),
+    planted: Result | None = None,
+    python: PythonCoverage | None = None,
 ) -> str:
     """The page as Markdown; `keys` are those of the present sources, `reasons` of components without mutations."""
     rows = [*_rows(plan, scores, keys, reasons, coverage)]
-    stages = [row.split(" | ")[1] for row in rows[2:]]
-    counts = ", ".join(f"{stages.count(name)} in {name}" for name in ("V1", "V2", "V3"))
+    reached = [*stages(plan, scores, keys, coverage).values()]
+    counts = ", ".join(f"{reached.count(name)} in {name}" for name in ("V1", "V2", "V3"))
     parts = [_HEAD, f"{len(plan)} components: {counts}.", "", *rows]
+    parts += ["", "## Planted bugs and Python code", "", *_whole(planted, python)]
     parts += ["", "## Coverage", "", *_covered(coverage)]
     parts += ["", "## Waivers", "", *_waivers(waivers)]
     return "\n".join([*parts, "", "## Long runs", "", *_long_runs(runs), ""])

@@ -11,9 +11,7 @@ from mkdocs.structure.files import File, Files
 # MkDocs runs from the repository, but does not import from it.
 sys.path.insert(0, str(Path(__file__).parents[2]))
 
-from tools.signoff.present import present_page  # needs the path above
-from tools.testplan.page import page
-from tools.testplan.plan import read_plan
+from tools.signoff.present import present_page, present_test_plan  # needs the path above
 
 _WIDE = "---\nhide: [toc]\n---\n\n"
 """Without its table of contents a page has space for wide tables."""
@@ -21,6 +19,6 @@ _WIDE = "---\nhide: [toc]\n---\n\n"
 
 def on_files(files: Files, config: Any) -> Files:
     """Add both pages."""
-    files.append(File.generated(config, "test-plan.md", content=page(read_plan())))
+    files.append(File.generated(config, "test-plan.md", content=present_test_plan()))
     files.append(File.generated(config, "sign-off.md", content=_WIDE + present_page()))
     return files

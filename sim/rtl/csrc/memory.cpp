@@ -107,8 +107,7 @@ void Memory::take_write_beat(const AxiMaster& master, uint64_t cycle) {
     // A burst has one response: the worst of its beats. DECERR is the larger code.
     burst.response = std::max(burst.response, response);
     if (response == OKAY) {
-        const auto index = static_cast<uint32_t>((burst.address - base_) / word_bytes_);
-        log_.record(cycle, Writer::STORE, index, master.wstrb, master.wdata);
+        log_.record(cycle, Writer::STORE, (burst.address - base_) / word_bytes_, master.wstrb, master.wdata);
         uint8_t* const word = store_.data() + (burst.address - base_);
         for (unsigned byte = 0; byte < word_bytes_; ++byte)
             if (master.wstrb >> byte & 1) word[byte] = master.wdata[byte];

@@ -1,4 +1,4 @@
-// A record of every word that a unit wrote, in the order of the writes; only diagnosis asks for it.
+// A record of every word that a unit wrote, in the order of the writes; diagnosis and random programs ask for it.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 
 namespace bench {
 
-// Who wrote; numbered as in sim/rtl/writes.py.
+// Who wrote; numbered as in sim/rtl/write_log.py, which also has numbers for contents of memories.
 enum class Writer : uint32_t { LOAD_SCRATCH = 0, LOAD_WEIGHT = 1, MAC = 2, VEC = 3, STORE = 4 };
 
 class WriteLog {
@@ -26,12 +26,12 @@ class WriteLog {
     WriteLog(const WriteLog&) = delete;
     WriteLog& operator=(const WriteLog&) = delete;
 
-    void record(uint64_t cycle, Writer writer, uint32_t word, uint32_t mask, const uint8_t* data) {
+    void record(uint64_t cycle, Writer writer, uint64_t word, uint32_t mask, const uint8_t* data) {
         if (file_ == nullptr) return;
         const struct {
             uint64_t cycle;
-            uint32_t writer, word, mask, spare;
-        } head = {cycle, static_cast<uint32_t>(writer), word, mask, 0};
+            uint32_t writer, word, mask, word_high;
+        } head = {cycle, static_cast<uint32_t>(writer), static_cast<uint32_t>(word), mask, static_cast<uint32_t>(word >> 32)};
         std::fwrite(&head, sizeof head, 1, file_);
         std::fwrite(data, 1, word_bytes_, file_);
     }

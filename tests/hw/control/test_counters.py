@@ -91,6 +91,25 @@ def test_each_cycle_counts_once(change: float, seed: int) -> None:
         assert seen == {r.name for r in COUNTERS}, "every counter must have grown past its short count"
 
 
+def test_only_ends_of_instructions_count_while_no_program_runs() -> None:
+    """A unit may end an instruction in the cycle in which the program ends, or in a halt: no end is lost."""
+    bench = Counters()
+    ends = 3
+
+    async def body(ctx: Any) -> None:
+        await _launch(ctx, bench)
+        for name in ("read_beat", "write_beat"):
+            ctx.set(getattr(bench, name), 1)
+        for unit in QUEUED_UNITS:
+            ctx.set(bench.units[unit], {"busy": 1, "stall": 4, "waiting": 1, "empty": 1, "done": 1})
+        await ctx.tick().repeat(ends)
+        _idle(ctx, bench)
+        found = dict(zip((r.name for r in COUNTERS), await _values(ctx, bench), strict=True))
+        assert {name: count for name, count in found.items() if count} == {f"{u.name}_DONE": ends for u in QUEUED_UNITS}
+
+    _simulate(bench, body)
+
+
 def test_a_value_is_exact_at_its_turn() -> None:
     """While a program runs, too: what is read is the count `LATENCY` cycles ago, carried beyond the short count."""
     bench = Counters()

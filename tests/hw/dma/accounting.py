@@ -11,18 +11,22 @@ MOST_UNCOUNTED = 4
 
 
 class Accounts:
-    """Checks `started`, `busy` and the stall in every cycle; `moved` is high when the unit moves a word."""
+    """Checks `started`, `busy`, `idle` and the stall in every cycle; `moved` is high when the unit moves a word.
 
-    def __init__(self, port: Any, moved: Any) -> None:
-        self.port, self.moved = port, moved
+    In a halt a unit may be idle before the last `done`, unless `idle_is_last`: a load unit then still writes words.
+    """
+
+    def __init__(self, port: Any, moved: Any, *, idle_is_last: bool = False) -> None:
+        self.port, self.moved, self.idle_is_last = port, moved, idle_is_last
         self.taken = self.done = 0
         self.uncounted = 0
 
     async def check(self, ctx: Any) -> None:
         """Follow the unit."""
         port = self.port
-        signals = (port.valid & port.ready, port.started, port.busy, self.moved, port.stall, port.done, port.halt)
-        async for *_, taken, started, busy, moved, stall, done, halt in ctx.tick().sample(*signals):
+        reports = (port.started, port.busy, port.stall, port.done, port.idle)
+        signals = (port.valid & port.ready, self.moved, port.halt, port.fault, *reports)
+        async for *_, taken, moved, halt, fault, started, busy, stall, done, idle in ctx.tick().sample(*signals):
             assert started == taken, "an instruction starts when it is taken"
             assert busy == moved, "a cycle is busy if a word moves"
             stalled = stall >> Stall.MEMORY & 1
@@ -30,6 +34,9 @@ class Accounts:
             assert not (stalled and busy)
             in_flight = self.taken > self.done
             assert in_flight or not stalled, "only an instruction in flight waits"
+            # `done` of this cycle is not counted yet: a unit is idle in the next cycle at the earliest.
+            assert not (idle and in_flight) or halt or fault, "a unit with an instruction in flight is not idle"
+            assert not (idle and done and self.idle_is_last), "`idle` follows `done`"
             self.uncounted += in_flight and not (busy or stalled or halt)
             self.taken += taken
             self.done += done

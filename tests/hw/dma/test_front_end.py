@@ -15,7 +15,7 @@ from intloom.hw.spec import isa
 from intloom.hw.spec.fields import Field
 from intloom.hw.spec.isa import BY_KIND, Instruction, Kind
 from intloom.hw.spec.params import preset
-from tests.hw.dma.test_load import BASE, random_move
+from tests.hw.dma.test_load import BASE, local_words, random_move
 from tests.hw.streams import Process, run, sink
 
 PARAMS = preset("nano").replace(axi_outstanding=4)
@@ -93,7 +93,7 @@ def test_bursts_and_addresses_of_every_move(kind: Kind, rng: random.Random) -> N
     expected = [
         {"target": move.values.get("target", 0), "addr": local, "index": index, "last": int(k == len(words_of) - 1)}
         for index, move in enumerate(moves)
-        for words_of in [list(MoveFrontEnd.model(move))]
+        for words_of in [local_words(move)]
         for k, (_, local) in enumerate(words_of)
     ]
     found = [LOCAL_ADDRESS_LAYOUT.from_bits(bits) for bits in addresses]

@@ -27,11 +27,31 @@ def random_move(rng: random.Random, kind: str, params: HardwareParams) -> isa.In
     n0, n1, n2 = rng.choice([1, 2, 5, 30, 90]), rng.randint(1, 4), rng.randint(1, 3)
     s1 = rng.choice([n0, rng.getrandbits(20)])
     fields = {"n0": n0, "n1": n1, "n2": n2, "dram": rng.getrandbits(20), "dram_s1": s1, "dram_s2": rng.getrandbits(20)}
-    words = n0 * n1 * n2
-    fields |= {"local": rng.randrange(params.scratch_words - words), "local_s1": n0, "local_s2": n0 * n1}
     if kind == "LOAD":
         fields["target"] = rng.randint(0, 1)
-    return isa.make(kind, **fields)
+    memory = params.weight_words if fields.get("target") else params.scratch_words
+    return isa.make(kind, **fields, **_local_fields(rng, n0, n1, n2, memory))
+
+
+def _local_fields(rng: random.Random, n0: int, n1: int, n2: int, memory: int) -> dict[str, int]:
+    """Runs and planes that touch, lie apart, overlap, are all at one address, or go backwards, in a memory's range."""
+    while True:
+        s1, s2 = (
+            rng.choice(
+                [contiguous, contiguous + rng.randint(1, 40), rng.randrange(contiguous), 0, -rng.randint(1, 400)]
+            )
+            for contiguous in (n0, n0 * n1)
+        )
+        ends = [s1 * row + s2 * plane for row in (0, n1 - 1) for plane in (0, n2 - 1)]
+        first, last = -min(ends), memory - max(ends) - n0
+        if first <= last:
+            wrap = 1 << isa.SCRATCH_BITS
+            return {"local": rng.randint(first, last), "local_s1": s1 % wrap, "local_s2": s2 % wrap}
+
+
+def local_words(move: isa.Instruction) -> list[tuple[int, int]]:
+    """`MoveFrontEnd.model` with addresses as the unit has them: a step backwards is a large one that wraps."""
+    return [(dram, local % (1 << isa.SCRATCH_BITS)) for dram, local in MoveFrontEnd.model(move)]
 
 
 class LoadBench:
@@ -151,9 +171,7 @@ def test_every_word_is_written_to_its_address_in_order(name: str, seed: int) -> 
     params = preset(name).replace(axi_burst=rng.choice([4, 16, 64]), axi_outstanding=rng.choice([1, 2, 8]))
     moves = [random_move(rng, "LOAD", params) for _ in range(10)]
     bench = simulate(params, moves, seed, rate=0.7, latency=rng.choice([1, 7, 40]))
-    expected = [
-        (m["target"], local, content(BASE + dram, params)) for m in moves for dram, local in MoveFrontEnd.model(m)
-    ]
+    expected = [(m["target"], local, content(BASE + dram, params)) for m in moves for dram, local in local_words(m)]
     assert bench.written == expected
     ends = [0]
     for move in moves:
@@ -170,6 +188,37 @@ def test_short_loads_hide_each_others_latency(words: int, least: float, seed: in
     busy = count * words / (bench.cycles - latency)
     print(f"{words}-word loads: {busy:.3f} beats a cycle at latency {latency}")
     assert busy >= least
+
+
+@pytest.mark.parametrize("ahead", [1, 2, 3])
+def test_an_instruction_may_issue_in_the_cycle_in_which_another_is_done(ahead: int, rng: random.Random) -> None:
+    """With one instruction in flight, and with more: the count stays, and reaches 0 after the last one."""
+    params = preset("nano")
+    moves = [isa.make("LOAD", dram=40 * k, local=20 * k, n0=rng.randint(1, 9)) for k in range(40)]
+    bench = LoadBench(params, moves, rng, 0.9)
+    unit, port = bench.unit, bench.unit.unit
+    together = 0
+
+    async def offer(ctx: Any) -> None:
+        nonlocal together
+        ctx.set(unit.base, BASE)
+        for index, move in enumerate(moves):
+            ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
+            ctx.set(port.index, index)
+            # `valid` rises in the cycle of `done`.
+            while index >= ahead and not ctx.get(port.done):
+                await ctx.tick()
+            ctx.set(port.valid, 1)
+            together += ctx.get(port.ready & port.done)
+            await ctx.tick().until(port.ready)
+            ctx.set(port.valid, 0)
+        while len(bench.done_after) < len(moves):
+            await ctx.tick()
+        assert ctx.get(port.idle)
+
+    memory = read_memory(unit.bursts, unit.r, params, rng, 3, 0.9, params.axi_outstanding)
+    run(unit, offer, background=[bench.record, memory, accounts(unit).check])
+    assert together >= len(moves) // 2
 
 
 def _stopped(rng: random.Random, errors: dict[int, int], moves: list[isa.Instruction], halt_at: int | None) -> Stop:

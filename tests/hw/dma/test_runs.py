@@ -46,9 +46,13 @@ def test_runs_are_contiguous_only_if_all_bits_agree(rng: random.Random) -> None:
 @pytest.mark.parametrize(
     ("name", "bit"), [(name, bit) for name in ("n1", "n2") for bit in range(4, move_layout(PARAMS)[name].width)]
 )
-def test_many_runs_and_planes_follow(name: str, bit: int, rng: random.Random) -> None:
-    """The first runs of a move whose number of rows or planes is 2^n + 1: without bit n it ends after one."""
-    move = random_fields(rng, PARAMS, 9) | {"n0": 3, "n1": 2, "n2": 2} | {name: 1 << bit | 1}
+@pytest.mark.parametrize("without", [1, 3])
+def test_many_runs_and_planes_follow(name: str, bit: int, without: int, rng: random.Random) -> None:
+    """The first runs of a move whose number of rows or planes is 2^n + 1: without bit n it ends after one.
+
+    The last of one row is found when its number is loaded, the last of three when two are left.
+    """
+    move = random_fields(rng, PARAMS, 9) | {"n0": 3, "n1": 2, "n2": 2} | {name: 1 << bit | without}
     walker = RunWalker(PARAMS)
     taken: list[int] = []
     count = 24

@@ -15,7 +15,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content
-from tests.hw.dma.test_load import BASE, FIRST_INDEX, Stop, random_move
+from tests.hw.dma.test_load import BASE, FIRST_INDEX, Stop, local_words, random_move
 from tests.hw.protocols import check_burst
 from tests.hw.streams import run
 
@@ -103,7 +103,7 @@ class StoreBench:
 
 def accounts(unit: StoreUnit) -> Accounts:
     """The checks of a store unit's reports."""
-    return Accounts(unit.unit, unit.w.valid & unit.w.ready)
+    return Accounts(unit.unit, unit.w.valid & unit.w.ready, idle_is_last=True)
 
 
 def _simulate(params: HardwareParams, moves: list[isa.Instruction], seed: int, rate: float) -> StoreBench:
@@ -121,7 +121,7 @@ def test_every_word_reaches_memory_in_legal_bursts(name: str, seed: int) -> None
     bench = _simulate(params, moves, seed, rate=0.7)
     page = 4096 // params.word_bytes
     assert all(at // page == (at + beats - 1) // page and beats <= params.axi_burst for at, beats in bench.bursts)
-    moved = [list(MoveFrontEnd.model(m)) for m in moves]
+    moved = [local_words(m) for m in moves]
     assert bench.words == [(BASE + dram, content(local, params)) for words in moved for dram, local in words]
     ends, bursts = [], iter(bench.bursts)
     count = 0

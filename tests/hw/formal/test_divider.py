@@ -48,16 +48,21 @@ class Stage(wiring.Component):
 
 
 class Range(wiring.Component):
-    """A dividend of the Softmax: an exponential that is part of the sum."""
+    """A dividend of the Softmax: an exponential that is part of the sum; with `fault`, it need not be part of it."""
+
+    def __init__(self, fault: bool = False) -> None:
+        self._fault = fault
+        super().__init__({})
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
         entry, total, less = AnyConst(EXPONENTIAL_BITS), AnyConst(TOTAL_BITS), AnyConst(2)
         dividend = Signal(DIVIDEND_BITS + 2)
         removed = Mux(less[0], entry, 0) + Mux(less[1], entry << 1, 0)
+        if not self._fault:
+            m.d.comb += Assume(entry <= total)
         m.d.comb += [
             dividend.eq((entry << 8) - removed + (total >> 1)),
-            Assume(entry <= total),
             Assert(dividend[DIVIDEND_BITS:] == 0),
             Assert((dividend >> QUOTIENT_BITS < total) | ((dividend == 0) & (total == 0))),
         ]
@@ -73,4 +78,8 @@ def test_a_remainder_out_of_range_is_refuted(tmp_path: Path) -> None:
 
 
 def test_dividends_of_a_softmax_are_in_range(tmp_path: Path) -> None:
-    assert prove(Range({}), tmp_path, depth=1).holds
+    assert prove(Range(), tmp_path, depth=1).holds
+
+
+def test_an_exponential_above_the_sum_is_refuted(tmp_path: Path) -> None:
+    assert not prove(Range(fault=True), tmp_path, depth=1).holds

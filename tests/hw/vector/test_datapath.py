@@ -7,9 +7,13 @@ from typing import Any
 
 import pytest
 
+from intloom.hw.affine import AffineLane
 from intloom.hw.spec.arith import Affine
+from intloom.hw.vector.byte_table import ByteTable
 from intloom.hw.vector.datapath import Datapath
+from intloom.hw.vector.operand_stage import OperandStage
 from intloom.hw.vector.slicer import Slicer
+from intloom.hw.vector.word_assembler import WordAssembler
 from tests.hw.streams import run
 from tests.hw.vector.slices import WIDTHS, as_int8, idle_cycles, record, to_bytes, with_lanes
 
@@ -56,4 +60,43 @@ def test_the_datapath_chains_its_stages(lanes: int, rng: random.Random) -> None:
 
     run(datapath, bench, background=[record(datapath.result_valid, datapath.result, found)])
     expected = [Datapath.model(a, b, affine, content, amount) for affine, amount in operations for a, b in pairs]
+    assert [to_bytes(n, 8) for n in found] == expected
+
+
+@pytest.mark.parametrize("lanes", WIDTHS)
+@pytest.mark.parametrize("kind", ["product", "sum"])
+def test_products_and_sums_are_scaled_too(kind: str, lanes: int, rng: random.Random) -> None:
+    datapath = Datapath(with_lanes(lanes))
+    zeros = (rng.randint(-128, 127), rng.randint(-128, 127)) if kind == "product" else (0, 0)
+    affine = Affine(
+        m1=rng.randrange(1 << 29, 1 << 30), m2=rng.getrandbits(30), c=rng.getrandbits(38), shift=36, even=True
+    )
+    words = [[tuple(rng.randint(-128, 127) for _ in range(3)) for _ in range(8)] for _ in range(12)]
+    found: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        for name in ("m1", "m2", "c", "shift", "even"):
+            ctx.set(datapath.operation[name], getattr(affine, name))
+        values = {"multiply": kind == "product", "average": kind == "sum", "zp_a": zeros[0], "zp_b": zeros[1]}
+        for name, value in values.items():
+            ctx.set(datapath.operation[name], value)
+        await ctx.tick()
+        for word in words:
+            for first in range(0, 8, lanes):
+                await idle_cycles(ctx, rng, datapath.valid)
+                for lane, (a, b, total) in enumerate(word[first : first + lanes]):
+                    ctx.set(datapath.a[lane], a)
+                    ctx.set(datapath.b[lane], b)
+                    ctx.set(datapath.total[lane], 100 * total)
+                await ctx.tick()
+        ctx.set(datapath.valid, 0)
+        await ctx.tick().repeat(Datapath.LATENCY + 1)
+
+    run(datapath, bench, background=[record(datapath.result_valid, datapath.result, found)])
+    expected = []
+    for word in words:
+        operands = (OperandStage.model(a, b, 100 * t, *zeros, kind == "product", kind == "sum") for a, b, t in word)
+        sums = bytes(AffineLane.model(x1, x2, affine) & 0xFF for x1, x2 in operands)
+        expected.append(WordAssembler.model(ByteTable.model(sums, bytes(256), False), 0))
+    assert len({*expected}) > 6
     assert [to_bytes(n, 8) for n in found] == expected

@@ -102,3 +102,34 @@ def test_small_sums_show_low_bits(bits: int, rng: random.Random) -> None:
     params = SHAPES["large"].replace(vector_softmax=True)
     operations = [(number % 4, (1, 1)) for number in range(12)]
     _check(params, [rng.getrandbits(bits) for _ in range(256)], operations, rng)
+
+
+@pytest.mark.slow
+def test_every_bit_of_an_exponential_is_scaled_in_every_lane(rng: random.Random) -> None:
+    """Pixels with one exponential other than 0, a power of two: its result is 256 - `less`."""
+    less = 3
+    params = SHAPES["large"].replace(vector_softmax=True)
+    softmax, word = Softmax(params), params.word_bytes
+    exponentials = [0] * 256
+    # The largest value of a pixel has the last entry, a value that is smaller by d the one d before it.
+    for bit in range(8 * EXPONENTIAL_BYTES):
+        exponentials[254 - bit] = 1 << bit
+    pixels = [(lane, bit) for lane in range(word) for bit in range(8 * EXPONENTIAL_BYTES)]
+    values = [
+        [127 if k == (lane + 1) % word else 126 - bit if k == lane else 0 for k in range(word)] for lane, bit in pixels
+    ]
+    found: list[int] = []
+
+    async def bench(ctx: Any) -> None:
+        await _load(ctx, softmax, exponentials, rng)
+        ctx.set(softmax.last_bytes, word)
+        ctx.set(softmax.less, less)
+        ctx.set(softmax.zp_out, -128)
+        for pixel in values:
+            await _pixel(ctx, softmax, bytes(pixel), rng, False)
+        await ctx.tick().repeat(Softmax.latency(params) + 1)
+
+    run(softmax, bench, background=[record(softmax.result_valid, softmax.result, found)])
+    results = [as_int8(byte) for number in found for byte in to_bytes(number, params.vector_lanes)]
+    assert results == [n for pixel in values for n in Softmax.model(pixel, exponentials, less, -128, word)]
+    assert sum(n == 256 - less - 128 for n in results) == len(pixels)

@@ -18,19 +18,28 @@ from intloom.sim.random_programs.program import NO_LAG, Step, constant_area, is_
 from intloom.sim.random_programs.shrink import shrink
 from tests.sim.random_programs.extremes import LONG, WIDE
 
-PROGRAMS = 50
 NANO = preset("nano").replace(depthwise=True, vector_softmax=True, vector_depthwise=True)
+PARTS = {
+    "nano0": (NANO, 10),
+    "nano1": (NANO, 10),
+    "nano2": (NANO, 10),
+    "long0": (LONG, 9),
+    "long1": (LONG, 9),
+    "wide": (WIDE, 2),
+}
+"""Hardware whose simulators other tests build too, and how many programs run on it; together 50."""
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("part", range(5))
-def test_rtl_and_instruction_simulator_agree(part: int, seed: int) -> None:
-    """Ten programs of the run's seed in each part."""
-    for number in range(10):
-        program = random_program(seed + part * 10 + number, NANO)
+@pytest.mark.parametrize("part", PARTS)
+def test_rtl_and_instruction_simulator_agree(part: str, seed: int) -> None:
+    """Programs of the run's seed."""
+    hardware, programs = PARTS[part]
+    for number in range(programs):
+        program = random_program(seed + number, hardware)
         found = compare(program, simulator_of(program), stall_permille=(0, 100)[number % 2])
         assert not found.problem, f"seed {program.seed}: {found.problem}"
-        assert found.cycles > NANO.scratch_words
+        assert found.cycles > hardware.scratch_words
 
 
 @pytest.mark.slow
@@ -48,6 +57,7 @@ def test_every_cycle_of_tiles_of_three_pixels_is_busy_or_stalled() -> None:
         out_blocks=16,
         out_w=3,
         out_base=4096,
+        out_plane=3,
     )
     for steps in (1, 4):
         small = program.with_steps([Step(conv, NO_LAG)] * steps)

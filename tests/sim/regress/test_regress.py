@@ -15,6 +15,7 @@ from intloom.compiler.ir import Add, Conv, MaxPool, Resize
 from intloom.compiler.schedule import compile_graph
 from intloom.flow.networks import quantized_network
 from intloom.sim import dask_cluster
+from intloom.sim.random_programs.hardware import RANDOM_SETS
 from intloom.sim.regress import runner
 from intloom.sim.regress.case import Case, CaseResult, Outcome, Tools
 from intloom.sim.regress.execute import execute
@@ -22,7 +23,7 @@ from intloom.sim.regress.graphs import RECIPES, make_graph
 from intloom.sim.regress.reports import junit, to_json, write_reports
 from intloom.sim.regress.runner import Summary, run_cases
 from intloom.sim.regress.store import RESULTS, Store
-from intloom.sim.regress.suites import GROUPS, SUITES, random_hardware, suite
+from intloom.sim.regress.suites import GROUPS, SUITES, stress_hardware, suite
 from intloom.sim.regress.version import project_version
 
 TOOLS = Tools(compile_graph)
@@ -56,9 +57,9 @@ def test_every_operation_of_the_ops_suite_has_a_recipe_and_every_recipe_is_used(
     assert used == set(RECIPES)
 
 
-def test_random_hardware_follows_its_seed():
-    assert random_hardware(3) == random_hardware(3)
-    assert len({random_hardware(n).fingerprint() for n in range(6)}) > 3
+def test_stress_cases_run_on_twenty_shapes_that_follow_their_seed():
+    assert stress_hardware(3) == stress_hardware(3)
+    assert len({c.hardware for c in suite("stress")}) == RANDOM_SETS == 20
 
 
 def test_equal_cases_give_equal_graphs():

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+from intloom.common.errors import SimulationError
+from intloom.compiler.program.program import Program
 from intloom.hw.spec import regs
 from intloom.hw.spec.identity import begin
 from intloom.hw.spec.isa import Kind, Unit, encode, make
@@ -14,10 +18,12 @@ from intloom.hw.spec.params import preset
 from intloom.hw.spec.program_check import add_check
 from intloom.hw.spec.regs import Cause
 from intloom.sim.bench.workload import dense_program
-from intloom.sim.rtl.backend import default_watchdog
+from intloom.sim.rtl.backend import RtlBackend, default_watchdog
 from intloom.sim.rtl.bare import build_bare, run_bare
+from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import Job, MemorySettings, RunFiles
 from intloom.sim.rtl.verilog import verilog_of
+from tests.sim.rtl.hangs import HANGS, plant
 
 NANO = preset("nano")
 WATCHDOG = 2000
@@ -73,3 +79,57 @@ def test_the_default_watchdog_follows_the_longest_instruction_and_the_memory() -
     assert default_watchdog(long, usual) > 4 * 16 * 16 * 9 * 16
     slow = MemorySettings(read_latency=10_000, bandwidth=0.001, stall_permille=900)
     assert default_watchdog(short, slow) > 40_000 + 64_000
+
+
+STORE_AFTER = {Unit.MAC: {"wait_mac": 1}, Unit.VEC: {"wait_vec": 1}, Unit.LOAD: {"wait_load": 2}}
+
+
+def _waiting(unit: Unit, *, store_first: bool) -> tuple[Program, int]:
+    """Two LOADs, then an instruction of `unit` and a STORE that waits for it; and the index of the former."""
+    program, _ = dense_program(NANO, side=8, blocks=1, repeats=1)
+    begin_, weights, pixels, conv, store, _ = program.instructions
+    of_unit = {Unit.MAC: [conv], Unit.VEC: [make(Kind.VCOPY, wait_load=2, out_w=8, out_h=4)], Unit.LOAD: []}[unit]
+    loads = [weights.with_fields(wait_mac=0), pixels.with_fields(wait_mac=0)]
+    waiting = store.with_fields(**{"wait_mac": 0} | STORE_AFTER[unit])
+    body = [waiting, *loads, *of_unit] if store_first else [*loads, *of_unit, waiting]
+    code = (begin_, *body, make(Kind.END, wait_store=1))
+    last = code.index(([*loads, *of_unit])[-1])
+    # Counters of a completed run are compared with the layer's products.
+    layer = replace(program.layers[0], macs=program.layers[0].macs if unit is Unit.MAC else 0)
+    provenance = (program.provenance[0],) * len(code)
+    return replace(program, instructions=code, provenance=provenance, layers=(layer,)), last
+
+
+@pytest.fixture(scope="module")
+def faulty() -> str:
+    return plant(verilog_of(NANO))
+
+
+def _message(verilog: str, number: int, program: Program) -> str:
+    with pytest.raises(SimulationError) as raised:
+        RtlBackend(bench=FastBench(plusargs=(f"+hang={number}",)), verilog=verilog).run(program, {})
+    return str(raised.value)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("store_first", [False, True], ids=["after", "first"])
+@pytest.mark.parametrize("number", range(1, len(HANGS) + 1), ids=[h.name.replace(" ", "-") for h in HANGS])
+def test_a_unit_that_never_finishes_is_named_and_not_the_store_that_waits(
+    faulty: str, number: int, store_first: bool
+) -> None:
+    """Within the default watchdog of a run, counted from the last progress."""
+    unit = HANGS[number - 1].unit
+    program, index = _waiting(unit, store_first=store_first)
+    message = _message(faulty, number, program)
+    found = re.search(r"stopped after (\d+) cycles with cause WATCHDOG in unit (\w+) at instruction #(\d+)", message)
+    assert found is not None, message
+    assert (found[2], int(found[3])) == (unit.name, index), message
+    # Before the hang the program makes progress for less than a watchdog's time.
+    assert int(found[1]) < 2 * default_watchdog(program, MemorySettings()) < 20_000
+
+
+@pytest.mark.slow
+def test_without_a_fault_the_programs_of_hangs_complete(faulty: str) -> None:
+    for unit in STORE_AFTER:
+        program, _ = _waiting(unit, store_first=False)
+        RtlBackend(bench=FastBench(plusargs=("+hang=0",)), verilog=faulty).run(program, {})

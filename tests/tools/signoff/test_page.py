@@ -9,20 +9,23 @@ import pytest
 
 from tools.coverage.summary import Share, Summary
 from tools.coverage.waivers import Waiver
+from tools.mutate.planted import Result, read_result, write_result
 from tools.mutate.score import Score
+from tools.python_coverage import PackageCoverage, PythonCoverage
 from tools.signoff.page import page, stage
-from tools.signoff.present import present_page
+from tools.signoff.present import present_page, present_test_plan
 from tools.signoff.runs import LongRun, add_run, read_runs, run_of_regression
 from tools.testplan.plan import Entry, Item, read_plan
 
 FEATURE = Item("It works.", ("tests/a.py::test_a",))
 PROOF = Item("For all inputs.", ("tests/hw/formal/test_a.py::test_a",))
+CLOSED = {"line": Share(10), "branch": Share(10), "toggle": Share(98, 2)}
 RUN = LongRun("random programs", "2026-01-02", "abc", 10, 0, 200, 3000, 5, "0 to 9")
 
 
 def test_the_page_has_every_component() -> None:
-    text = present_page()
-    assert all(f"| {entry.component} | V" in text for entry in read_plan())
+    for text in (present_page(), present_test_plan()):
+        assert all(f"| {entry.component} | V" in text for entry in read_plan())
 
 
 @pytest.mark.parametrize(
@@ -32,7 +35,7 @@ def test_the_page_has_every_component() -> None:
         ((FEATURE,), 89, True, "V1"),
         ((FEATURE,), 100, False, "V1"),
         ((FEATURE,), 92, True, "V2"),
-        ((PROOF,), 92, True, "V3"),
+        ((PROOF,), 92, True, "V2"),
         ((FEATURE,), 95, True, "V3"),
     ],
 )
@@ -40,13 +43,15 @@ def test_a_stage_needs_corner_cases_and_mutations(
     corner_cases: tuple[Item, ...], found: int, current: bool, expected: str
 ) -> None:
     entry = Entry("a:A", "a.py", (FEATURE,), corner_cases)
-    assert stage(entry, Score("k", 110, found, 10), current=current) == expected
+    assert stage(entry, Score("k", 110, found, 10), current=current, covered=CLOSED) == expected
 
 
 @pytest.mark.parametrize(
     ("covered", "expected"),
     [
-        (None, "V3"),
+        (None, "V2"),
+        ({}, "V2"),
+        (CLOSED, "V3"),
         ({"line": Share(10), "toggle": Share(98, 2)}, "V3"),
         ({"line": Share(10), "toggle": Share(97, 3)}, "V2"),
         ({"line": Share(10), "branch": Share(1000, 1)}, "V2"),
@@ -87,6 +92,21 @@ def test_the_page_tells_old_scores_and_reasons() -> None:
         assert line in text
     assert "| random programs | 2026-01-02 | abc | 0 to 9 | 10 | 0 | 200 | 3,000 |" in text
     assert "| changed programs | 2026-01-02 | abc | 0 to 9 | 10 | 0 | 200 | not counted |" in text
+
+
+def test_the_page_has_planted_bugs_and_python_coverage(tmp_path: Path) -> None:
+    planted = Result("2026-01-02", "abc", 9, ("a wrong carry",))
+    write_result(planted, tmp_path / "planted.json")
+    python = PythonCoverage("2026-01-03", "def", {"sim": PackageCoverage(1000, 961)})
+    text = page([], {}, {}, {}, [], None, (), read_result(tmp_path / "planted.json"), python)
+    for line in (
+        "| all | 8 of 9; not found: a wrong carry | 2026-01-02, after commit abc |",
+        "| statements and branches of `sim` | 95 % | 96.1 % of 1,000 | 2026-01-03, after commit def |",
+        "| statements and branches of `compiler` | 95 % | not measured | |",
+    ):
+        assert line in text
+    assert "| all | not measured | |" in page([], {}, {}, {}, [])
+    assert read_result(tmp_path / "none.json") is None
 
 
 def test_a_regression_is_recorded_once_per_commit(tmp_path: Path) -> None:

@@ -77,3 +77,11 @@ def test_every_member_has_its_whole_width(name: str) -> None:
     other = {"stride_h": {"out_h": 2}, "stride_w": {"out_w": 2}}
     largest = {"reach_h": 211, "reach_w": 211, "out_h": _PARAMS.strip, "out_w": _PARAMS.strip}
     _check([_SINGLE | other.get(name, {}) | {name: largest.get(name, _WIDE[name])}], random.Random(1), pause=0.0)
+
+
+def test_every_stride_leads_to_the_next_row_and_column() -> None:
+    """Every bit of both strides is 0 in some and 1 in others."""
+    sizes = {"out_h": 3, "out_w": 2, "reach_h": 2, "reach_w": 2}
+    most = min(_WIDE["stride_h"], _WIDE["stride_w"])
+    tiles = [_SINGLE | sizes | {"stride_h": s, "stride_w": most + 1 - s} for s in range(1, most + 1)]
+    _check(tiles, random.Random(1), pause=0.0)
