@@ -67,8 +67,8 @@
 #define INTLOOM_REG_CAP_TRACE 0x0d0u /* ro: Parameter trace. The accelerator has a trace port that reports the start and end of every instruction. */
 #define INTLOOM_REG_CAP_CLOCK_GATING 0x0d4u /* ro: Parameter clock_gating. Components without work have their clock stopped; cycles are the same either way. */
 #define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0d8u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
-#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0dcu /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), beside the array; false if vector_lanes is less than rows/4. */
-#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0e0u /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
+#define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0dcu /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
+#define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0e0u /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), beside the array; false if vector_lanes is less than rows/4. */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
 #define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */
