@@ -12,7 +12,7 @@ from intloom.hw.spec.formats import CHANNEL_BYTES, RESIDUAL_BYTES, TABLE_BYTES, 
 from intloom.hw.spec.isa import BY_KIND, AccessPattern, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from intloom.hw.spec.softmax import PASSES
-from intloom.hw.spec.vector_depthwise import TAPS, first_walk_cycles, walk_cycles
+from intloom.hw.spec.vector_depthwise import TAPS, first_walk_cycles, walk_cycles, walk_words
 
 _CONSTANT_BYTES = 4
 """Residual and channel constants are loaded this many bytes a cycle, a table one byte a cycle."""
@@ -127,6 +127,11 @@ def _depthwise(i: Instruction) -> Cost:
     late = max(0, timing.DEPTHWISE_FIRST - first_walk_cycles(i))
     cycles = timing.DEPTHWISE_START + weights + late + walk_cycles(i)
     return Cost(cycles, timing.DEPTHWISE_END, cycles + timing.DEPTHWISE_END)
+
+
+def beside_packed(i: Instruction) -> float:
+    """Cycles by which a cycle of a VDEPTHWISE is longer on average while the array works on packed pixels."""
+    return max(0.0, timing.DEPTHWISE_PACKED * walk_words(i) / walk_cycles(i) - 1)
 
 
 class CostTable:

@@ -6,12 +6,14 @@ Module `cost` has the cycles of single instructions.
 
 from __future__ import annotations
 
+import sys
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from heapq import heappop, heappush
+from math import ceil
 
-from intloom.compiler.program.cost import CostTable
+from intloom.compiler.program.cost import Cost, CostTable, beside_packed
 from intloom.compiler.program.hazards import waits_of
 from intloom.compiler.program.layer_cycles import layer_cycles
 from intloom.compiler.program.mac_pipeline import ConvShape, MacPipeline, conv_shape
@@ -19,7 +21,7 @@ from intloom.compiler.program.memory_port import MemoryPort
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Provenance
 from intloom.hw.spec import timing as hardware
-from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, Instruction, Unit
+from intloom.hw.spec.isa import INSTRUCTION_BYTES, QUEUED_UNITS, AccessPattern, ConvMode, Instruction, Unit
 from intloom.hw.spec.params import HardwareParams
 
 
@@ -34,6 +36,8 @@ class Forecast:
 
 
 _COMPUTING = (Unit.MAC, Unit.VEC)
+_PACKED = 64
+"""Packed CONVs that may begin during one VDEPTHWISE, at most."""
 
 
 @dataclass
@@ -47,6 +51,26 @@ class _Unit:
     """Number of finished instructions."""
     free: int = 0
     """The earliest start of the next instruction."""
+
+
+@dataclass
+class _Walk:
+    """A VDEPTHWISE in progress."""
+
+    start: int
+    cost: Cost
+    slower: float
+    """Cycles by which a cycle of it is longer beside a packed CONV."""
+
+    def end(self, packed: Iterable[tuple[int, int]]) -> int:
+        """Its end, with these periods of packed CONVs."""
+        at, left = float(self.start), float(self.cost.work)
+        for first, stop in packed:
+            alone = min(left, max(0.0, first - at))
+            at, left = at + alone, left - alone
+            beside = min(left, max(0.0, stop - at) / (1 + self.slower))
+            at, left = at + beside * (1 + self.slower), left - beside
+        return ceil(at + left) + self.cost.tail
 
 
 class _Simulation:
@@ -64,6 +88,9 @@ class _Simulation:
         self.port = MemoryPort(timing, params)
         self.array = MacPipeline()
         self.shapes: dict[object, ConvShape] = {}
+        self.packed: deque[tuple[int, int]] = deque(maxlen=_PACKED)
+        """Periods of the last packed CONVs."""
+        self.walk: _Walk | None = None
         self.now = 0
         self.next = 0
         self.fetch_step = max(1, INSTRUCTION_BYTES // params.word_bytes)
@@ -97,10 +124,22 @@ class _Simulation:
             self.now = time
         if unit >= 0:
             state = self.units[unit]
+            if unit == Unit.VEC and self.walk is not None and not self._walked(self.walk, state):
+                return
             if count > state.finished:
                 state.finished = count
             if time > self.last:
                 self.last = time
+
+    def _walked(self, walk: _Walk, state: _Unit) -> bool:
+        """Whether a VDEPTHWISE has ended; CONVs that began after it may have delayed it."""
+        end = walk.end(self.packed)
+        if end > self.now:
+            heappush(self.events, (end, int(Unit.VEC), len(state.done)))
+            return False
+        state.done[-1] = state.free = self.now
+        self.walk = None
+        return True
 
     def _move(self, time: int) -> None:
         """Advance the port to `time`; a move that has transferred its last word finishes after its tail."""
@@ -155,12 +194,17 @@ class _Simulation:
         cost = self.costs.cost(instruction)
         if unit is Unit.MAC:
             start = self._convolve(state, instruction)
+            if instruction["mode"] == ConvMode.PACKED:
+                self.packed.append((start, start + cost.work))
             self.port.write_results(start, start + cost.work, cost.readout)
             return
         start = self.now + hardware.UNIT_START
         state.free = start + cost.occupancy
         self._compute(unit, state, start, start + cost.work + cost.tail)
         if instruction.spec.pattern is AccessPattern.DEPTHWISE:
+            self.walk = _Walk(start, cost, beside_packed(instruction))
+            # Until `_walked` knows its end.
+            state.free = sys.maxsize
             self.port.convolve(start, start + cost.work)
         elif instruction.spec.pattern is not AccessPattern.TABLE:
             self.port.compute(start, start + cost.work, cost.readout)

@@ -23,7 +23,7 @@ def pays_beside_array(node: Conv, stages: StageList) -> bool:
     out = graph.tensors[node.output]
     blocks = -(-out.channels // params.rows)
     rows = min(out.height, _MOST_ROWS)
-    vector = -(-out.height // rows) * blocks * instruction_cycles(node, rows, out.width)
+    vector = -(-out.height // rows) * blocks * instruction_cycles(node, rows, out.width, params)
     return vector - _hidden(node, stages) < _on_array(node, graph, params)
 
 

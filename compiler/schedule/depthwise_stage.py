@@ -10,14 +10,14 @@ from numpy.typing import NDArray
 
 from intloom.compiler.emit.constants import depthwise_constants
 from intloom.compiler.ir import Conv, ConvTranspose
+from intloom.compiler.program.cost import instruction_cost
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.schedule.geometry import Rect, window_rect
 from intloom.compiler.schedule.tile_context import Chunk, TileContext
 from intloom.compiler.schedule.vector_stages import VectorStage
-from intloom.hw.spec import timing
-from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.isa import BY_KIND, Kind, make
 from intloom.hw.spec.params import HardwareParams
-from intloom.hw.spec.vector_depthwise import TAPS, constant_words, walk_cycles
+from intloom.hw.spec.vector_depthwise import TAPS, constant_words
 
 
 def is_expressible(node: Conv, params: HardwareParams) -> bool:
@@ -40,11 +40,9 @@ def _kernel_fields(node: Conv) -> dict[str, int]:
     return {"kernel_h": int(node.weights.shape[2]), "stride_h": node.strides[0], "stride_w": node.strides[1]}
 
 
-def instruction_cycles(node: Conv, rows: int, columns: int) -> int:
+def instruction_cycles(node: Conv, rows: int, columns: int, params: HardwareParams) -> int:
     """Cycles of an instruction for some rows and columns of a block of the result."""
-    fields = {"out_h": rows, "out_w": columns} | _kernel_fields(node)
-    constants = constant_words(fields["kernel_h"])
-    return constants + timing.DEPTHWISE_START + walk_cycles(fields) + timing.DEPTHWISE_END
+    return instruction_cost(make(Kind.VDEPTHWISE, out_h=rows, out_w=columns, **_kernel_fields(node)), params).occupancy
 
 
 @dataclass(eq=False, kw_only=True)
@@ -94,7 +92,7 @@ class DepthwiseStage(VectorStage):
 
     def own_cycles(self, rect: Rect, blocks: int) -> int:
         """Cycles of the instructions for some blocks of a tile."""
-        return blocks * instruction_cycles(self.node, rect.height, rect.width)
+        return blocks * instruction_cycles(self.node, rect.height, rect.width, self.params)
 
     def compute(self, context: TileContext) -> None:
         """One VDEPTHWISE for each block."""

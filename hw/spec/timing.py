@@ -64,6 +64,11 @@ DEPTHWISE_FIRST = 9
 """Last word of the weights of VDEPTHWISE to the first word that may complete a result: biases and scales are loaded."""
 DEPTHWISE_END = 27
 """Last input word of VDEPTHWISE to its end."""
+DEPTHWISE_PACKED = 1.85
+"""Cycles of a word of VDEPTHWISE while the array reads packed pixels: two words a cycle, of two of four banks.
+
+Measured on the RTL.
+"""
 VECTOR_TABLE_LOAD = 15
 """Cycles of VTABLE and VEXP in addition to one cycle per table byte."""
 

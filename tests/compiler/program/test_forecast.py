@@ -4,12 +4,13 @@ from itertools import product
 
 import pytest
 
+from intloom.compiler.program.cost import beside_packed, instruction_cost
 from intloom.compiler.program.forecast import forecast
 from intloom.compiler.program.memory_timing import MemoryTiming
 from intloom.compiler.program.program import Provenance
 from intloom.compiler.schedule import compile_graph
 from intloom.hw.spec import timing
-from intloom.hw.spec.isa import Kind, make
+from intloom.hw.spec.isa import ConvMode, Kind, Unit, make
 from intloom.hw.spec.params import preset
 from tests.support.graph_maker import GraphMaker
 
@@ -133,3 +134,24 @@ def test_a_store_goes_at_the_pace_of_a_vector_unit_of_half_width():
     )
     assert half - wide == pytest.approx(1000 / timing.CONTENDED_RATE - 1000, abs=10)
     assert narrow - wide == pytest.approx(1000 / 7, abs=10)
+
+
+def test_a_depthwise_convolution_is_slower_beside_packed_pixels():
+    """Whether the CONV begins before it or after it, and as long as both run."""
+    depthwise = make(Kind.VDEPTHWISE, in_h=112, in_w=112, kernel_h=3, stride_w=2, out_w=56, b_base=3000, out_base=3100)
+    fields = {"in_h": 9, "in_w": 224, "kernel_h": 3, "stride_w": 2, "out_base": 5000}
+    packed = make(Kind.CONV, mode=ConvMode.PACKED, **fields, out_w=400)
+    dense = packed.with_fields(mode=ConvMode.BLOCKS)
+    short = packed.with_fields(out_w=20)
+
+    def cycles(*work):
+        found = forecast(work, [Provenance(layer=0, tile=0)] * len(work), 1, BASE)
+        return found.done[Unit.VEC][0] - found.started[Unit.VEC][0]
+
+    alone, cost = cycles(depthwise), instruction_cost(depthwise, BASE)
+    assert alone == cycles(dense, depthwise) == cost.work + cost.tail
+    longer = beside_packed(depthwise) * cost.work
+    assert longer > 0.5 * alone
+    for work in ((packed, depthwise), (depthwise, packed)):
+        assert cycles(*work) - alone == pytest.approx(longer, abs=0.1 * longer)
+    assert 0 < cycles(short, depthwise) - alone < 0.5 * longer
