@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from itertools import pairwise
 from typing import Any
 
 import pytest
@@ -142,6 +143,24 @@ def test_a_beat_a_cycle(seed: int) -> None:
     busy = len(bench.words) / bench.cycles
     print(f"{busy:.3f} beats a cycle")
     assert busy >= 0.95
+
+
+@pytest.mark.parametrize("words", [24, 25])
+def test_equal_instructions_are_taken_at_equal_intervals(words: int, rng: random.Random) -> None:
+    """Without pauses of the bus and the scratchpad nothing but the words delays an instruction."""
+    moves = [isa.make("STORE", dram=64, local=5, n0=words)] * 160
+    bench = StoreBench(preset("nano"), moves, rng, rate=1.0)
+    port = bench.unit.unit
+    taken: list[int] = []
+
+    async def watch(ctx: Any) -> None:
+        async for *_, takes in ctx.tick().sample(port.valid & port.ready):
+            taken.extend([bench.cycles] * takes)
+
+    run(bench.unit, bench.offer, background=[bench.scratchpad, bench.memory, watch])
+    intervals = [after - before for before, after in pairwise(taken)]
+    # The first instructions fill the FIFOs. A credit that is lost meanwhile delays one of 64 instructions.
+    assert set(intervals[-130:]) == {words}
 
 
 MOVES = [isa.make("STORE", dram=64 * k + 3, local=20 * k, n0=6, n1=2, dram_s1=9, local_s1=7) for k in range(4)]

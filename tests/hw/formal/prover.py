@@ -65,19 +65,21 @@ def prove(
     depth: int,
     induction: bool = False,
     first: int = 0,
+    whole: bool = False,
     verilog: Mapping[str, str] = MappingProxyType({}),
     read: Sequence[str] = (),
 ) -> ProofResult:
     """Check a bench's assertions from reset to `depth` cycles, or for ever by induction over `depth` cycles.
 
     With `first`, cycles before it are not looked at, and the solver gets the question whole, as one of plain logic.
+    With `whole`, it gets each question of an induction in this way.
     `verilog` are files with the modules that the bench has instances of; the Yosys commands `read` read them.
 
     Anything but a clear pass or a clear failure of a property is an error, not a result.
     """
     (folder / "bench.il").write_text(rtlil.convert(bench, name="bench", ports=()), encoding="utf-8")
     mode = "prove" if induction else "bmc"
-    skip, options = (f"skip {first}", _WHOLE) if first else ("", "z3")
+    skip, options = f"skip {first}" if first else "", _WHOLE if first or whole else "z3"
     for name, text in verilog.items():
         (folder / name).write_text(text, encoding="utf-8")
     files = "\n".join(["bench.il", *verilog])

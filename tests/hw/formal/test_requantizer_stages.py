@@ -11,7 +11,7 @@ The lane is a chain; each proof replaces what comes before its part by free valu
 4. Rounding. For any product that is 0 or has one of its two top bits set, any point, sign and zero point, the result is
    that of `intloom.hw.spec.arith.requantize` for product * 2**-(bits + mantissa_bits - 8 + point).
 
-Composition: significand = x1 * 2**x + x0 and mantissa = f1 * 2**f + f0, so by the distributive law 2 and 3 give
+Composition: significand = x1 * 2**x + x0 and mantissa = f1 * 2**f + f0, so by distributivity 2 and 3 give
 significand * mantissa without a remainder. By 1 the scaled sum is significand * 2**(32 - bits - leading_zeros) *
 mantissa * 2**-exponent, and by 2 this is the number that 4 rounds: point = leading_zeros + exponent - mantissa_bits
 - 24. Significand and mantissa are 0 or at least half of their range, so their product is 0 or at least a quarter of its
