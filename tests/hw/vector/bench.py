@@ -49,15 +49,22 @@ class _Port:
 class Bench:
     """Runs instructions on a vector unit.
 
-    `grant` is the chance that a port is ready in a cycle; `offer` the chance that an instruction is there.
+    `grant` is the chance that a port is ready in a cycle, `write_grant` that of the write port if it differs; `offer`
+    the chance that an instruction is there.
     """
 
     def __init__(
-        self, params: HardwareParams, words: Sequence[bytes], rng: random.Random, grant: float = 1.0, offer: float = 1.0
+        self,
+        params: HardwareParams,
+        words: Sequence[bytes],
+        rng: random.Random,
+        grant: float = 1.0,
+        offer: float = 1.0,
+        write_grant: float | None = None,
     ) -> None:
         self.params = params
         self.rng = rng
-        self.grant = grant
+        self.grant = {"a": grant, "b": grant, "out": grant if write_grant is None else write_grant}
         self.offer = offer
         self.outcome = Outcome(list(words))
         self._due: list[tuple[int, str, bytes]] = []
@@ -122,7 +129,7 @@ class Bench:
             if not any(d[0] == cycle and d[1] == name for d in self._due):
                 ctx.set(getattr(dut, name).data, self.rng.getrandbits(8 * self.params.word_bytes))
         self._due = [d for d in self._due if d[0] > cycle]
-        ready = {name: self.rng.random() < self.grant for name in self._ports}
+        ready = {name: self.rng.random() < self.grant[name] for name in self._ports}
         requests = {}
         for name in self._ports:
             port = getattr(dut, name)

@@ -72,6 +72,7 @@ def _check(
     instructions: list[Instruction],
     grant: float = 1.0,
     offer: float = 1.0,
+    write_grant: float | None = None,
     reset_at: int | None = None,
 ) -> Outcome:
     """Run on hardware and reference; every byte of memory must agree."""
@@ -79,7 +80,7 @@ def _check(
     reference = Reference(list(words), match=params.match, mantissa_bits=params.mantissa_bits)
     for instruction in instructions:
         reference.run(instruction)
-    outcome = Bench(params, words, rng, grant, offer).run(instructions, reset_at=reset_at)
+    outcome = Bench(params, words, rng, grant, offer, write_grant).run(instructions, reset_at=reset_at)
     assert outcome.fault is None
     assert len(outcome.done) == len(outcome.started) == len(instructions)
     wrong = [k for k, (got, want) in enumerate(zip(outcome.words, reference.words, strict=True)) if got != want]
@@ -106,6 +107,15 @@ def test_a_softmax_uses_the_exponentials_loaded_before(lanes: int, grant: float,
     between = [maker.instruction(Kind.VADD), maker.instruction(Kind.VTABLE)]
     softmax = [maker.instruction(Kind.VSOFTMAX) for _ in range(3)]
     _check(params, rng, [*parts, *softmax, *between, maker.instruction(Kind.VSOFTMAX)], grant, grant)
+
+
+@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VMAX, Kind.VSOFTMAX])
+def test_results_wait_for_their_writes(kind: Kind, rng: random.Random) -> None:
+    """The memory takes a write in 30 cycles: no word issues without an entry in the FIFO of results."""
+    parts = [make(Kind.VEXP, a_base=3 + 40 * part, part=part) for part in range(EXPONENTIAL_BYTES)]
+    own = {"last_bytes": 3} if kind is Kind.VSOFTMAX else {"in_h": 8, "in_w": 12} if kind is Kind.VMAX else {}
+    work = make(kind, out_h=8, out_w=12, out_base=512, out_row=12, a_base=256, a_row=12, **own)
+    _check(SOFTMAX, rng, [*parts, work] if kind is Kind.VSOFTMAX else [work], write_grant=1 / 30)
 
 
 @pytest.mark.slow
