@@ -53,7 +53,18 @@ def waits_of(instruction: Instruction) -> Counts:
 
 
 def _merge(a: Counts, b: Counts) -> Counts:
-    return (max(a[0], b[0]), max(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3]))
+    """The larger count of each unit."""
+    # Without max, whose calls take half of the time of the waits.
+    (load, mac, vec, store), (load_b, mac_b, vec_b, store_b) = a, b
+    if load < load_b:
+        load = load_b
+    if mac < mac_b:
+        mac = mac_b
+    if vec < vec_b:
+        vec = vec_b
+    if store < store_b:
+        store = store_b
+    return load, mac, vec, store
 
 
 _View = tuple[Memory, bool, NDArray[np.int32]]

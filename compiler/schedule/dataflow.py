@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -92,17 +92,17 @@ class Inside:
         """All reads and writes."""
         return [*self.reads, *self.writes]
 
-    @property
+    @cached_property
     def read(self) -> frozenset[int]:
         """Blocks that are read."""
         return frozenset(b for r in self.reads for b in r.blocks)
 
-    @property
+    @cached_property
     def written(self) -> frozenset[int]:
         """Blocks that are written."""
         return frozenset(b for w in self.writes for b in w.blocks)
 
-    @property
+    @cached_property
     def held(self) -> range:
         """The blocks from the first to the last that is read or written."""
         blocks = self.read | self.written
@@ -118,7 +118,7 @@ class Inside:
         """Blocks that must reach DRAM: the host or a later stage reads them."""
         return self.written if self.buffer.pinned else self.written & self.later
 
-    @property
+    @cached_property
     def loaded(self) -> frozenset[int]:
         """Blocks that come from DRAM."""
         return self.read - self.written
@@ -146,6 +146,7 @@ class Dataflow:
         self.writes: list[list[Write]] = []
         self.readers: dict[Buffer, list[Read]] = defaultdict(list)
         self.writers: dict[Buffer, list[Write]] = defaultdict(list)
+        self._inside: dict[tuple[int, int], list[Inside]] = {}
         for stage in stages:
             self.reads.append(
                 [
@@ -163,16 +164,22 @@ class Dataflow:
         """All reads and writes of a stage."""
         return [*self.reads[index], *self.writes[index]]
 
-    def inside(self, first: int, stop: int) -> Iterator[Inside]:
+    def inside(self, first: int, stop: int) -> Sequence[Inside]:
         """What stages `first` to `stop` read and write, for each buffer, in the order of first use."""
-        accesses = [a for k in range(first, stop) for a in self.accesses(k)]
-        for buffer in dict.fromkeys(a.buffer for a in accesses):
-            yield Inside(
-                buffer,
-                [r for r in self.readers[buffer] if first <= r.stage.index < stop],
-                [w for w in self.writers[buffer] if first <= w.stage.index < stop],
-                frozenset(b for r in self.readers[buffer] if r.stage.index >= stop for b in r.blocks),
-            )
+        # The search for cuts asks for each group several times.
+        found = self._inside.get((first, stop))
+        if found is None:
+            buffers = dict.fromkeys(a.buffer for k in range(first, stop) for a in self.accesses(k))
+            found = self._inside[first, stop] = [self._part(buffer, first, stop) for buffer in buffers]
+        return found
+
+    def _part(self, buffer: Buffer, first: int, stop: int) -> Inside:
+        return Inside(
+            buffer,
+            [r for r in self.readers[buffer] if first <= r.stage.index < stop],
+            [w for w in self.writers[buffer] if first <= w.stage.index < stop],
+            frozenset(b for r in self.readers[buffer] if r.stage.index >= stop for b in r.blocks),
+        )
 
     def whole(self, buffer: Buffer) -> Inside:
         """What all stages read and write of a buffer."""

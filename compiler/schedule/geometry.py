@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import channel_blocks, row_words
@@ -11,8 +12,7 @@ from intloom.compiler.program.program import Layout
 from intloom.hw.spec.params import HardwareParams
 
 
-@dataclass(frozen=True)
-class Rect:
+class Rect(NamedTuple):
     """Rows y0 to y1 and columns x0 to x1 (half-open)."""
 
     y0: int
@@ -154,6 +154,10 @@ class Tile:
         dx = 0 if x is None else x - self.x0
         return (self.base + block * self.plane + dy * self.row + dx) % ADDRESS_SPACE
 
+    def at(self, base: int) -> Tile:
+        """The same rows and columns from another word on."""
+        return Tile(base, self.plane, self.row, self.y0, self.x0, self.ring)
+
     def straight(self, low: int, high: int) -> Iterator[tuple[int, int, Tile]]:
         """Rows `low` to `high` (half-open) as runs that do not wrap, each with a tile without ring that holds it."""
         while low < high:
@@ -165,15 +169,26 @@ class Tile:
 
 def window_rect(out: Rect, first: tuple[int, int], stride: tuple[int, int], reach: tuple[int, int]) -> Rect:
     """Input coordinates under windows of `reach` pixels that start at `first` for output (0, 0); not clipped."""
-    y0 = first[0] + out.y0 * stride[0]
-    x0 = first[1] + out.x0 * stride[1]
-    y1 = first[0] + (out.y1 - 1) * stride[0] + reach[0]
-    x1 = first[1] + (out.x1 - 1) * stride[1] + reach[1]
+    top, bottom, left, right = out
+    y0 = first[0] + top * stride[0]
+    x0 = first[1] + left * stride[1]
+    y1 = first[0] + (bottom - 1) * stride[0] + reach[0]
+    x1 = first[1] + (right - 1) * stride[1] + reach[1]
     return Rect(y0, y1, x0, x1)
 
 
 def clip(rect: Rect, height: int, width: int) -> Rect:
     """The part of a rectangle inside a tensor; never empty, so that there is always something to load."""
-    y0 = min(max(rect.y0, 0), height - 1)
-    x0 = min(max(rect.x0, 0), width - 1)
-    return Rect(y0, max(min(rect.y1, height), y0 + 1), x0, max(min(rect.x1, width), x0 + 1))
+    y0, y1, x0, x1 = rect
+    return Rect(*_clipped(y0, y1, height), *_clipped(x0, x1, width))
+
+
+def _clipped(first: int, stop: int, length: int) -> tuple[int, int]:
+    # Without min and max, which take most of the time: the scheduler clips tens of thousands of rectangles.
+    if first < 0:
+        first = 0
+    elif first >= length:
+        first = length - 1
+    if stop > length:
+        stop = length
+    return first, stop if stop > first else first + 1

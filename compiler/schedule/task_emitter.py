@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
 from intloom.common.errors import CapacityError
 from intloom.compiler.emit.emitter import Emitter
@@ -225,4 +224,4 @@ def _lows(tasks: Sequence[Step]) -> list[int]:
 
 def _part(tile: Tile, region: Region, first: int) -> Tile:
     """The part of a tile from the first word of a region on; block 0 of the tile is block `first` of the buffer."""
-    return replace(tile, base=tile.word(region.first - first, region.rect.y0, region.rect.x0))
+    return tile.at(tile.word(region.first - first, region.rect.y0, region.rect.x0))
