@@ -90,6 +90,8 @@ class DepthwiseWalker(wiring.Component):
         m = Module()
         config = self.config
         self._valid = Signal()
+        # The next output row's offset is known; the word is its output row's last.
+        self._below_valid, self._row_end = Signal(name="below_valid"), Signal(name="row_end")
         self._first = Signal(reset_less=True)
         self._kernel_rows = DownCounter(len(config.kernel_h), "kernel_rows")
         self._ahead = DownCounter(_AHEAD_BITS, "columns_ahead")
@@ -121,8 +123,6 @@ class DepthwiseWalker(wiring.Component):
         valid, free = Signal(), Signal()
         word = Signal(FETCH_LAYOUT, reset_less=True)
         step, begins = Signal(), Signal()
-        self._below_valid = Signal()
-        self._row_end = Signal()
         m.d.comb += [
             self.o.valid.eq(valid),
             self.o.payload.eq(word),
