@@ -53,7 +53,9 @@ def channel_parameters(
     flat_bias = np.zeros(blocks * params.cols, np.int32)
     flat_scale = np.zeros(blocks * params.cols, np.uint32)
     flat_bias[:channels] = bias
-    flat_scale[:channels] = mantissa.astype(np.uint32) | shift.astype(np.uint32) << SCALE_SHIFT_LSB
+    surplus = np.maximum(np.frexp(mantissa.astype(np.float64))[1] - params.mantissa_bits, 0)
+    # Without low bits that are 0 (`check_widths`), the mantissa fits hardware with fewer bits.
+    flat_scale[:channels] = mantissa.astype(np.uint32) >> surplus | (shift - surplus) << SCALE_SHIFT_LSB
     words[:, 0] = flat_bias.view(np.uint32).reshape(blocks, params.cols)
     words[:, 1] = flat_scale.reshape(blocks, params.cols)
     return words.reshape(blocks, -1).view(np.uint8)
@@ -101,7 +103,9 @@ def depthwise_constants(
 def _normalized_scales(mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], bits: int) -> NDArray[np.uint32]:
     """Scale words whose mantissa has its top bit set; 0 for a mantissa of 0."""
     up = bits - np.frexp(mantissa.astype(np.float64))[1]
-    found = mantissa.astype(np.int64) << up | (shift + up) << SCALE_SHIFT_LSB
+    # Bits below the hardware's are 0 (`check_widths`).
+    normal = mantissa.astype(np.int64) << np.maximum(up, 0) >> np.maximum(-up, 0)
+    found = normal | (shift + up) << SCALE_SHIFT_LSB
     return np.where(mantissa > 0, found, 0).astype(np.uint32)
 
 

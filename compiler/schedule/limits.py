@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
+from numpy.typing import NDArray
+
 from intloom.common.errors import UnsupportedError
-from intloom.compiler.ir import IntGraph, Node
+from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
+from intloom.hw.spec.arith import INT8_MIN
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
@@ -33,6 +37,49 @@ def check_instruction(node: Node, kind: Kind, params: HardwareParams) -> None:
 def window_fields(kernel: tuple[int, int], strides: tuple[int, int]) -> dict[str, int]:
     """The instruction fields of a window."""
     return {"kernel_h": kernel[0], "kernel_w": kernel[1], "stride_h": strides[0], "stride_w": strides[1]}
+
+
+def check_widths(graph: IntGraph, params: HardwareParams) -> None:
+    """Check that scales fit the requantizers' mantissas, and sums the accumulators."""
+    for node in graph.nodes:
+        if isinstance(node, Conv | MatMul):
+            mantissas, shifts = np.atleast_1d(node.mantissa).astype(np.int64), np.atleast_1d(node.shift)
+            _check_scales(node, mantissas, shifts, params.mantissa_bits)
+            _check_sums(node, _largest_sum(node, graph), params.acc_bits)
+
+
+def _check_scales(
+    node: Node, mantissas: NDArray[np.int64], shifts: NDArray[np.unsignedinteger], available: int
+) -> None:
+    """Low bits of a mantissa that are 0 need no bits of the hardware."""
+    surplus = np.maximum(np.frexp(mantissas)[1] - available, 0)
+    if np.any(mantissas & (1 << surplus) - 1) or np.any(shifts < surplus):
+        raise unsupported(
+            node, f"a scale needs more than the {available} mantissa bits of this hardware", "use mantissa_bits = 24"
+        )
+
+
+def _largest_sum(node: Conv | MatMul, graph: IntGraph) -> int:
+    """A bound of the magnitude of all sums of products."""
+    if isinstance(node, MatMul):
+        return graph.tensors[node.inputs[0]].channels * -INT8_MIN * _LARGEST_WEIGHT
+    return int(np.abs(node.weights.astype(np.int64)).sum(axis=(1, 2, 3)).max(initial=0)) * -INT8_MIN
+
+
+_LARGEST_WEIGHT = 255
+"""Magnitude of an int8 minus a zero point."""
+
+
+def _check_sums(node: Node, largest: int, available: int) -> None:
+    # Sums of 32 bits wrap, as in the golden model.
+    if available < _SUM_BITS and largest >= 1 << (available - 1):
+        needed = min(largest.bit_length() + 1, _SUM_BITS)
+        raise unsupported(
+            node, f"its sums may need {needed} bits, and accumulators have {available}", f"use acc_bits = {needed}"
+        )
+
+
+_SUM_BITS = 32
 
 
 def check_sizes(graph: IntGraph) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from intloom.compiler.emit.constants import ConstantImage
 from intloom.compiler.ir import IntGraph
-from intloom.compiler.schedule.limits import check_sizes
+from intloom.compiler.schedule.limits import check_sizes, check_widths
 from intloom.compiler.schedule.operators.registry import schedule
 from intloom.compiler.schedule.placement import Placement, node_input
 from intloom.compiler.schedule.residuals import find_residuals
@@ -24,6 +24,7 @@ def build_stages(
         No instruction can express a node on this hardware.
     """
     check_sizes(graph)
+    check_widths(graph, params)
     residuals = {} if keep_intermediates else find_residuals(graph, params)
     stages = StageList(graph, params, image, keep_intermediates, Placement(graph, params), residuals)
     for node in graph.nodes:
