@@ -71,6 +71,11 @@ _View = tuple[Memory, bool, NDArray[np.int32]]
 """Memory, whether it is written, and for each unit the last accesses of the words."""
 
 
+def _long(dims: tuple[tuple[int, int], ...]) -> tuple[tuple[int, int], ...]:
+    """Without dimensions of one word, which only slow numpy down."""
+    return tuple(d for d in dims if d[0] != 1) or dims[-1:]
+
+
 def _conflicts(unit: Unit, views: Sequence[_View]) -> Counts:
     need = [0, 0, 0, 0]
     for memory, write, words in views:
@@ -103,6 +108,8 @@ class AccessTracker:
         }
         # Writers first, so that one view covers them, or all units.
         self._last = {m: np.zeros((len(_WRITERS[m]) + len(_READERS[m]), n), np.int32) for m, n in self.sizes.items()}
+        self._cached: dict[Access, list[_View]] = {}
+        """The views of an access: most instructions repeat those of the tile before."""
 
     def _pieces(self, access: Access) -> Sequence[Access]:
         """The access, split where weight addresses wrap; an access outside its memory is an error."""
@@ -128,10 +135,15 @@ class AccessTracker:
 
     def _views(self, accesses: Iterable[Access]) -> list[_View]:
         """Each access with a view of its words for all units."""
-        found = []
+        found: list[_View] = []
         for access in accesses:
-            last = self._last[access.memory]
-            found += [(access.memory, access.write, view(last, p, len(last))) for p in self._pieces(access)]
+            views = self._cached.get(access)
+            if views is None:
+                last = self._last[access.memory]
+                pieces = [p._replace(dims=_long(p.dims)) for p in self._pieces(access)]
+                views = [(access.memory, access.write, view(last, p, len(last))) for p in pieces]
+                self._cached[access] = views
+            found += views
         return found
 
     def conflicts(self, unit: Unit, accesses: Iterable[Access]) -> Counts:

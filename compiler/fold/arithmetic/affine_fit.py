@@ -45,6 +45,8 @@ _SIMPLE = 2.0**-21
 """Largest relative distance of a ratio of fp32 scales from the binary fraction that it is taken as."""
 _NEAR_TIE = 2e-3
 """Points farther than this from a tie do not bound the interval: the search moves no point by as much."""
+_FLOAT_ERROR = 1e-6
+"""Far above the rounding errors of real results in float64."""
 _ZOOM_RADIUS = 2.0**-19
 _ZOOM_STEPS = 14
 _GRID = np.linspace(-1.0, 1.0, 17)
@@ -113,9 +115,66 @@ def closest_affine(
     return affine, goal.missing(affine)
 
 
+@dataclass(frozen=True, eq=False)
+class _Side:
+    """The points that bound the constant from one side, and how far the ratios alone are from their results."""
+
+    x1: Points
+    x2: Points
+    result: Points
+    error: Reals
+    """Negated for the upper bound, so that large values are tight on both sides."""
+
+    def tight(self, margin: float) -> _Side:
+        """The points whose error is within `margin` of the largest one."""
+        if not self.error.size:
+            return self
+        keep = np.flatnonzero(self.error >= self.error.max() - margin)
+        return _Side(self.x1[keep], self.x2[keep], self.result[keep], self.error[keep])
+
+
+class _Constants:
+    """Constants for candidates of the two factors, from the few points that may bound them."""
+
+    def __init__(self, goal: SampledFunction, ratios: tuple[float, float], *, force: bool) -> None:
+        self.goal, self.ratios, self._force = goal, ratios, force
+        self._spans = [int(np.abs(x).max(initial=0)) for x in (goal.x1, goal.x2)]
+        real: Reals = goal.x1 * ratios[0] + goal.x2 * ratios[1]
+        error: Reals = goal.result.astype(np.float64) - real
+        # A clamped result bounds the constant from one side only: any value beyond the limit gives the same byte.
+        lower, upper = goal.result > goal.limits[0], goal.result < goal.limits[1]
+        self._lower = _Side(goal.x1[lower], goal.x2[lower], goal.result[lower], error[lower])
+        self._upper = _Side(goal.x1[upper], goal.x2[upper], goal.result[upper], -error[upper])
+
+    def middle(self, m1: int, m2: int, shift: int, *, even: bool) -> Affine | None:
+        """The operation with the middle of the constants that all points allow; with `force`, also if they allow none.
+
+        Factors move a point by at most `moved` from where the ratios put it, so no point that is more than twice as
+        far from the tightest one becomes the tightest.
+        """
+        unit = 2.0**-shift
+        moved = sum(
+            span * abs(m * unit - ratio) for span, m, ratio in zip(self._spans, (m1, m2), self.ratios, strict=True)
+        )
+        margin = 2 * (moved + unit) + _FLOAT_ERROR
+        lower, upper = self._lower.tight(margin), self._upper.tight(margin)
+        half = 1 << (shift - 1)
+        # With ties to even, an even result owns both of its ties and an odd result owns neither.
+        least = (lower.result << shift) - half - lower.x1 * m1 - lower.x2 * m2 + (lower.result & even)
+        most = (upper.result << shift) + half - upper.x1 * m1 - upper.x2 * m2 - ((upper.result & 1) if even else 1)
+        floor_c = int(least.max()) if least.size else int(most.min()) if most.size else 0
+        ceiling_c = int(most.min()) if most.size else floor_c
+        # The middle is the farthest from both bounds.
+        c = (floor_c + ceiling_c) // 2
+        if (floor_c > ceiling_c and not self._force) or abs(c) >= 1 << _CONSTANT_BITS:
+            return None
+        return Affine(m1, m2, c, shift, even)
+
+
 def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: bool = False) -> Iterator[Affine | None]:
     # Cheap candidates first: `_zoomed` computes the sums of a whole grid of factors in each step.
-    yield from _simple(goal, ratios, force=force)
+    constants = _Constants(goal, ratios, force=force)
+    yield from _simple(constants)
     for shift in _FIRST_SHIFTS:
         base = [round(r * (1 << shift)) for r in ratios]
         # The factor does not fit the instruction field at this shift. A smaller shift follows in the list.
@@ -123,50 +182,31 @@ def _proposals(goal: SampledFunction, ratios: tuple[float, float], *, force: boo
             continue
         # A ratio that rounds to zero, as that of an unused operand, has no neighbors.
         for steps in sorted(product(*(_NEIGHBORS if b else (0,) for b in base)), key=lambda s: sum(map(abs, s))):
-            yield _with_constant(goal, base[0] + steps[0], base[1] + steps[1], shift, even=False, force=force)
-        yield _with_constant(goal, base[0], base[1], shift, even=True, force=force)
+            yield constants.middle(base[0] + steps[0], base[1] + steps[1], shift, even=False)
+        yield constants.middle(base[0], base[1], shift, even=True)
         # The grid search does not depend on the shift, so it runs once, before the less likely shifts.
         if shift == _FIRST_SHIFTS[0]:
-            yield from _zoomed(goal, ratios, force=force)
+            yield from _zoomed(constants)
 
 
-def _simple(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
+def _simple(constants: _Constants) -> Iterator[Affine | None]:
     """Candidates for ratios that are close to binary fractions."""
     for shift in _SIMPLE_SHIFTS:
-        exact = [r * (1 << shift) for r in ratios]
+        exact = [r * (1 << shift) for r in constants.ratios]
         if all(abs(e - round(e)) <= _SIMPLE * abs(e) for e in exact):
             # One more bit represents one half, which a constant between ties may need.
             for even in (True, False):
                 m1, m2 = (round(2 * e) for e in exact)
-                yield _with_constant(goal, m1, m2, shift + 1, even=even, force=force)
+                yield constants.middle(m1, m2, shift + 1, even=even)
             return
 
 
-def _with_constant(goal: SampledFunction, m1: int, m2: int, shift: int, *, even: bool, force: bool) -> Affine | None:
-    """The operation with the middle of the constants that all points allow; with `force`, also if they allow none."""
-    total = goal.x1 * m1 + goal.x2 * m2
-    half = 1 << (shift - 1)
-    # With ties to even, an even result owns both of its ties and an odd result owns neither.
-    odd = (goal.result & 1) if even else 0
-    low = (goal.result << shift) - half + odd - total
-    high = (goal.result << shift) + (half - odd if even else half - 1) - total
-    # A clamped result bounds the constant from one side only: any value beyond the limit gives the same byte.
-    least, most = low[goal.result > goal.limits[0]], high[goal.result < goal.limits[1]]
-    floor_c = int(least.max()) if least.size else int(most.min()) if most.size else 0
-    ceiling_c = int(most.min()) if most.size else floor_c
-    # The middle is the farthest from both bounds.
-    c = (floor_c + ceiling_c) // 2
-    if (floor_c > ceiling_c and not force) or abs(c) >= 1 << _CONSTANT_BITS:
-        return None
-    return Affine(m1, m2, c, shift, even)
-
-
-def _zoomed(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) -> Iterator[Affine | None]:
+def _zoomed(constants: _Constants) -> Iterator[Affine | None]:
     """Candidates of the second and third search."""
-    near = _near_ties(goal, ratios)
+    best = constants.ratios
+    near = _near_ties(constants.goal, best)
     if not near.x1.size:
         return
-    best = ratios
     width, radius = -np.inf, _ZOOM_RADIUS
     for _ in range(_ZOOM_STEPS):
         found, factors_found = _widest_interval(near, best, radius)
@@ -176,12 +216,10 @@ def _zoomed(goal: SampledFunction, ratios: tuple[float, float], *, force: bool) 
         radius /= 2.5
     shift = _finest(best)
     for even in (False, True):
-        yield _with_constant(
-            goal, round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=even, force=force
-        )
+        yield constants.middle(round(best[0] * (1 << shift)), round(best[1] * (1 << shift)), shift, even=even)
     factors = _tied_factors(near, best, shift)
     if factors is not None:
-        yield _with_constant(goal, *factors, shift, even=True, force=force)
+        yield constants.middle(*factors, shift, even=True)
 
 
 def _finest(factors: tuple[float, float]) -> int:
@@ -212,7 +250,7 @@ def _near_ties(goal: SampledFunction, ratios: tuple[float, float]) -> SampledFun
 def _bounds(near: SampledFunction, total: Reals) -> tuple[Reals, Reals]:
     """Minimum and maximum real constant that the points allow, along the last axis."""
     low, high = near.limits
-    # As in `_with_constant`, but with real constants: here the shift is not chosen yet.
+    # As in `_Constants.middle`, but with real constants: here the shift is not chosen yet.
     least = np.where(near.result > low, near.result - 0.5 - total, -np.inf).max(axis=-1)
     most = np.where(near.result < high, near.result + 0.5 - total, np.inf).min(axis=-1)
     return least, most

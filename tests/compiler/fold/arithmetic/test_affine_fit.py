@@ -5,7 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from intloom.compiler.fold.arithmetic.affine_fit import apply, closest_affine, fit_affine, fit_affine_with_table
+from intloom.compiler.fold.arithmetic.affine_fit import (
+    SampledFunction,
+    _Constants,
+    apply,
+    closest_affine,
+    fit_affine,
+    fit_affine_with_table,
+)
 from intloom.compiler.fold.arithmetic.pair_correction import _codes
 from intloom.hw.spec.arith import Affine
 
@@ -32,6 +39,31 @@ def test_sums_are_exact_or_corrected(ra: float, rb: float, za: int, zb: int, zc:
         return
     affine, missing = closest_affine(A, B, wanted, (ra, rb))
     np.testing.assert_array_equal(apply(A, B, affine) + missing, wanted)
+
+
+@given(
+    st.tuples(RATIO, RATIO), st.tuples(ZERO, ZERO, ZERO), st.integers(8, 24), st.integers(-3, 3), st.booleans(),
+    st.booleans(),
+)  # fmt: skip
+def test_tight_points_give_the_constant_of_all_points(ratios, zeros, shift, step, even, clamped) -> None:
+    """The middle of what every point allows, computed from all of them."""
+    wanted = fp32_sum(*ratios, *zeros)
+    low, high = (-20, 30) if clamped else (-128, 127)
+    clamps = np.clip(np.arange(256, dtype=np.uint8).view(np.int8), low, high) if clamped else None
+    goal = SampledFunction(A, B, np.clip(wanted, low, high), clamps)
+    m1, m2 = round(ratios[0] * 2**shift) + step, round(ratios[1] * 2**shift)
+    bounds = []
+    for rounding in (0.5, -0.5):
+        # Of the reals that round to a result, the end that still does.
+        owned = np.where(goal.result % 2 == 0, 0, 1) if even else np.full(A.size, 0 if rounding > 0 else 1)
+        end = goal.result * 2**shift - int(rounding * 2**shift) + (owned if rounding > 0 else -owned)
+        decides = goal.result > low if rounding > 0 else goal.result < high
+        bounds.append((end - A * m1 - B * m2)[decides])
+    if not bounds[0].size or not bounds[1].size:
+        return
+    expected = (int(bounds[0].max()) + int(bounds[1].min())) // 2
+    found = _Constants(goal, ratios, force=True).middle(m1, m2, shift, even=even)
+    assert found == Affine(m1, m2, expected, shift, even)
 
 
 @pytest.mark.parametrize("ratios", [(1.0, 1.0), (0.5, 0.5), (0.25, 0.5), (1.0, 0.5)])
