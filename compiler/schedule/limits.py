@@ -45,7 +45,9 @@ def check_widths(graph: IntGraph, params: HardwareParams) -> None:
         if isinstance(node, Conv | MatMul):
             mantissas, shifts = np.atleast_1d(node.mantissa).astype(np.int64), np.atleast_1d(node.shift)
             _check_scales(node, mantissas, shifts, params.mantissa_bits)
-            _check_sums(node, _largest_sum(node, graph), params.acc_bits)
+            # Sums of 32 bits wrap, as in the golden model; all weights are added up for narrower ones only.
+            if params.acc_bits < _SUM_BITS:
+                _check_sums(node, _largest_sum(node, graph), params.acc_bits)
 
 
 def _check_scales(
@@ -71,8 +73,7 @@ _LARGEST_WEIGHT = 255
 
 
 def _check_sums(node: Node, largest: int, available: int) -> None:
-    # Sums of 32 bits wrap, as in the golden model.
-    if available < _SUM_BITS and largest >= 1 << (available - 1):
+    if largest >= 1 << (available - 1):
         needed = min(largest.bit_length() + 1, _SUM_BITS)
         raise unsupported(
             node, f"its sums may need {needed} bits, and accumulators have {available}", f"use acc_bits = {needed}"

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from intloom.hw.spec.formats import TABLE_BYTES
 from intloom.hw.spec.isa import AccessPattern, Instruction, Kind, TableUse, Target
 from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
+from intloom.sim.compare.expected_writes import writer_of
 from intloom.sim.isa_sim.machine import Machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from intloom.sim.random_programs.words import words_of
@@ -82,7 +83,7 @@ class WriteComparison:
     def execute(self, instruction: Instruction) -> str:
         """Execute an instruction; the first byte that the RTL wrote otherwise, or an empty text."""
         i, machine = instruction, self._machine
-        writer = _writer(i)
+        writer = writer_of(i)
         if writer is None:
             SEMANTICS[i.kind](machine, i)
             self._loaded.add((i.kind, i["part"] if i.kind is Kind.VEXP else 0))
@@ -135,20 +136,6 @@ def _wrong_table(name: str, copies: Bytes, wanted: Bytes) -> Iterator[str]:
 
 def _masks(bits: NDArray[np.uint32], width: int) -> Bits:
     return (bits[:, None] >> np.arange(width, dtype=np.uint32) & 1).astype(bool)
-
-
-def _writer(i: Instruction) -> Writer | None:
-    match i.kind:
-        case Kind.LOAD:
-            return Writer.LOAD_WEIGHT if i["target"] == Target.WEIGHT else Writer.LOAD_SCRATCH
-        case Kind.STORE:
-            return Writer.STORE
-        case Kind.CONV:
-            return Writer.MAC
-        case Kind.BEGIN | Kind.END | Kind.VTABLE | Kind.VEXP:
-            return None
-        case _:
-            return Writer.VEC
 
 
 _MEMORIES = {
