@@ -69,9 +69,9 @@ def _constants(machine: Machine, i: Instruction) -> _Constants:
     return _Constants(table, residual, bias, mantissa, shift, matrix)
 
 
-def _row_addresses(i: Instruction, count: int) -> NDArray[np.int64]:
-    """Offsets of input rows iy0, iy0 + 1, … in a plane."""
-    offsets = i["in_row_off"] + np.arange(count, dtype=np.int64) * i["in_row"]
+def _row_addresses(i: Instruction, first: int, count: int) -> NDArray[np.int64]:
+    """Offsets of input rows iy0 + first, iy0 + first + 1, … in a plane."""
+    offsets = i["in_row_off"] + (first + np.arange(count, dtype=np.int64)) * i["in_row"]
     # Without a ring only the address itself wraps.
     return offsets % (i["in_ring"] or ADDRESS_SPACE)
 
@@ -82,11 +82,11 @@ def _valid(first: int, count: int, size: int) -> slice:
     return slice(start, max(start, min(count, size - first)))
 
 
-def _window(machine: Machine, i: Instruction, base: int, blocks: int, size: tuple[int, int]) -> Words:
-    """Input words [block, y, x, lane] from (iy0, ix0) on, padding filled in; if packed, [block, y, pixel, channel]."""
+def _window(machine: Machine, i: Instruction, base: int, blocks: int, size: tuple[int, int], first: int = 0) -> Words:
+    """Input words [block, y, x, lane] from (iy0 + first, ix0) on, padded; packed: [block, y, pixel, channel]."""
     rows, columns = size
-    inside_y, inside_x = _valid(i["iy0"], rows, i["in_h"]), _valid(i["ix0"], columns, i["in_w"])
-    offsets = _row_addresses(i, rows)[inside_y]
+    inside_y, inside_x = _valid(i["iy0"] + first, rows, i["in_h"]), _valid(i["ix0"], columns, i["in_w"])
+    offsets = _row_addresses(i, first, rows)[inside_y]
     x = i["ix0"] + np.arange(columns)[inside_x]
     planes = base + np.arange(blocks, dtype=np.int64)[:, None, None] * i["in_plane"]
     if i["mode"] == ConvMode.PACKED:
@@ -157,14 +157,13 @@ def _depthwise_sums(machine: Machine, i: Instruction, matrix: NDArray[np.int16])
     """Accumulators [pixel, channel] of a depthwise tile: column c takes channel c of the words in the array's rows."""
     rows, cols, height = machine.params.rows, machine.params.cols, column_rows(i)
     weights = matrix.reshape(len(matrix), -1, rows, cols).astype(np.int64)
-    tiles = weights.shape[1]
     sums = np.zeros((i["out_h"], i["out_w"], len(matrix), cols), np.int64)
     for block, tap_weights in enumerate(weights):
-        size = (height + (tiles - 1) * i["dilation_h"], tile_columns(i))
-        (window,) = _window(machine, i, i["in_base"] + block * i["in_block_step"], 1, size)
+        base = i["in_base"] + block * i["in_block_step"]
         for tile, taps in enumerate(tap_weights):
-            start = tile * i["dilation_h"]
-            held = _history(window[start : start + height], rows, i)[..., :cols]
+            # A tile at a time: memory need not hold the rows between tiles, which dilation can leave out.
+            (window,) = _window(machine, i, base, 1, (height, tile_columns(i)), tile * i["dilation_h"])
+            held = _history(window, rows, i)[..., :cols]
             sums[:, :, block] += np.einsum("yxrc,rc->yxc", held.astype(np.int64), taps)
     return sums.reshape(i["out_h"] * i["out_w"], -1).astype(np.int32)
 

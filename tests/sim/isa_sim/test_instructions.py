@@ -97,6 +97,19 @@ def test_conv(index, seed):
     check(machine, i)
 
 
+def test_rows_between_the_tiles_of_a_depthwise_conv_need_no_memory():
+    """Dilation leaves out the rows of the tensor itself: tile 0 is above it, tile 1 below."""
+    rng = np.random.default_rng(0)
+    machine = random_machine(preset("nano").replace(depthwise=True), rng)
+    i = make(
+        Kind.CONV, in_base=len(machine.scratch) - 1, in_row_off=1, in_row=1, in_h=4, in_w=3, iy0=-2, ix0=0, in_blocks=2,
+        mode=ConvMode.DEPTHWISE_ROWS, kernel_h=2, kernel_w=2, stride_h=1, stride_w=1, dilation_h=6, dilation_w=1,
+        out_blocks=1, zp_in=3, out_h=1, out_w=2, out_base=OUT, out_row=2, out_x=1,
+    )  # fmt: skip
+    set_scales(machine, i, rng)
+    check(machine, i)
+
+
 def output_fields(rng: np.random.Generator) -> dict[str, int]:
     height, width, blocks, table = (int(n) for n in rng.integers((1, 1, 1, 0), (5, 5, 3, 2)))
     step = int(rng.integers(1, 3))
