@@ -7,7 +7,8 @@ from dataclasses import replace
 import pytest
 
 from tools.mutate import planted
-from tools.mutate.planted import BUGS, ROOT, Bug
+from tools.mutate.bug import Bug
+from tools.mutate.planted import BUGS, ROOT
 from tools.testplan.plan import exists
 
 

@@ -77,9 +77,10 @@ def _product(weights: NDArray[np.int32], columns: Image) -> NDArray[np.int32]:
     """`weights @ columns` in integers: in float32 where no partial sum can leave its 24 bits, else in float64."""
     # Float types, because NumPy multiplies integer matrices without BLAS.
     reach = int(np.abs(weights).sum(axis=1, dtype=np.int64).max()) * _LARGEST_INPUT
-    # Any partial sum, in whatever order the library adds, is at most `reach`; float64 holds all int32 sums.
+    # Any partial sum, in whatever order the library adds, is at most `reach`; float64 holds all sums exactly.
     kind = np.float32 if reach <= 1 << _FLOAT32_BITS else np.float64
-    result: NDArray[np.int32] = (weights.astype(kind) @ columns.astype(kind)).astype(np.int32)
+    # Through int64: a sum beyond 32 bits then wraps like the accumulator, while a direct conversion is undefined.
+    result: NDArray[np.int32] = (weights.astype(kind) @ columns.astype(kind)).astype(np.int64).astype(np.int32)
     return result
 
 

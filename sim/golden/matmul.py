@@ -15,9 +15,10 @@ from intloom.sim.golden.requantize import requantize
 def matmul(node: MatMul, operands: Sequence[Image], context: Context) -> Image:
     """`table[requantize(sum of (a - zp_a) * (b - zp_b))]`."""
     zero_points = (node.zp_a, node.zp_b)
-    # float64 holds every int32 sum, and NumPy multiplies integer matrices without BLAS.
+    # float64 holds every sum exactly, and NumPy multiplies integer matrices without BLAS.
     a, b = (x.reshape(len(x), -1).astype(np.float64) - z for x, z in zip(operands, zero_points, strict=True))
-    sums = (b.T @ a).astype(np.int32)
+    # Through int64: a sum beyond 32 bits then wraps like the accumulator, while a direct conversion is undefined.
+    sums = (b.T @ a).astype(np.int64).astype(np.int32)
     count = len(sums)
     scales = np.full(count, node.mantissa, np.uint32), np.full(count, node.shift, np.uint8)
     done = requantize(sums, *scales, node.zp_out, context.match)

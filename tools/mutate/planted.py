@@ -19,23 +19,13 @@ from pathlib import Path
 
 from intloom.common.atomic_write import write_text
 from intloom.common.temporary_files import temporary_folder
+from tools.mutate.bug import Bug
+from tools.mutate.planted_counters import COUNTER_BUGS
 from tools.signoff.runs import present_commit
 
 ROOT = Path(__file__).parents[2]
 RESULT = ROOT / "docs" / "data" / "planted.json"
 _CONTROL, _MAC, _VECTOR = "tests/hw/control", "tests/hw/mac", "tests/hw/vector"
-
-
-@dataclass(frozen=True)
-class Bug:
-    """A change of one line, and a test that fails with it."""
-
-    name: str
-    file: str
-    right: str
-    """Text that occurs once in the file."""
-    wrong: str
-    test: str
 
 
 BUGS = (
@@ -263,6 +253,7 @@ BUGS = (
         "self._plane_addr = Signal(SCRATCH_BITS - 1,",
         f"{_VECTOR}/test_raster_walker.py::test_every_member_of_a_raster_has_its_whole_width",
     ),
+    *COUNTER_BUGS,
 )
 
 

@@ -68,6 +68,35 @@ def test_words_come_in_order(name: str, length: int, seed: int) -> None:
     assert taken == [content(BASE + program + i, params) for i in range(words)]
 
 
+def test_space_may_return_in_the_cycle_of_a_request(seed: int) -> None:
+    """A slow memory and blocks of four words: now and then a block is read as the next one is asked for.
+
+    If that block's space were lost, the queue would no longer fill up.
+    """
+    rng = random.Random(seed)
+    params = preset("base").replace(axi_burst=4)
+    fetch = Fetch(params)
+    received = taken = 0
+
+    async def count(ctx: Any) -> None:
+        nonlocal received, taken
+        words = fetch.words
+        async for *_, came, went in ctx.tick().sample(fetch.r.valid & fetch.r.ready, words.valid & words.ready):
+            received, taken = received + came, taken + went
+
+    async def take(ctx: Any) -> None:
+        await _launch(ctx, fetch, 1000)
+        while taken < 600:
+            # Words wait long enough for a block's last one to be read as the memory takes the request on offer.
+            ctx.set(fetch.words.ready, rng.random() < 0.6)
+            await ctx.tick()
+        ctx.set(fetch.words.ready, 0)
+        await ctx.tick().repeat(8 * fetch.prefetch_words)
+        assert received - taken > fetch.prefetch_words - params.axi_burst
+
+    run(fetch, take, background=[read_memory(fetch.bursts, fetch.r, params, rng, 3, 0.5, 2), count])
+
+
 def test_bursts_and_words_come_after_their_latencies() -> None:
     fetch = Fetch(preset("nano"))
 

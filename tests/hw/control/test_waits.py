@@ -121,11 +121,13 @@ def test_a_row_opens_after_the_latency(others: int, rng: random.Random) -> None:
     run(board, bench)
 
 
-@pytest.mark.parametrize("bit", range(COUNT_BITS))
-def test_every_bit_of_a_count_is_compared(bit: int) -> None:
+_BITS = [(bit, bit % UNITS) for bit in range(COUNT_BITS)] + [(COUNT_BITS - 1, unit) for unit in range(UNITS)]
+
+
+@pytest.mark.parametrize(("bit", "unit"), dict.fromkeys(_BITS))
+def test_every_bit_of_a_count_is_compared(bit: int, unit: int) -> None:
     """A unit that has finished one instruction less than a power of two meets the wait with its next one."""
     board = WaitChecker()
-    unit = bit % UNITS
 
     async def bench(ctx: Any) -> None:
         ctx.set(board.counts[unit], (1 << bit) - 1)

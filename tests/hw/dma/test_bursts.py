@@ -75,6 +75,16 @@ def test_bursts_follow_their_model_and_obey_axi(name: str, flush: float, seed: i
         assert at // page == (at + beats - 1) // page, "a burst crosses 4 KiB"
 
 
+def test_the_number_of_a_block_carries_through_all_of_its_bits(rng: random.Random) -> None:
+    """Runs that begin two words before an address with one bit, in the longest address."""
+    params = preset("nano").replace(axi_addr_bits=64, axi_burst=4)
+    bits = range(3, word_address_bits(params))
+    for bit in bits:
+        run_over = {"offset": 0, "words": 5, "contiguous": 0, "last": 1}
+        first = (1 << bit) - 2
+        assert _bursts(params, first, [run_over], rng) == [(first, 2, False), (first + 2, 3, True)], bit
+
+
 def test_rows_that_touch_travel_in_long_bursts() -> None:
     params = preset("base")
     move = {"dram": 0, "n0": 8, "n1": 16, "n2": 4, "dram_s1": 8, "dram_s2": 128}

@@ -190,6 +190,15 @@ def test_short_loads_hide_each_others_latency(words: int, least: float, seed: in
     assert busy >= least
 
 
+def test_as_many_instructions_are_in_flight_as_their_runs_have_space_for(seed: int) -> None:
+    """Loads of one word, all of which issue before the first one's data comes."""
+    params = preset("nano").replace(axi_outstanding=16)
+    moves = [isa.make("LOAD", dram=40 * k, local=k, n0=1) for k in range(1, 30)]
+    bench = simulate(params, moves, seed, rate=1.0, latency=200)
+    assert bench.written == [(0, move["local"], content(BASE + move["dram"], params)) for move in moves]
+    assert bench.done_after == [*range(1, len(moves) + 1)]
+
+
 @pytest.mark.parametrize("ahead", [1, 2, 3])
 def test_an_instruction_may_issue_in_the_cycle_in_which_another_is_done(ahead: int, rng: random.Random) -> None:
     """With one instruction in flight, and with more: the count stays, and reaches 0 after the last one."""

@@ -136,6 +136,15 @@ def test_every_word_reaches_memory_in_legal_bursts(name: str, seed: int) -> None
     assert bench.done_after == ends, "done must come in the cycle after the last response"
 
 
+def test_the_longest_bursts_have_all_of_their_beats(seed: int) -> None:
+    """AXI4's longest burst; each beat has the word of its address, and the last one its mark."""
+    params = preset("nano").replace(axi_burst=256)
+    moves = [isa.make("STORE", dram=0, local=5, n0=700)]
+    bench = _simulate(params, moves, seed, rate=1.0)
+    assert max(beats for _, beats in bench.bursts) == params.axi_burst
+    assert bench.words == [(BASE + dram, content(local, params)) for dram, local in local_words(moves[0])]
+
+
 def test_a_beat_a_cycle(seed: int) -> None:
     params = preset("base")
     moves = [isa.make("STORE", dram=96 * i, local=5, n0=24, n1=4, dram_s1=24, local_s1=30) for i in range(12)]

@@ -6,9 +6,8 @@ from typing import Any
 
 import cocotb
 
-from intloom.hw.spec.isa import Kind
 from tests.hw.npu.host import Host
-from tests.hw.npu.work import VECTOR_KINDS, compare
+from tests.hw.npu.work import compare, vector_kinds
 
 
 @cocotb.test()
@@ -21,14 +20,14 @@ async def single_convolutions(dut: Any) -> None:
 
 @cocotb.test()
 async def vector_instructions(dut: Any) -> None:
-    """A table and a few vector instructions."""
+    """Every vector instruction."""
     host = await Host(dut, "vector").begin()
-    for kinds in (VECTOR_KINDS[:2], VECTOR_KINDS[2:]):
-        await compare(host, 0.1, 0, (Kind.VTABLE, *kinds))
+    await compare(host, 0.1, 0, vector_kinds(host.params))
 
 
 @cocotb.test()
 async def small_programs(dut: Any) -> None:
     """Convolutions and then every vector instruction."""
     host = await Host(dut, "programs").begin()
-    await compare(host, 0.3, 4, (Kind.VTABLE, *VECTOR_KINDS, *VECTOR_KINDS))
+    kinds = vector_kinds(host.params)
+    await compare(host, 0.3, 4, (*kinds, *kinds))

@@ -20,7 +20,7 @@ from intloom.hw.mac.array.product import OneModule
 from intloom.hw.spec.isa import QUEUED_UNITS
 from intloom.hw.spec.params import preset
 
-PARAMS = preset("nano").replace(axi_burst=4, axi_outstanding=4, queue_depth=2)
+PARAMS = preset("nano").replace(axi_burst=4, axi_outstanding=4, queue_depth=2, vector_depthwise=True)
 """Short bursts and queues: many of them begin and end in a short program."""
 EVENTS = (
     "fault",
@@ -34,6 +34,19 @@ EVENTS = (
 )
 """In the order of disturbed.cpp."""
 RUN_CONTROL = "run_control"
+_FLAGS = (
+    ("mac.sequencer", "active", "active"),
+    ("mac.sequencer", "waits_weights", "waits for weights"),
+    ("mac.sequencer", "waits_bank", "waits for a bank"),
+    ("vec.sequencer", "_busy", "busy"),
+    ("vec.sequencer", "_running", "running"),
+    ("vec.sequencer", "stop", "stopped"),
+    ("vec.walker", "_valid", "walking"),
+    ("vec.constants", "weights_loaded", "with weights"),
+    ("vec.constants", "loaded", "with constants"),
+    ("vec.columns", "sums_valid", "complete a result"),
+)
+"""Instance, signal, and what it says while it is 1."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +67,16 @@ def probes() -> tuple[Probe, ...]:
     engine = Fragment.get(Engine(PARAMS.replace(clock_gating=False)), OneModule(arrays=True))
     found = [*_fsms(engine, "engine"), *_fsms(Fragment.get(RunControl(), None), RUN_CONTROL)]
     units = [(unit.name.lower(), f"engine.{unit.name.lower()}.unit__idle") for unit in QUEUED_UNITS]
-    return (*found, *(Probe(name, signal, ("busy", "idle")) for name, signal in units))
+    return (*found, *(Probe(name, signal, ("busy", "idle")) for name, signal in units), *_unit_states())
+
+
+def _unit_states() -> Iterator[Probe]:
+    """States of units that have flags and counts instead of FSMs."""
+    for path, signal, state in _FLAGS:
+        yield Probe(f"{path} {state}", f"engine.{path}.{signal}", ("no", "yes"))
+    levels = tuple(map(str, range(PARAMS.queue_depth + 1)))
+    for unit in QUEUED_UNITS:
+        yield Probe(f"{unit.name.lower()} queue", f"engine.queues.{unit.name.lower()}_level", levels)
 
 
 def _fsms(fragment: Fragment, path: str) -> Iterator[Probe]:

@@ -26,6 +26,7 @@ _INPUTS, _MAC_RESULTS, _VECTOR_RESULTS, _LOADED = range(48), range(48, 64), rang
 _WEIGHT_WORDS = 48
 _WEIGHTS_AT = 256
 """Word in memory of the weights."""
+_KINDS = (Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG, Kind.VDEPTHWISE)
 _ILLEGAL = bytes([0x7F]) + bytes(INSTRUCTION_BYTES - 1)
 
 
@@ -52,7 +53,7 @@ class _Writer:
         self.add(make(Kind.LOAD, dram=0, n0=last))
         self.add(make(Kind.LOAD, dram=_WEIGHTS_AT, n0=_WEIGHT_WORDS, target=1))
         for _ in range(count):
-            kind = self._rng.choice((Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY, Kind.VADD, Kind.VMAX))
+            kind = self._rng.choice(_KINDS)
             found = None
             while found is None or not _fits(found):
                 found = self._random(kind)
@@ -73,16 +74,28 @@ class _Writer:
         shape = {"out_w": rng.randint(1, 4), "out_h": rng.randint(1, 3), "out_row": 4}
         if kind is Kind.CONV:
             inputs = {"in_w": 5, "in_h": 4, "in_row": 5, "in_base": rng.randrange(12), "kernel_h": rng.randint(1, 2)}
-            return make(kind, **shape, **inputs, out_base=_MAC_RESULTS[0], out_plane=16, kernel_w=rng.randint(1, 2))
-        inputs = {"a_base": rng.randrange(12), "a_row": 5}
-        scale = {"m1": rng.randint(-900, 900), "shift": 9, "c": rng.randint(-900, 900)}
-        if kind is Kind.VADD:
-            inputs |= {"b_base": rng.randrange(12), "b_row": 5, "m2": rng.randint(-900, 900)}
-        else:
-            scale = {}
-        if kind is Kind.VMAX:
-            inputs |= {"in_w": 5, "in_h": 4, "kernel_h": rng.randint(1, 2), "kernel_w": rng.randint(1, 3)}
-        return make(kind, **shape, **inputs, **scale, out_base=_VECTOR_RESULTS[0])
+            # Short strips of several blocks wait for an accumulator bank.
+            blocks = {"out_blocks": rng.randint(1, 3), "out_plane": 4 * shape["out_h"]}
+            return make(kind, **shape, **inputs, **blocks, out_base=_MAC_RESULTS[0], kernel_w=rng.randint(1, 2))
+        return make(kind, **shape, **self._vector_fields(kind), out_base=_VECTOR_RESULTS[0])
+
+    def _vector_fields(self, kind: Kind) -> dict[str, int]:
+        """Operands and constants."""
+        rng = self._rng
+        fields = {"a_base": rng.randrange(12), "a_row": 5}
+        if kind in (Kind.VADD, Kind.VMUL, Kind.VAVG):
+            factor = rng.randint(-900, 900)
+            other = rng.randint(-900, 900) if kind is Kind.VADD else factor
+            fields |= {"m1": factor, "m2": other, "shift": 9, "c": rng.randint(-900, 900)}
+        if kind in (Kind.VADD, Kind.VMUL):
+            fields |= {"b_base": rng.randrange(12), "b_row": 5}
+        if kind in (Kind.VMAX, Kind.VAVG, Kind.VDEPTHWISE):
+            fields |= {"in_w": 5, "in_h": 4, "kernel_h": rng.randint(1, 2)}
+        if kind is Kind.VDEPTHWISE:
+            fields |= {"b_base": rng.randrange(20), "stride_w": rng.randint(1, 2)}
+        elif kind in (Kind.VMAX, Kind.VAVG):
+            fields |= {"kernel_w": rng.randint(1, 3)}
+        return fields
 
 
 def _fits(i: Instruction) -> bool:

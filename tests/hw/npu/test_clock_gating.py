@@ -12,7 +12,7 @@ from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.lockstep import DIFFERENCE, lockstep
 from tests.hw.npu.simulate import run_cocotb
 
-NANO = preset("nano")
+NANO = preset("nano").replace(vector_depthwise=True)
 GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue", "loop_setup", "correction")
 _LATE = f"""
 module late_gate(input clk, input enable, output gated_clk);

@@ -8,6 +8,8 @@ import numpy as np
 
 from intloom.hw.spec import isa, regs
 from intloom.hw.spec.isa import Instruction, Kind, TableUse, Target, Unit
+from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.softmax import EXPONENTIAL_BYTES
 from intloom.sim.isa_sim.machine import blank_machine
 from intloom.sim.isa_sim.registry import SEMANTICS
 from tests.hw.mac.cases import SCRATCH_WORDS, random_case
@@ -16,7 +18,14 @@ from tests.hw.vector.cases import InstructionGenerator
 
 IMAGE_WORD = 0x800
 """Where the scratchpad's content starts in memory; that of the weight memory and the results follow."""
-VECTOR_KINDS = (Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG)
+_VECTOR_KINDS = (Kind.VTABLE, Kind.VCOPY, Kind.VADD, Kind.VMUL, Kind.VMAX, Kind.VAVG)
+
+
+def vector_kinds(params: HardwareParams) -> tuple[Kind, ...]:
+    """Instructions of the vector unit that this hardware has: first those that load tables."""
+    exponentials = (Kind.VEXP,) * EXPONENTIAL_BYTES if params.vector_softmax else ()
+    softmax = (Kind.VSOFTMAX,) if params.vector_softmax else ()
+    return (*exponentials, *_VECTOR_KINDS, *softmax, *(Kind.VDEPTHWISE,) * params.vector_depthwise)
 
 
 def _after(instruction: Instruction, done: dict[Unit, int]) -> Instruction:
@@ -78,7 +87,12 @@ def random_work(host: Host, mac: int, vectors: tuple[Kind, ...]) -> Work:
     image[at : at + SCRATCH_WORDS * host.word] = case.scratch.tobytes()
     at += SCRATCH_WORDS * host.word
     image[at : at + case.weights.size] = case.weights.tobytes()
-    return Work(_with_loaded_tables(case.program), [maker.instruction(kind) for kind in vectors], bytes(image))
+    made = [maker.instruction(kind) for kind in vectors]
+    parts = [k for k, i in enumerate(made) if i.kind is Kind.VEXP]
+    # A softmax needs all parts of the exponentials.
+    for part, k in enumerate(parts):
+        made[k] = made[k].with_fields(part=part % EXPONENTIAL_BYTES)
+    return Work(_with_loaded_tables(case.program), made, bytes(image))
 
 
 async def compare(host: Host, stalls: float, mac: int, vectors: tuple[Kind, ...]) -> None:

@@ -109,13 +109,15 @@ def test_a_softmax_uses_the_exponentials_loaded_before(lanes: int, grant: float,
     _check(params, rng, [*parts, *softmax, *between, maker.instruction(Kind.VSOFTMAX)], grant, grant)
 
 
-@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VMAX, Kind.VSOFTMAX])
+@pytest.mark.parametrize("kind", [Kind.VCOPY, Kind.VMAX, Kind.VSOFTMAX, Kind.VDEPTHWISE])
 def test_results_wait_for_their_writes(kind: Kind, rng: random.Random) -> None:
     """The memory takes a write in 30 cycles: no word issues without an entry in the FIFO of results."""
     parts = [make(Kind.VEXP, a_base=3 + 40 * part, part=part) for part in range(EXPONENTIAL_BYTES)]
-    own = {"last_bytes": 3} if kind is Kind.VSOFTMAX else {"in_h": 8, "in_w": 12} if kind is Kind.VMAX else {}
+    own = {"last_bytes": 3} if kind is Kind.VSOFTMAX else {}
+    own |= {"in_h": 8, "in_w": 12} if kind in (Kind.VMAX, Kind.VDEPTHWISE) else {}
     work = make(kind, out_h=8, out_w=12, out_base=512, out_row=12, a_base=256, a_row=12, **own)
-    _check(SOFTMAX, rng, [*parts, work] if kind is Kind.VSOFTMAX else [work], write_grant=1 / 30)
+    params = SOFTMAX.replace(vector_depthwise=True)
+    _check(params, rng, [*parts, work] if kind is Kind.VSOFTMAX else [work], write_grant=1 / 30)
 
 
 @pytest.mark.slow

@@ -11,6 +11,7 @@ from intloom.hw.mac.array.pixel_fetcher import PIXEL_REQUEST
 from intloom.hw.mac.issue.loop_setup import plan_layout
 from intloom.hw.mac.issue.sequencer import Sequencer
 from intloom.hw.mac.issue.tile_planner import TilePlanner
+from intloom.hw.spec.isa import COORDINATE_BITS
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run, source
@@ -28,7 +29,7 @@ class Consumer:
     def __init__(self, sequencer: Sequencer, params: HardwareParams, rng: random.Random, rate: float) -> None:
         self.sequencer, self.params, self.rng, self.rate = sequencer, params, rng, rate
         self.seen: list[Pixel] = []
-        self.started = 0
+        self.started = self.met = 0
         self.waits = {"weights": 0, "planner": 0, "bank": 0}
         self._weights = False
         self._finished_strips = self._used = 0
@@ -41,9 +42,13 @@ class Consumer:
             # None before the sequencer has had to wait for one: strips are more than banks.
             releases = self._finished_strips > 0 < self.waits["bank"] and self.rng.random() < self.rate / 20
             ctx.set(sequencer.weights_ready, self._weights)
-            ctx.set(sequencer.bank_released, releases)
             ran, run = run, self.rng.random() < (1 + self.rate) / 2
             ctx.set(sequencer.run, run)
+            # Half of the others in the very cycle in which a tile takes its weights, and with them a bank.
+            meets = self._finished_strips > 0 and ctx.get(sequencer.weights_taken) and self.rng.random() < 0.5
+            self.met += bool(meets)
+            releases = releases or bool(meets)
+            ctx.set(sequencer.bank_released, releases)
             self.started += ctx.get(sequencer.started)
             waits, waits_bank = ctx.get(sequencer.waits_weights), ctx.get(sequencer.waits_bank)
             self.waits["planner" if self._weights else "weights"] += waits
@@ -103,6 +108,16 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
         random_plan(rng, params, kernel_h=2, strips=1, length=length, longer=0)
         for length in (TilePlanner.LATENCY - 1, TilePlanner.LATENCY + 1, 1)
     ]
+    # The pixels of a row that remain are counted in as many bits as a coordinate has.
+    row = {
+        "kernel_h": 1,
+        "kernel_w": 1,
+        "in_blocks": 1,
+        "out_blocks": 1,
+        "out_h": 1,
+        "out_w": 1 << COORDINATE_BITS - 1 | 2,
+    }
+    plans.append(random_plan(rng, params, **row, strips=2, length=params.strip, longer=0))
     if params.depthwise:
         plans[2:2] = [_depthwise_plan(rng, params) for _ in range(4)]
     consumer = Consumer(sequencer, params, rng, rate)
@@ -116,6 +131,7 @@ def test_every_pixel_of_every_tile_issues_in_order(params: HardwareParams, rate:
     assert consumer.seen == expected
     assert consumer.started == len(plans)
     assert consumer.waits["bank"] > 0
+    assert consumer.met > BANKS, "a release that is lost because a bank is taken must show"
     assert (consumer.waits["weights"] > 0) == (rate < 1)
     # At the lower rate the weights are the last to come.
     assert rate < 1 or consumer.waits["planner"] > 0

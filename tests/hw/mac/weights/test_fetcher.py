@@ -10,8 +10,9 @@ from itertools import product
 from typing import Any
 
 import pytest
+from amaranth.hdl import Shape
 
-from intloom.hw.mac.issue.descriptors import PIXELS_BITS
+from intloom.hw.mac.issue.descriptors import PIXELS_BITS, WEIGHT_DESCRIPTOR
 from intloom.hw.mac.issue.tile_loops import taps
 from intloom.hw.mac.weights.fetcher import CONSTANTS_REQUEST, WeightFetcher
 from intloom.hw.ports import WEIGHT_LATENCY
@@ -186,18 +187,34 @@ def test_a_tile_is_ready_as_soon_as_its_words_can_be_read(name: str, zero_points
     run(fetcher, bench)
 
 
+@pytest.mark.parametrize("bit", range(2, Shape.cast(WEIGHT_DESCRIPTOR.members["out_blocks"]).width))
+def test_all_bits_of_the_number_of_blocks_count(bit: int, rng: random.Random) -> None:
+    """2^n + 1 blocks; without bit n there would be only one."""
+    params = next(iter(WEIGHT_SHAPES.values()))
+    ones = dict.fromkeys(("kernel_h", "kernel_w", "in_blocks", "strips"), 1)
+    # Addresses rise through their highest bit.
+    near = {"first_tile": (1 << WEIGHT_ADDRESS_BITS - 1) - 2}
+    descriptor = _descriptor(rng, zero_points=0) | ones | near | {"out_blocks": 1 << bit | 1}
+    _check_tiles(descriptor, [block * (params.cols + params.channel_words) for block in range(3)], rng)
+
+
 @pytest.mark.parametrize("bit", [2, 15, PIXELS_BITS - 1])
 def test_all_bits_of_the_number_of_strips_count(bit: int, rng: random.Random) -> None:
     """The third strip has the tile of the first one, and not that of the next block."""
-    params = next(iter(WEIGHT_SHAPES.values()))
     ones = dict.fromkeys(("kernel_h", "kernel_w", "in_blocks"), 1)
     descriptor = _descriptor(rng, zero_points=0) | ones | {"out_blocks": 2, "strips": 1 << bit | 1}
+    _check_tiles(descriptor, [0] * 3, rng)
+
+
+def _check_tiles(descriptor: dict[str, int], offsets: list[int], rng: random.Random) -> None:
+    """The first tiles that are read, by their distance from the first one."""
+    params = next(iter(WEIGHT_SHAPES.values()))
     fetcher = WeightFetcher(params)
     reads: list[int] = []
 
     async def follow(ctx: Any) -> None:
         ctx.set(fetcher.read_allowed, 1)
-        while len(reads) < 3 * params.cols:
+        while len(reads) < len(offsets) * params.cols:
             if ctx.get(fetcher.read_valid):
                 reads.append(ctx.get(fetcher.read_address))
             ctx.set(fetcher.taken, ctx.get(fetcher.ready))
@@ -205,5 +222,5 @@ def test_all_bits_of_the_number_of_strips_count(bit: int, rng: random.Random) ->
 
     give = source(fetcher.descriptors, [descriptor], rng)
     run(fetcher, follow, background=[give, sink(fetcher.constants, [], 9, rng)])
-    tile = [(descriptor["first_tile"] + column) % (1 << WEIGHT_ADDRESS_BITS) for column in range(params.cols)]
-    assert reads == tile * 3
+    words = [descriptor["first_tile"] + offset + column for offset in offsets for column in range(params.cols)]
+    assert reads == [word % (1 << WEIGHT_ADDRESS_BITS) for word in words]
