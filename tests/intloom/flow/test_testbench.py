@@ -62,7 +62,7 @@ def test_the_testbench_runs_a_program(
 @pytest.mark.needs("iverilog")
 @pytest.mark.parametrize("memory_parity", [False, True])
 def test_the_testbench_runs_with_memory_macros(tmp_path: Path, memory_parity: bool) -> None:
-    """With parity, a word that is read before it is written would be X and so would the error."""
+    """With parity, the banks have granules of nine bits."""
     params = preset("nano").replace(memory_parity=memory_parity)
     write_package(params, tmp_path, memory_macros=True, testbench=render_testbench(params))
     assert (tmp_path / "npu.v").read_text().count("intloom_ram #(") == 7

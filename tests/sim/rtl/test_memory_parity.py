@@ -18,9 +18,11 @@ from intloom.sim.random_programs.compare import compare, simulator_of
 from intloom.sim.random_programs.program import random_program
 from intloom.sim.result import RunResult
 from intloom.sim.rtl.backend import RtlBackend
+from intloom.sim.rtl.bare import build_bare
 from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.job import MemorySettings
 from intloom.sim.rtl.verilog import verilog_of
+from tests.hw.npu.collisions import poison_collisions
 from tests.sim.rtl.flips import Flip, scratch_flip, weight_flip, with_flips
 
 PLAIN = preset("nano")
@@ -32,6 +34,7 @@ INPUT, OUTPUT, TILES = 0, SIDE * SIDE, PLAIN.channel_words
 _MESSAGE = re.compile(
     r"stopped after \d+ cycles with cause (\w+): unit (\w+) read word (\d+) of the (scratchpad|weight memory)"
 )
+EVERY = {"depthwise": True, "vector_softmax": True, "vector_depthwise": True}
 FASTEST_MEMORY = MemorySettings(read_latency=0, write_latency=0, bandwidth=0)
 
 
@@ -129,10 +132,22 @@ def test_the_last_word_is_checked_before_the_program_is_done(edited: dict[bool, 
 @pytest.mark.slow
 def test_random_programs_take_the_same_cycles_and_have_no_error(seed: int) -> None:
     """Also with random registers and memories before the reset: the programs begin with loads of all words."""
-    every = {"depthwise": True, "vector_softmax": True, "vector_depthwise": True}
     for number in range(4):
-        plain, parity = (random_program(seed + number, p.replace(**every)) for p in (PLAIN, PARITY))
+        plain, parity = (random_program(seed + number, p.replace(**EVERY)) for p in (PLAIN, PARITY))
         wanted, found = (compare(program, simulator_of(program)) for program in (plain, parity))
         started = compare(parity, simulator_of(parity, random_start=True), start_seed=1 + number)
         assert (wanted.problem, found.problem, started.problem) == ("", "", ""), f"seed {parity.seed}"
         assert wanted.cycles == found.cycles == started.cycles
+
+
+@pytest.mark.slow
+def test_no_word_is_read_while_it_is_written_even_if_its_data_is_not_used(seed: int) -> None:
+    """Such a read has all bits inverted: wrong parity, since granules have an odd number of bits."""
+    params = PARITY.replace(**EVERY)
+    verilog, memories = poison_collisions(verilog_of(params))
+    assert memories >= params.scratch_banks + 1
+    simulator = build_bare(verilog, optimize="-O1", taps=True)
+    for number in range(12):
+        program = random_program(seed + number, params)
+        found = compare(program, simulator, stall_permille=(0, 300)[number % 2])
+        assert not found.problem, f"seed {program.seed}: {found.problem}"
