@@ -11,7 +11,7 @@ from intloom.hw.clock_gate import add_gated
 from intloom.hw.control.arbiter import ReadArbiter
 from intloom.hw.control.counters import UNIT_EVENTS_LAYOUT
 from intloom.hw.control.dispatch import Dispatch
-from intloom.hw.control.faults import FaultLatch, FaultPort
+from intloom.hw.control.faults import PARITY_SOURCES, SOURCES, FaultLatch, FaultPort
 from intloom.hw.control.fetch import LENGTH_REGISTER_BITS, Fetch
 from intloom.hw.control.queue import InstructionQueues
 from intloom.hw.control.waits import END_ROW, WaitChecker
@@ -25,6 +25,7 @@ from intloom.hw.memory.weights import WeightMemory
 from intloom.hw.ports import UnitPort
 from intloom.hw.spec.isa import COUNT_BITS, DRAM_BITS, QUEUED_UNITS, Unit
 from intloom.hw.spec.params import HardwareParams
+from intloom.hw.spec.regs import Cause
 from intloom.hw.vector.unit import VectorUnit
 
 
@@ -72,7 +73,7 @@ class Engine(wiring.Component):
     Reset and faults
     ----------------
     Reset is allowed only while `halt` is high and `bus_idle` holds. `FaultLatch` keeps the first fault of units,
-    dispatch and watchdog until reset.
+    dispatch, watchdog and memories until reset.
     """
 
     def __init__(self, params: HardwareParams) -> None:
@@ -102,7 +103,8 @@ class Engine(wiring.Component):
         p = self._params
         load, mac, vec, store = LoadUnit(p), MacUnit(p), VectorUnit(p), StoreUnit(p)
         m.submodules.mac = mac
-        self._connect_memories(m, load, mac, vec, store)
+        m.submodules.faults = faults = FaultLatch(SOURCES + PARITY_SOURCES * p.memory_parity)
+        self._connect_memories(m, load, mac, vec, store, faults)
         fetch, dispatch = Fetch(p), Dispatch(p)
         self._connect_bus(m, fetch, load, store)
         self._connect_fetch(m, fetch, dispatch)
@@ -112,7 +114,7 @@ class Engine(wiring.Component):
         ports = [load.unit, mac.unit, vec.unit, store.unit]
         for unit in QUEUED_UNITS:
             self._connect_unit(m, unit, queues, ports[unit])
-        self._watch(m, dispatch, queues, ports)
+        self._watch(m, dispatch, queues, ports, faults)
         for name, unit in (("load", load), ("vec", vec), ("store", store)):
             self._add_gated(m, name, unit, unit.unit.valid | ~unit.unit.idle, platform)
         self._add_gated(m, "fetch", fetch, ~fetch.idle | (fetch.words.valid & fetch.words.ready), platform)
@@ -129,7 +131,9 @@ class Engine(wiring.Component):
         """Clock a component while it works, in a halt, and from the launch on: then configuration is stable."""
         add_gated(m, name, component, works | self.launch | self.halt if self._params.clock_gating else None, platform)
 
-    def _connect_memories(self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit) -> None:
+    def _connect_memories(
+        self, m: Module, load: LoadUnit, mac: MacUnit, vec: VectorUnit, store: StoreUnit, faults: FaultLatch
+    ) -> None:
         m.submodules.scratch = scratch = Scratchpad(self._params)
         m.submodules.weights = weights = WeightMemory(self._params)
         for unit_port, memory_port in (
@@ -146,6 +150,17 @@ class Engine(wiring.Component):
             (load.weights, weights.write),
         ):
             wiring.connect(m, unit_port, memory_port)
+        if self._params.memory_parity:
+            for source, cause, memory in (
+                (faults.sources[SOURCES], Cause.SCRATCH_PARITY, scratch),
+                (faults.sources[SOURCES + 1], Cause.WEIGHT_PARITY, weights),
+            ):
+                m.d.comb += [
+                    source.valid.eq(memory.error.valid),
+                    source.fault.cause.eq(cause),
+                    source.fault.unit.eq(memory.error.unit),
+                    source.fault.index.eq(memory.error.address),
+                ]
 
     def _connect_bus(self, m: Module, fetch: Fetch, load: LoadUnit, store: StoreUnit) -> None:
         m.submodules.arbiter = arbiter = ReadArbiter(self._params)
@@ -214,10 +229,11 @@ class Engine(wiring.Component):
             events.done.eq(port.done),
         ]
 
-    def _watch(self, m: Module, dispatch: Dispatch, queues: InstructionQueues, ports: list[UnitPort]) -> None:
-        """Connect all faults to the latch, and each unit's unfinished instructions to the watchdog."""
+    def _watch(
+        self, m: Module, dispatch: Dispatch, queues: InstructionQueues, ports: list[UnitPort], faults: FaultLatch
+    ) -> None:
+        """Connect other faults to the latch, and each unit's unfinished instructions to the watchdog."""
         m.submodules.watchdog = watchdog = Watchdog()
-        m.submodules.faults = faults = FaultLatch()
         # No reset: the index counts only while the unit is not idle, after an issue.
         issued_index = Signal(data.ArrayLayout(COUNT_BITS, len(QUEUED_UNITS)), reset_less=True)
         # A queued instruction is suspect if it may issue and does not. One that waits is suspect only if no unit has an

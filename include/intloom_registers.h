@@ -28,7 +28,7 @@
 #define INTLOOM_REG_STATUS_CAUSE_MASK 0x00000f00u /* Error cause; see below. */
 #define INTLOOM_REG_STATUS_UNIT_LSB 12u
 #define INTLOOM_REG_STATUS_UNIT_MASK 0x00007000u /* The unit that reported the error. */
-#define INTLOOM_REG_ERROR_INDEX 0x018u /* ro: Index of the instruction that caused the error, from 0. */
+#define INTLOOM_REG_ERROR_INDEX 0x018u /* ro: Index of the instruction that caused the error, from 0. With cause SCRATCH_PARITY or WEIGHT_PARITY: the word's address in the memory. */
 #define INTLOOM_REG_IRQ_ENABLE 0x01cu /* rw: Flags that raise the interrupt. */
 #define INTLOOM_REG_IRQ_ENABLE_DONE_LSB 0u
 #define INTLOOM_REG_IRQ_ENABLE_DONE_MASK 0x00000001u /* The program has ended. */
@@ -69,6 +69,7 @@
 #define INTLOOM_REG_CAP_VECTOR_SOFTMAX 0x0d8u /* ro: Parameter vector_softmax. The vector unit can compute a Softmax (VEXP, VSOFTMAX). */
 #define INTLOOM_REG_CAP_WEIGHT_SUMS 0x0dcu /* ro: Parameter weight_sums. The MAC array can subtract zp_in times the sum of its weights (CONV field subtract_zp_in): products of two tensors. */
 #define INTLOOM_REG_CAP_VECTOR_DEPTHWISE 0x0e0u /* ro: Parameter vector_depthwise. The vector unit can compute depthwise convolutions (VDEPTHWISE), beside the array; false if vector_lanes is less than rows/4. */
+#define INTLOOM_REG_CAP_MEMORY_PARITY 0x0e4u /* ro: Parameter memory_parity. The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the program with an error. Cycles are the same either way. */
 #define INTLOOM_REG_CYCLES 0x100u /* ro: Cycles from start to done or error. */
 #define INTLOOM_REG_READ_BEATS 0x104u /* ro: AXI read beats, including instruction fetch. */
 #define INTLOOM_REG_WRITE_BEATS 0x108u /* ro: AXI write beats. */
@@ -128,6 +129,8 @@ enum intloom_cause {
     INTLOOM_CAUSE_NO_END = 10,
     INTLOOM_CAUSE_FETCH_ERROR = 11,
     INTLOOM_CAUSE_PROGRAM_CHECK = 12,
+    INTLOOM_CAUSE_SCRATCH_PARITY = 13,
+    INTLOOM_CAUSE_WEIGHT_PARITY = 14,
 };
 
 enum intloom_stall {
@@ -138,7 +141,7 @@ enum intloom_stall {
     INTLOOM_STALL_ACCUMULATORS = 4,
 };
 
-#define INTLOOM_CAUSES 13u
-#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR", "PROGRAM_CHECK"}
+#define INTLOOM_CAUSES 15u
+#define INTLOOM_CAUSE_NAMES {"NONE", "BAD_OPCODE", "BAD_FIELD", "WRONG_PROGRAM", "SCRATCH_RANGE", "READ_SLVERR", "READ_DECERR", "WRITE_SLVERR", "WRITE_DECERR", "WATCHDOG", "NO_END", "FETCH_ERROR", "PROGRAM_CHECK", "SCRATCH_PARITY", "WEIGHT_PARITY"}
 
 #endif

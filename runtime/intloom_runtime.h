@@ -106,7 +106,7 @@ struct intloom_status {
     int busy, done, error;
     enum intloom_cause cause;
     enum intloom_unit unit;
-    uint32_t instruction; /* Index of the instruction that caused the error. */
+    uint32_t instruction; /* Index of the instruction that caused the error; of a parity error, the word's address. */
 };
 
 /* Order of elements in the caller's arrays. */

@@ -22,6 +22,8 @@ class FaultPort(Signature):
 
 SOURCES = len(QUEUED_UNITS) + 2
 """The units, then dispatch, then the watchdog: highest priority first."""
+PARITY_SOURCES = 2
+"""With `memory_parity`, after the others: scratchpad, weight memory."""
 
 
 class FaultLatch(wiring.Component):
@@ -29,16 +31,22 @@ class FaultLatch(wiring.Component):
 
     Of several faults in one cycle it takes the one of the source with the lowest index.
 
+    Parameters
+    ----------
+    sources
+        Number of sources.
+
     Members
     -------
     sources
-        Faults of the units, of dispatch and of the watchdog.
+        Faults of the units, of dispatch and of the watchdog; with `memory_parity` also those of the two memories.
     latched
         The first fault.
 
     Handshake
     ---------
-    Each source is a level with its description; `latched.valid` stays high and `latched.fault` stable until reset.
+    Each source is a level or a pulse, with its description; `latched.valid` stays high and `latched.fault` stable until
+    reset.
 
     Timing
     ------
@@ -55,10 +63,11 @@ class FaultLatch(wiring.Component):
 
     LATENCY = 1
 
-    def __init__(self) -> None:
+    def __init__(self, sources: int = SOURCES) -> None:
+        self._sources = sources
         super().__init__(
             {
-                "sources": In(FaultPort()).array(SOURCES),
+                "sources": In(FaultPort()).array(sources),
                 "latched": Out(FaultPort()),
             }
         )
@@ -73,7 +82,7 @@ class FaultLatch(wiring.Component):
         m = Module()
         with m.If(~self.latched.valid):
             # The last assignment wins: the lowest index, with the highest priority, comes last.
-            for source in reversed(range(SOURCES)):
+            for source in reversed(range(self._sources)):
                 with m.If(self.sources[source].valid):
                     m.d.sync += [self.latched.valid.eq(1), self.latched.fault.eq(self.sources[source].fault)]
         return m

@@ -74,6 +74,7 @@ hierarchy -top {top}
 techmap -map {mappings} t:$__INTLOOM_PRODUCT t:$__INTLOOM_LOADABLE_ADDER t:$__INTLOOM_SELECTING_ADDER t:$add
 synth_lattice -family ecp5 -top {top} -run :map_ram
 memory_libmap -lib {deep_ram} t:$mem_v2 r:SIZE>4096 %i
+memory_libmap -lib {deep_ram} -D FOUR_BITS t:$mem_v2 r:SIZE>2048 %i
 techmap -map +/lattice/brams_map_16kd.v t:$__DP16KD_*
 techmap -map {mappings} t:$alu
 synth_lattice -family ecp5 -top {top} -run map_ram:map_ffs

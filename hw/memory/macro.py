@@ -25,7 +25,9 @@ RAM_VERILOG = f"""\
 // - A read after the edge of a write returns the new word. If one edge reads and writes the same word, the read returns
 //   the old word where READ_OLD is 1; where READ_OLD is 0 the read data is not used, and this model makes it undefined.
 // - There is no reset. Contents are not used before they are written.
+// - With the parameter memory_parity, every word is written once after power-up, before a program reads it.
 // - In the scratchpad's banks and the weight memory all inputs come from registers, and a register follows `read_data`.
+//   With memory_parity, the parity bits of the banks' `write_data` come from an XOR of eight registers.
 //   In the others there are gates before the inputs and after the output.
 module {RAM_MODULE} #(
   parameter WORDS = 256,

@@ -5,18 +5,28 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from amaranth.hdl import Array, Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Array, Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import data, wiring
 from amaranth.lib.wiring import In, Out, Signature
 from amaranth.utils import exact_log2
 
 from intloom.hw.memory.bank import Bank
+from intloom.hw.memory.parity import READER_BITS, ParityChecker, parity_error_layout
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import ReadPort, WritePort, out_of_range
+from intloom.hw.spec.isa import Unit
 from intloom.hw.spec.params import HardwareParams
 
-READERS = ("act0", "act1", "residual", "vec_a", "vec_b", "store")
-"""Read ports, highest priority first."""
+READER_UNITS = {
+    "act0": Unit.MAC,
+    "act1": Unit.MAC,
+    "residual": Unit.MAC,
+    "vec_a": Unit.VEC,
+    "vec_b": Unit.VEC,
+    "store": Unit.STORE,
+}
+"""Read ports, highest priority first, and the unit of each."""
+READERS = tuple(READER_UNITS)
 WRITERS = ("mac", "vec", "load")
 """Write ports, highest priority first."""
 ALWAYS_GRANTED = ("act0", "act1")
@@ -58,16 +68,21 @@ class Scratchpad(wiring.Component):
         Read ports, highest priority first.
     mac, vec, load
         Write ports, highest priority first.
+    error
+        Only with the parameter `memory_parity`. A byte that was read does not match its parity bit; unit and address of
+        the read.
 
     Handshake
     ---------
     Ports follow `ReadPort` and `WritePort`. A port's `ready` is combinational from the `valid` and `addr` of
     higher-priority ports; it does not depend on its own `valid`. `act0`, `act1` and `mac` are always ready.
+    `error.valid` is a pulse; of several errors in one cycle, that of the lowest bank is reported.
 
     Timing
     ------
     One request per port and cycle. From a granted read to its data: `READ_LATENCY` = 5 cycles: request register, bank
     (3 cycles), register after the bank multiplexer. A read granted at least 1 cycle after a write returns the new data.
+    From a granted read to `error`: `ERROR_LATENCY` = 7 cycles.
 
     Requirements
     ------------
@@ -77,19 +92,23 @@ class Scratchpad(wiring.Component):
     Reset and faults
     ----------------
     Reset drops requests in flight; contents have no reset. An address past the end raises the port's `fault` in the
-    cycle of the request; such a write is dropped.
+    cycle of the request; such a write is dropped. `error` is a fault, which `FaultLatch` keeps.
     """
+
+    ERROR_LATENCY = 1 + Bank.LATENCY + ParityChecker.LATENCY + 1
+    """Cycles from a granted read to its parity error: request register, bank, check, choice of the bank."""
 
     def __init__(self, params: HardwareParams) -> None:
         self._params = params
         self._bank_bits = exact_log2(params.scratch_banks)
         self._address_bits = exact_log2(params.scratch_words)
-        super().__init__(
-            {
-                **{name: In(ReadPort(params.word_bytes)) for name in READERS},
-                **{name: In(WritePort(params.word_bytes)) for name in WRITERS},
-            }
-        )
+        members: dict[str, Any] = {
+            **{name: In(ReadPort(params.word_bytes)) for name in READERS},
+            **{name: In(WritePort(params.word_bytes)) for name in WRITERS},
+        }
+        if params.memory_parity:
+            members["error"] = Out(parity_error_layout(self._address_bits))
+        super().__init__(members)
 
     @staticmethod
     def model(params: HardwareParams, requests: Mapping[str, int]) -> set[str]:
@@ -110,7 +129,8 @@ class Scratchpad(wiring.Component):
         """Arbitrate; register the granted requests; drive the banks; select each path's word from its bank."""
         m = Module()
         depth = self._params.scratch_words // self._params.scratch_banks
-        banks = [Bank(depth, self._params.word_bytes) for _ in range(self._params.scratch_banks)]
+        parity = self._params.memory_parity
+        banks = [Bank(depth, self._params.word_bytes, parity=parity) for _ in range(self._params.scratch_banks)]
         for number, bank in enumerate(banks):
             m.submodules[f"bank{number}"] = bank
         self._grant(m, READERS, always=ALWAYS_GRANTED)
@@ -124,6 +144,8 @@ class Scratchpad(wiring.Component):
         words = Array(bank.read_data for bank in banks)
         for names, request in zip(self._paths(READERS), readers, strict=True):
             self._deliver(m, names, request, words)
+        if parity:
+            self._report(m, banks, readers)
         return m
 
     def _paths(self, names: tuple[str, ...]) -> list[tuple[str, ...]]:
@@ -215,3 +237,33 @@ class Scratchpad(wiring.Component):
         with m.If(read):
             m.d.sync += word.eq(words[bank])
         m.d.comb += [getattr(self, name).data.eq(word) for name in names]
+
+    def _report(self, m: Module, banks: list[Bank], readers: list[_Request]) -> None:
+        """Tell each bank which unit reads, and register the error of the first bank that has one."""
+        units = [self._unit(m, names) for names in self._paths(READERS)]
+        valid = Signal(name="error_valid")
+        unit = Signal(READER_BITS, name="error_unit", reset_less=True)
+        address = Signal(self._address_bits, name="error_address", reset_less=True)
+        m.d.sync += valid.eq(Cat(bank.error.valid for bank in banks).any())
+        # The last assignment wins: the lowest bank, and the path with the highest priority, come last.
+        for number, bank in reversed([*enumerate(banks)]):
+            for request, code in reversed([*zip(readers, units, strict=True)]):
+                with m.If(request.banks[number]):
+                    m.d.comb += bank.reader.eq(code)
+            with m.If(bank.error.valid):
+                m.d.sync += [
+                    unit.eq(bank.error.unit),
+                    address.eq(Cat(Const(number, self._bank_bits), bank.error.address)),
+                ]
+        m.d.comb += [self.error.valid.eq(valid), self.error.unit.eq(unit), self.error.address.eq(address)]
+
+    def _unit(self, m: Module, names: tuple[str, ...]) -> Value:
+        """The unit of a path's granted read: a constant, or a register beside the request's."""
+        if len(names) == 1:
+            return Const(READER_UNITS[names[0]], READER_BITS)
+        unit, register = Signal(READER_BITS), Signal(READER_BITS, name=f"{names[0]}_unit", reset_less=True)
+        for name in reversed(names):
+            with m.If(getattr(self, name).valid):
+                m.d.comb += unit.eq(READER_UNITS[name])
+        m.d.sync += register.eq(unit)
+        return register

@@ -87,6 +87,11 @@ class HardwareParams:
         "less than rows/4.",
         False,
     )
+    memory_parity: bool = _doc(
+        "The scratchpad has a parity bit per byte, the weight memory one per word: a word with a flipped bit stops the "
+        "program with an error. Cycles are the same either way.",
+        False,
+    )
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "match", _as_match(self.match))

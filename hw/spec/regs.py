@@ -63,6 +63,10 @@ class Cause(IntEnum):
     """Bus error during instruction fetch."""
     PROGRAM_CHECK = 12
     """The program check found changed bits: memory or bus altered the program, or PROGRAM points elsewhere."""
+    SCRATCH_PARITY = 13
+    """A byte that was read from the scratchpad does not match its parity bit. ERROR_INDEX has the word's address."""
+    WEIGHT_PARITY = 14
+    """A word that was read from the weight memory does not match its parity bit. ERROR_INDEX has the word's address."""
 
 
 class Stall(IntEnum):
@@ -144,7 +148,13 @@ _CONTROL = (
             BitField("unit", 12, 3, "The unit that reported the error."),
         ),
     ),
-    Register("ERROR_INDEX", 0x018, Access.RO, "Index of the instruction that caused the error, from 0."),
+    Register(
+        "ERROR_INDEX",
+        0x018,
+        Access.RO,
+        "Index of the instruction that caused the error, from 0. With cause SCRATCH_PARITY or WEIGHT_PARITY: the "
+        "word's address in the memory.",
+    ),
     Register("IRQ_ENABLE", 0x01C, Access.RW, "Flags that raise the interrupt.", _FLAG_FIELDS),
     Register("IRQ_STATUS", 0x020, Access.W1C, "Flags set since they were last cleared.", _FLAG_FIELDS),
     Register("PROGRAM", 0x024, Access.RW, "First word of the program, relative to the memory base."),

@@ -48,6 +48,7 @@ def random_parameters(seed: int) -> HardwareParams:
             "vector_softmax": rng.random() < 0.7,
             "vector_depthwise": rng.random() < 0.7,
             "weight_sums": rng.random() < 0.7,
+            "memory_parity": rng.random() < 0.5,
         }
         try:
             return from_dict(values)

@@ -11,6 +11,9 @@ from intloom.sim.rtl.counter_checks import BenchCounts, contradictions
 from intloom.sim.rtl.status import Status
 from intloom.sim.rtl.unit_state import describe_instruction, describe_state
 
+_PARITY = {Cause.SCRATCH_PARITY: "scratchpad", Cause.WEIGHT_PARITY: "weight memory"}
+"""Causes of parity errors, and the memory of each."""
+
 
 def require_completed(program: Program, report: HostReport, status: Status | None, limit: int) -> None:
     """Raise unless the program ran to its end; `status` is the bench's, None on a board.
@@ -44,11 +47,22 @@ def _reason(program: Program, report: HostReport, status: Status | None, limit: 
         return f"the accelerator gave no interrupt within {limit} cycles"
     if report.status["error"]:
         cause, unit = Cause(report.status["cause"]), Unit(report.status["unit"])
-        where = describe_instruction(program, report.error_index)
-        return f"the accelerator stopped {at} with cause {cause.name} in unit {unit.name} at instruction {where}"
+        stopped = f"the accelerator stopped {at} with cause {cause.name}"
+        if cause in _PARITY:
+            return f"{stopped}: {_parity_error(cause, unit, report.error_index)}"
+        return f"{stopped} in unit {unit.name} at instruction {describe_instruction(program, report.error_index)}"
     if not report.status["done"]:
         return f"the accelerator raised its interrupt {at}, but is neither done nor in error"
     return _contradiction(program, report, status)
+
+
+def _parity_error(cause: Cause, unit: Unit, word: int) -> str:
+    """What was found and what to do after a parity error; the error index is the word's address."""
+    return (
+        f"unit {unit.name} read word {word} of the {_PARITY[cause]}, which does not match its parity; reset the "
+        "accelerator and run the program again; if the same word fails again, the memory is defective or was not "
+        "written after power-up"
+    )
 
 
 def _contradiction(program: Program, report: HostReport, status: Status | None) -> str | None:

@@ -40,6 +40,10 @@ ARGUMENTS: dict[str, Any] = {
     "word_bytes": 4,
     "kind": Kind.LOAD,
     "mantissa_bits": 24,
+    "word_bits": 36,
+    "granule_bits": 9,
+    "address_bits": 8,
+    "read_latency": 2,
 }
 """What components are made of."""
 

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import random
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
+from intloom.hw.memory import bank as bank_module
 from intloom.hw.memory.bank import Bank
-from intloom.hw.memory.scratchpad import READERS, WRITERS, Scratchpad, shared_paths
+from intloom.hw.memory.parity import BYTE_GRANULE
+from intloom.hw.memory.scratchpad import READER_UNITS, READERS, WRITERS, Scratchpad, shared_paths
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec.params import HardwareParams, preset
+from tests.hw.memory.stored import flip, stored_words
 from tests.hw.streams import run
 
 SHAPES = {
@@ -18,6 +22,8 @@ SHAPES = {
     "two_banks_wide": preset("small").replace(scratch_kib=4, scratch_banks=2),
     "sixteen_banks": preset("nano").replace(scratch_kib=4, scratch_banks=16),
     "wide_vector": preset("nano").replace(scratch_kib=4, scratch_banks=4, vector_lanes=4),
+    "parity": preset("nano").replace(scratch_kib=4, memory_parity=True),
+    "parity_separate_paths": preset("nano").replace(scratch_kib=4, scratch_banks=4, vector_lanes=4, memory_parity=True),
 }
 CYCLES = 1500
 PHASE_CYCLES = 50
@@ -94,6 +100,7 @@ def _run(params: HardwareParams, rng: random.Random) -> dict[str, int]:
             due = [d for d in due if d[0] > cycle]
             taken = []
             granted = Scratchpad.model(params, {name: request.addr for name, request in requests.items()})
+            assert not (params.memory_parity and ctx.get(dut.error.valid)), cycle
             for name, request in requests.items():
                 port = getattr(dut, name)
                 outside = request.addr >= params.scratch_words
@@ -124,3 +131,71 @@ def test_every_port_reads_what_was_written_and_waits_only_for_more_important_one
 
 def test_both_kinds_of_paths_are_tried() -> None:
     assert {bool(shared_paths(params)) for params in SHAPES.values()} == {True, False}
+
+
+PARITY_SHAPES = [name for name, params in SHAPES.items() if params.memory_parity]
+
+
+@pytest.mark.parametrize("shape", PARITY_SHAPES)
+def test_a_flipped_bit_is_an_error_of_each_unit_that_reads_it(
+    shape: str, monkeypatch: pytest.MonkeyPatch, rng: random.Random
+) -> None:
+    """Each bit of a word's bytes and each parity bit, in every bank, read by every port, with lower ports waiting."""
+    params = SHAPES[shape]
+    banks = stored_words(monkeypatch, bank_module)
+    dut = Scratchpad(params)
+    bits = BYTE_GRANULE * params.word_bytes
+    cases = [(bit, name) for bit in range(bits) for name in READERS]
+
+    async def read(ctx: Any, name: str, address: int) -> list[int]:
+        """Cycles from the grant to each error."""
+        waiting = [low for low in READERS[READERS.index(name) + 1 :] if low != "act1"]
+        for port in (name, *waiting):
+            ctx.set(getattr(dut, port).valid, 1)
+            ctx.set(getattr(dut, port).addr, address if port == name else (address & ~15) + 16)
+        assert ctx.get(getattr(dut, name).ready)
+        found, offered = [], {name, *waiting}
+        for cycle in range(Scratchpad.ERROR_LATENCY + 3):
+            if ctx.get(dut.error.valid):
+                found.append(cycle)
+                assert (ctx.get(dut.error.unit), ctx.get(dut.error.address)) == (READER_UNITS[name], address)
+            granted = {port for port in offered if ctx.get(getattr(dut, port).ready)}
+            await ctx.tick()
+            for port in granted:
+                ctx.set(getattr(dut, port).valid, 0)
+            offered -= granted
+        assert not offered
+        return found
+
+    async def bench(ctx: Any) -> None:
+        for bit, name in cases:
+            address = rng.randrange(params.scratch_words - 32)
+            row, bank = divmod(address, params.scratch_banks)
+            assert await read(ctx, name, address) == []
+            flip(ctx, banks[bank], row, bit)
+            assert await read(ctx, name, address) == [Scratchpad.ERROR_LATENCY], (bit, name)
+            flip(ctx, banks[bank], row, bit)
+
+    run(dut, bench)
+
+
+def test_of_errors_in_one_cycle_the_lowest_bank_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    params = SHAPES["parity"]
+    banks = stored_words(monkeypatch, bank_module)
+    dut = Scratchpad(params)
+
+    async def bench(ctx: Any) -> None:
+        for bank in banks:
+            flip(ctx, bank, 5, 3)
+        for port, address in ((dut.act0, 11), (dut.act1, 10)):
+            ctx.set(port.valid, 1)
+            ctx.set(port.addr, address)
+        await ctx.tick()
+        for port in (dut.act0, dut.act1):
+            ctx.set(port.valid, 0)
+        await ctx.tick().repeat(Scratchpad.ERROR_LATENCY - 1)
+        assert (ctx.get(dut.error.valid), ctx.get(dut.error.address)) == (1, 10)
+        await ctx.tick()
+        assert not ctx.get(dut.error.valid)
+
+    run(dut, bench)

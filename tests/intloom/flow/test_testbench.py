@@ -60,8 +60,10 @@ def test_the_testbench_runs_a_program(
 
 @pytest.mark.slow
 @pytest.mark.needs("iverilog")
-def test_the_testbench_runs_with_memory_macros(tmp_path: Path) -> None:
-    params = preset("nano")
+@pytest.mark.parametrize("memory_parity", [False, True])
+def test_the_testbench_runs_with_memory_macros(tmp_path: Path, memory_parity: bool) -> None:
+    """With parity, the banks have granules of nine bits."""
+    params = preset("nano").replace(memory_parity=memory_parity)
     write_package(params, tmp_path, memory_macros=True, testbench=render_testbench(params))
     assert (tmp_path / "npu.v").read_text().count("intloom_ram #(") == 7
     assert "- intloom_ram.v" in (tmp_path / "npu.core").read_text()
