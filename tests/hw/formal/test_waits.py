@@ -56,7 +56,7 @@ class BoardBench(Elaboratable):
 
 
 def test_rows_open_only_when_their_waits_are_met(tmp_path: Path) -> None:
-    result = prove(BoardBench(), tmp_path, depth=3, induction=True)
+    result = prove(BoardBench(), tmp_path, depth=3, induction=True, whole=True)
     assert result.holds, result.log
 
 

@@ -14,12 +14,18 @@ ODD = HardwareParams(
     axi_addr_bits=36, axi_burst=4, axi_outstanding=2, queue_depth=2, trace=False, clock_gating=False,
 )  # fmt: skip
 """Unequal sides, one requantizer, a tiny weight memory, short bursts and queues, clocks that always run."""
-SHAPES = {**PRESETS, "odd": ODD}
+SHORT = PRESETS["large"].replace(
+    rows=8, cols=8, lanes=8, strip=16, scratch_kib=64, weight_kib=32, axi_data_bits=64, vector_lanes=8
+)  # fmt: skip
+"""As `large`, a requantizer for each column and whole words in the vector unit, with short words."""
+SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
+CASES = [pytest.param(name, marks=pytest.mark.nightly if name == "large" else ()) for name in SHAPES]
+"""`large` takes longer than the others together; `short` has its features in `make test`."""
 BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", CASES)
 @pytest.mark.parametrize("bench", BENCHES)
 def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
     """Moves equal their model, every fault is survived, every instruction equals the instruction simulator."""
