@@ -52,7 +52,7 @@ class FormsBench(Elaboratable):
 
 @pytest.mark.parametrize("pixel_bits", [4, pytest.param(8, marks=pytest.mark.nightly)])
 def test_all_forms_are_the_product_of_the_operands(pixel_bits: int, tmp_path: Path) -> None:
-    """All operands take a fifth of a minute; `tests/hw/mac/array/test_product.py` simulates them all in the Verilog."""
+    """With 8 bits it takes about 25 seconds; `tests/hw/mac/array/test_product.py` simulates all operands."""
     assert LutProduct.LATENCY == 2
     result = prove(FormsBench(pixel_bits=pixel_bits), tmp_path, depth=5)
     assert result.holds, result.log

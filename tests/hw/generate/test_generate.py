@@ -13,10 +13,12 @@ from intloom.common.errors import DiskError, EnvironmentFault
 from intloom.hw.generate import WAIVERS, generate_verilog, render_core, write_package
 from intloom.hw.npu import TOP_NAME
 from intloom.hw.resources import CHECKS, resource_summary, run_yosys
-from intloom.hw.spec.params import HardwareParams, from_toml, preset
+from intloom.hw.spec.params import PRESETS, HardwareParams, from_toml, preset
 from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.verilog import verilog_of
-from tests.hw.npu.test_npu import CASES, SHAPES
+from tests.hw.npu.test_npu import ODD, cases
+
+SHAPES = {**PRESETS, "odd": ODD}
 
 
 def _lint(folder: Path, *flags: str) -> str:
@@ -38,7 +40,7 @@ def verilog_from_cache() -> Iterator[None]:
 
 
 # With `large` in the nightly run only.
-@pytest.fixture(scope="module", params=CASES)
+@pytest.fixture(scope="module", params=cases(*SHAPES))
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
     write_package(SHAPES[request.param], folder, request.param)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,17 +16,22 @@ ODD = HardwareParams(
 )  # fmt: skip
 """Unequal sides, one requantizer, a tiny weight memory, short bursts and queues, clocks that always run."""
 SHORT = PRESETS["large"].replace(
-    rows=8, cols=8, lanes=8, strip=16, scratch_kib=64, weight_kib=32, axi_data_bits=64, vector_lanes=8
+    rows=4, cols=4, lanes=4, strip=16, scratch_kib=32, weight_kib=16, axi_data_bits=32, vector_lanes=4
 )  # fmt: skip
 """As `large`, a requantizer for each column and whole words in the vector unit, with short words."""
 SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
-CASES = [pytest.param(name, marks=pytest.mark.nightly if name == "large" else ()) for name in SHAPES]
-"""`large` takes longer than the others together; `short` has its features in `make test`."""
+
+
+def cases(*shapes: str) -> list[Any]:
+    """Parameters of a test; `large`, which takes the longest, only in the nightly run."""
+    return [pytest.param(name, marks=pytest.mark.nightly if name == "large" else ()) for name in shapes]
+
+
 BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", CASES)
+@pytest.mark.parametrize("shape", cases(*SHAPES))
 @pytest.mark.parametrize("bench", BENCHES)
 def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
     """Moves equal their model, every fault is survived, every instruction equals the instruction simulator."""
