@@ -12,6 +12,7 @@ from amaranth.lib.wiring import In, Out
 from intloom.hw.pipeline import output_register
 from intloom.hw.spec import timing
 from intloom.hw.spec.arith import INT8_MAX, INT8_MIN, SHIFT_BITS, Affine, affine
+from intloom.hw.yosys_attributes import REGISTER_COPY
 
 FACTOR_BITS = 32
 CONSTANT_BITS = 48
@@ -159,7 +160,13 @@ class AffineLane(wiring.Component):
         m.d.sync += in_flight.eq(Cat(self.valid, in_flight))
         stage = [self.valid, *in_flight]
         total = self._sum(m, stage, self._multiply(m))
-        self._round(m, stage, total)
+        # Copies in each lane: one register for all lanes would route to 24 bits in each, across the device.
+        shift, to_even = (
+            Signal.like(self.constants[name], name=f"lane_{name}", reset_less=True, attrs={REGISTER_COPY: 1})
+            for name in ("shift", "to_even")
+        )
+        m.d.sync += [shift.eq(self.constants.shift), to_even.eq(self.constants.to_even)]
+        self._round(m, stage, total, shift, to_even)
         m.d.comb += self.result_valid.eq(stage[self.LATENCY])
         return m
 
@@ -196,7 +203,7 @@ class AffineLane(wiring.Component):
             m.d.sync += total.eq(both + self.constants.constant)
         return total
 
-    def _round(self, m: Module, stage: list[Signal], total: Signal) -> None:
+    def _round(self, m: Module, stage: list[Signal], total: Signal, shift: Signal, to_even: Signal) -> None:
         """Stages 6 and 7: shift down to a byte, one bit of `shift` per multiplexer level; then ties and the clamp.
 
         `total` includes half the weight of the result's LSB: when all bits below the LSB are zero, there was a tie.
@@ -205,16 +212,16 @@ class AffineLane(wiring.Component):
         value = Signal(BYTE_BITS - 1 + _COARSE_SHIFTS[-1], reset_less=True)
         outside = Signal(reset_less=True)
         below = Signal(reset_less=True)
-        narrowed, lost, rest = self._narrow(m, total, total[-1], _COARSE_SHIFTS)
+        narrowed, lost, rest = self._narrow(m, total, total[-1], shift, _COARSE_SHIFTS)
         with m.If(stage[5]):
             m.d.sync += [negative.eq(total[-1]), value.eq(narrowed), outside.eq(lost.any()), below.eq(rest.any())]
         # Three multiplexer levels in each of the two stages: all six in one cycle would be the longest path of the
         # lane.
-        byte, lost, rest = self._narrow(m, value, negative, _FINE_SHIFTS)
+        byte, lost, rest = self._narrow(m, value, negative, shift, _FINE_SHIFTS)
         clamp, tie = Signal(), Signal()
         m.d.comb += [
             clamp.eq(outside | lost.any() | (byte[-1] != negative)),
-            tie.eq(self.constants.to_even & ~below & ~rest.any()),
+            tie.eq(to_even & ~below & ~rest.any()),
         ]
         result = output_register(m, self.result)
         with m.If(stage[6]):
@@ -223,7 +230,9 @@ class AffineLane(wiring.Component):
             with m.Else():
                 m.d.sync += result.eq(Cat(byte[0] & ~tie, byte[1:]))
 
-    def _narrow(self, m: Module, value: Value, negative: Value, steps: tuple[int, ...]) -> tuple[Value, Value, Value]:
+    def _narrow(
+        self, m: Module, value: Value, negative: Value, shift: Signal, steps: tuple[int, ...]
+    ) -> tuple[Value, Value, Value]:
         """Shift right by each of `steps` whose bit is set in `shift`.
 
         Returns the value and, per step, whether bits above it differed from the sign, and whether a 1 was shifted out.
@@ -232,7 +241,7 @@ class AffineLane(wiring.Component):
         for step in steps:
             kept = BYTE_BITS - 1 + step
             padded = Cat(value, negative.replicate(max(0, kept + step - len(value))))
-            moves = self.constants.shift[step.bit_length() - 1]
+            moves = shift[step.bit_length() - 1]
             narrowed = Signal(kept, name=f"narrowed{step}")
             m.d.comb += narrowed.eq(Mux(moves, padded[step : step + kept], padded[:kept]))
             lost.append(~moves & (value[kept:] ^ negative.replicate(len(value) - kept)).any())

@@ -144,7 +144,8 @@ class Counters(wiring.Component):
         # and the first scan ignores what it reads: NO_COLLISIONS holds.
         m.submodules.memory = memory = self.upper
         write, read = memory.write_port(), memory.read_port(domain="sync")
-        old, in_first_scan = Signal(_UPPER_LAYOUT), Signal()
+        # Set by reset: a reset of one cycle leaves what the memory read before it in the read register.
+        old, in_first_scan = Signal(_UPPER_LAYOUT), Signal(init=1)
         high = Signal(COUNTER_BITS - SHORT_BITS)
         m.d.comb += [
             read.addr.eq(at),

@@ -14,8 +14,10 @@ DIVIDEND_BITS = TOTAL_BITS + 1
 def step(remainder: Value, bit: Value, divisor: Value) -> Value:
     """The remainder after one more bit of the dividend; it is negative where the quotient bit is 0."""
     below = remainder[-1]
-    # Minus the divisor is its complement plus 1.
-    return Cat(bit, remainder[:-1]) + Cat(Mux(below, divisor, ~divisor), ~below) + ~below
+    # Minus the divisor is its complement plus 1: bit 0 of both operands gives that carry. FPGA mapping makes one chain
+    # of the sum and of the choice of its second operand.
+    chosen = Mux(below, Cat(0, divisor, 0), Cat(1, ~divisor, 1))
+    return (Cat(~below, bit, remainder[:-1]) + chosen)[1:]
 
 
 class Divider(wiring.Component):

@@ -12,7 +12,7 @@ from intloom.quantization import QuantizeOptions, WeightScales, quantize
 from intloom.zoo import ZOO, build
 from tests.support.unsigned_weights import with_unsigned_weights
 
-SECONDS = dict.fromkeys(ZOO, 5.0) | {"yolov8n": 2.0, "ocr_detector": 3.0}
+SECONDS = dict.fromkeys(ZOO, 5.0) | {"yolov8n": 2.0}
 """On a core of a present desktop computer, for images of the network's own size."""
 ON_A_BUSY_MACHINE = 3
 """Processor time grows by up to this factor where other processes share caches and cores."""
@@ -43,7 +43,7 @@ def test_compile_time(name: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 def test_a_text_detector_compiles_in_seconds(tmp_path: Path) -> None:
     """Its transposed convolutions and gates once took ten times as long."""
-    assert timed(quantized(tmp_path, "ocr_detector", 320))[1] <= ON_A_BUSY_MACHINE * SECONDS["ocr_detector"]
+    assert timed(quantized(tmp_path, "ocr_detector", 320))[1] <= ON_A_BUSY_MACHINE * SECONDS["ocr_detector"] / 2
 
 
 def unsigned(path: Path) -> Path:

@@ -7,6 +7,7 @@ from collections import Counter
 from typing import Any
 
 import pytest
+from amaranth.hdl import ResetInserter, Signal
 
 from intloom.hw.control.counters import COUNTER_BITS, SHORT_BITS, Counters
 from intloom.hw.spec.isa import QUEUED_UNITS
@@ -174,3 +175,23 @@ def test_every_counter_carries_through_all_of_its_bits() -> None:
     # No unit but MAC has these causes; the counters exist all the same and carry.
     assert {stall_counter(unit, Stall.ACCUMULATORS) for unit in QUEUED_UNITS} <= {name for name, _ in carried}
     assert {name for name, bits in carried if bits > COUNTER_BITS - SHORT_BITS} == {r.name for r in COUNTERS}
+
+
+def test_a_reset_of_one_cycle_leaves_no_count() -> None:
+    """In each cycle after it every counter reads 0, also before the first launch."""
+    reset = Signal()
+    bench = Counters()
+    read: set[int] = set()
+
+    async def body(ctx: Any) -> None:
+        await _launch(ctx, bench)
+        await _preload(ctx, bench, high=5)
+        ctx.set(reset, 1)
+        await ctx.tick()
+        ctx.set(reset, 0)
+        for _ in range(2 * Counters.SCAN_PERIOD):
+            read.add(ctx.get(bench.value))
+            await ctx.tick()
+
+    run(ResetInserter(reset)(bench), body)
+    assert read == {0}
