@@ -80,11 +80,17 @@ def pytest_report_header() -> str:
     return f"replay random cases with {SEED_VARIABLE}={os.environ[SEED_VARIABLE]}"
 
 
+_ON_REQUEST = ("evidence", "nightly")
+"""Markers of tests that run only where the expression of `-m` names the marker."""
+
+
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Quick tests first: mistakes show in seconds. Evidence, which takes minutes, only on request."""
-    if "evidence" not in str(config.option.markexpr):
-        config.hook.pytest_deselected(items=[i for i in items if i.get_closest_marker("evidence")])
-        items[:] = [i for i in items if not i.get_closest_marker("evidence")]
+    """Quick tests first: mistakes show in seconds. Evidence and the sizes of the nightly run only on request."""
+    missing = [marker for marker in _ON_REQUEST if marker not in str(config.option.markexpr)]
+    left_out = [item for item in items if any(map(item.get_closest_marker, missing))]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if not any(map(item.get_closest_marker, missing))]
     items.sort(key=lambda item: item.get_closest_marker("slow") is not None)
 
 

@@ -1,4 +1,4 @@
-"""The part of `intloom regress nightly` that needs a checkout: coverage, planted bugs, mutations, the sign-off page.
+"""The part of `intloom regress nightly` that needs a checkout: coverage, bugs, mutations, all tests, the sign-off page.
 
 `python -m tools.nightly FOLDER`, with the output folder of the regression.
 """
@@ -24,6 +24,9 @@ RECORDED = {"random": "random programs, without faults", "soak": "soak: random p
 MUTATION_MINUTES = 30
 """Components are measured in turn over several nights; see `tools.mutate`."""
 
+ALL_TESTS = "nightly or not evidence"
+"""Expression of pytest: the tests of `make test`, and the full sizes, marked `nightly`, that it leaves out."""
+
 
 def steps(today: date) -> list[tuple[str, ...]]:
     """Modules to run and their arguments. The date is the seed: every night draws other mutations."""
@@ -31,7 +34,7 @@ def steps(today: date) -> list[tuple[str, ...]]:
         ("tools.coverage",),
         ("tools.mutate.planted",),
         ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}"),
-        ("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal"),
+        ("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal", "-m", ALL_TESTS),
         ("tools.testplan", str(TEST_REPORT)),
     ]
 

@@ -65,6 +65,7 @@ def test_some_damaged_files(tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_2000_damaged_files(tmp_path: Path, seed: int) -> None:
-    found = try_all(seed, 2000, tmp_path / "damaged.onnx")
-    assert found["right"] > 20
+@pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.nightly)])
+def test_many_damaged_files(count: int, tmp_path: Path, seed: int) -> None:
+    found = try_all(seed, count, tmp_path / "damaged.onnx")
+    assert found["right"] > count // 100

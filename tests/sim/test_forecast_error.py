@@ -28,8 +28,9 @@ def case():
 
 
 @pytest.mark.slow
-def test_every_chain_of_a_detector_is_forecast_within_three_percent():
-    network = load_network("yolov8n", 320)
+@pytest.mark.parametrize("size", [160, pytest.param(320, marks=pytest.mark.nightly)])
+def test_every_chain_of_a_detector_is_forecast_within_three_percent(size):
+    network = load_network("yolov8n", size)
     program = compile_graph(network.graph, preset("base"))
     measured = RtlBackend(memory=_USUAL).run(program, network.inputs)
     whole, found = compare_forecast(program, measured, _USUAL)

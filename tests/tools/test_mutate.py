@@ -153,14 +153,15 @@ def test_a_hang_is_a_failure_and_an_error_is_none(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("count", [3, pytest.param(10, marks=pytest.mark.nightly)])
 def test_the_bench_of_a_small_component_finds_a_sample_of_faults(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """`make test` has this sample; `make mutate` has every component."""
     component = "bus.skid_buffer:SkidBuffer"
     bench = targets()[component]
-    score = mutate(component, str(ROOT / bench), 10, 1, tmp_path / "faults")
-    assert score.faults == 10 and score.percent == 100.0, capsys.readouterr().out
+    score = mutate(component, str(ROOT / bench), count, 1, tmp_path / "faults")
+    assert score.faults == count and score.percent == 100.0, capsys.readouterr().out
 
 
 def test_a_bench_that_fails_without_a_fault_has_no_score(tmp_path: Path) -> None:

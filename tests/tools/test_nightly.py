@@ -3,11 +3,46 @@
 from __future__ import annotations
 
 import json
+import re
+import subprocess
+import sys
 from datetime import date
 from pathlib import Path
 
-from tools.nightly import RECORDED, complete, steps
+import pytest
+
+from tools.nightly import ALL_TESTS, RECORDED, complete, steps
 from tools.signoff.runs import read_runs
+
+ROOT = Path(__file__).parents[2]
+GATES = "tests/hw/fpga/test_gates"
+SMALLER = {
+    f"{GATES}.py::test_the_netlist_runs_as_the_accelerator_does": (
+        f"{GATES}_of_components.py::test_the_netlist_has_the_outputs_of_the_component"
+    )
+}
+"""Tests of which the nightly run has all cases, and those that `make test` has instead."""
+
+
+_COLLECT = """
+import sys, pytest
+
+class Collector:
+    def pytest_collection_finish(self, session):
+        for item in session.items:
+            print("\\n@", item.get_closest_marker("nightly") is not None, item.nodeid.partition("[")[0])
+
+pytest.main(["--collect-only", "-q", "-m", sys.argv[1], *sys.argv[2:]], plugins=[Collector()])
+"""
+
+
+def functions(expression: str) -> tuple[set[str], set[str]]:
+    """Functions with cases of every day and with nightly ones, from the files that name the marker."""
+    files = [str(p) for p in (ROOT / "tests").rglob("test_*.py") if p != Path(__file__) and "nightly" in p.read_text()]
+    command = [sys.executable, "-c", _COLLECT, expression, *files]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
+    found = re.findall(r"^@ (True|False) (\S+)", done.stdout, re.MULTILINE)
+    return {name for marked, name in found if marked == "False"}, {name for marked, name in found if marked == "True"}
 
 
 def case(suite: str, seed: int, outcome: str = "pass") -> dict[str, object]:
@@ -36,3 +71,12 @@ def test_every_night_draws_other_mutations_and_plants_all_bugs() -> None:
     assert "--resume" not in found["tools.mutate"], "components with a score are measured again"
     assert found["tools.mutate.planted"] == (), "without names: all"
     assert "--erase" in found["tools.python_coverage"]
+
+
+@pytest.mark.slow
+def test_every_night_runs_the_full_sizes_and_make_test_a_smaller_case_of_each() -> None:
+    found = {step[0]: step[1:] for step in steps(date(2026, 1, 2))}
+    assert found["tools.python_coverage"][-2:] == ("-m", ALL_TESTS)
+    everyday, nightly = functions(ALL_TESTS)
+    smaller = {SMALLER.get(name, name) for name in nightly}
+    assert SMALLER.keys() <= nightly and smaller <= everyday, smaller - everyday

@@ -17,10 +17,13 @@ pytestmark = pytest.mark.slow
 
 
 class FormsBench(Elaboratable):
-    """Both forms with free operands in every cycle; `early` and `weight_error` change the operands of one form."""
+    """Both forms with free operands in every cycle; `early` and `weight_error` change the operands of one form.
 
-    def __init__(self, *, early: bool = False, weight_error: int = 0) -> None:
-        self._early, self._weight_error = early, weight_error
+    Pixels have all values of `pixel_bits`.
+    """
+
+    def __init__(self, *, early: bool = False, weight_error: int = 0, pixel_bits: int = 8) -> None:
+        self._early, self._weight_error, self._pixel_bits = early, weight_error, pixel_bits
 
     def elaborate(self, platform: object) -> Module:
         m = Module()
@@ -28,8 +31,8 @@ class FormsBench(Elaboratable):
             [Signal(signed(bits), name=f"{name}{n}", reset_less=True) for n in range(4)]
             for name, bits in (("pixel", 8), ("weight", WEIGHT_BITS))
         )
-        for operands in (pixels, weights):
-            m.d.comb += operands[0].eq(AnySeq(len(operands[0])))
+        for operands, bits in ((pixels, self._pixel_bits), (weights, WEIGHT_BITS)):
+            m.d.comb += operands[0].eq(AnySeq(signed(bits)))
             m.d.sync += [later.eq(operand) for operand, later in pairwise(operands)]
         m.submodules.plain, m.submodules.parts = plain, parts = (
             LutProduct(ProductForm.PLAIN),
@@ -47,9 +50,11 @@ class FormsBench(Elaboratable):
         return m
 
 
-def test_all_forms_are_the_product_of_the_operands(tmp_path: Path) -> None:
+@pytest.mark.parametrize("pixel_bits", [4, pytest.param(8, marks=pytest.mark.nightly)])
+def test_all_forms_are_the_product_of_the_operands(pixel_bits: int, tmp_path: Path) -> None:
+    """With 8 bits it takes about 25 seconds; `tests/hw/mac/array/test_product.py` simulates all operands."""
     assert LutProduct.LATENCY == 2
-    result = prove(FormsBench(), tmp_path, depth=5)
+    result = prove(FormsBench(pixel_bits=pixel_bits), tmp_path, depth=5)
     assert result.holds, result.log
 
 

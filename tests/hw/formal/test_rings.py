@@ -134,7 +134,7 @@ def test_so_many_cycles_go_round_the_entries() -> None:
 
 def test_the_proof_finds_a_commit_without_room(tmp_path: Path) -> None:
     bench = EntriesBench(QUEUES, Unit.MAC, UNITS, greedy=True)
-    assert not prove(bench, tmp_path, depth=ENTRY_CYCLES).holds
+    assert not prove(bench, tmp_path, depth=ENTRY_CYCLES, whole=True).holds
 
 
 class FetchBench(Elaboratable):

@@ -56,9 +56,9 @@ class BoardBench(Elaboratable):
 
 
 def test_rows_open_only_when_their_waits_are_met(tmp_path: Path) -> None:
-    result = prove(BoardBench(), tmp_path, depth=3, induction=True)
+    result = prove(BoardBench(), tmp_path, depth=3, induction=True, whole=True)
     assert result.holds, result.log
 
 
 def test_waits_that_change_unannounced_would_slip_through(tmp_path: Path) -> None:
-    assert not prove(BoardBench(fault=True), tmp_path, depth=8).holds
+    assert not prove(BoardBench(fault=True), tmp_path, depth=8, whole=True).holds

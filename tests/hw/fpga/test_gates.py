@@ -27,7 +27,7 @@ PARAMS = preset("nano").replace(weight_kib=32)
 """A weight memory of 8,192 words: the larger presets' takes RAMs in another way than those of fewer words."""
 
 
-def _without_open_ports(module: dict[str, Any]) -> int:
+def without_open_ports(module: dict[str, Any]) -> int:
     """Ports that lead nowhere are marked "x", which Verilog has no word for at an output."""
     for cell in module["cells"].values():
         cell["connections"] = {port: bits for port, bits in cell["connections"].items() if bits != ["x"]}
@@ -45,12 +45,13 @@ class Bench(FastBench):
 def gates(tmp_path_factory: pytest.TempPathFactory) -> str:
     folder = tmp_path_factory.mktemp("gates")
     netlist = synthesize(PARAMS, Flow(folder, print), TOP_NAME)
-    change_modules(netlist, _without_open_ports)
+    change_modules(netlist, without_open_ports)
     run_yosys(f"read_json {netlist.name}; write_verilog -noattr gates.v", folder)
     return (folder / "gates.v").read_text() + PRIMITIVES.read_text()
 
 
 @pytest.mark.slow
+@pytest.mark.nightly
 def test_the_netlist_runs_as_the_accelerator_does(gates: str) -> None:
     assert "DP16KD" in gates and "MULT18X18D" in gates and "CCU2C" in gates
     assert "PFUMX" not in gates, "a wide look-up table takes a register's way in"

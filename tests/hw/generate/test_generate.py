@@ -16,7 +16,7 @@ from intloom.hw.resources import CHECKS, resource_summary, run_yosys
 from intloom.hw.spec.params import PRESETS, HardwareParams, from_toml, preset
 from intloom.sim.rtl.toolchain import toolchain
 from intloom.sim.rtl.verilog import verilog_of
-from tests.hw.npu.test_npu import ODD
+from tests.hw.npu.test_npu import ODD, cases
 
 SHAPES = {**PRESETS, "odd": ODD}
 
@@ -39,7 +39,8 @@ def verilog_from_cache() -> Iterator[None]:
         yield
 
 
-@pytest.fixture(scope="module", params=SHAPES)
+# With `large` in the nightly run only.
+@pytest.fixture(scope="module", params=cases(*SHAPES))
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
     write_package(SHAPES[request.param], folder, request.param)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -14,12 +15,23 @@ ODD = HardwareParams(
     axi_addr_bits=36, axi_burst=4, axi_outstanding=2, queue_depth=2, trace=False, clock_gating=False,
 )  # fmt: skip
 """Unequal sides, one requantizer, a tiny weight memory, short bursts and queues, clocks that always run."""
-SHAPES = {**PRESETS, "odd": ODD}
+SHORT = PRESETS["large"].replace(
+    rows=4, cols=4, lanes=4, strip=16, scratch_kib=32, weight_kib=16, axi_data_bits=32, vector_lanes=4
+)  # fmt: skip
+"""As `large`, a requantizer for each column and whole words in the vector unit, with short words."""
+SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
+
+
+def cases(*shapes: str) -> list[Any]:
+    """Parameters of a test; `large`, which takes the longest, only in the nightly run."""
+    return [pytest.param(name, marks=pytest.mark.nightly if name == "large" else ()) for name in shapes]
+
+
 BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("shape", cases(*SHAPES))
 @pytest.mark.parametrize("bench", BENCHES)
 def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: Path, seed: int) -> None:
     """Moves equal their model, every fault is survived, every instruction equals the instruction simulator."""

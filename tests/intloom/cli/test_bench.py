@@ -8,11 +8,19 @@ from intloom.cli import main
 from intloom.common.errors import ExitCode
 from intloom.hw.spec.params import preset
 from intloom.sim.bench.measure import Speed
+from intloom.sim.rtl.detailed import DetailedBench
 from intloom.sim.rtl.verilog import verilog_of
 
 
+def _without_public(**options: bool) -> DetailedBench:
+    """A bench with the simulator of the detailed bench: that of cocotb's flow takes as long to build as all others."""
+    return DetailedBench(monitors=options.get("monitors", True))
+
+
 @pytest.mark.slow
-def test_benches_and_networks_are_measured(tmp_path, capsys):
+@pytest.mark.parametrize("detailed", [_without_public, pytest.param(DetailedBench, marks=pytest.mark.nightly)])
+def test_benches_and_networks_are_measured(detailed, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("intloom.sim.bench.compare.DetailedBench", detailed)
     target = tmp_path / "speed.json"
     baseline = tmp_path / "npu.v"
     baseline.write_text(verilog_of(preset("nano")))

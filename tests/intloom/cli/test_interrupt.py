@@ -92,6 +92,11 @@ def moments(rng, first, last, count):
     return [first + step * (k + rng.random()) for k in range(count)]
 
 
+def often(few, many):
+    """Runs a test with this number of interrupts in each phase; every night with `many`."""
+    return pytest.mark.parametrize("count", [few, pytest.param(many, marks=pytest.mark.nightly)])
+
+
 @pytest.fixture(scope="module")
 def program(tmp_path_factory, quantized_models):
     path = tmp_path_factory.mktemp("program") / "net.loom"
@@ -100,9 +105,10 @@ def program(tmp_path_factory, quantized_models):
 
 
 @pytest.mark.slow
-def test_compile(tmp_path, quantized_models, rng):
+@often(2, 5)
+def test_compile(tmp_path, quantized_models, rng, count):
     source = quantized_models("yolov8n", 320)
-    for after in moments(rng, 0.3, 3.5, 5):
+    for after in moments(rng, 0.3, 3.5, count):
         print(f"interrupted after {after:.3f} s")
         ending = interrupt(["compile", source, "-o", tmp_path / "o.loom"], after, tmp_path)
         check_clean(ending, tmp_path)
@@ -115,10 +121,11 @@ def test_compile(tmp_path, quantized_models, rng):
 
 
 @pytest.mark.slow
-def test_run(tmp_path, program, rng):
+@often(2, 4)
+def test_run(tmp_path, program, rng, count):
     """First while Verilog is generated and the simulator is built, then, with that done, in the run itself."""
     words = ["run", program, "--backend", "rtl", "--check", "-o", tmp_path / "run"]
-    for after in moments(rng, 0.3, 9.0, 4):
+    for after in moments(rng, 0.3, 9.0, count):
         print(f"interrupted after {after:.3f} s")
         ending = interrupt(words, after, tmp_path)
         check_clean(ending, tmp_path)
@@ -127,19 +134,20 @@ def test_run(tmp_path, program, rng):
     subprocess.run([sys.executable, "-m", "intloom", *map(str, words), "-q"], check=True, env=env, cwd=tmp_path)
     # A bus that pauses almost always: a run that would take minutes.
     slow = [*words[:-1], tmp_path / "slow", "--stalls", "999", "--limit", "1000000000"]
-    for after in moments(rng, 0.5, 6.0, 3):
+    for after in moments(rng, 0.5, 6.0, count - 1):
         print(f"interrupted after {after:.3f} s")
         check_clean(interrupt(slow, after, tmp_path), tmp_path)
 
 
 @pytest.mark.slow
-def test_run_in_segments(tmp_path, quantized_models, rng):
+@often(1, 2)
+def test_run_in_segments(tmp_path, quantized_models, rng, count):
     path = tmp_path / "net.loom"
     assert main(["compile", str(quantized_models("c2f")), "--preset", "nano", "-o", str(path), "-q"]) == 0
     # A slow bus lets the segments run for longer than the last moment.
     words = ["run", path, "--jobs", "2", "--bandwidth", "0.001", "--limit", "1000000000"]
     (tmp_path / "cache").symlink_to(cache_folder())
-    for after in moments(rng, 1.0, 6.0, 2):
+    for after in moments(rng, 1.0, 6.0, count):
         print(f"interrupted after {after:.3f} s")
         ending = interrupt(words, after, tmp_path)
         assert ending.seconds < PATIENCE
@@ -150,9 +158,10 @@ def test_run_in_segments(tmp_path, quantized_models, rng):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_regress(tmp_path, rng, jobs):
+@often(1, 3)
+def test_regress(tmp_path, rng, jobs, count):
     words = ["regress", "smoke", "--jobs", str(jobs), "-o", tmp_path / "out"]
-    for after in moments(rng, 0.5, 12.0, 3):
+    for after in moments(rng, 0.5, 12.0, count):
         print(f"interrupted after {after:.3f} s")
         check_clean(interrupt(words, after, tmp_path), tmp_path)
     results = tmp_path / "out" / "results.jsonl"

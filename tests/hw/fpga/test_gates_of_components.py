@@ -1,0 +1,80 @@
+"""What synthesis makes of single components for an FPGA has their outputs, in every cycle of random inputs.
+
+`make test` has these components, the nightly run the whole accelerator (`test_gates.py`).
+"""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+from amaranth.back import verilog
+
+from intloom.hw.dma.address_walker import AddressWalker
+from intloom.hw.fpga.flow import Flow, map_to_cells
+from intloom.hw.fpga.netlist import change_modules
+from intloom.hw.mac.epilogue.requantizer import RequantizerLane
+from intloom.hw.resources import run_yosys
+from intloom.hw.spec.params import preset
+from intloom.sim.rtl.ports import parse_ports
+from tests.hw.fpga.test_gates import PRIMITIVES, without_open_ports
+
+PARAMS = preset("nano").replace(lut_products=0)
+COMPONENTS = {"lane": RequantizerLane(PARAMS), "walker": AddressWalker()}
+CELLS = {"lane": {"MULT18X18D", "CCU2C", "LUT4"}, "walker": {"CCU2C", "LUT4", "TRELLIS_FF"}}
+"""Cells that must be in the netlist."""
+CYCLES = 3000
+
+
+def _bench(part: str) -> str:
+    """Both modules with equal random inputs, and a message with the number of cycles in which an output differs."""
+    ports = [p for p in parse_ports(part, "part").values() if p.name != "clk"]
+    inputs, outputs = [p for p in ports if p.is_input], [p for p in ports if not p.is_input]
+    lines = ["module bench;", "  reg clk = 0;", "  integer n, wrong = 0;"]
+    lines += [f"  reg [{p.width - 1}:0] {p.name} = 0;" for p in inputs]
+    for kind in ("part", "gates"):
+        lines += [f"  wire [{p.width - 1}:0] {kind}_{p.name};" for p in outputs]
+        wires = [f".{p.name}({p.name if p.is_input else f'{kind}_{p.name}'})" for p in ports]
+        lines.append(f"  {kind} {kind}_instance(.clk(clk), {', '.join(wires)});")
+    differ = " | ".join(f"part_{p.name} !== gates_{p.name}" for p in outputs)
+    lines += [f"  initial begin for (n = 0; n < {CYCLES}; n = n + 1) begin"]
+    # Resets are rare, so that the state gets far from that after one.
+    words = {p.name: f"{{{', '.join(['$urandom'] * (1 + p.width // 32))}}}" for p in inputs}
+    words["rst"] = "$urandom % 64 == 0"
+    lines += [f"    {p.name} = {words[p.name]};" for p in inputs]
+    lines += [f"    #1 if ({differ}) wrong = wrong + 1;", "    #1 clk = 1; #1 clk = 0;", "  end"]
+    return "\n".join([*lines, '  $display("wrong: %0d", wrong); end', "endmodule", ""])
+
+
+def _wrong(folder: Path, name: str, fault: tuple[str, str] = ("", "")) -> int:
+    """Cycles in which the netlist's outputs differ; `fault` is replaced once in the netlist's Verilog."""
+    part = verilog.convert(COMPONENTS[name], name="part", emit_src=False)
+    (folder / "part.v").write_text(part)
+    netlist = map_to_cells(PARAMS, Flow(folder, print), "part", ("read_verilog part.v",))
+    change_modules(netlist, without_open_ports)
+    run_yosys(f"read_json {netlist.name}; rename part gates; write_verilog -noattr gates.v", folder)
+    gates = (folder / "gates.v").read_text()
+    assert CELLS[name] <= set(re.findall(r"^  (\w+) ", gates, re.MULTILINE))
+    assert fault[0] in gates
+    (folder / "gates.v").write_text(gates.replace(*fault, 1) + PRIMITIVES.read_text())
+    (folder / "bench.v").write_text(_bench(part))
+    command = ["iverilog", "-g2005", "-s", "bench", "-o", "bench", "bench.v", "part.v", "gates.v"]
+    subprocess.run(command, cwd=folder, check=True)
+    done = subprocess.run(["vvp", "bench"], cwd=folder, check=True, capture_output=True, text=True)
+    return int(done.stdout.rpartition("wrong: ")[2])
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_the_netlist_has_the_outputs_of_the_component(name: str, tmp_path: Path) -> None:
+    assert _wrong(tmp_path, name) == 0
+
+
+@pytest.mark.slow
+@pytest.mark.needs("iverilog")
+@pytest.mark.parametrize("name", COMPONENTS)
+def test_a_carry_chain_with_wrong_tables_is_seen(name: str, tmp_path: Path) -> None:
+    assert _wrong(tmp_path, name, (".INIT0(16'h", ".INIT0(~16'h")) > 0
