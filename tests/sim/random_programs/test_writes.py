@@ -56,7 +56,8 @@ def planted(verilog: str) -> str:
     stored = f"(bus__w__payload_[31:0] == 32'd{LOADED[9]})"
     change(r"\.vec__data\((\w+)\)", rf".vec__data(\1 ^ ({address[1]} == {SCRATCH}))")
     change(r"\.load__data\(load__data\)", f".load__data(load__data ^ (load__addr == {SCRATCH} & {loaded}))")
-    change(r"(\.\\write__data\S* )\(load__data\)", rf"\1(load__data ^ (load__addr == {WEIGHT} & {loaded}))")
+    to_weights = r"(\.(?:\\write__data\S* |write__data))\(load__data\)"
+    change(to_weights, rf"\1(load__data ^ (load__addr == {WEIGHT} & {loaded}))")
     # The first instance is the MAC unit, the second the scratchpad.
     change(r"\{ mac__mask, mac__data\[31:24\], mac__addr \}", "{ mac__mask, mac_right, mac__addr }", 2)
     change(r"\.w__payload\(bus__w__payload\)", ".w__payload(bus__w__payload_)")
