@@ -74,7 +74,7 @@ def test_some_damaged_files(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [400, pytest.param(2000, marks=pytest.mark.nightly)])
 def test_many_damaged_files(count: int, tmp_path: Path, capsys: pytest.CaptureFixture[str], seed: int) -> None:
-    found = try_all(seed, count, 20, tmp_path / "damaged.onnx", capsys)
+    found = try_all(seed, count, 2, tmp_path / "damaged.onnx", capsys)
     assert found["right"] > 0, found
 
 
