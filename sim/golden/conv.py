@@ -8,10 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv
+from intloom.sim.golden.exact_product import exact_product
 from intloom.sim.golden.registry import Context, Image, golden, through
 from intloom.sim.golden.requantize import requantize
 
-_FLOAT32_BITS = 24
 _LARGEST_INPUT = 128
 _COLUMN_VALUES = 1 << 21
 """Values of the unfolded input made at a time: about what a processor's cache holds."""
@@ -74,14 +74,9 @@ def _strips(rows: int, values_a_row: int) -> Iterator[tuple[int, int]]:
 
 
 def _product(weights: NDArray[np.int32], columns: Image) -> NDArray[np.int32]:
-    """`weights @ columns` in integers: in float32 where no partial sum can leave its 24 bits, else in float64."""
-    # Float types, because NumPy multiplies integer matrices without BLAS.
+    """Sums of products: [channel, pixel]."""
     reach = int(np.abs(weights).sum(axis=1, dtype=np.int64).max()) * _LARGEST_INPUT
-    # Any partial sum, in whatever order the library adds, is at most `reach`; float64 holds all sums exactly.
-    kind = np.float32 if reach <= 1 << _FLOAT32_BITS else np.float64
-    # Through int64: a sum beyond 32 bits then wraps like the accumulator, while a direct conversion is undefined.
-    result: NDArray[np.int32] = (weights.astype(kind) @ columns.astype(kind)).astype(np.int64).astype(np.int32)
-    return result
+    return exact_product(weights, columns, reach)
 
 
 def _depthwise(node: Conv, x: Image, weights: NDArray[np.int32], rows: int, columns: int) -> NDArray[np.int32]:

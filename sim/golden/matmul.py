@@ -7,18 +7,21 @@ from collections.abc import Sequence
 import numpy as np
 
 from intloom.compiler.ir.ops.matmul import MatMul
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN
+from intloom.sim.golden.exact_product import exact_product
 from intloom.sim.golden.registry import Context, Image, golden, through
 from intloom.sim.golden.requantize import requantize
+
+_LARGEST_DIFFERENCE = INT8_MAX - INT8_MIN
+"""Magnitude of an int8 minus a zero point."""
 
 
 @golden(MatMul)
 def matmul(node: MatMul, operands: Sequence[Image], context: Context) -> Image:
     """`table[requantize(sum of (a - zp_a) * (b - zp_b))]`."""
     zero_points = (node.zp_a, node.zp_b)
-    # float64 holds every sum exactly, and NumPy multiplies integer matrices without BLAS.
-    a, b = (x.reshape(len(x), -1).astype(np.float64) - z for x, z in zip(operands, zero_points, strict=True))
-    # Through int64: a sum beyond 32 bits then wraps like the accumulator, while a direct conversion is undefined.
-    sums = (b.T @ a).astype(np.int64).astype(np.int32)
+    a, b = (x.reshape(len(x), -1).astype(np.int32) - z for x, z in zip(operands, zero_points, strict=True))
+    sums = exact_product(b.T, a, len(a) * _LARGEST_DIFFERENCE**2)
     count = len(sums)
     scales = np.full(count, node.mantissa, np.uint32), np.full(count, node.shift, np.uint8)
     done = requantize(sums, *scales, node.zp_out, context.match)

@@ -16,11 +16,11 @@ from intloom.hw.spec.formats import RESIDUAL_BYTES, SCALE_MANTISSA_MASK, SCALE_S
 from intloom.hw.spec.isa import ConvMode, Instruction, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from intloom.sim.golden.affine import affine
+from intloom.sim.golden.exact_product import exact_product
 from intloom.sim.golden.requantize import requantize
 from intloom.sim.isa_sim.machine import Machine, Words, grid, output_grid, through
 from intloom.sim.isa_sim.registry import executes
 
-_FLOAT32_REACH = 1 << 24
 _LARGEST_INPUT = 128
 
 
@@ -129,12 +129,9 @@ def _unfold(machine: Machine, i: Instruction, base: int) -> Words:
 
 
 def _product(values: Words, matrix: NDArray[np.int16]) -> NDArray[np.int32]:
-    """`values @ matrix`, exactly: in float32 where no partial sum can leave its 24 bits, else in float64."""
+    """Sums of products: [pixel, channel]."""
     reach = int(np.abs(matrix).sum(axis=0, dtype=np.int64).max()) * _LARGEST_INPUT
-    kind = np.float32 if reach <= _FLOAT32_REACH else np.float64
-    # Through int64: a sum beyond 32 bits then wraps like the accumulator, while a direct conversion is undefined.
-    sums: NDArray[np.int32] = (values.astype(kind) @ matrix.astype(kind)).astype(np.int64).astype(np.int32)
-    return sums
+    return exact_product(values, matrix, reach)
 
 
 def _history(words: Words, rows: int, i: Instruction) -> Words:
