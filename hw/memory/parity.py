@@ -37,6 +37,14 @@ def drop_byte_parity(word: Value) -> Value:
     return Cat(granule[:8] for granule in groups(word, BYTE_GRANULE))
 
 
+def registered_parity(m: Module, name: str, value: Value) -> Value:
+    """Whether the value had an odd number of ones 1 cycle before: a register takes the XOR of each nine bits."""
+    parts = [part.xor() for part in groups(value, BYTE_GRANULE)]
+    register = Signal(len(parts), name=name, reset_less=True)
+    m.d.sync += register.eq(Cat(parts))
+    return register.xor()
+
+
 class ParityChecker(wiring.Component):
     """Checks the parity of the words that a memory returns.
 
@@ -103,7 +111,8 @@ class ParityChecker(wiring.Component):
     def elaborate(self, platform: object) -> Module:
         """A register with the XOR of each group of nine bits, then one with the word's error."""
         m = Module()
-        odd = [self._odd(m, number, granule) for number, granule in enumerate(groups(self.word, self._granule_bits))]
+        granules = enumerate(groups(self.word, self._granule_bits))
+        odd = [registered_parity(m, f"parts{number}", granule) for number, granule in granules]
         # `error.valid` is the last stage of `read`.
         cycles = self._read_latency + self.LATENCY
         read = pipeline_stages(m, "read", self.read, cycles - 1, reset_less=False)
@@ -115,10 +124,3 @@ class ParityChecker(wiring.Component):
             self.error.address.eq(pipeline_stages(m, "address", self.address, cycles, reset_less=True)),
         ]
         return m
-
-    def _odd(self, m: Module, number: int, granule: Value) -> Value:
-        """Whether the granule has an odd number of ones, 1 cycle later."""
-        parts = [part.xor() for part in groups(granule, BYTE_GRANULE)]
-        register = Signal(len(parts), name=f"parts{number}", reset_less=True)
-        m.d.sync += register.eq(Cat(parts))
-        return register.xor()

@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from amaranth.hdl import Cat, Module, Signal, Value, unsigned
+from amaranth.hdl import Module, Signal, Value, unsigned
 from amaranth.lib import wiring
 from amaranth.lib.memory import Memory
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import exact_log2
 
-from intloom.hw.memory.parity import BYTE_GRANULE, ParityChecker, groups, parity_error_layout
+from intloom.hw.memory.parity import ParityChecker, parity_error_layout, registered_parity
 from intloom.hw.pipeline import pipeline_stages
 from intloom.hw.ports import WEIGHT_LATENCY, WeightReadPort, WeightWritePort
 from intloom.hw.spec.isa import Unit
@@ -124,9 +124,8 @@ class WeightMemory(wiring.Component):
     def _written_parity(self, m: Module) -> Value:
         """The parity bit of the word to write: its XOR takes `_PARITY_STAGES` of the input stages."""
         word = pipeline_stages(m, "parity_data", self.write.data, _INPUT_STAGES - _PARITY_STAGES, reset_less=True)
-        parts = [part.xor() for part in groups(word, BYTE_GRANULE)]
-        odd_parts, odd = Signal(len(parts), reset_less=True), Signal(reset_less=True)
-        m.d.sync += [odd_parts.eq(Cat(parts)), odd.eq(odd_parts.xor())]
+        odd = Signal(reset_less=True)
+        m.d.sync += odd.eq(registered_parity(m, "odd_parts", word))
         return odd
 
     def _check(self, m: Module, read_en: Value, address: Value, out: Signal) -> None:
