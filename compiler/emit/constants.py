@@ -43,6 +43,12 @@ def residual_constants(affine: Affine, params: HardwareParams) -> bytes:
     return pack_residual(affine).ljust(params.residual_words * params.word_bytes, b"\0")
 
 
+def surplus_bits(mantissa: NDArray[np.integer], available: int) -> NDArray[np.integer]:
+    """Bits of each mantissa beyond those of the hardware."""
+    found: NDArray[np.integer] = np.maximum(np.frexp(mantissa.astype(np.float64))[1] - available, 0)
+    return found
+
+
 def channel_parameters(
     bias: NDArray[np.int32], mantissa: NDArray[np.uint32], shift: NDArray[np.uint8], params: HardwareParams
 ) -> NDArray[np.uint8]:
@@ -53,8 +59,8 @@ def channel_parameters(
     flat_bias = np.zeros(blocks * params.cols, np.int32)
     flat_scale = np.zeros(blocks * params.cols, np.uint32)
     flat_bias[:channels] = bias
-    surplus = np.maximum(np.frexp(mantissa.astype(np.float64))[1] - params.mantissa_bits, 0)
     # Without low bits that are 0 (`check_widths`), the mantissa fits hardware with fewer bits.
+    surplus = surplus_bits(mantissa, params.mantissa_bits)
     flat_scale[:channels] = mantissa.astype(np.uint32) >> surplus | (shift - surplus) << SCALE_SHIFT_LSB
     words[:, 0] = flat_bias.view(np.uint32).reshape(blocks, params.cols)
     words[:, 1] = flat_scale.reshape(blocks, params.cols)

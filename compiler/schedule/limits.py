@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.common.errors import UnsupportedError
+from intloom.compiler.emit.constants import surplus_bits
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
-from intloom.hw.spec.arith import INT8_MIN
+from intloom.hw.spec.arith import INT8_MAX, INT8_MIN
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
@@ -54,7 +55,7 @@ def _check_scales(
     node: Node, mantissas: NDArray[np.int64], shifts: NDArray[np.unsignedinteger], available: int
 ) -> None:
     """Low bits of a mantissa that are 0 need no bits of the hardware."""
-    surplus = np.maximum(np.frexp(mantissas)[1] - available, 0)
+    surplus = surplus_bits(mantissas, available)
     if np.any(mantissas & (1 << surplus) - 1) or np.any(shifts < surplus):
         raise unsupported(
             node, f"a scale needs more than the {available} mantissa bits of this hardware", "use mantissa_bits = 24"
@@ -68,7 +69,7 @@ def _largest_sum(node: Conv | MatMul, graph: IntGraph) -> int:
     return int(np.abs(node.weights.astype(np.int64)).sum(axis=(1, 2, 3)).max(initial=0)) * -INT8_MIN
 
 
-_LARGEST_WEIGHT = 255
+_LARGEST_WEIGHT = INT8_MAX - INT8_MIN
 """Magnitude of an int8 minus a zero point."""
 
 

@@ -28,12 +28,7 @@ def test_rams_of_a_bank(depth: int, parity: bool, rams: int, tmp_path: Path) -> 
     module = json.loads(netlist.read_text())["modules"]["bank"]
     found = [cell for cell in module["cells"].values() if cell["type"] == MEMORY]
     assert len(found) == rams
-    assert {cell["parameters"]["REGMODE_A"] for cell in found} | {
-        cell["parameters"]["REGMODE_B"] for cell in found
-    } == {
-        "NOREG",
-        "OUTREG",
-    }
+    assert {cell["parameters"][f"REGMODE_{port}"] for cell in found for port in "AB"} == {"NOREG", "OUTREG"}
     inputs = [
         tuple(
             (port, *bits)
