@@ -242,15 +242,16 @@ class RegisterFile:
         self._page[self._STATUS // 4] = status
 
     def pass_on(self) -> None:
-        # A command is read before the settings, which the driver writes before it, and executed after them.
-        command = self._page[self._CONTROL // 4]
+        # A command is taken before the settings, which the driver writes before it, and executed after them. It is
+        # read and cleared without a call between: at a call, the driver's thread may run and write the next one.
+        at = self._CONTROL // 4
+        command, self._page[at] = self._page[at], 0
         for one in REGISTERS:
             value, at = self._page[one.offset // 4], one.offset
             if one.access in (Access.RW, Access.W1C) and value != self._shown[at]:
                 self._board.request(_WRITE, at, value)
                 self._shown[at] = self._page[at // 4] = self._board.request(_READ, at)
         if command:
-            self._page[self._CONTROL // 4] = 0
             self._board.request(_WRITE, self._CONTROL, command)
 
 
