@@ -123,6 +123,10 @@ def _not_in(event: str, states: str, reason: str) -> Exclusion:
     return Exclusion(frozenset((event,)), reason, RUN_CONTROL, states)
 
 
+def _never_while_stopped(first: str, second: str, reason: str) -> Exclusion:
+    return Exclusion(frozenset((first, second)), reason, "vec.sequencer stopped", "yes")
+
+
 _NO_TRANSFER = "IDLE|LAUNCH|CLEAR|CLEARED"
 EXCLUSIONS = (
     _never("interrupt set", "soft reset", "the reset command suppresses the interrupt"),
@@ -137,6 +141,11 @@ EXCLUSIONS = (
     ),
     _not_in("read error", _NO_TRANSFER, "no transfer is in flight"),
     _not_in("write error", _NO_TRANSFER, "no transfer is in flight"),
+    # The vector unit stops two cycles after its own fault, one after the latch has it and the run control has left RUN.
+    _never_while_stopped("interrupt set", "fault", "not in RUN; in CLEARED no unit works"),
+    _never_while_stopped("interrupt set", "read error", "not in RUN; in CLEARED no transfer is in flight"),
+    _never_while_stopped("interrupt set", "write error", "not in RUN; in CLEARED no transfer is in flight"),
+    _never_while_stopped("halt", "fault", "stopped when halt rises: its own fault is latched already"),
     Exclusion(frozenset({"write error"}), "the unit is not idle before it has all responses", "store", "idle"),
 )
 

@@ -105,6 +105,7 @@ class Bench {
         const bool errors = events & (1u << READ_ERROR | 1u << WRITE_ERROR), late = events & (1u << FAULT | 1u << SET | 1u << HALT);
         // A halt follows a reset command by two cycles, or an error by four; a fault follows an error by two.
         const bool halts = events & 1u << HALT, commanded = halts && random_.chance(500);
+        if (halts && errors && fault_at_ && random_.chance(300)) return errors_at_halt();
         const int delay = commanded || !late ? 0 : halts ? 2 : 1;
         const auto& samples = samples_[delay][events & 1u << WRITE_ERROR ? 2 : events & 1u << READ_ERROR ? 1 : 0];
         const uint64_t at = std::max<uint64_t>(samples.in({probe, value}, random_), 2 + 2 * delay);
@@ -127,6 +128,14 @@ class Bench {
         const uint64_t reset = 4 + random_.below(8);
         plan.add(fault_at_ > reset + 2 ? fault_at_ - reset : 2, 1u << SOFT_RESET);
         plan.add(fault_at_, events & (1u << SOFT_RESET | 1u << CLEAR | 1u << POWER_RESET));
+        return plan;
+    }
+
+    // The program's own fault, and error responses from the halt on that follows it.
+    Plan errors_at_halt() const {
+        Plan plan;
+        plan.last = fault_at_ + 2;
+        plan.errors_from = plan.last - 1;
         return plan;
     }
 

@@ -154,7 +154,9 @@ def random_short_program(rng: random.Random, kind: int) -> Program:
     elif kind == 3:
         outside = rng.choice((Kind.LOAD, Kind.STORE, Kind.CONV, Kind.VCOPY))
         name = {Kind.LOAD: "local", Kind.STORE: "local", Kind.CONV: "in_base", Kind.VCOPY: "a_base"}[outside]
-        codes.insert(at, encode(make(outside, wait_load=2, **{name: PARAMS.scratch_words})))
+        # Its data arrives while the fault stops the program.
+        load = make(Kind.LOAD, local=_LOADED[0], n0=len(_LOADED))
+        codes[at:at] = [encode(load), encode(make(outside, wait_load=2, **{name: PARAMS.scratch_words}))]
     elif kind == 6:
         codes.insert(at, encode(_late_fault(rng)))
     elif kind == 4:
