@@ -196,13 +196,23 @@ def constant_area(params: HardwareParams) -> int:
     return _RECORDS * (record_words(params) + depthwise)
 
 
+def _mantissa(rng: random.Random, bits: int) -> int:
+    """Any mantissa: often a power of two, with which results tie, or a limit."""
+    if rng.random() < 0.7:
+        return rng.getrandbits(bits)
+    return rng.choice((1 << bits - 1, 1 << rng.randrange(bits), 0, (1 << bits) - 1))
+
+
 def _depthwise_record(rng: random.Random, params: HardwareParams) -> bytes:
     """Constants of a VDEPTHWISE with the most kernel rows; those with fewer rows use the record's end."""
     channels, bits = range(params.rows), params.mantissa_bits
-    weights = [[[rng.randint(-128, 127) for _ in channels] for _ in range(TAPS)] for _ in range(_DEPTHWISE_ROWS)]
-    extreme = rng.choice((3000, 3000, (1 << 31) - 1))
-    biases = [rng.randint(-extreme, extreme) for _ in channels]
-    scales = [Scale(rng.getrandbits(bits), bits + rng.randint(2, 12)) for _ in channels]
+    # Without weights a result is the scaled bias: ties are then frequent.
+    weighted = rng.random() < 0.75
+    low, high = (-128, 127) if weighted else (0, 0)
+    weights = [[[rng.randint(low, high) for _ in channels] for _ in range(TAPS)] for _ in range(_DEPTHWISE_ROWS)]
+    extreme = rng.choice((3000, 3000, (1 << 31) - 1)) if weighted else 60
+    biases = [rng.randint(-extreme, extreme) << (0 if weighted else rng.randrange(12)) for _ in channels]
+    scales = [Scale(_mantissa(rng, bits), bits + rng.randint(2, 12)) for _ in channels]
     return pack_depthwise(weights, biases, scales, bits)
 
 
@@ -217,7 +227,7 @@ def constants(rng: random.Random, params: HardwareParams) -> bytes:
         affine = Affine(m1, m2, wide if rng.random() < 0.3 else rng.randint(-60, 60) << shift, shift)
         records.append(pack_residual(affine).ljust(params.residual_words * params.word_bytes, b"\0"))
         biases = [rng.randint(-3000, 3000) if rng.random() < 0.8 else wide % (1 << 31) for _ in range(params.cols)]
-        mantissas = (rng.getrandbits(params.mantissa_bits) for _ in range(params.cols))
+        mantissas = (_mantissa(rng, params.mantissa_bits) for _ in range(params.cols))
         records.append(pack_channels(biases, [Scale(m, params.mantissa_bits + rng.randint(0, 12)) for m in mantissas]))
     if params.vector_depthwise:
         records += [_depthwise_record(rng, params) for _ in range(_RECORDS)]

@@ -57,7 +57,7 @@ _PATIENT, _LIMIT = 1 << 16, 1_000_000
 _LATENCIES = (20, 1000)
 _TRANSFER_WORD = 20480
 """Behind the program."""
-_CONSTANTS = ("CONV.subtract_zp_in 1", "CONV.residual 1", "VADD.shift upper half")
+_CONSTANTS = ("CONV.subtract_zp_in 1", "CONV.residual 1", "VADD.shift upper half", "VDEPTHWISE.kernel_h smallest")
 _INSTRUCTIONS = 60
 """Instructions that reach each of these cover points: every set of constants with both values of its bits."""
 _ALTERNATE = 0x5_5555

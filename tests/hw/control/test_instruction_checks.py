@@ -23,7 +23,7 @@ def _mutants(rng: random.Random) -> list[int]:
         extra = {"version": isa.ISA_VERSION, "fingerprint": PARAMS.fingerprint()} if spec.kind is Kind.BEGIN else {}
         legal = int.from_bytes(isa.encode(isa.make(spec.kind, **extra)), "little")
         words += [legal, legal ^ 1 << rng.randrange(88, 512), legal | 1 << 511, spec.opcode | rng.getrandbits(504) << 8]
-        words += [legal | 1 << bit for bit in (used_bits(spec.kind), isa.CHECK_LSB - 1)]
+        words += [legal | 1 << bit for bit in range(used_bits(spec.kind), isa.CHECK_LSB)]
         for field in spec.fields[1:]:
             mask = (1 << field.width) - 1
             for value in {0, field.minimum, field.maximum, field.maximum + 1, field.minimum - 1, rng.getrandbits(9)}:

@@ -54,7 +54,9 @@ class Driver:
         ctx.set(bus.w.payload, {"data": value, "strb": strobes})
         early, late = self.rng.sample([bus.aw, bus.w], 2)
         ctx.set(early.valid, 1)
-        await self.pause()
+        for _ in range(self.rng.choice([0, 0, 1, 3])):
+            await ctx.tick()
+            assert not ctx.get(early.ready), "one channel is taken without the other"
         ctx.set(late.valid, 1)
         await ctx.tick().until(bus.aw.ready & bus.w.ready)
         ctx.set(bus.aw.valid, 0)

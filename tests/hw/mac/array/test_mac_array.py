@@ -11,6 +11,8 @@ from intloom.hw.mac.array.mac_array import MacArray
 from intloom.hw.spec.params import HardwareParams, preset
 from tests.hw.streams import run
 
+TILES = 12
+"""So many that each bit of each weight has both values."""
 _NANO = preset("nano")
 _ODD = _NANO.replace(rows=8, cols=4, lanes=2, axi_data_bits=64, strip=16, acc_bits=20)
 
@@ -24,7 +26,8 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
     rng = random.Random(params.rows)
 
     def numbers(low: int, high: int) -> list[int]:
-        return [rng.choice((low, high, -1, 0, 1, rng.randint(low, high))) for _ in range(params.rows)]
+        near = (low, low + 1, high, high - 1, -2, -1, 0, 1, rng.randint(low, high), rng.randint(low, high))
+        return [rng.choice(near) for _ in range(params.rows)]
 
     array = MacArray(params)
     latency = array.latency(params.rows)
@@ -34,7 +37,7 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
         cycle = 0
         tile: list[list[int]] = []
         load, weights = 0, [0] * params.rows
-        for _ in range(6):
+        for _ in range(TILES + 1):
             coming = [numbers(-255, 255) for _ in range(params.cols)]
             for column in range(params.cols):
                 swap = column == 0 and bool(tile)
@@ -55,7 +58,7 @@ def test_array_multiplies_while_the_next_tile_loads(params: HardwareParams) -> N
             tile = coming
 
     run(array, bench)
-    assert len(expected) == 5 * params.cols
+    assert len(expected) == TILES * params.cols
 
 
 def test_model_is_a_dot_product() -> None:
