@@ -20,12 +20,19 @@ Channels = list[tuple[int, int, int]]
 
 
 async def _write_block(ctx: Any, store: ChannelStore, words: list[int], rng: random.Random) -> None:
-    """Biases, then scales, with gaps; then wait until the last scale has been stored."""
+    """Biases, then scales, between and before constants of other kinds; then wait until the last has been stored."""
     for index, word in enumerate(words):
         while rng.random() < 0.3:
-            await ctx.tick()
+            await _write_other(ctx, store, rng)
         await write_constant(ctx, store, ConstantKind.CHANNEL, index, word & 0xFFFFFFFF)
+    for _ in words:
+        await _write_other(ctx, store, rng)
     await ctx.tick().repeat(4)
+
+
+async def _write_other(ctx: Any, store: ChannelStore, rng: random.Random) -> None:
+    kind = rng.choice((ConstantKind.NONE, ConstantKind.TABLE, ConstantKind.RESIDUAL))
+    await write_constant(ctx, store, kind, rng.getrandbits(8), rng.getrandbits(8))
 
 
 async def _read_block(ctx: Any, store: ChannelStore, expected: Channels, lanes: int, rng: random.Random) -> None:
