@@ -92,7 +92,7 @@ def test_space_may_return_in_the_cycle_of_a_request(seed: int) -> None:
             await ctx.tick()
         ctx.set(fetch.words.ready, 0)
         await ctx.tick().repeat(8 * fetch.prefetch_words)
-        # At most a word for each place of the memory, and one in its output register.
+        # At most a word for each address of the memory, and one in its output register.
         full = fetch.prefetch_words + 1
         assert full - params.axi_burst <= received - taken <= full
 
