@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from intloom.common.errors import UnsupportedError
 from intloom.compiler.emit.constants import surplus_bits
 from intloom.compiler.ir import Conv, IntGraph, MatMul, Node
-from intloom.hw.spec.arith import INT8_MAX, INT8_MIN
+from intloom.hw.spec.arith import INT8_MIN, LARGEST_DIFFERENCE
 from intloom.hw.spec.isa import BY_KIND, Kind
 from intloom.hw.spec.params import HardwareParams
 
@@ -65,12 +65,8 @@ def _check_scales(
 def _largest_sum(node: Conv | MatMul, graph: IntGraph) -> int:
     """A bound of the magnitude of all sums of products."""
     if isinstance(node, MatMul):
-        return graph.tensors[node.inputs[0]].channels * -INT8_MIN * _LARGEST_WEIGHT
+        return graph.tensors[node.inputs[0]].channels * -INT8_MIN * LARGEST_DIFFERENCE
     return int(np.abs(node.weights.astype(np.int64)).sum(axis=(1, 2, 3)).max(initial=0)) * -INT8_MIN
-
-
-_LARGEST_WEIGHT = INT8_MAX - INT8_MIN
-"""Magnitude of an int8 minus a zero point."""
 
 
 def _check_sums(node: Node, largest: int, available: int) -> None:

@@ -19,6 +19,8 @@ from intloom.common.errors import EncodingError
 
 INT8_MIN = -128
 INT8_MAX = 127
+LARGEST_DIFFERENCE = INT8_MAX - INT8_MIN
+"""Magnitude of an int8 minus a zero point."""
 WEIGHT_BITS = 9
 """Width of a weight: an int8 minus an int8 zero point. Its product with an int8 has 16 bits, as that of two int8."""
 FP32_SIGNIFICAND_BITS = 24

@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from intloom.compiler.ir import Conv
+from intloom.hw.spec.arith import INT8_MIN
 from intloom.sim.golden.exact_product import exact_product
 from intloom.sim.golden.registry import Context, Image, golden, through
 from intloom.sim.golden.requantize import requantize
 
-_LARGEST_INPUT = 128
 _COLUMN_VALUES = 1 << 21
 """Values of the unfolded input made at a time: about what a processor's cache holds."""
 
@@ -75,7 +75,7 @@ def _strips(rows: int, values_a_row: int) -> Iterator[tuple[int, int]]:
 
 def _product(weights: NDArray[np.int32], columns: Image) -> NDArray[np.int32]:
     """Sums of products: [channel, pixel]."""
-    reach = int(np.abs(weights).sum(axis=1, dtype=np.int64).max()) * _LARGEST_INPUT
+    reach = int(np.abs(weights).sum(axis=1, dtype=np.int64).max()) * -INT8_MIN
     return exact_product(weights, columns, reach)
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from intloom.compiler.program.footprint import ADDRESS_SPACE
 from intloom.compiler.program.memory import PIXEL_CHANNELS
-from intloom.hw.spec.arith import MAX_SHIFT, Affine
+from intloom.hw.spec.arith import INT8_MIN, MAX_SHIFT, Affine
 from intloom.hw.spec.conv_stream import conv_stream
 from intloom.hw.spec.depthwise import column_rows, is_depthwise, tile_columns, tile_kernel
 from intloom.hw.spec.formats import RESIDUAL_BYTES, SCALE_MANTISSA_MASK, SCALE_SHIFT_LSB, TABLE_BYTES, unpack_residual
@@ -20,8 +20,6 @@ from intloom.sim.golden.exact_product import exact_product
 from intloom.sim.golden.requantize import requantize
 from intloom.sim.isa_sim.machine import Machine, Words, grid, output_grid, through
 from intloom.sim.isa_sim.registry import executes
-
-_LARGEST_INPUT = 128
 
 
 @dataclass(frozen=True)
@@ -130,7 +128,7 @@ def _unfold(machine: Machine, i: Instruction, base: int) -> Words:
 
 def _product(values: Words, matrix: NDArray[np.int16]) -> NDArray[np.int32]:
     """Sums of products: [pixel, channel]."""
-    reach = int(np.abs(matrix).sum(axis=0, dtype=np.int64).max()) * _LARGEST_INPUT
+    reach = int(np.abs(matrix).sum(axis=0, dtype=np.int64).max()) * -INT8_MIN
     return exact_product(values, matrix, reach)
 
 

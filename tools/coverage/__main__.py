@@ -298,7 +298,7 @@ def _table_in_a_halt(collector: Collector) -> None:
 
 
 def _constants(collector: Collector) -> None:
-    """Many zero points times sums of weights, and constants of residual and vector additions."""
+    """Many zero points times sums of weights, and constants of additions and depthwise convolutions."""
     for name in _CONSTANTS:
         for program in directed_programs([name] * _INSTRUCTIONS, WIDE, len(name)):
             collector.run(program)
@@ -315,9 +315,12 @@ def _far_stores(collector: Collector) -> None:
 def _events(collector: Collector) -> None:
     """Events in all states, on a simulator of their own: each run aims at what is open."""
     with temporary_folder("coincidences") as folder:
+        wanted = wanted_points()
         for seed in range(_EVENT_RUNS):
-            still_open = {name for name in wanted_points() if not collector.seen[name]}
-            if still_open and collector.is_open(f"coincidences {seed}"):
+            still_open = {name for name in wanted if not collector.seen[name]}
+            if not still_open:
+                break
+            if collector.is_open(f"coincidences {seed}"):
                 collector.seen.update(run(folder, seed, _EVENT_ROUNDS, points=still_open)[0])
                 collector.close(f"coincidences {seed}")
 
@@ -339,7 +342,6 @@ _STEPS = (
     _table_in_a_halt,
     _constants,
     _extremes,
-    _events,
 )
 
 
@@ -365,6 +367,8 @@ def main() -> None:
         collector = Collector(options.output, runs)
         for step in _STEPS:
             collector.once(step)
+        # Not once: a later call continues while points are open.
+        _events(collector)
         _directed(collector)
         collector.save()
         for seed in range(options.first, options.first + options.count):

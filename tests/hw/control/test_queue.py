@@ -64,12 +64,12 @@ def _program(rng: random.Random) -> list[Instruction]:
 
 
 class Environment:
-    """Dispatch and units around the queues, with a random program."""
+    """Dispatch and units around the queues, with a program."""
 
-    def __init__(self, params: HardwareParams, rng: random.Random) -> None:
+    def __init__(self, params: HardwareParams, rng: random.Random, program: list[Instruction]) -> None:
         self.params, self.rng = params, rng
         self.bench = Bench(params)
-        self.program = _program(rng)
+        self.program = program
         self.indices = [rng.getrandbits(isa.COUNT_BITS) for _ in self.program]
         """An entry holds its index in parts, which differ from those of the other units' entries."""
         self.expected = {
@@ -144,12 +144,36 @@ class Environment:
 @pytest.mark.parametrize(("name", "depth"), [("nano", 2), ("base", 4), ("large", 2)])
 def test_instructions_come_whole_in_order_and_not_before_their_waits(name: str, depth: int, seed: int) -> None:
     rng = random.Random(seed)
-    environment = Environment(preset(name).replace(queue_depth=depth), rng)
+    environment = Environment(preset(name).replace(queue_depth=depth), rng, _program(rng))
     monitors = [(environment.bench.queues.o[u], u.name) for u in QUEUED_UNITS]
     processes = (environment.fill, environment.units)
     run(environment.bench, *processes, background=[environment.check_status], monitors=monitors)
     assert environment.taken == [len(environment.expected[u]) for u in QUEUED_UNITS]
     assert environment.waited
+
+
+@pytest.mark.parametrize("unit", QUEUED_UNITS)
+@pytest.mark.parametrize("depth", [2, 8, 64])
+def test_a_queue_takes_as_many_as_its_depth(depth: int, unit: Unit, rng: random.Random) -> None:
+    """Besides the instruction on offer; then all leave in order, so that the level passes all of its values twice."""
+    program = [_random_instruction(rng, unit) for _ in range(depth + 5)]
+    environment = Environment(preset("base").replace(queue_depth=depth), rng, program)
+    queues, committed = environment.bench.queues, 0
+
+    async def count(ctx: Any) -> None:
+        nonlocal committed
+        async for *_, commit in ctx.tick().sample(queues.write.commit):
+            committed += commit
+
+    async def units(ctx: Any) -> None:
+        slots = len(environment._entry(program[0], 0))
+        await ctx.tick().repeat((len(program) + 1) * (slots + 1))
+        assert committed == depth + 1
+        assert not ctx.get(queues.write.not_full[unit])
+        await environment.units(ctx)
+
+    run(environment.bench, environment.fill, units, background=[environment.check_status, count])
+    assert environment.taken[unit] == len(program)
 
 
 @pytest.mark.parametrize("unit", QUEUED_UNITS)

@@ -27,9 +27,11 @@ class Driver:
     def __init__(self, ctx: Any, bank: Registers, rng: random.Random) -> None:
         self.ctx, self.bus, self.rng = ctx, bank.bus, rng
 
-    async def pause(self) -> None:
+    async def pause(self, refused: Any = None) -> None:
+        """Some cycles, in which `refused` must not be taken."""
         for _ in range(self.rng.choice([0, 0, 1, 3])):
             await self.ctx.tick()
+            assert refused is None or not self.ctx.get(refused.ready), "one channel is taken without the other"
 
     async def read(self, address: int) -> int:
         ctx, bus = self.ctx, self.bus
@@ -54,9 +56,7 @@ class Driver:
         ctx.set(bus.w.payload, {"data": value, "strb": strobes})
         early, late = self.rng.sample([bus.aw, bus.w], 2)
         ctx.set(early.valid, 1)
-        for _ in range(self.rng.choice([0, 0, 1, 3])):
-            await ctx.tick()
-            assert not ctx.get(early.ready), "one channel is taken without the other"
+        await self.pause(refused=early)
         ctx.set(late.valid, 1)
         await ctx.tick().until(bus.aw.ready & bus.w.ready)
         ctx.set(bus.aw.valid, 0)

@@ -86,17 +86,7 @@ class Bench {
         return commands[random_.below(4)];
     }
 
-    // What disturbs a run, in cycles from its start.
-    struct Plan {
-        uint64_t errors_from = UINT64_MAX, last = 0;
-        std::map<uint64_t, unsigned> commands;  // bits of events
-        void add(uint64_t at, unsigned events) {
-            commands[at] |= events;
-            last = std::max(last, at);
-        }
-    };
-
-    // Aims at an open point, in a cycle in which its state was seen, or with errors from the halt on after the program's fault.
+    // Aims at a point that is open, in a cycle in which its state was seen; some points follow by chance.
     Plan choose() {
         const Point point = open_.empty() ? Point{} : *std::next(open_.begin(), random_.below(uint32_t(open_.size())));
         const auto [probe, value, first, second] = point;
@@ -105,7 +95,7 @@ class Bench {
         const bool errors = events & (1u << READ_ERROR | 1u << WRITE_ERROR), late = events & (1u << FAULT | 1u << SET | 1u << HALT);
         // A halt follows a reset command by two cycles, or an error by four; a fault follows an error by two.
         const bool halts = events & 1u << HALT, commanded = halts && random_.chance(500);
-        if (halts && errors && fault_at_ && random_.chance(300)) return {fault_at_ + 1, fault_at_ + 2, {}};
+        if (halts && errors && fault_at_ && random_.chance(300)) return errors_at_halt();
         const int delay = commanded || !late ? 0 : halts ? 2 : 1;
         const auto& samples = samples_[delay][events & 1u << WRITE_ERROR ? 2 : events & 1u << READ_ERROR ? 1 : 0];
         const uint64_t at = std::max<uint64_t>(samples.in({probe, value}, random_), 2 + 2 * delay);
@@ -128,6 +118,14 @@ class Bench {
         const uint64_t reset = 4 + random_.below(8);
         plan.add(fault_at_ > reset + 2 ? fault_at_ - reset : 2, 1u << SOFT_RESET);
         plan.add(fault_at_, events & (1u << SOFT_RESET | 1u << CLEAR | 1u << POWER_RESET));
+        return plan;
+    }
+
+    // The program's own fault, and error responses from the halt on that follows it by two cycles.
+    Plan errors_at_halt() const {
+        Plan plan;
+        plan.last = fault_at_ + 2;
+        plan.errors_from = plan.last - 1;
         return plan;
     }
 
@@ -160,7 +158,8 @@ class Bench {
         memory_.errors_from = UINT64_MAX;
         settle();
         writes_[now_] = {BENCH_CONTROL, BENCH_RESET};
-        cycle(), cycle(), settle();
+        cycle(), cycle();
+        settle();
         require(probes::run_control(top_) == BENCH_IDLE, "a soft reset must end in IDLE");
     }
 

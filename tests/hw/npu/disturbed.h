@@ -1,6 +1,7 @@
 // What disturbed.cpp is made of: a memory with stalls and error responses, a check of the bus, cycles by state.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <cstring>
 #include <deque>
@@ -30,6 +31,16 @@ struct Random {
 struct Program {
     uint32_t first_word, instructions, has_result;
     Bytes before, after;
+};
+
+// What disturbs a run, in cycles from its start.
+struct Plan {
+    uint64_t errors_from = UINT64_MAX, last = 0;
+    std::map<uint64_t, unsigned> commands;  // bits of events
+    void add(uint64_t at, unsigned events) {
+        commands[at] |= events;
+        last = std::max(last, at);
+    }
 };
 
 void require(bool right, const char* what) {

@@ -244,8 +244,8 @@ class RegisterFile:
     def pass_on(self) -> None:
         # A command is taken before the settings, which the driver writes before it, and executed after them. It is
         # read and cleared without a call between: at a call, the driver's thread may run and write the next one.
-        at = self._CONTROL // 4
-        command, self._page[at] = self._page[at], 0
+        control = self._CONTROL // 4
+        command, self._page[control] = self._page[control], 0
         for one in REGISTERS:
             value, at = self._page[one.offset // 4], one.offset
             if one.access in (Access.RW, Access.W1C) and value != self._shown[at]:
