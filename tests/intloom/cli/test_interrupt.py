@@ -18,6 +18,7 @@ from intloom.common.cache.housekeeping import Kind, items
 from intloom.common.cache.models import ModelCache
 from intloom.common.cache_folder import cache_folder
 from intloom.common.errors import ExitCode
+from tests.support.environment import not_measured
 from tests.support.signals import disturb
 
 PATIENCE = 2.0
@@ -50,7 +51,7 @@ def interrupt(words, after, folder):
     """Starts a command with its cache and temporary files in `folder`, and interrupts it after some seconds."""
     mark = f"{os.getpid()}-{time.monotonic_ns()}"
     (folder / "tmp").mkdir(exist_ok=True)
-    env = {**os.environ, "INTLOOM_TEST_MARK": mark, "INTLOOM_CACHE": str(folder / "cache")}
+    env = {**not_measured(), "INTLOOM_TEST_MARK": mark, "INTLOOM_CACHE": str(folder / "cache")}
     env["TMPDIR"] = str(folder / "tmp")
     command = [sys.executable, "-m", "intloom", *map(str, words)]
     process = subprocess.Popen(command, cwd=folder, env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
