@@ -235,6 +235,14 @@ def test_a_listed_fault_is_explained(tmp_path: Path) -> None:
     assert unexplained("b:B", [known, other], path) == [known, other]
 
 
+def test_a_listed_fault_may_be_one_of_many(tmp_path: Path) -> None:
+    bits, other = [Mutant(site(), bit, INVERTED) for bit in (3, 4)], Mutant(site(), 3, STUCK_AT_1)
+    path = tmp_path / "list.yaml"
+    fault = bits[0].fault.replace("bit 3", "bit *")
+    path.write_text(f'a:A:\n- line: "{bits[0].source}"\n  faults: ["{fault}"]\n  reason: none\n')
+    assert unexplained("a:A", [*bits, other], path) == [other]
+
+
 def test_scores_are_kept(tmp_path: Path) -> None:
     path = tmp_path / "scores.json"
     first, second = Score("k", 10, 8, 1), Score("k", 9, 4, 0, 1, seed=3)

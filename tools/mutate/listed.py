@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 import yaml
@@ -22,6 +23,6 @@ def read_list(path: Path = LIST) -> dict[str, dict[tuple[str, str], str]]:
 
 
 def unexplained(component: str, mutants: Iterable[Mutant], path: Path = LIST) -> list[Mutant]:
-    """Those without a reason."""
+    """Those without a reason. In a listed fault, `*` stands for anything: enables of many stages or lanes."""
     known = read_list(path).get(component, {})
-    return [m for m in mutants if (m.source, m.fault) not in known]
+    return [m for m in mutants if not any(m.source == line and fnmatchcase(m.fault, fault) for line, fault in known)]

@@ -28,7 +28,15 @@ SIZES = {"wide": (1 << 30, 1 << 30, 44), "narrow": (3000, 1 << 13, 28), "unit": 
 class Work:
     """One instruction's stimulus: constants, items, and the expected results."""
 
-    def __init__(self, params: HardwareParams, use_table: int, residual: int, size: str, rng: random.Random) -> None:
+    def __init__(
+        self,
+        params: HardwareParams,
+        use_table: int,
+        residual: int,
+        size: str,
+        rng: random.Random,
+        tie: int | None = None,
+    ) -> None:
         self.lanes, self.groups = params.lanes, params.cols // params.lanes
         self.zero_point, self.use_table, self.residual = rng.randint(-128, 127), use_table, residual
         reach, limit, least = SIZES[size]
@@ -48,6 +56,8 @@ class Work:
         ]
         self.corrections = [[rng.randint(-reach, reach) for _ in range(self.lanes)] for _ in self.items]
         self.operands = [rng.randbytes(self.lanes) for _ in self.items]
+        if tie is not None:
+            self._tie(tie, rng)
         self.channel_set, self.table_set = rng.sample((0, 1), 2)
         self.expected = [
             [
@@ -57,6 +67,27 @@ class Work:
                 for lane in range(self.lanes)
             ]
             for (group, sums), corrections, operands in zip(self.items, self.corrections, self.operands, strict=True)
+        ]
+
+    def _tie(self, first: int, rng: random.Random) -> None:
+        """One low bit of each mantissa decides: with it, the value is more than halfway to the next integer.
+
+        Without it, ties go down, to the even integer. Each channel has a bit of its own.
+        """
+        total = 1 << 30
+        self.zero_point = rng.randint(-128, -1)
+        self.scales = [
+            Scale(129 + 4 * rng.randrange(32) << 16 | 1 << (first + channel) % 16, 47)
+            for channel in range(len(self.scales))
+        ]
+        self.biases = [rng.randint(-99, 99) for _ in self.scales]
+        self.corrections = [[rng.randint(-99, 99) for _ in range(self.lanes)] for _ in self.items]
+        self.items = [
+            (
+                group,
+                [total + corrections[lane] - self.biases[group * self.lanes + lane] for lane in range(self.lanes)],
+            )
+            for (group, _), corrections in zip(self.items, self.corrections, strict=True)
         ]
 
     def _result(self, params: HardwareParams, channel: int, total: int, operand: int) -> int:
@@ -77,7 +108,7 @@ class Work:
             await self._write(ctx, epilogue, 0 if last else 0xFF)
 
     async def _write(self, ctx: Any, epilogue: Epilogue, change: int) -> None:
-        for index, byte in enumerate(self.table):
+        for index, byte in enumerate(self.table if self.use_table else ()):
             await write_constant(ctx, epilogue, ConstantKind.TABLE, index, byte ^ change)
         await write_affine(ctx, epilogue, self.affine)
         words = [*self.biases, *(scale.mantissa | scale.shift << 24 for scale in self.scales)]
@@ -135,6 +166,7 @@ def test_sums_become_bytes(lanes: int, rng: random.Random) -> None:
     due: list[int] = []
     came: list[int] = []
     works = [Work(params, *rest, rng) for rest in product((0, 1), (0, 1), SIZES)]
+    works += [Work(params, 0, 0, "unit", rng, tie) for tie in range(0, 16, NANO.cols // lanes)]
     rng.shuffle(works)
 
     async def bench(ctx: Any) -> None:
