@@ -18,10 +18,11 @@ def _limit(rng: random.Random) -> tuple[int, int]:
     return limit, max(-most, min(most, rng.choice((0, 0, limit, limit, -most)) + rng.randint(-9, 9)))
 
 
-def random_plan(rng: random.Random, params: HardwareParams, **fixed: int) -> dict[str, int]:
-    """A loop plan with random addresses and coordinates, except for the fixed members."""
+def random_plan(rng: random.Random, params: HardwareParams, ring: int | None = None, **fixed: int) -> dict[str, int]:
+    """A loop plan with random addresses and coordinates, except for the fixed members; `ring` 0 is none."""
     out_h, out_w = rng.randint(1, 7), rng.randint(1, 9)
-    ring = rng.choice((0, rng.randrange(1, _ADDRESSES)))
+    if ring is None:
+        ring = rng.choice((0, rng.randrange(1, _ADDRESSES)))
     strips = -(-out_h * out_w // params.strip)
     length, longer = divmod(out_h * out_w, strips)
     (in_h, iy0), (in_w, ix0) = _limit(rng), _limit(rng)

@@ -22,8 +22,10 @@ def test_the_uart_sends_frames(bit_cycles: int, rng: random.Random) -> None:
     line: list[int] = []
 
     async def listen(ctx: Any) -> None:
-        async for *_, level in ctx.tick().sample(uart.tx):
+        bus = uart.bus
+        async for *_, level, ack, access in ctx.tick().sample(uart.tx, bus.ack, bus.cyc & bus.stb):
             line.append(level)
+            assert access or not ack
 
     async def cpu(ctx: Any) -> None:
         for byte in sent:
@@ -33,14 +35,14 @@ def test_the_uart_sends_frames(bit_cycles: int, rng: random.Random) -> None:
             await ctx.tick()
 
     run(uart, cpu, background=[listen])
-    received, at = [], 0
+    received, at = [], line.index(0)
     while 0 in line[at:]:
-        at = line.index(0, at)
+        assert line[at] == 0, "a byte that waits starts one cycle after the stop bit"
         bits = line[at : at + 10 * bit_cycles : bit_cycles]
         assert line[at : at + 10 * bit_cycles] == [bit for bit in bits for _ in range(bit_cycles)]
         assert (bits[0], bits[9]) == (0, 1)
         received.append(sum(b << i for i, b in enumerate(bits[1:9])))
-        at += 10 * bit_cycles
+        at += 10 * bit_cycles + 1
     assert received == sent
 
 

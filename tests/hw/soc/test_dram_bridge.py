@@ -7,7 +7,9 @@ from functools import partial
 from typing import Any
 
 import pytest
+from amaranth.utils import exact_log2
 
+from intloom.hw.bus.axi4 import DATA_SECURE_UNPRIVILEGED, MODIFIABLE_BUFFERABLE, Burst
 from intloom.hw.soc.dram_bridge import DramBridge
 from intloom.hw.spec.params import preset
 from tests.hw.soc.axi_memory import AxiMemory
@@ -23,6 +25,18 @@ async def _writes(bridge: DramBridge, ctx: Any) -> None:
     async for *_, sent, answered, idle in ctx.tick().sample(data.ack & data.we, b.valid & b.ready, bridge.idle):
         assert idle == (outstanding == 0)
         outstanding += sent - answered
+
+
+async def _bursts(bridge: DramBridge, word_bytes: int, ctx: Any) -> None:
+    """Every burst has the constant fields of the DMA's."""
+    aw, ar = bridge.memory.aw, bridge.memory.ar
+    wanted = {"size": exact_log2(word_bytes), "burst": Burst.INCR, "id": 0, "lock": 0, "qos": 0}
+    wanted |= {"cache": MODIFIABLE_BUFFERABLE, "prot": DATA_SECURE_UNPRIVILEGED}
+    async for *_, writes, aw_payload, reads, ar_payload in ctx.tick().sample(
+        aw.valid, aw.payload, ar.valid, ar.payload
+    ):
+        for valid, payload in ((writes, aw_payload), (reads, ar_payload)):
+            assert not valid or {field: payload[field] for field in wanted} == wanted
 
 
 @pytest.mark.parametrize("name", WIDTHS)
@@ -45,7 +59,41 @@ def test_reads_return_what_was_written(name: str, rng: random.Random) -> None:
                 at = rng.randrange(len(model))
                 assert await read(ctx, bridge.data, base + at) == model[at]
 
-    run(bridge, cpu, background=[*memory.processes(), partial(_writes, bridge)])
+    run(bridge, cpu, background=[*memory.processes(), partial(_writes, bridge), partial(_bursts, bridge, WIDTHS[name])])
+
+
+def test_writes_without_a_response_are_bounded() -> None:
+    """A write takes two cycles while its address and data are taken at once; the last response allowed is awaited."""
+    bridge = DramBridge(preset("nano"))
+    memory = bridge.memory
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(memory.aw.ready, 1)
+        ctx.set(memory.w.ready, 1)
+        for member in ("we", "cyc", "stb"):
+            ctx.set(getattr(bridge.data, member), 1)
+        for _ in range(DramBridge.OUTSTANDING):
+            for ack in (0, 1):
+                assert ctx.get(bridge.data.ack) == ack
+                await ctx.tick()
+        for answered in (0, 1):
+            for _ in range(9):
+                assert not ctx.get(bridge.data.ack)
+                await ctx.tick()
+            ctx.set(memory.b.valid, not answered)
+            await ctx.tick()
+            ctx.set(memory.b.valid, 0)
+            await ctx.tick()
+            assert ctx.get(bridge.data.ack) != answered
+            await ctx.tick()
+        ctx.set(bridge.data.stb, 0)
+        ctx.set(memory.b.valid, 1)
+        for _ in range(DramBridge.OUTSTANDING):
+            assert not ctx.get(bridge.idle)
+            await ctx.tick()
+        assert ctx.get(bridge.idle)
+
+    run(bridge, bench)
 
 
 def test_both_buses_are_served(rng: random.Random) -> None:

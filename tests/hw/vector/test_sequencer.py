@@ -102,6 +102,7 @@ def test_a_range_fault_stops_the_sequencer(index: int) -> None:
         ctx.set(unit.index, index)
         ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VCOPY)), "little"))
         await ctx.tick()
+        ctx.set(unit.index, ~index)
         await ctx.tick().repeat(Sequencer.LATENCY)
         ctx.set(sequencer.range_fault, 1)
         await ctx.tick()
@@ -117,6 +118,28 @@ def test_a_range_fault_stops_the_sequencer(index: int) -> None:
             assert ctx.get(unit.idle)
             assert not ctx.get(unit.done)
             assert not ctx.get(unit.ready)
+            await ctx.tick()
+
+    run(sequencer, bench)
+
+
+@pytest.mark.parametrize("runs", [False, True])
+def test_a_halt_stops_the_sequencer(runs: bool) -> None:
+    sequencer = Sequencer(NANO)
+
+    async def bench(ctx: Any) -> None:
+        unit = sequencer.unit
+        ctx.set(unit.instruction, int.from_bytes(encode(make(Kind.VCOPY)), "little"))
+        ctx.set(unit.valid, runs)
+        await ctx.tick().repeat(1 + Sequencer.LATENCY)
+        ctx.set(unit.halt, 1)
+        ctx.set(unit.valid, 1)
+        for cycle in range(9):
+            assert ctx.get(unit.ready) == (cycle == 0 and not runs)
+            assert ctx.get(sequencer.stop) == (cycle >= 2)
+            ctx.set(sequencer.idle, cycle >= 5)
+            assert ctx.get(unit.idle) == ((cycle == 0 and not runs) or cycle >= 5)
+            assert not ctx.get(unit.done)
             await ctx.tick()
 
     run(sequencer, bench)

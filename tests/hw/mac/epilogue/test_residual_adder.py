@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.mac.epilogue.residual_adder import ResidualAdder
+from intloom.hw.mac.weights.constants_loader import ConstantKind
 from intloom.hw.spec.arith import Affine
 from intloom.hw.spec.params import preset
 from tests.hw.mac.constants import write_affine
@@ -32,6 +33,11 @@ def test_residuals_are_added_in_order(lanes: int, rng: random.Random) -> None:
         arrived, met, left, result_next, due = 0, 0, 0, False, deque([False] * adder.LATENCY)
         while left < len(pairs):
             arrives = arrived < len(pairs) and arrived - met < DEPTH and rng.random() < 0.7
+            # The next instruction's constants.
+            noise = {"kind": ConstantKind.RESIDUAL, "index": rng.randrange(4), "word": rng.getrandbits(32)}
+            ctx.set(adder.write, noise)
+            ctx.set(adder.shift, rng.randrange(48))
+            ctx.set(adder.even, rng.randrange(2))
             ctx.set(adder.valid, result_next)
             due.append(result_next)
             for lane in range(lanes):

@@ -53,6 +53,13 @@ def _anything(rng: random.Random, shape: Shape) -> int:
     return rng.getrandbits(shape.width) - ((1 << shape.width - 1) if shape.signed else 0)
 
 
+def _cycles(descriptor: dict[str, int], params: HardwareParams) -> int:
+    """From a descriptor taken to its plan: the division, or the ring arithmetic beside it."""
+    outside = 0 < descriptor["in_ring"] <= max(descriptor["in_row_off"], descriptor["in_row"])
+    ring = 4 + outside * (SCRATCH_BITS + 1) + max(descriptor["stride_h"], descriptor["dilation_h"])
+    return max(2 + params.strip.bit_length(), ring)
+
+
 @pytest.mark.parametrize("name", _SHAPES)
 def test_plans_match_the_model_within_the_cycle_limit(name: str, rng: random.Random) -> None:
     params = _SHAPES[name]
@@ -73,6 +80,7 @@ def test_plans_match_the_model_within_the_cycle_limit(name: str, rng: random.Ran
             while not ctx.get(setup.plans.valid):
                 await ctx.tick()
                 cycles[-1] += 1
+            assert cycles[-1] == _cycles(descriptor, params)
             while rng.random() < 0.5:
                 await ctx.tick()
             expected = LoopSetup.model(descriptor, params)

@@ -13,7 +13,7 @@ from intloom.hw.mac.issue.descriptors import PIXELS_BITS
 from intloom.hw.mac.issue.loop_setup import TAP_BITS
 from intloom.hw.mac.issue.tile_loops import Tap
 from intloom.hw.mac.issue.tile_planner import TilePlanner, position, tiles
-from intloom.hw.spec.isa import BY_KIND, Kind
+from intloom.hw.spec.isa import BY_KIND, SCRATCH_BITS, Kind
 from intloom.hw.spec.params import preset
 from tests.hw.mac.plans import random_plan
 from tests.hw.streams import run
@@ -52,8 +52,10 @@ def test_tiles_are_planned_ahead(pause: float, rng: random.Random) -> None:
     plans += [random_plan(rng, NANO) for _ in range(7)]
     large = {"in_blocks": 1, "out_blocks": 1}
     plans.append(random_plan(rng, NANO, kernel_h=15, kernel_w=1, dilation_h=15, **large))
-    # Rows at many distances in rings of many sizes.
-    plans += [random_plan(rng, NANO, kernel_h=15, kernel_w=1, **large) for _ in range(8)]
+    # The plan's only tile.
+    plans.append(random_plan(rng, NANO, **single, out_blocks=1, strips=1, length=5, longer=0))
+    # Rows at many distances in rings of all sizes: the sum of two is next to the ring's end in some.
+    plans += [random_plan(rng, NANO, 1 << bit, kernel_h=15, kernel_w=1, **large) for bit in range(SCRATCH_BITS)]
     plans.append(random_plan(rng, NANO, kernel_h=1, kernel_w=15, column_tap=(1 << TAP_BITS) - 1, **large))
     continued = 0
 
