@@ -9,6 +9,7 @@ import argparse
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable
 from datetime import UTC, date, datetime
 from pathlib import Path
@@ -16,11 +17,13 @@ from pathlib import Path
 from intloom.common.atomic_write import write_text
 from tools.python_coverage import TEST_REPORT
 from tools.signoff.present import present_page
-from tools.signoff.runs import RUNS, add_run, present_commit, run_of_regression
+from tools.signoff.runs import RUNS, LongRun, add_run, present_commit, run_of_regression
 
 ROOT = Path(__file__).parents[1]
 RECORDED = {"random": "random programs, without faults", "soak": "soak: random programs with random stalls and faults"}
 """Suites that the sign-off page lists, with their names there."""
+AFTER = "nightly run after its suites: coverage, planted bugs, mutations, all tests, test plan"
+"""Its cases are these steps."""
 MUTATION_MINUTES = 30
 """Components are measured in turn over several nights; see `tools.mutate`."""
 
@@ -46,8 +49,10 @@ def run_module(*arguments: str) -> int:
 
 def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RUNS) -> list[str]:
     """Run all steps, record the long suites, and write the page; returns what failed."""
-    now = datetime.now(UTC).date()
+    now, started = datetime.now(UTC).date(), time.monotonic()
     failed = [step[0] for step in steps(now) if run(*step)]
+    spent = round(time.monotonic() - started)
+    add_run(LongRun(AFTER, now.isoformat(), present_commit(), len(steps(now)), len(failed), 0, 0, spent), runs)
     report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for suite, name in RECORDED.items():
         cases = [case for case in report["cases"] if case["suite"] == suite]

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tools.nightly import ALL_TESTS, RECORDED, complete, steps
+from tools.nightly import AFTER, ALL_TESTS, RECORDED, complete, steps
 from tools.signoff.runs import read_runs
 
 ROOT = Path(__file__).parents[2]
@@ -61,7 +61,11 @@ def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
     assert complete(tmp_path, run, tmp_path / "runs.json") == ["tools.mutate"]
     assert [step[0] for step in called] == [step[0] for step in steps(date(2026, 1, 2))]
     runs = {r.name: (r.cases, r.failed, r.instructions, r.seeds) for r in read_runs(tmp_path / "runs.json")}
-    assert runs == {RECORDED["random"]: (2, 0, 20, "4 to 7"), RECORDED["soak"]: (1, 1, 10, "100 to 100")}
+    assert runs == {
+        AFTER: (len(called), 1, 0, ""),
+        RECORDED["random"]: (2, 0, 20, "4 to 7"),
+        RECORDED["soak"]: (1, 1, 10, "100 to 100"),
+    }
     assert (tmp_path / "sign-off.md").read_text().startswith("# Sign-off")
 
 
