@@ -133,12 +133,12 @@ def test_a_halt_stops_the_sequencer(runs: bool) -> None:
         ctx.set(unit.valid, runs)
         await ctx.tick().repeat(1 + Sequencer.LATENCY)
         ctx.set(unit.halt, 1)
-        ctx.set(unit.valid, 1)
         for cycle in range(9):
+            ctx.set(unit.valid, runs or cycle > 0)
             assert ctx.get(unit.ready) == (cycle == 0 and not runs)
             assert ctx.get(sequencer.stop) == (cycle >= 2)
             ctx.set(sequencer.idle, cycle >= 5)
-            assert ctx.get(unit.idle) == ((cycle == 0 and not runs) or cycle >= 5)
+            assert ctx.get(unit.idle) == (not runs or cycle >= 5)
             assert not ctx.get(unit.done)
             await ctx.tick()
 

@@ -117,7 +117,8 @@ def test_results_wait_for_their_writes(kind: Kind, rng: random.Random) -> None:
     own |= {"in_h": 8, "in_w": 12} if kind in (Kind.VMAX, Kind.VDEPTHWISE) else {}
     work = make(kind, out_h=8, out_w=12, out_base=512, out_row=12, a_base=256, a_row=12, **own)
     params = SOFTMAX.replace(vector_depthwise=True)
-    _check(params, rng, [*parts, work] if kind is Kind.VSOFTMAX else [work], write_grant=1 / 30)
+    outcome = _check(params, rng, [*parts, work] if kind is Kind.VSOFTMAX else [work], write_grant=1 / 30)
+    assert outcome.stalled > outcome.busy, "a write that waits is no work"
 
 
 @pytest.mark.slow
