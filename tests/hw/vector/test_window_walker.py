@@ -10,7 +10,7 @@ import pytest
 from amaranth.hdl import Shape
 
 from intloom.hw.spec.isa import SCRATCH_BITS
-from intloom.hw.vector.window_walker import FETCH_LAYOUT, WINDOW_LAYOUT, WindowWalker
+from intloom.hw.vector.window_walker import FETCH_LAYOUT, KERNEL_BITS, WINDOW_LAYOUT, WindowWalker
 from tests.hw.streams import cycles_through, run, sink, source
 
 RATES = [1.0, 0.5]
@@ -85,6 +85,25 @@ def test_every_member_of_a_window_has_its_whole_width(name: str, rng: random.Ran
         run(walker, configure, source(walker.i, [pixel], rng), sink(walker.o, taken, len(expected), rng))
         words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
         assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected, at
+
+
+@pytest.mark.parametrize("counted", ["lines", "pixels"])
+def test_every_bit_of_a_count_is_loaded(counted: str, rng: random.Random) -> None:
+    """Pixels are loaded again in the second line."""
+    for bit in range(KERNEL_BITS):
+        config = {"lines": 2, "pixels": 2, "line": 5, "line_limit": 3, "pixel_limit": 3, "slide": 0, "bounded": 1}
+        config |= {counted: 1 << bit}
+        walker = WindowWalker()
+        taken: list[int] = []
+        pixel = _pixel(0, 0)
+        expected = list(WindowWalker.model(config, pixel))
+
+        async def configure(ctx: Any, walker: WindowWalker = walker, config: dict[str, int] = config) -> None:
+            ctx.set(walker.config, config)
+
+        run(walker, configure, source(walker.i, [pixel], rng), sink(walker.o, taken, len(expected), rng))
+        words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
+        assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected, bit
 
 
 def test_a_window_opens_after_the_latency() -> None:

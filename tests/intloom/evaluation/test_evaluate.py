@@ -84,6 +84,16 @@ def test_a_program_is_evaluated_with_its_model(detections, quantized_models, tmp
     assert "--float" in result["suggestions"][0]
 
 
+@pytest.mark.slow
+def test_scores_are_shown_as_a_table(detections, quantized_models, float_models, tmp_path, capsys, cache_folder):
+    model, floats = quantized_models("mini_yolo", 64), float_models("mini_yolo", 64)
+    words = ("--float", floats, "--data", detections, "--task", "detect", "--preset", "nano", "--images", 2)
+    assert main(["evaluate", str(model), *map(str, words), "-o", str(tmp_path)]) == ExitCode.OK
+    shown = capsys.readouterr()
+    assert "2 images" in shown.out and "share of the error" in shown.out
+    assert "1 images in RTL: equal to the golden model" in shown.err
+
+
 def outputs(rows, columns):
     table = np.zeros((1, columns, len(rows)), np.float32)
     table[0, :, :] = np.array(rows, np.float32).T

@@ -8,11 +8,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from intloom.common.errors import EnvironmentFault, SimulationError
+from intloom.common.errors import EnvironmentFault, ExitCode, SimulationError
 from intloom.compiler.program.program import Program
 from intloom.sim.golden import run_graph
 from intloom.sim.result import Arrays
 from intloom.soc import Check, build_firmware, run_system
+from intloom.soc.__main__ import main
 from tests.runtime.support import small_graph, small_program
 
 NEEDS = pytest.mark.needs("gcc-riscv64-unknown-elf picolibc-riscv64-unknown-elf")
@@ -57,6 +58,17 @@ def test_the_firmware_runs_the_program_and_survives_faults(tmp_path: Path) -> No
     assert {name: values.get(name) for name in EXPECTED} == EXPECTED
     assert run.result.console.count("cause: PROGRAM_CHECK") == 1
     assert run.result.console.count("outputs: 2 of 2") == 2
+
+
+@pytest.mark.slow
+@NEEDS
+def test_the_command_runs_a_network(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    words = ["--network", "tiny", "--imgsz", "16", "-o", str(tmp_path)]
+    assert main([*words, "--preset", "nano"]) == 0
+    said = capsys.readouterr().out
+    assert "tiny 16x16 on nano: 1 regions" in said and "cycles in" in said
+    assert main([*words, "--preset", "none"]) == ExitCode.BAD_PARAMETERS
+    assert "preset must be one of" in capsys.readouterr().err
 
 
 @pytest.mark.slow

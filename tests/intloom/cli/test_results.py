@@ -1,0 +1,162 @@
+"""What commands show to people: tables, summary lines and progress, in this process."""
+
+import json
+import re
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+
+from intloom.cli import main
+from intloom.cli.checkout import is_checkout
+from intloom.cli.console import open_terminal
+from intloom.cli.interrupt import end_children, prompt_interrupt
+from intloom.common.errors import ExitCode
+from intloom.manual.pages import PAGES, write_pages
+
+PATIENCE = 10.0
+
+
+@pytest.fixture
+def say(capsys, tmp_path, monkeypatch):
+    """Runs a command in the test's folder; returns its exit code and all that it printed."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*words):
+        code = main([str(w) for w in words])
+        printed = capsys.readouterr()
+        return code, printed.out + printed.err
+
+    return run
+
+
+@pytest.fixture
+def loom(say, quantized_models, tmp_path):
+    path = tmp_path / "net.loom"
+    code, text = say("compile", quantized_models("c2f"), "--preset", "nano", "-o", path, "-v")
+    assert code == 0 and "instructions for nano" in text and "model.0" in text
+    return path
+
+
+@pytest.mark.slow
+def test_the_demo_shows_each_command_and_its_result(say, tmp_path):
+    code, text = say("demo", "--model", "tiny", "--imgsz", 32, "--preset", "nano", "-o", "out")
+    assert code == ExitCode.OK
+    commands = [line.split()[2] for line in text.splitlines() if line.startswith("$ intloom")]
+    assert commands == ["zoo", "quantize", "compile", "run", "report"]
+    assert "cycles" in text and "equal" in text and (tmp_path / "out" / "run" / "report.html").exists()
+    code, text = say("demo", "--model", "tiny", "--imgsz", 32, "--preset", "nano", "-o", "out", "--json", "-q")
+    assert code == ExitCode.OK and json.loads(text)["mismatches"] == 0
+
+
+def test_memory_of_a_network(say, quantized_models):
+    words = ("inspect", quantized_models("c2f"), "--memory", "--preset", "nano")
+    code, text = say(*words)
+    assert code == ExitCode.OK and "tensors never leave the chip" in text
+    code, all_tensors = say(*words, "-v")
+    assert code == ExitCode.OK and len(all_tensors) > len(text)
+    code, text = say(*words, "--json")
+    told = json.loads(text)
+    assert code == ExitCode.OK and told["dram_bytes"] > 0 and told["tensors"]
+
+
+def test_the_graph_after_a_pass(say, quantized_models):
+    code, text = say("inspect", quantized_models("tiny"), "--dump-after", "none")
+    assert code == ExitCode.USAGE
+    name = text.rpartition("must be one of ")[2].split(",")[0].strip()
+    code, text = say("inspect", quantized_models("tiny"), "--dump-after", name)
+    assert code == ExitCode.OK and "Conv" in text
+
+
+@pytest.mark.slow
+@pytest.mark.needs("gcc")
+def test_exported_files_and_their_sizes(say, loom, tmp_path):
+    code, text = say("export", loom, "--c", "c", "--bin", "n.bin", "--cc", "gcc")
+    assert code == ExitCode.OK and "bytes of code" in text and "with gcc -Os" in text
+    assert {"c/program.c", "n.bin"} <= set(text.split())
+    assert (tmp_path / "n.bin").stat().st_size > 0
+    code, text = say("export", loom, "--bin", "n.bin", "--cc", "false")
+    assert code == ExitCode.ENVIRONMENT and "cannot compile the C runtime" in text
+
+
+@pytest.mark.slow
+def test_layers_alone_as_a_table(say, loom):
+    code, text = say("run", loom, "--layers", "model.1.*")
+    assert code == ExitCode.OK and "utilization" in text and "equal" in text
+
+
+@pytest.mark.slow
+def test_a_regression_as_a_table(say):
+    words = ("regress", "smoke", "--case", "conv-*-kernel3-stride1-*", "-o", "out")
+    code, text = say(*words, "-v")
+    assert code == ExitCode.OK and "pass" in text and "bytes compared" in text
+    code, text = say(*words)
+    assert code == ExitCode.OK and "of them passed in an earlier run" in text
+    code, text = say(*words, "--json")
+    told = json.loads(text)
+    assert code == ExitCode.OK and told["resumed"] == len(told["results"]) > 0
+    for seeds, refused in (
+        (("smoke", "--seeds", "3:4"), "--seeds needs suite"),
+        (("random", "--seeds", "4:3"), "--seeds must be FIRST:LAST"),
+        (("random", "--seeds", "3:4", "--case", "none*"), "no case matches 'none*'"),
+    ):
+        code, text = say("regress", *seeds)
+        assert code == ExitCode.USAGE and refused in text
+    assert is_checkout()
+
+
+def test_inputs_that_do_not_fit_are_named(say, loom, tmp_path):
+    np.savez(tmp_path / "two.npz", a=np.zeros(1), b=np.zeros(1))
+    np.save(tmp_path / "one.npy", np.zeros((1, 3, 9, 9), np.float32))
+    for word, remedy in (
+        ("missing.npy", "missing.npy"),
+        ("other=one.npy", "input must be one of"),
+        ("two.npz", "rename or remove it"),
+        ("images=two.npz", "must hold one array"),
+        ("one.txt", "must be a .npy, .npz or image file"),
+        ("one.npy", "[1, 3, 9, 9]"),
+    ):
+        code, text = say("run", loom, "--backend", "isa", "--input", word)
+        assert code != ExitCode.OK and remedy in text and len(text.strip().splitlines()) == 1, text
+
+
+def test_progress_has_a_bar_for_each_stage(capsys, monkeypatch):
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    monkeypatch.setenv("TERM", "xterm")
+    with open_terminal(0).progress() as tell:
+        for stage, last in (("build", 2_000_000), ("cycles", 3000), ("report", 1)):
+            for done in (0, last // 4, last // 2, last - 1):
+                tell(stage, done, last)
+                time.sleep(0.15)
+    said = capsys.readouterr().err
+    assert re.search(r"build .*1999999/2000000.* \d+\.\d M/s", said)
+    assert re.search(r"cycles .*2999/3000.* \d+\.\d k/s", said)
+
+
+def test_an_interrupt_of_this_process_is_received():
+    with prompt_interrupt() as interruption:
+        assert not interruption.received
+        with pytest.raises(KeyboardInterrupt):
+            subprocess.run(["sh", "-c", "kill -INT $PPID; sleep 10"], check=False)
+        assert interruption.received
+
+
+@pytest.mark.slow
+def test_children_that_do_not_react_are_killed():
+    code = "import signal, time; signal.signal(15, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)"
+    deaf = subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True)
+    usual = subprocess.Popen(["sleep", "60"])
+    assert deaf.stdout.readline() == "ready\n"
+    started = time.monotonic()
+    end_children()
+    assert (deaf.wait(PATIENCE), usual.wait(PATIENCE)) == (-9, -15)
+    assert time.monotonic() - started < PATIENCE
+    deaf.stdout.close()
+
+
+def test_the_manual_is_written(tmp_path):
+    pages = write_pages(tmp_path)
+    assert {p.relative_to(tmp_path).as_posix() for p in pages} == set(PAGES)
+    assert all(p.stat().st_size for p in pages)
