@@ -1,4 +1,4 @@
-"""The part of `intloom regress nightly` that needs a checkout: coverage, bugs, mutations, all tests, the sign-off page.
+"""The part of `intloom regress nightly` that needs a checkout: all tests, bugs, coverage, mutations, the sign-off page.
 
 `python -m tools.nightly FOLDER`, with the output folder of the regression.
 """
@@ -22,7 +22,7 @@ from tools.signoff.runs import RUNS, LongRun, add_run, present_commit, run_of_re
 ROOT = Path(__file__).parents[1]
 RECORDED = {"random": "random programs, without faults", "soak": "soak: random programs with random stalls and faults"}
 """Suites that the sign-off page lists, with their names there."""
-AFTER = "nightly run after its suites: coverage, planted bugs, mutations, all tests, test plan"
+AFTER = "nightly run after its suites: all tests, test plan, planted bugs, coverage, mutations"
 """Its cases are these steps."""
 MUTATION_MINUTES = 30
 """Components are measured in turn over several nights; see `tools.mutate`."""
@@ -34,11 +34,11 @@ ALL_TESTS = "nightly or not evidence"
 def steps(today: date) -> list[tuple[str, ...]]:
     """Modules to run and their arguments. The date is the seed: every night draws other mutations."""
     return [
-        ("tools.coverage",),
-        ("tools.mutate.planted",),
-        ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}"),
         ("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal", "-m", ALL_TESTS),
         ("tools.testplan", str(TEST_REPORT)),
+        ("tools.mutate.planted",),
+        ("tools.coverage",),
+        ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}"),
     ]
 
 
