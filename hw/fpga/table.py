@@ -31,10 +31,12 @@ Record = dict[str, Any]
 
 def record(result: Result, earlier: Mapping[str, Any]) -> Record:
     """What the data file keeps of a routed design: its first critical path and the present one."""
-    slowest = {"mhz": result.mhz[GRADES[0]]} | asdict(result.path)
+    path = asdict(result.path)
+    slowest = {"mhz": round(result.mhz[GRADES[0]], 1)} | path
+    slowest |= {name: round(path[name], 2) for name in ("delay", "routing")}
     first = earlier.get("paths", [])[:1]
     return size_record(result.device, result.used) | {
-        "mhz": {str(grade): mhz for grade, mhz in result.mhz.items()},
+        "mhz": {str(grade): round(mhz, 1) for grade, mhz in result.mhz.items()},
         "minutes": round(result.seconds / 60),
         "paths": [*first, *([] if [slowest] == first else [slowest])],
     }
