@@ -22,6 +22,21 @@ def _limit(rng: random.Random, name: str) -> int:
     return rng.randrange(1, (1 << width) - 2)
 
 
+def _walk(
+    config: dict[str, int], pixels: list[dict[str, int]], count: int, rng: random.Random, rate: float = 1.0
+) -> list[tuple[int, bool, bool, bool]]:
+    """The first words of a walker, as its model gives them."""
+    walker = WindowWalker()
+    taken: list[int] = []
+
+    async def configure(ctx: Any) -> None:
+        ctx.set(walker.config, config)
+
+    run(walker, configure, source(walker.i, pixels, rng, rate), sink(walker.o, taken, count, rng, rate))
+    words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
+    return [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words]
+
+
 @pytest.mark.parametrize("rate", RATES)
 def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
     for _ in range(10):
@@ -46,17 +61,7 @@ def test_windows_follow_their_model(rate: float, rng: random.Random) -> None:
             for _ in range(20)
         ]
         expected = [word for pixel in pixels for word in WindowWalker.model(config, pixel)]
-        walker = WindowWalker()
-        taken: list[int] = []
-
-        async def configure(ctx: Any, walker: WindowWalker = walker, config: dict[str, int] = config) -> None:
-            ctx.set(walker.config, config)
-
-        give = source(walker.i, pixels, rng, rate)
-        take = sink(walker.o, taken, len(expected), rng, rate)
-        run(walker, configure, give, take)
-        words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
-        assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected
+        assert _walk(config, pixels, len(expected), rng, rate) == expected
 
 
 PREFIX = 12
@@ -74,17 +79,9 @@ def test_every_member_of_a_window_has_its_whole_width(name: str, rng: random.Ran
     top = 1 << Shape.cast(WINDOW_LAYOUT.members[name]).width - 1
     config = small | {"slide": 0, "bounded": 1, name: top + small[name]}
     for at in (0, top + 1, -top):
-        walker = WindowWalker()
-        taken: list[int] = []
         pixel = _pixel(at, at)
         expected = list(islice(WindowWalker.model(config, pixel), PREFIX))
-
-        async def configure(ctx: Any, walker: WindowWalker = walker) -> None:
-            ctx.set(walker.config, config)
-
-        run(walker, configure, source(walker.i, [pixel], rng), sink(walker.o, taken, len(expected), rng))
-        words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
-        assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected, at
+        assert _walk(config, [pixel], len(expected), rng) == expected, at
 
 
 @pytest.mark.parametrize("counted", ["lines", "pixels"])
@@ -93,17 +90,9 @@ def test_every_bit_of_a_count_is_loaded(counted: str, rng: random.Random) -> Non
     for bit in range(KERNEL_BITS):
         config = {"lines": 2, "pixels": 2, "line": 5, "line_limit": 3, "pixel_limit": 3, "slide": 0, "bounded": 1}
         config |= {counted: 1 << bit}
-        walker = WindowWalker()
-        taken: list[int] = []
         pixel = _pixel(0, 0)
         expected = list(WindowWalker.model(config, pixel))
-
-        async def configure(ctx: Any, walker: WindowWalker = walker, config: dict[str, int] = config) -> None:
-            ctx.set(walker.config, config)
-
-        run(walker, configure, source(walker.i, [pixel], rng), sink(walker.o, taken, len(expected), rng))
-        words = [FETCH_LAYOUT.from_bits(bits) for bits in taken]
-        assert [(w.addr, bool(w.inside), bool(w.tap.first), bool(w.tap.last)) for w in words] == expected, bit
+        assert _walk(config, [pixel], len(expected), rng) == expected, bit
 
 
 def test_a_window_opens_after_the_latency() -> None:
