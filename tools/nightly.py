@@ -50,9 +50,10 @@ def run_module(*arguments: str) -> int:
 def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RUNS) -> list[str]:
     """Run all steps, record the long suites, and write the page; returns what failed."""
     now, started = datetime.now(UTC).date(), time.monotonic()
-    failed = [step[0] for step in steps(now) if run(*step)]
+    night = steps(now)
+    failed = [step[0] for step in night if run(*step)]
     spent = round(time.monotonic() - started)
-    add_run(LongRun(AFTER, now.isoformat(), present_commit(), len(steps(now)), len(failed), 0, 0, spent), runs)
+    add_run(LongRun(AFTER, now.isoformat(), present_commit(), len(night), len(failed), 0, 0, spent), runs)
     report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for suite, name in RECORDED.items():
         cases = [case for case in report["cases"] if case["suite"] == suite]

@@ -31,12 +31,12 @@ Record = dict[str, Any]
 
 def record(result: Result, earlier: Mapping[str, Any]) -> Record:
     """What the data file keeps of a routed design: its first critical path and the present one."""
-    path = asdict(result.path)
-    slowest = {"mhz": round(result.mhz[GRADES[0]], 1)} | path
-    slowest |= {name: round(path[name], 2) for name in ("delay", "routing")}
+    path, mhz = result.path, {str(grade): round(mhz, 1) for grade, mhz in result.mhz.items()}
+    rounded = {"delay": round(path.delay, 2), "routing": round(path.routing, 2)}
+    slowest = {"mhz": mhz[str(GRADES[0])]} | asdict(path) | rounded
     first = earlier.get("paths", [])[:1]
     return size_record(result.device, result.used) | {
-        "mhz": {str(grade): round(mhz, 1) for grade, mhz in result.mhz.items()},
+        "mhz": mhz,
         "minutes": round(result.seconds / 60),
         "paths": [*first, *([] if [slowest] == first else [slowest])],
     }
@@ -65,7 +65,7 @@ def path_row(preset: str, path: Mapping[str, Any]) -> str:
 
 def bitstream_record(preset: str, of: Bitstream) -> Record:
     """What the data file keeps of a board's bitstream."""
-    clocks = [[clock.mhz, clock.required] for clock in of.clocks]
+    clocks = [[round(clock.mhz, 1), clock.required] for clock in of.clocks]
     return size_record(of.device, of.used) | {"preset": preset, "clocks": clocks, "minutes": round(of.seconds / 60)}
 
 
