@@ -17,12 +17,17 @@ def read_list(path: Path = LIST) -> dict[str, dict[tuple[str, str], str]]:
     """Of every component the reasons, by the line of the source and the fault in it."""
     rows = yaml.safe_load(path.read_text(encoding="utf-8")) or {}
     return {
-        component: {(entry["line"], fault): entry["reason"] for entry in entries for fault in entry["faults"]}
+        component: {
+            (line, fault): entry["reason"]
+            for entry in entries
+            for line in entry.get("lines") or [entry["line"]]
+            for fault in entry["faults"]
+        }
         for component, entries in rows.items()
     }
 
 
 def unexplained(component: str, mutants: Iterable[Mutant], path: Path = LIST) -> list[Mutant]:
-    """Those without a reason. In a listed fault, `*` stands for anything: enables of many stages or lanes."""
+    """Those without a reason. A listed fault may be a pattern, for the enables of many stages or lanes."""
     known = read_list(path).get(component, {})
     return [m for m in mutants if not any(m.source == line and fnmatchcase(m.fault, fault) for line, fault in known)]
