@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 
@@ -31,14 +32,18 @@ ALL_TESTS = "nightly or not evidence"
 """Expression of pytest: the tests of `make test`, and the full sizes, marked `nightly`, that it leaves out."""
 
 
-def steps(today: date) -> list[tuple[str, ...]]:
-    """Modules to run and their arguments. The date is the seed: every night draws other mutations."""
+Step = tuple[str, ...]
+"""A module to run and its arguments."""
+
+
+def stages(today: date) -> list[list[Step]]:
+    """Steps of a stage run at the same time. The date is the seed: every night draws other mutations."""
     return [
-        ("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal", "-m", ALL_TESTS),
-        ("tools.testplan", str(TEST_REPORT)),
-        ("tools.mutate.planted",),
-        ("tools.coverage",),
-        ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}"),
+        [("tools.python_coverage", "--erase", "-n", "2", "--dist", "worksteal", "-m", ALL_TESTS)],
+        [("tools.testplan", str(TEST_REPORT))],
+        [("tools.mutate.planted",)],
+        # One core each.
+        [("tools.coverage",), ("tools.mutate", "--minutes", str(MUTATION_MINUTES), "--seed", f"{today:%Y%m%d}")],
     ]
 
 
@@ -50,10 +55,13 @@ def run_module(*arguments: str) -> int:
 def complete(folder: Path, run: Callable[..., int] = run_module, runs: Path = RUNS) -> list[str]:
     """Run all steps, record the long suites, and write the page; returns what failed."""
     now, started = datetime.now(UTC).date(), time.monotonic()
-    night = steps(now)
-    failed = [step[0] for step in night if run(*step)]
+    night, failed = stages(now), []
+    for stage in night:
+        with ThreadPoolExecutor(len(stage)) as pool:
+            codes = list(pool.map(lambda step: run(*step), stage))
+        failed += [step[0] for step, code in zip(stage, codes, strict=True) if code]
     spent = round(time.monotonic() - started)
-    add_run(LongRun(AFTER, now.isoformat(), present_commit(), len(night), len(failed), 0, 0, spent), runs)
+    add_run(LongRun(AFTER, now.isoformat(), present_commit(), sum(map(len, night)), len(failed), 0, 0, spent), runs)
     report = json.loads((folder / "results.json").read_text(encoding="utf-8"))
     for suite, name in RECORDED.items():
         cases = [case for case in report["cases"] if case["suite"] == suite]

@@ -8,10 +8,11 @@ import subprocess
 import sys
 from datetime import date
 from pathlib import Path
+from threading import Barrier
 
 import pytest
 
-from tools.nightly import AFTER, ALL_TESTS, RECORDED, complete, steps
+from tools.nightly import AFTER, ALL_TESTS, RECORDED, complete, stages
 from tools.signoff.runs import read_runs
 
 ROOT = Path(__file__).parents[2]
@@ -49,17 +50,24 @@ def case(suite: str, seed: int, outcome: str = "pass") -> dict[str, object]:
     return {"suite": suite, "seed": seed, "outcome": outcome, "instructions": 10, "cycles": 100, "seconds": 2.0}
 
 
+def steps() -> list[tuple[str, ...]]:
+    return [step for stage in stages(date(2026, 1, 2)) for step in stage]
+
+
 def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
     cases = [case("smoke", 1), case("random", 4), case("random", 7), case("soak", 100, "fail")]
     (tmp_path / "results.json").write_text(json.dumps({"cases": cases}))
-    called = []
+    called, together = [], Barrier(2)
 
     def run(*arguments: str) -> int:
         called.append(arguments)
+        if arguments[0] in {"tools.coverage", "tools.mutate"}:
+            together.wait(timeout=60)
         return int(arguments[0] == "tools.mutate")
 
     assert complete(tmp_path, run, tmp_path / "runs.json") == ["tools.mutate"]
-    assert [step[0] for step in called] == [step[0] for step in steps(date(2026, 1, 2))]
+    assert called[:3] == steps()[:3], "in this order"
+    assert {step[0] for step in called} == {step[0] for step in steps()}
     runs = {r.name: (r.cases, r.failed, r.instructions, r.seeds) for r in read_runs(tmp_path / "runs.json")}
     assert runs == {
         AFTER: (len(called), 1, 0, ""),
@@ -70,7 +78,7 @@ def test_steps_run_and_long_suites_are_recorded(tmp_path: Path) -> None:
 
 
 def test_every_night_draws_other_mutations_and_plants_all_bugs() -> None:
-    found = {step[0]: step[1:] for step in steps(date(2026, 1, 2))}
+    found = {step[0]: step[1:] for step in steps()}
     assert found["tools.mutate"][-2:] == ("--seed", "20260102")
     assert "--resume" not in found["tools.mutate"], "components with a score are measured again"
     assert found["tools.mutate.planted"] == (), "without names: all"
@@ -79,7 +87,7 @@ def test_every_night_draws_other_mutations_and_plants_all_bugs() -> None:
 
 @pytest.mark.slow
 def test_every_night_runs_the_full_sizes_and_make_test_a_smaller_case_of_each() -> None:
-    found = {step[0]: step[1:] for step in steps(date(2026, 1, 2))}
+    found = {step[0]: step[1:] for step in steps()}
     assert found["tools.python_coverage"][-2:] == ("-m", ALL_TESTS)
     everyday, nightly = functions(ALL_TESTS)
     smaller = {SMALLER.get(name, name) for name in nightly}
