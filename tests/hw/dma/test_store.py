@@ -16,7 +16,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content
-from tests.hw.dma.test_load import BASE, FIRST_INDEX, Stop, local_words, random_move
+from tests.hw.dma.test_load import BASE, Stop, index_of, local_words, random_move
 from tests.hw.protocols import check_burst
 from tests.hw.streams import run
 
@@ -40,14 +40,14 @@ class StoreBench:
     async def offer(self, ctx: Any) -> None:
         port = self.unit.unit
         ctx.set(self.unit.base, BASE)
-        for index, move in enumerate(self.moves, FIRST_INDEX):
-            if self.rate < 1 and index == FIRST_INDEX + len(self.moves) // 2:
+        for number, move in enumerate(self.moves):
+            if self.rate < 1 and number == len(self.moves) // 2:
                 # With nothing in flight, for more cycles than there are credits.
                 ctx.set(port.valid, 0)
                 await ctx.tick().until(port.idle)
                 await ctx.tick().repeat(40)
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
-            ctx.set(port.index, index)
+            ctx.set(port.index, index_of(number))
             ctx.set(port.valid, 1)
             await ctx.tick().until(port.ready)
         ctx.set(port.valid, 0)
@@ -200,7 +200,7 @@ def test_an_error_response_stops_its_instruction(number: int, rng: random.Random
     for at, response in ((0, 2), (1, 3), (BURSTS - 1, 2 + number % 2)):
         cause = {2: Cause.WRITE_SLVERR, 3: Cause.WRITE_DECERR}[response]
         bench, stop = _stopped(rng, {BURSTS * number + at: response}, None)
-        assert stop.fault == (cause, FIRST_INDEX + number), at
+        assert stop.fault == (cause, index_of(number)), at
         assert bench.done_after == [BURSTS * (k + 1) for k in range(number)]
 
 
@@ -219,7 +219,7 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
         await stop.offer(ctx, moves, unit.base)
 
     run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count])
-    assert stop.fault == (Cause.SCRATCH_RANGE, FIRST_INDEX + number)
+    assert stop.fault == (Cause.SCRATCH_RANGE, index_of(number))
     words = [word for move in moves[: number + 1] for word in MoveFrontEnd.model(move)]
     expected = [(BASE + dram, content(local, params)) for dram, local in words if local < params.scratch_words]
     assert bench.words == expected[: len(bench.words)]
