@@ -9,6 +9,7 @@ import pytest
 
 from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.load import LoadUnit
+from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
@@ -296,3 +297,21 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
 def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> None:
     for halt_at in (2, 5, *rng.sample(range(8, 70), 3)):
         assert _stopped(rng, {}, MOVES, halt_at).fault is None, halt_at
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_every_bit_of_the_base_reaches_the_address(first: int) -> None:
+    """Bases in which every second bit is high."""
+    params = preset("nano").replace(axi_addr_bits=64)
+    bits = word_address_bits(params)
+    base = sum(1 << bit for bit in range(first, bits, 2))
+    unit = LoadUnit(params)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(unit.base, base)
+        ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(isa.make("LOAD", n0=1)), "little"))
+        ctx.set(unit.unit.valid, 1)
+        await ctx.tick().until(unit.bursts.valid)
+        assert ctx.get(unit.bursts.payload).addr == base
+
+    run(unit, bench)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.dma.front_end import MoveFrontEnd
+from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.dma.store import StoreUnit
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec import isa
@@ -231,3 +232,21 @@ def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> Non
         bench, stop = _stopped(rng, {}, halt_at)
         assert stop.fault is None, halt_at
         assert len(bench.done_after) == bench.answered // BURSTS
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_every_bit_of_the_base_reaches_the_address(first: int) -> None:
+    """Bases in which every second bit is high."""
+    params = preset("nano").replace(axi_addr_bits=64)
+    bits = word_address_bits(params)
+    base = sum(1 << bit for bit in range(first, bits, 2))
+    unit = StoreUnit(params)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(unit.base, base)
+        ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(isa.make("STORE", n0=1)), "little"))
+        ctx.set(unit.unit.valid, 1)
+        await ctx.tick().until(unit.aw.valid)
+        assert ctx.get(unit.aw.payload).addr == base * params.word_bytes
+
+    run(unit, bench)
