@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -81,12 +82,12 @@ def _constants(rng: random.Random) -> Affine:
     )
 
 
-def test_constants_are_prepared_in_time(rng: random.Random) -> None:
+def test_constants_of_every_shift_are_prepared_in_time(rng: random.Random) -> None:
     prepared = AffineConstants()
 
     async def bench(ctx: Any) -> None:
-        for _ in range(60):
-            affine = _constants(rng)
+        for shift in range(48):
+            affine = replace(_constants(rng), shift=shift)
             ctx.set(prepared.operation, {name: getattr(affine, name) for name in AFFINE_LAYOUT.members})
             await ctx.tick().repeat(AffineConstants.LATENCY)
             found = ctx.get(prepared.prepared)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from amaranth.hdl import Module, Signal
+from amaranth.hdl import ClockDomain, Module, ResetSignal, Signal
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 
@@ -27,6 +27,37 @@ def test_the_enable_follows_its_model(rng: random.Random) -> None:
     run(clock, bench)
     assert enables == ClockEnable.model(wakes)
     assert 100 < enables.count(False) < 500
+
+
+class _WithReset(wiring.Component):
+    """A clock enable whose reset is a port."""
+
+    def __init__(self) -> None:
+        super().__init__({"wake": In(1), "reset": In(1), "enable": Out(1)})
+
+    def elaborate(self, platform: object) -> Module:
+        m = Module()
+        m.domains += ClockDomain("sync")
+        m.submodules.clock = clock = ClockEnable()
+        m.d.comb += [ResetSignal().eq(self.reset), clock.wake.eq(self.wake), self.enable.eq(clock.enable)]
+        return m
+
+
+def test_a_reset_without_work_is_clocked() -> None:
+    clock = _WithReset()
+
+    async def bench(ctx: Any) -> None:
+        await ctx.tick().repeat(2 * ClockEnable.SETTLE)
+        assert not ctx.get(clock.enable)
+        ctx.set(clock.reset, 1)
+        assert ctx.get(clock.enable), "in the first cycle of the reset"
+        await ctx.tick()
+        ctx.set(clock.reset, 0)
+        for enable in ClockEnable.model([False] * 2 * ClockEnable.SETTLE):
+            assert ctx.get(clock.enable) == enable
+            await ctx.tick()
+
+    run(clock, bench)
 
 
 class _Counting(wiring.Component):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import threading
 import time
@@ -22,7 +23,7 @@ from tools.mutate.__main__ import run as mutate
 from tools.mutate.bench import Bench, _forked
 from tools.mutate.equivalence import prove, write_netlist
 from tools.mutate.hook import elaborations
-from tools.mutate.listed import read_list, unexplained
+from tools.mutate.listed import LIST, read_list, unexplained
 from tools.mutate.score import ROOT, Score, read_scores, sources_key, write_score
 from tools.mutate.sites import INVERTED, STUCK_AT_0, STUCK_AT_1, Mutant, Site, draw, plant, sites
 from tools.mutate.sources import code_used
@@ -216,6 +217,11 @@ def test_every_component_is_mutated_or_has_a_reason() -> None:
     names = {name_of(c) for c in components()}
     assert targets().keys() | NOT_MUTATED.keys() == names
     assert not targets().keys() & NOT_MUTATED.keys()
+
+
+def test_the_list_has_one_entry_for_each_component() -> None:
+    names = re.findall(r"^(\S+):$", LIST.read_text(encoding="utf-8"), re.MULTILINE)
+    assert len(names) == len(set(names)) == len(read_list()), "of two entries, only the second counts"
 
 
 def test_listed_faults_are_in_the_sources() -> None:

@@ -50,7 +50,7 @@ _FLAGS = ("--coverage-line", "--coverage-toggle")
 _STALLS = (0, 100, 300)
 _REGISTER_RUNS = 12
 _SERIES_OF_A_STEP = 20
-_EVENT_RUNS, _EVENT_ROUNDS = 150, 100
+_EVENT_RUNS, _EVENT_ROUNDS = 500, 100
 """At most; so many programs are disturbed in a run."""
 _PATIENT, _LIMIT = 1 << 16, 1_000_000
 """Cycles without progress, and cycles, in which a program with long bursts or a high index ends by itself."""

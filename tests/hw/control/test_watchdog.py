@@ -130,6 +130,34 @@ def test_every_bit_of_a_candidate_is_reported_and_compared(number: int, rng: ran
         assert _blamed(candidates, most) == Watchdog.oldest(candidates, most)
 
 
+@pytest.mark.parametrize("phase", range(CANDIDATES))
+@pytest.mark.parametrize("number", range(CANDIDATES))
+def test_the_least_limit_covers_the_scans_at_every_phase(number: int, phase: int) -> None:
+    """A candidate, or dispatch, becomes the oldest in the last cycle with progress."""
+    dog = Watchdog()
+    newest = (1 << COUNT_BITS) - 1
+    candidates = [(newest - 1, True)] * (CANDIDATES - 1)
+    changed, dispatch_index = [*candidates], newest
+    if number < len(changed):
+        changed[number] = (0, True)
+    else:
+        dispatch_index = 0
+
+    async def body(ctx: Any) -> None:
+        ctx.set(dog.limit, 2 * CANDIDATES)
+        ctx.set(dog.running, 1)
+        ctx.set(dog.progress, 1)
+        _show(ctx, dog, candidates, newest)
+        await ctx.tick().repeat(3 * CANDIDATES + phase)
+        ctx.set(dog.progress, 0)
+        _show(ctx, dog, changed, dispatch_index)
+        await ctx.tick().until(dog.port.valid)
+        fault = ctx.get(dog.port.fault)
+        assert (fault.index, Unit(fault.unit)) == Watchdog.oldest(changed, dispatch_index)
+
+    _simulate(body, dog)
+
+
 @pytest.mark.parametrize("limit", [0, 1, 2, 2 * CANDIDATES, 60])
 def test_random_activity_follows_the_model(limit: int, rng: random.Random) -> None:
     """Silences about as long as the limit; the fault comes in the model's cycle, and names whom the model blames."""

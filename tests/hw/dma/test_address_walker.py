@@ -65,8 +65,8 @@ WORD_BITS = Shape.cast(LOCAL_RUN_LAYOUT.members["words"]).width
 
 @pytest.mark.parametrize("bit", range(8, WORD_BITS))
 def test_a_long_run_goes_on(bit: int, rng: random.Random) -> None:
-    """A run with one bit in its length: its first words, and not the next run."""
-    item = {"target": 1, "addr": rng.getrandbits(SCRATCH_BITS), "words": 1 << bit, "last": 1, "index": 5}
+    """A run whose length, without one bit, would end soon: its first words, and not the next run."""
+    item = {"target": 1, "addr": rng.getrandbits(SCRATCH_BITS), "words": (1 << bit) + 9, "last": 1, "index": 5}
     walker = AddressWalker()
     taken: list[int] = []
     offer = source(walker.i, [item, item], rng)

@@ -9,6 +9,7 @@ import pytest
 
 from intloom.hw.dma.front_end import MoveFrontEnd
 from intloom.hw.dma.load import LoadUnit
+from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.spec import isa
 from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
@@ -18,9 +19,14 @@ from tests.hw.streams import run
 
 BASE = 0x2000_0000 | 0x12345
 """With the top bit of the narrowest word address."""
-FIRST_INDEX = (1 << isa.COUNT_BITS) - 64
 HALT_CYCLES = 4
 """Cycles from a halt to the one from which `idle` is final."""
+
+
+def index_of(number: int) -> int:
+    """The index that a bench gives to a move: neighbors differ in nearly all bits."""
+    pattern = ((1 << isa.COUNT_BITS) - 1) // 3
+    return pattern << number % 2 ^ number >> 1
 
 
 def random_move(rng: random.Random, kind: str, params: HardwareParams) -> isa.Instruction:
@@ -68,9 +74,9 @@ class LoadBench:
     async def offer(self, ctx: Any) -> None:
         port = self.unit.unit
         ctx.set(self.unit.base, BASE)
-        for index, move in enumerate(self.moves, FIRST_INDEX):
+        for number, move in enumerate(self.moves):
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
-            ctx.set(port.index, index)
+            ctx.set(port.index, index_of(number))
             ctx.set(port.valid, 1)
             await ctx.tick().until(port.ready)
         ctx.set(port.valid, 0)
@@ -127,7 +133,7 @@ class Stop:
             ctx.set(port.valid, bool(left))
             if left:
                 ctx.set(port.instruction, left[0])
-                ctx.set(port.index, FIRST_INDEX + len(moves) - len(left))
+                ctx.set(port.index, index_of(len(moves) - len(left)))
             *_, taken = await ctx.tick().sample(port.valid & port.ready)
             left = left[1:] if taken else left
             cycle += 1
@@ -263,7 +269,7 @@ def test_an_error_in_any_beat_stops_its_instruction(number: int, rng: random.Ran
     for at, response in ((0, 2), (4, 3), (-1, 2 + number % 2)):
         cause = {2: Cause.READ_SLVERR, 3: Cause.READ_DECERR}[response]
         stop = _stopped(rng, {BASE + words[at]: response}, MOVES, None)
-        assert stop.fault == (cause, FIRST_INDEX + number), at
+        assert stop.fault == (cause, index_of(number)), at
 
 
 @pytest.mark.parametrize("number", [0, 2, 3], ids=["first", "middle", "last"])
@@ -281,7 +287,7 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
 
     memory = read_memory(unit.bursts, unit.r, params, rng, 1, 0.7, params.axi_outstanding)
     run(unit, offer, background=[bench.record, memory, stop.count])
-    assert stop.fault == (Cause.SCRATCH_RANGE, FIRST_INDEX + number)
+    assert stop.fault == (Cause.SCRATCH_RANGE, index_of(number))
     words = [word for move in moves[: number + 1] for word in MoveFrontEnd.model(move)]
     expected = [(0, local, content(BASE + dram, params)) for dram, local in words if local < params.scratch_words]
     assert bench.written[: len(expected)] == expected
@@ -291,3 +297,21 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
 def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> None:
     for halt_at in (2, 5, *rng.sample(range(8, 70), 3)):
         assert _stopped(rng, {}, MOVES, halt_at).fault is None, halt_at
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_every_bit_of_the_base_reaches_the_address(first: int) -> None:
+    """Bases in which every second bit is high."""
+    params = preset("nano").replace(axi_addr_bits=64)
+    bits = word_address_bits(params)
+    base = sum(1 << bit for bit in range(first, bits, 2))
+    unit = LoadUnit(params)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(unit.base, base)
+        ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(isa.make("LOAD", n0=1)), "little"))
+        ctx.set(unit.unit.valid, 1)
+        await ctx.tick().until(unit.bursts.valid)
+        assert ctx.get(unit.bursts.payload).addr == base
+
+    run(unit, bench)

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from intloom.hw.dma.front_end import MoveFrontEnd
+from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.dma.store import StoreUnit
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec import isa
@@ -16,7 +17,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content
-from tests.hw.dma.test_load import BASE, FIRST_INDEX, Stop, local_words, random_move
+from tests.hw.dma.test_load import BASE, Stop, index_of, local_words, random_move
 from tests.hw.protocols import check_burst
 from tests.hw.streams import run
 
@@ -40,14 +41,14 @@ class StoreBench:
     async def offer(self, ctx: Any) -> None:
         port = self.unit.unit
         ctx.set(self.unit.base, BASE)
-        for index, move in enumerate(self.moves, FIRST_INDEX):
-            if self.rate < 1 and index == FIRST_INDEX + len(self.moves) // 2:
+        for number, move in enumerate(self.moves):
+            if self.rate < 1 and number == len(self.moves) // 2:
                 # With nothing in flight, for more cycles than there are credits.
                 ctx.set(port.valid, 0)
                 await ctx.tick().until(port.idle)
                 await ctx.tick().repeat(40)
             ctx.set(port.instruction, int.from_bytes(isa.encode(move), "little"))
-            ctx.set(port.index, index)
+            ctx.set(port.index, index_of(number))
             ctx.set(port.valid, 1)
             await ctx.tick().until(port.ready)
         ctx.set(port.valid, 0)
@@ -200,7 +201,7 @@ def test_an_error_response_stops_its_instruction(number: int, rng: random.Random
     for at, response in ((0, 2), (1, 3), (BURSTS - 1, 2 + number % 2)):
         cause = {2: Cause.WRITE_SLVERR, 3: Cause.WRITE_DECERR}[response]
         bench, stop = _stopped(rng, {BURSTS * number + at: response}, None)
-        assert stop.fault == (cause, FIRST_INDEX + number), at
+        assert stop.fault == (cause, index_of(number)), at
         assert bench.done_after == [BURSTS * (k + 1) for k in range(number)]
 
 
@@ -219,7 +220,7 @@ def test_an_address_outside_the_scratchpad_stops_its_instruction(number: int, rn
         await stop.offer(ctx, moves, unit.base)
 
     run(unit, offer, background=[bench.scratchpad, bench.memory, stop.count])
-    assert stop.fault == (Cause.SCRATCH_RANGE, FIRST_INDEX + number)
+    assert stop.fault == (Cause.SCRATCH_RANGE, index_of(number))
     words = [word for move in moves[: number + 1] for word in MoveFrontEnd.model(move)]
     expected = [(BASE + dram, content(local, params)) for dram, local in words if local < params.scratch_words]
     assert bench.words == expected[: len(bench.words)]
@@ -231,3 +232,21 @@ def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> Non
         bench, stop = _stopped(rng, {}, halt_at)
         assert stop.fault is None, halt_at
         assert len(bench.done_after) == bench.answered // BURSTS
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_every_bit_of_the_base_reaches_the_address(first: int) -> None:
+    """Bases in which every second bit is high."""
+    params = preset("nano").replace(axi_addr_bits=64)
+    bits = word_address_bits(params)
+    base = sum(1 << bit for bit in range(first, bits, 2))
+    unit = StoreUnit(params)
+
+    async def bench(ctx: Any) -> None:
+        ctx.set(unit.base, base)
+        ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(isa.make("STORE", n0=1)), "little"))
+        ctx.set(unit.unit.valid, 1)
+        await ctx.tick().until(unit.aw.valid)
+        assert ctx.get(unit.aw.payload).addr == base * params.word_bytes
+
+    run(unit, bench)

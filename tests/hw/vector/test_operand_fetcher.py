@@ -15,7 +15,7 @@ from tests.hw.streams import cycles_through, run, sink, source
 BYTES = 4
 
 
-RATES = [(1.0, 1.0, 1.0), (0.5, 1.0, 0.5), (1.0, 0.4, 1.0), (0.7, 0.7, 0.7)]
+RATES = [(1.0, 1.0, 1.0), (1.0, 1.0, 0.2), (0.5, 1.0, 0.5), (1.0, 0.4, 1.0), (0.7, 0.7, 0.7)]
 
 
 def _reader(port: Any, words: list[int], rng: random.Random, grant: float) -> Callable[[Any], Any]:

@@ -9,17 +9,26 @@ from intloom.common.errors import ExitCode
 from intloom.hw.spec.params import preset
 from intloom.sim.bench.measure import Speed
 from intloom.sim.rtl.detailed import DetailedBench
+from intloom.sim.rtl.fast import FastBench
 from intloom.sim.rtl.verilog import verilog_of
 
 
-def _without_public(**options: bool) -> DetailedBench:
+def _detailed(**options: bool) -> DetailedBench:
     """A bench with the simulator of the detailed bench: that of cocotb's flow takes as long to build as all others."""
     return DetailedBench(monitors=options.get("monitors", True))
 
 
+def _fast(*_threads: int, **_forms: bool) -> FastBench:
+    """The fast bench, whose simulator other tests use: with threads or a clock in HDL, it would be built here."""
+    return FastBench()
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("detailed", [_without_public, pytest.param(DetailedBench, marks=pytest.mark.nightly)])
-def test_benches_and_networks_are_measured(detailed, tmp_path, capsys, monkeypatch):
+@pytest.mark.parametrize(
+    ("fast", "detailed"), [(_fast, _detailed), pytest.param(FastBench, DetailedBench, marks=pytest.mark.nightly)]
+)
+def test_benches_and_networks_are_measured(fast, detailed, tmp_path, capsys, monkeypatch):
+    monkeypatch.setattr("intloom.sim.bench.compare.FastBench", fast)
     monkeypatch.setattr("intloom.sim.bench.compare.DetailedBench", detailed)
     target = tmp_path / "speed.json"
     baseline = tmp_path / "npu.v"

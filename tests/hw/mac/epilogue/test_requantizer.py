@@ -95,6 +95,27 @@ def test_random_vectors_match_the_specification(match: RoundingMode, seed: int) 
     assert len({e for e in expected if -128 < e < 127}) > 50
 
 
+def _beside_a_tie(rng: random.Random) -> Vector:
+    """A product that differs from a tie by one bit, or by two neighbors, at any position of its lower half."""
+    while True:
+        odd = rng.randrange(3, 100, 2)
+        zeros = 24 - odd.bit_length()
+        lowest = rng.randrange(zeros, 31)
+        half = rng.randrange(lowest + 2, 47)
+        product = (2 * rng.randrange(128) + 1 << half) + (rng.choice((-3, -1, 1, 3)) << lowest)
+        total, rest = divmod(product, odd << zeros)
+        if not rest and total < 1 << 31:
+            return total, 0, Scale(odd << zeros, half + 1), 0
+
+
+@pytest.mark.parametrize("match", list(RoundingMode))
+def test_a_tie_is_told_from_products_beside_it(match: RoundingMode, rng: random.Random) -> None:
+    vectors = [_beside_a_tie(rng) for _ in range(1500)]
+    expected = [RequantizerLane.model(*v, match) for v in vectors]
+    results = _run(preset("nano").replace(match=str(match)), list(vectors))
+    assert not [(v, e, r) for v, e, r in zip(vectors, expected, results, strict=True) if e != r]
+
+
 _ITEM = struct.Struct("<iiIBb2x")
 
 

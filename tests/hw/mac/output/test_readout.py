@@ -11,7 +11,7 @@ import pytest
 
 from intloom.hw.mac.output.readout import AccumulatorReadout
 from intloom.hw.ports import READ_LATENCY
-from intloom.hw.spec.isa import COUNT_BITS, SCRATCH_BITS, TableUse
+from intloom.hw.spec.isa import BY_KIND, COUNT_BITS, SCRATCH_BITS, Kind, TableUse
 from intloom.hw.spec.params import HardwareParams
 from tests.hw.mac.shapes import NANO, OUTPUT_SHAPES, RATES
 from tests.hw.streams import run, source
@@ -164,11 +164,8 @@ def test_the_first_item_has_the_stated_latency(rng: random.Random) -> None:
     run(readout, bench)
 
 
-@pytest.mark.parametrize("name", OUTPUT_SHAPES)
-@pytest.mark.parametrize("rate", RATES)
-def test_every_sum_retires_with_its_residual(name: str, rate: float, rng: random.Random) -> None:
-    params = OUTPUT_SHAPES[name]
-    descriptors = [_readout_descriptor(rng) for _ in range(8)]
+def _check(params: HardwareParams, descriptors: list[Numbers], rng: random.Random, rate: float) -> None:
+    """Every sum of these descriptors, with its residual."""
     strips = [length for descriptor in descriptors for length in _strips(descriptor, params, rng)]
     bench = Environment(params, descriptors, strips, rng, rate)
     expected = list(AccumulatorReadout.model(descriptors, strips, params))
@@ -183,3 +180,15 @@ def test_every_sum_retires_with_its_residual(name: str, rate: float, rng: random
             wanted["operand"] = bench.operand(wanted)
         names = wanted.keys() - {"byte"} - (set() if wanted["residual"] else {"word"})
         assert found == {name: wanted[name] for name in names}
+
+
+@pytest.mark.parametrize("name", OUTPUT_SHAPES)
+@pytest.mark.parametrize("rate", RATES)
+def test_every_sum_retires_with_its_residual(name: str, rate: float, rng: random.Random) -> None:
+    _check(OUTPUT_SHAPES[name], [_readout_descriptor(rng) for _ in range(8)], rng, rate)
+
+
+def test_a_descriptor_may_have_the_most_blocks(rng: random.Random) -> None:
+    most = (1 << BY_KIND[Kind.CONV].field("out_blocks").width) - 1
+    descriptor = _readout_descriptor(rng) | {"out_h": 1, "out_w": 1, "out_blocks": most}
+    _check(OUTPUT_SHAPES["whole"], [descriptor], rng, 1.0)
