@@ -39,8 +39,8 @@ def test_teaching_networks(
 @pytest.mark.parametrize(
     ("name", "size"),
     [
-        ("yolov8n", 320), ("yolov8n-seg", 160), ("yolov8n-pose", 160), ("yolov8n-cls", 128), ("resnet18", 128),
-        ("mobilenet_v2", 128),
+        ("yolov8n", 320), ("yolov8n-seg", 160), pytest.param("yolov8n-pose", 160, marks=pytest.mark.nightly),
+        ("yolov8n-cls", 128), ("resnet18", 128), ("mobilenet_v2", 128),
     ],
 )  # fmt: skip
 def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: Path, rng: random.Random) -> None:
@@ -52,9 +52,10 @@ def test_networks_equal_onnxruntime(name: str, size: int, form: Form, tmp_path: 
 @pytest.mark.parametrize(
     "name",
     [
-        "yolo11n", "yolo11n-seg", "yolo11n-pose", "yolo26n", "yolo26n-seg", "yolo26n-pose", "mobilenet_v3_large",
+        "yolo11n", "yolo11n-seg", "yolo26n", "yolo26n-seg", "mobilenet_v3_large",
         "mobilenet_v4_conv_small", "efficientnet_lite0", "shufflenet_v2", "vit_tiny", "yolox_nano", "ssd_mobilenet_v1",
-        "c2psa", "ocr_recognizer",
+        "c2psa", "ocr_recognizer", pytest.param("yolo11n-pose", marks=pytest.mark.nightly),
+        pytest.param("yolo26n-pose", marks=pytest.mark.nightly),
     ],
 )  # fmt: skip
 def test_newer_networks_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
@@ -62,7 +63,7 @@ def test_newer_networks_equal_onnxruntime(name: str, tmp_path: Path, rng: random
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("task", ["", "-seg", "-pose"])
+@pytest.mark.parametrize("task", ["", "-seg", pytest.param("-pose", marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("version", ["yolo11n", "yolo26n"])
 def test_everything_before_box_decoding_runs_on_the_accelerator(version: str, task: str, tmp_path: Path) -> None:
     quantized(tmp_path, f"{version}{task}", 64)
@@ -73,7 +74,7 @@ def test_everything_before_box_decoding_runs_on_the_accelerator(version: str, ta
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["yolov8s", "yolov8m"])
+@pytest.mark.parametrize("name", ["yolov8s", pytest.param("yolov8m", marks=pytest.mark.nightly)])
 def test_larger_detectors_equal_onnxruntime(name: str, tmp_path: Path, rng: random.Random) -> None:
     assert_equal(quantized(tmp_path, name, 160), rng.getrandbits(32))
 

@@ -39,7 +39,7 @@ def verilog_from_cache() -> Iterator[None]:
         yield
 
 
-# With `large` in the nightly run only.
+# With `large` and `small` in the nightly run only.
 @pytest.fixture(scope="module", params=cases(*SHAPES))
 def package(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory, verilog_from_cache: None) -> Path:
     folder = tmp_path_factory.mktemp(request.param) / "made" / "here"
@@ -98,7 +98,7 @@ def test_yosys_finds_no_latch_no_loop_and_one_driver_each(package: Path) -> None
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["nano", "odd"])
+@pytest.mark.parametrize("name", ["nano", pytest.param("odd", marks=pytest.mark.nightly)])
 def test_the_summary_counts_the_memories(name: str) -> None:
     shape = SHAPES[name]
     text = resource_summary(verilog_of(shape), TOP_NAME)

@@ -23,8 +23,8 @@ SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
 
 
 def cases(*shapes: str) -> list[Any]:
-    """Parameters of a test; `large`, which takes the longest, only in the nightly run."""
-    return [pytest.param(name, marks=pytest.mark.nightly if name == "large" else ()) for name in shapes]
+    """Parameters of a test; `large`, which takes the longest, and `small` only in the nightly run."""
+    return [pytest.param(name, marks=pytest.mark.nightly if name in ("large", "small") else ()) for name in shapes]
 
 
 BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}
@@ -39,7 +39,7 @@ def test_every_shape_passes_the_same_benches(bench: str, shape: str, tmp_path: P
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("shape", ["nano", "odd"])
+@pytest.mark.parametrize("shape", ["nano", pytest.param("odd", marks=pytest.mark.nightly)])
 def test_programs_can_be_stopped_at_any_moment(shape: str, tmp_path: Path, seed: int) -> None:
     """By a reset or a fault; the next program then equals the instruction simulator."""
     run_cocotb(SHAPES[shape], "tests.hw.npu.bench_stops", tmp_path, seed)

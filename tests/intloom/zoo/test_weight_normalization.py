@@ -17,7 +17,13 @@ SAMPLES = {"yolo11s": 8, "ocr_detector": 8}
 """The attention of YOLO11 then has 16 tokens, and gates of the text detector have 6 channels of one pixel: both
 differ more from image to image.
 """
-LARGE = ("yolov8s", "yolov8m")
+OTHER_SIZES_AND_HEADS = (
+    "yolov8s",
+    "yolov8m",
+    "yolo11s",
+    *(f"{n}-{t}" for n in ("yolov8n", "yolo11n", "yolo26n") for t in ("seg", "pose")),
+)
+"""Of networks that `make test` has too."""
 
 
 def size_of(name):
@@ -27,7 +33,9 @@ def size_of(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [n for n in ZOO if n not in LARGE] + list(LARGE))
+@pytest.mark.parametrize(
+    "name", [pytest.param(n, marks=pytest.mark.nightly if n in OTHER_SIZES_AND_HEADS else ()) for n in ZOO]
+)
 def test_activations_are_not_degenerate(name, tmp_path):
     """Measured on an image outside the calibration set; zeros of a ReLU count as values at an end."""
     size = size_of(name)
