@@ -358,7 +358,7 @@ def main() -> None:
     """Parse the command line, run, and write the page."""
     parser = argparse.ArgumentParser(prog="python -m tools.coverage", description=__doc__)
     parser.add_argument("--first", type=int, default=0, help="seed of the first random program")
-    parser.add_argument("--count", type=int, default=50, help="random programs")
+    parser.add_argument("--count", type=int, default=80, help="random programs")
     parser.add_argument("--output", type=Path, default=Path("out/coverage"), help="folder of the page")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
