@@ -18,6 +18,8 @@ from tests.hw.mac.shapes import NANO, RATES, WEIGHT_SHAPES
 from tests.hw.streams import run, source
 
 ADDRESSES = 1 << WEIGHT_ADDRESS_BITS
+SHAPES = {**WEIGHT_SHAPES, "half": NANO.replace(rows=32, cols=4, axi_data_bits=256, weight_kib=128)}
+"""With residual constants that fill half a word."""
 
 
 class Memory:
@@ -43,10 +45,10 @@ class Memory:
         return self.rng.getrandbits(self.bits) if word is None else word
 
 
-@pytest.mark.parametrize("name", WEIGHT_SHAPES)
+@pytest.mark.parametrize("name", SHAPES)
 @pytest.mark.parametrize("rate", RATES)
 def test_constants_are_written_element_by_element(name: str, rate: float, rng: random.Random) -> None:
-    params = WEIGHT_SHAPES[name]
+    params = SHAPES[name]
     loader, memory = ConstantsLoader(params), Memory(rng, params)
     requests = [
         {"address": rng.getrandbits(WEIGHT_ADDRESS_BITS), "load_table": k % 2, "load_residual": rng.randrange(2)}

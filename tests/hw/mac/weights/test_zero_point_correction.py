@@ -57,9 +57,9 @@ class Word:
 
 
 def _block(rng: random.Random, params: HardwareParams) -> Block:
-    """A block with random weights, or with all weights at one limit."""
+    """A block with random weights, or, every second one, with all weights at one limit."""
     zp_in = rng.choice((*_ZERO_POINTS, rng.randint(-128, 127)))
-    limit = rng.choice((*_WEIGHTS, None, None))
+    limit = rng.choice((*_WEIGHTS, *[None] * len(_WEIGHTS)))
     tiles = [
         [[rng.randint(-255, 255) if limit is None else limit for _ in range(params.rows)] for _ in range(params.cols)]
         for _ in range(rng.randint(1, 4))
