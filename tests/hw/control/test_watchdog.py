@@ -12,6 +12,8 @@ from intloom.hw.spec.isa import COUNT_BITS, Unit
 from intloom.hw.spec.regs import Cause
 from tests.hw.streams import run
 
+_NEWEST = (1 << COUNT_BITS) - 1
+
 
 def _simulate(body: Any, dog: Watchdog) -> None:
     run(dog, body)
@@ -84,21 +86,29 @@ def _show(ctx: Any, dog: Watchdog, candidates: list[tuple[int, bool]], dispatch_
     ctx.set(dog.dispatch_index, dispatch_index)
 
 
-def _blamed(candidates: list[tuple[int, bool]], dispatch_index: int) -> tuple[int, Unit]:
-    """Whom the watchdog blames for these candidates, of which some are present."""
+def _blamed(candidates: list[tuple[int, bool]], dispatch_index: int, before: int = 0) -> tuple[int, Unit]:
+    """Whom the watchdog blames for these candidates, of which some are present.
+
+    For `before` cycles, with progress, there are the newest ones in their place.
+    """
     dog = Watchdog()
     blamed: list[tuple[int, Unit]] = []
 
     async def body(ctx: Any) -> None:
-        _show(ctx, dog, candidates, dispatch_index)
         ctx.set(dog.limit, 2 * CANDIDATES)
         ctx.set(dog.running, 1)
+        if before:
+            ctx.set(dog.progress, 1)
+            _show(ctx, dog, [(_NEWEST - 1, True)] * (CANDIDATES - 1), _NEWEST)
+            await ctx.tick().repeat(before)
+            ctx.set(dog.progress, 0)
+        _show(ctx, dog, candidates, dispatch_index)
         await ctx.tick().until(dog.port.valid)
         fault = ctx.get(dog.port.fault)
         assert Cause(fault.cause) is Cause.WATCHDOG
         blamed.append((fault.index, Unit(fault.unit)))
         # The fault is stable until reset, whatever happens to the candidates.
-        for index in (0, 1, (1 << COUNT_BITS) - 1):
+        for index in (0, 1, _NEWEST):
             _show(ctx, dog, [(index, True)] * (CANDIDATES - 1), index)
             await ctx.tick().repeat(CANDIDATES + 3)
             held = ctx.get(dog.port.fault)
@@ -119,43 +129,28 @@ def test_it_blames_the_oldest_instruction(seed: int) -> None:
 @pytest.mark.parametrize("number", range(CANDIDATES - 1))
 def test_every_bit_of_a_candidate_is_reported_and_compared(number: int, rng: random.Random) -> None:
     """Alone: an index and the one with all bits inverted. Against another one, from which one bit differs."""
-    most = (1 << COUNT_BITS) - 1
     absent = [(0, False)] * (CANDIDATES - 1)
-    value, bit = rng.randrange(most), rng.randrange(COUNT_BITS)
-    for index in (value, value ^ most):
+    value, bit = rng.randrange(_NEWEST), rng.randrange(COUNT_BITS)
+    for index in (value, value ^ _NEWEST):
         candidates = [*absent[:number], (index, True), *absent[number + 1 :]]
-        assert _blamed(candidates, most) == Watchdog.oldest(candidates, most)
+        assert _blamed(candidates, _NEWEST) == Watchdog.oldest(candidates, _NEWEST)
         other = rng.choice([k for k in range(CANDIDATES - 1) if k != number])
         candidates[other] = (index ^ 1 << bit, True)
-        assert _blamed(candidates, most) == Watchdog.oldest(candidates, most)
+        assert _blamed(candidates, _NEWEST) == Watchdog.oldest(candidates, _NEWEST)
 
 
 @pytest.mark.parametrize("phase", range(CANDIDATES))
 @pytest.mark.parametrize("number", range(CANDIDATES))
 def test_the_least_limit_covers_the_scans_at_every_phase(number: int, phase: int) -> None:
     """A candidate, or dispatch, becomes the oldest in the last cycle with progress."""
-    dog = Watchdog()
-    newest = (1 << COUNT_BITS) - 1
-    candidates = [(newest - 1, True)] * (CANDIDATES - 1)
-    changed, dispatch_index = [*candidates], newest
-    if number < len(changed):
-        changed[number] = (0, True)
+    candidates = [(_NEWEST - 1, True)] * (CANDIDATES - 1)
+    dispatch_index = _NEWEST
+    if number < len(candidates):
+        candidates[number] = (0, True)
     else:
         dispatch_index = 0
-
-    async def body(ctx: Any) -> None:
-        ctx.set(dog.limit, 2 * CANDIDATES)
-        ctx.set(dog.running, 1)
-        ctx.set(dog.progress, 1)
-        _show(ctx, dog, candidates, newest)
-        await ctx.tick().repeat(3 * CANDIDATES + phase)
-        ctx.set(dog.progress, 0)
-        _show(ctx, dog, changed, dispatch_index)
-        await ctx.tick().until(dog.port.valid)
-        fault = ctx.get(dog.port.fault)
-        assert (fault.index, Unit(fault.unit)) == Watchdog.oldest(changed, dispatch_index)
-
-    _simulate(body, dog)
+    expected = Watchdog.oldest(candidates, dispatch_index)
+    assert _blamed(candidates, dispatch_index, 3 * CANDIDATES + phase) == expected
 
 
 @pytest.mark.parametrize("limit", [0, 1, 2, 2 * CANDIDATES, 60])

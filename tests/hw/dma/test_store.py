@@ -9,7 +9,6 @@ from typing import Any
 import pytest
 
 from intloom.hw.dma.front_end import MoveFrontEnd
-from intloom.hw.dma.runs import word_address_bits
 from intloom.hw.dma.store import StoreUnit
 from intloom.hw.ports import READ_LATENCY
 from intloom.hw.spec import isa
@@ -17,7 +16,7 @@ from intloom.hw.spec.params import HardwareParams, preset
 from intloom.hw.spec.regs import Cause
 from tests.hw.dma.accounting import Accounts
 from tests.hw.dma.memory_model import content
-from tests.hw.dma.test_load import BASE, Stop, index_of, local_words, random_move
+from tests.hw.dma.test_load import BASE, BASES, WIDE, Stop, first_address, index_of, local_words, random_move
 from tests.hw.protocols import check_burst
 from tests.hw.streams import run
 
@@ -234,19 +233,7 @@ def test_a_halt_at_any_time_completes_what_was_issued(rng: random.Random) -> Non
         assert len(bench.done_after) == bench.answered // BURSTS
 
 
-@pytest.mark.parametrize("first", [0, 1])
-def test_every_bit_of_the_base_reaches_the_address(first: int) -> None:
-    """Bases in which every second bit is high."""
-    params = preset("nano").replace(axi_addr_bits=64)
-    bits = word_address_bits(params)
-    base = sum(1 << bit for bit in range(first, bits, 2))
-    unit = StoreUnit(params)
-
-    async def bench(ctx: Any) -> None:
-        ctx.set(unit.base, base)
-        ctx.set(unit.unit.instruction, int.from_bytes(isa.encode(isa.make("STORE", n0=1)), "little"))
-        ctx.set(unit.unit.valid, 1)
-        await ctx.tick().until(unit.aw.valid)
-        assert ctx.get(unit.aw.payload).addr == base * params.word_bytes
-
-    run(unit, bench)
+@pytest.mark.parametrize("base", BASES)
+def test_every_bit_of_the_base_reaches_the_address(base: int) -> None:
+    unit = StoreUnit(WIDE)
+    assert first_address(unit, "STORE", unit.aw, base) == base * WIDE.word_bytes

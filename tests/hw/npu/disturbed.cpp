@@ -90,13 +90,14 @@ class Bench {
         const auto [probe, value, first, second] = point;
         const unsigned events = 1u << first | 1u << second;
         if (events & 1u << FAULT && fault_at_ && random_.chance(300)) return before_fault(events);
-        const bool errors = events & (1u << READ_ERROR | 1u << WRITE_ERROR), late = events & (1u << FAULT | 1u << SET | 1u << HALT);
+        const bool errors = events & (1u << READ_ERROR | 1u << WRITE_ERROR);
+        // An interrupt is set by an error, or by the end of the program: then nothing must precede it.
+        const bool ended = events & 1u << SET && !errors && random_.chance(300);
+        const bool late = !ended && events & (1u << FAULT | 1u << SET | 1u << HALT);
         // A halt follows a reset command by two cycles, or an error by four; a fault follows an error by two.
         const bool halts = events & 1u << HALT, commanded = halts && random_.chance(500);
         if (halts && errors && fault_at_ && random_.chance(300)) return errors_at_halt();
-        // An interrupt is set by an error, or by the end of the program: then nothing must precede it.
-        const bool ended = events & 1u << SET && !errors && random_.chance(300);
-        const int delay = commanded || ended || !late ? 0 : halts ? 2 : 1;
+        const int delay = commanded || !late ? 0 : halts ? 2 : 1;
         const auto& samples = samples_[delay][events & 1u << WRITE_ERROR ? 2 : events & 1u << READ_ERROR ? 1 : 0];
         const uint64_t at = std::max<uint64_t>(samples.in({probe, value}, random_), 2 + 2 * delay);
         Plan plan;
@@ -107,7 +108,7 @@ class Bench {
         if (events & 1u << FAULT && random_.chance(300)) plan.add(before(random_.below(3)), 1u << SOFT_RESET);
         if (!ended && random_.chance(200)) plan.add(before(2 + random_.below(8)), 1u << SOFT_RESET);
         // Nothing but the error, or a halt, if the event of interest follows: the command comes in the next run.
-        if (!late || ended || random_.chance(500)) plan.add(at, events & (1u << SOFT_RESET | 1u << CLEAR | 1u << POWER_RESET));
+        if (!late || random_.chance(500)) plan.add(at, events & (1u << SOFT_RESET | 1u << CLEAR | 1u << POWER_RESET));
         while (random_.chance(200)) plan.add(plan.last + 2 + random_.below(12), command());
         return plan;
     }

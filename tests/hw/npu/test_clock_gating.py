@@ -11,11 +11,12 @@ from intloom.hw.spec.params import preset
 from intloom.sim.rtl.verilog import verilog_of
 from tests.hw.npu.lockstep import DIFFERENCE, lockstep
 from tests.hw.npu.simulate import run_cocotb
+from tests.support.nightly import with_nightly
 
 NANO = preset("nano").replace(vector_depthwise=True)
 GATED = ("load", "store", "vec", "fetch", "dispatch", "epilogue", "loop_setup", "correction")
-EVERYDAY = ("load", "dispatch", "correction")
-"""Components whose gate `make test` makes late; the nightly run has all."""
+LATE_AT_NIGHT = ("store", "vec", "fetch", "epilogue", "loop_setup")
+"""Components whose gate only the nightly run makes late."""
 _LATE = f"""
 module late_gate(input clk, input enable, output gated_clk);
   parameter NUMBER = 0;
@@ -49,9 +50,7 @@ def test_gated_clocks_change_no_output(bench: str, side_by_side: str, tmp_path: 
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "component", [pytest.param(name, marks=() if name in EVERYDAY else pytest.mark.nightly) for name in GATED]
-)
+@pytest.mark.parametrize("component", with_nightly(GATED, LATE_AT_NIGHT))
 def test_a_clock_that_wakes_a_cycle_late_is_found(component: str, side_by_side: str, tmp_path: Path, seed: int) -> None:
     late = f"+late={GATED.index(component)}"
     with pytest.raises(pytest.fail.Exception, match=DIFFERENCE):

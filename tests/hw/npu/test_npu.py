@@ -9,6 +9,7 @@ import pytest
 
 from intloom.hw.spec.params import PRESETS, HardwareParams
 from tests.hw.npu.simulate import run_cocotb
+from tests.support.nightly import with_nightly
 
 ODD = HardwareParams(
     rows=8, cols=4, lanes=1, strip=16, scratch_kib=32, scratch_banks=2, weight_kib=4, axi_data_bits=64,
@@ -24,7 +25,7 @@ SHAPES = {**PRESETS, "odd": ODD, "short": SHORT}
 
 def cases(*shapes: str) -> list[Any]:
     """Parameters of a test; `large`, which takes the longest, and `small` only in the nightly run."""
-    return [pytest.param(name, marks=pytest.mark.nightly if name in ("large", "small") else ()) for name in shapes]
+    return with_nightly(shapes, ("large", "small"))
 
 
 BENCHES = {"moves": "bench_moves", "faults": "bench_faults", "instructions": "bench_units"}

@@ -8,6 +8,7 @@ from intloom.images import seeded_input
 from intloom.quantization import QuantizeOptions, measure_noise, quantize
 from intloom.quantization.samples import image_input
 from intloom.zoo import ZOO, build
+from tests.support.nightly import with_nightly
 
 MOST_AT_ENDS = 0.05
 FEW_VALUES = 2
@@ -33,9 +34,7 @@ def size_of(name):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    "name", [pytest.param(n, marks=pytest.mark.nightly if n in OTHER_SIZES_AND_HEADS else ()) for n in ZOO]
-)
+@pytest.mark.parametrize("name", with_nightly(ZOO, OTHER_SIZES_AND_HEADS))
 def test_activations_are_not_degenerate(name, tmp_path):
     """Measured on an image outside the calibration set; zeros of a ReLU count as values at an end."""
     size = size_of(name)
