@@ -89,7 +89,7 @@ def _show(ctx: Any, dog: Watchdog, candidates: list[tuple[int, bool]], dispatch_
 def _blamed(candidates: list[tuple[int, bool]], dispatch_index: int, before: int = 0) -> tuple[int, Unit]:
     """Whom the watchdog blames for these candidates, of which some are present.
 
-    For `before` cycles, with progress, there are the newest ones in their place.
+    For `before` cycles, with progress, all of them are the newest instructions.
     """
     dog = Watchdog()
     blamed: list[tuple[int, Unit]] = []
