@@ -17,6 +17,7 @@ from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
 from intloom.hw.fpga.loadable_adders import merge_loadable_adders
 from intloom.hw.fpga.netlist import trim
 from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilization
+from intloom.hw.fpga.shorten import shorten
 from intloom.hw.fpga.sites import rearrange
 from intloom.hw.generate import generate_verilog
 from intloom.hw.mac.array.product import PARTS
@@ -29,6 +30,10 @@ GRADES = (6, 8)
 """Speed grades of the family, slow and fast; the layout is made for the first."""
 _PACKAGE = "CABGA381"
 """The largest package that every member of the family comes in."""
+_ROUTER = "router1"
+"""`router2` does not end for `small` and `base` on their nearly full devices."""
+_MOST_LUTS_FOR_STATIC = 0.92
+"""Share of the LUT sites above which the static placer finds no legal sites."""
 _LAYOUT = "layout.json"
 _PLACED = "placed.json"
 _PIN_FILE = f"{HARNESS_NAME}.lpf"
@@ -36,11 +41,9 @@ _LOG_LINES = 15
 _MAPPINGS = Path(__file__).with_name("ecp5.v")
 _DEEP_RAM = Path(__file__).with_name("deep_ram.txt")
 
-# The static placer needs a quarter less wire for this design than the analytical one. `router1`, unlike `router2`,
-# also routes `small` on its nearly full device.
 _NEXTPNR = (
-    "--package", _PACKAGE, "--timing-allow-fail", "--freq", str(TARGET_MHZ), "--placer", "static",
-    "--router", "router1", "--lpf", _PIN_FILE, "--lpf-allow-unconstrained",
+    "--package", _PACKAGE, "--timing-allow-fail", "--freq", str(TARGET_MHZ),
+    "--router", _ROUTER, "--lpf", _PIN_FILE, "--lpf-allow-unconstrained",
 )  # fmt: skip
 _DESIGN = ("--speed", str(GRADES[0]), "--json", f"{HARNESS_NAME}.json")
 _PINS = 'LOCATE COMP "clk" SITE "G2";\n'
@@ -191,21 +194,26 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
         A tool is missing.
     """
     start = time.monotonic()
-    pack(params, device, flow)
+    used = pack(params, device, flow)
     slow, fast = GRADES
     nextpnr = [*_nextpnr(device), "--seed", str(seed)]
-    flow.tell(f"placing for the first time, log in {flow.folder / 'place.log'}")
+    placing = [*nextpnr, *_DESIGN, "--placer", _placer(used["LUT"]), "--no-route", "--write", _PLACED]
+    flow.tell(f"placing for the first time, log in {flow.folder / 'first.log'}")
     # Wire length alone determines the sites of multipliers and RAMs; timing-driven placement takes much longer.
-    first = ["--no-tmdriv", "--no-route", "--write", _PLACED]
-    flow.run([*nextpnr, *_DESIGN, *first], "place.log")
+    flow.run([*placing, "--no-tmdriv"], "first.log")
     before, after = rearrange(flow.folder / _PLACED, flow.folder / f"{HARNESS_NAME}.json")
     flow.tell(f"{before} columns and rows of wire, {after} with multipliers and RAMs on the best of their sites")
-    flow.tell(f"placing and routing, log in {flow.folder / 'nextpnr.log'}")
-    flow.run([*nextpnr, *_DESIGN, "--report", "report.json", "--write", _LAYOUT], "nextpnr.log")
+    flow.tell(f"placing again, log in {flow.folder / 'place.log'}")
+    flow.run(placing, "place.log")
+    shortened = shorten(flow.folder / _PLACED, _ROUTER)
+    flow.tell(f"longest path {shortened.before} ps, {shortened.after} ps after {shortened.moves} moves")
+    flow.tell(f"routing, log in {flow.folder / 'route.log'}")
+    as_placed = ["--no-pack", "--no-place", "--speed"]
+    routed = ["--json", _PLACED, "--report", "report.json", "--write", _LAYOUT]
+    flow.run([*nextpnr, *as_placed, str(slow), *routed], "route.log")
     flow.tell(f"timing the same layout at grade {fast}")
     # Timed with the other grade's delays, not placed again: both figures are of one layout.
-    layout = ["--speed", str(fast), "--json", _LAYOUT, "--no-pack", "--no-place"]
-    flow.run([*nextpnr, *layout, "--report", "fast.json"], "fast.log")
+    flow.run([*nextpnr, *as_placed, str(fast), "--json", _LAYOUT, "--report", "fast.json"], "fast.log")
     reports = {slow: flow.folder / "report.json", fast: flow.folder / "fast.json"}
     return read_reports(reports, device.name, time.monotonic() - start)
 
@@ -220,6 +228,11 @@ def pack(params: HardwareParams, device: Device, flow: Flow) -> dict[str, Resour
     used = read_utilization(flow.folder / "pack.log")
     check_fit(used, device.name)
     return used
+
+
+def _placer(luts: Resource) -> str:
+    """The static placer needs a third less wire for `base` than the analytical one, as long as it ends."""
+    return "static" if luts.used <= _MOST_LUTS_FOR_STATIC * luts.available else "heap"
 
 
 def _nextpnr(device: Device) -> list[str]:
