@@ -73,8 +73,9 @@ class Softmax(wiring.Component):
     Requirements
     ------------
     All bytes of a pixel come in order, in each of its passes. Fields are stable while bytes are in flight, and no
-    exponential is written meanwhile. A word has at least 2 groups: the next pixel's first division then begins at least
-    5 cycles after a pixel's last one, and each divisor register serves one pixel at a time.
+    exponential is written meanwhile or in the cycle before. A word has at least 2 groups: the next pixel's first
+    division then begins at least 5 cycles after a pixel's last one, and each divisor register serves one pixel at a
+    time.
 
     Reset and faults
     ----------------
@@ -135,6 +136,11 @@ class Softmax(wiring.Component):
             name: pipeline_stages(m, name, signal, self._reduction, reset_less=name != "grouped")
             for name, signal in (("grouped", valid), ("first_group", first), ("pass_of_group", number))
         }
+        # A register before the memories: an FPGA has them far from the logic.
+        writes = (self.write_en, self.write_part, self.write_index, self.write_byte)
+        self._write = [
+            pipeline_stages(m, signal.name, signal, 1, reset_less=signal is not self.write_en) for signal in writes
+        ]
         largest = self._maximum(m, values, counted, reduced)
         entries = self._look_up(m, values, largest, counted)
         delayed = {
@@ -184,21 +190,22 @@ class Softmax(wiring.Component):
 
     def _part(self, m: Module, part: int, first: int, indices: list[Signal]) -> list[Value]:
         """One byte of the exponentials of two lanes, which share a block memory's two ports."""
+        write_en, write_part, write_index, write_byte = self._write
         memory = Memory(shape=unsigned(8), depth=TABLE_BYTES, init=[])
         m.submodules[f"memory{part}_{first}"] = memory
         write = memory.write_port()
         # One address for the write port and the first read port: Yosys then maps both to one block memory port.
         shared = Signal(8, name=f"shared{part}_{first}")
         m.d.comb += [
-            shared.eq(Mux(self.write_en, self.write_index, indices[0])),
-            write.en.eq(self.write_en & (self.write_part == part)),
+            shared.eq(Mux(write_en, write_index, indices[0])),
+            write.en.eq(write_en & (write_part == part)),
             write.addr.eq(shared),
-            write.data.eq(self.write_byte),
+            write.data.eq(write_byte),
         ]
         found: list[Value] = []
         for index in indices:
             read = memory.read_port()
-            m.d.comb += [read.addr.eq(index if found else shared), read.en.eq(~self.write_en)]
+            m.d.comb += [read.addr.eq(index if found else shared), read.en.eq(~write_en)]
             found.append(read.data)
         return found
 

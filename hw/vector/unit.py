@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from amaranth.hdl import Cat, Module, Mux, Signal, Value
+from amaranth.hdl import Cat, Const, Module, Mux, Signal, Value
 from amaranth.lib import wiring
 from amaranth.lib.wiring import In, Out
 from amaranth.utils import ceil_log2
@@ -27,6 +27,7 @@ from intloom.hw.vector.sequencer import Sequencer
 from intloom.hw.vector.slicer import Slicer
 from intloom.hw.vector.softmax import Softmax
 from intloom.hw.vector.window_walker import FETCH_LAYOUT, WindowWalker
+from intloom.hw.yosys_attributes import REGISTER_COPY
 
 _OTHER_CYCLES = Slicer.LATENCY + Pool.LATENCY + Datapath.LATENCY + CreditFifo.TURNAROUND
 """Cycles from a credit taken for a result until it can be taken again, without a Softmax."""
@@ -101,8 +102,6 @@ class VectorUnit(wiring.Component):
         self._pass = Signal(range(PASSES))
         # A depthwise convolution takes a word of its constants, an input word, or one that completes a result.
         self._taken, self._issued, self._completes = Signal(), Signal(), Signal()
-        # Stable long before the first word: a local copy cuts the route from the operation register.
-        self._depthwise = Signal(reset_less=True)
         m.submodules.sequencer = sequencer = Sequencer(params)
         m.submodules.slicer = slicer = Slicer(params)
         m.submodules.setup = setup = RasterSetup()
@@ -112,7 +111,6 @@ class VectorUnit(wiring.Component):
         wiring.connect(m, wiring.flipped(self.unit), sequencer.unit)
         wiring.connect(m, wiring.flipped(self.out), writer.port)
         m.d.comb += [setup.operation.eq(sequencer.operation), datapath.operation.eq(sequencer.operation)]
-        m.d.sync += self._depthwise.eq(sequencer.operation.depthwise)
         fetch_a = self._fetch_a(m, sequencer, setup)
         fetch_b = self._fetch_b(m, sequencer, setup)
         self._issue(m, sequencer, fetch_a, fetch_b, slicer, writer.credit_available)
@@ -162,15 +160,24 @@ class VectorUnit(wiring.Component):
         """
         m.submodules.walker = walker = DepthwiseWalker()
         m.submodules.walked = walked = SkidBuffer(FETCH_LAYOUT)
+        depthwise = self._depthwise(m, sequencer, "walked")
         wiring.connect(m, walker.o, walked.i)
         m.d.comb += [
             *(walker.config[name].eq(sequencer.operation[name]) for name in walker.config.shape().members),
             walker.start.eq(sequencer.start & sequencer.operation.depthwise),
             fetch.i.valid.eq(window.o.valid | walked.o.valid),
-            Value.cast(fetch.i.payload).eq(Mux(self._depthwise, walked.o.payload, window.o.payload)),
+            Value.cast(fetch.i.payload).eq(Mux(depthwise, walked.o.payload, window.o.payload)),
             window.o.ready.eq(fetch.i.ready),
             walked.o.ready.eq(fetch.i.ready),
         ]
+
+    def _depthwise(self, m: Module, sequencer: Sequencer, name: str) -> Value:
+        """Whether the operation is a depthwise convolution: a copy of the register for one of its readers."""
+        if not self._params.vector_depthwise:
+            return Const(0)
+        copy = Signal(name=f"depthwise_{name}", reset_less=True, attrs={REGISTER_COPY: 1})
+        m.d.sync += copy.eq(sequencer.operation.depthwise)
+        return copy
 
     def _fetch_b(self, m: Module, sequencer: Sequencer, setup: RasterSetup) -> OperandFetcher:
         """Operand B: a raster of words, all inside the tensor; or the constants of a depthwise convolution."""
@@ -199,8 +206,8 @@ class VectorUnit(wiring.Component):
         credit_available: Signal,
     ) -> None:
         """A word issues when both operands that the operation uses are valid and the result FIFO has a credit."""
-        # Stable long before the first word: a local copy cuts the route from the operation register.
-        uses_b = Signal()
+        # Stable long before the first word: local copies cut the route from the operation register.
+        uses_b, depthwise = Signal(), self._depthwise(m, sequencer, "issued")
         operation = sequencer.operation
         m.d.sync += [
             uses_b.eq(operation.uses_b),
@@ -208,12 +215,12 @@ class VectorUnit(wiring.Component):
             slicer.grouped.eq(operation.softmax),
         ]
         m.d.comb += [
-            slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & ~self._depthwise & credit_available),
+            slicer.words_valid.eq(fetch_a.o.valid & (fetch_b.o.valid | ~uses_b) & ~depthwise & credit_available),
             slicer.a.eq(fetch_a.o.payload.word),
             slicer.b.eq(fetch_b.o.payload.word),
             slicer.tap.eq(fetch_a.o.payload.tap),
             fetch_a.o.ready.eq(slicer.step | self._issued),
-            fetch_b.o.ready.eq((slicer.step & uses_b) | self._depthwise),
+            fetch_b.o.ready.eq((slicer.step & uses_b) | depthwise),
         ]
 
     def _compute(
@@ -298,7 +305,7 @@ class VectorUnit(wiring.Component):
             may_complete.eq(constants.loaded & ~self._completes & (completed == 0)),
         ]
         m.d.comb += [
-            self._taken.eq(fetch_b.o.valid & self._depthwise),
+            self._taken.eq(fetch_b.o.valid & self._depthwise(m, sequencer, "taken")),
             self._issued.eq(
                 fetch_a.o.valid & constants.weights_loaded & (~tap.last | (may_complete & credit_available))
             ),

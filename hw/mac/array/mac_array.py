@@ -22,6 +22,9 @@ _INPUTS = ("load", "weights", "valid", "pixel", "swap")
 _COLUMNS_A_COPY = 2
 """Columns served by one copy of the pixel and swap registers."""
 
+_COLUMNS_A_WORD = 4
+"""Columns served by one copy of the routing register, where each column has pixel registers of its own."""
+
 
 def dot_bits(rows: int) -> int:
     """Width of a sum of `rows` products."""
@@ -106,20 +109,27 @@ class MacArray(wiring.Component):
             ports = {f"i_{name}": Value.cast(getattr(self, name)) for name in self._inputs}
             m.submodules.forms = Instance(ARRAY_MODULE, i_clk=ClockSignal(), o_dots=Value.cast(self.dots), **ports)
             return m
-        routed = Signal(8 * self._rows, reset_less=True)
-        with m.If(self.valid):
-            m.d.sync += routed.eq(self.pixel)
         columns = range(self._cols)
+        share = _COLUMNS_A_WORD if self._params.depthwise else self._cols
+        words = [self._routed(m, first) for first in columns[::share]]
         for number, first in enumerate(columns[::_COLUMNS_A_COPY]):
             swap = self._copy(m, "swap", self.swap, number)
             shift = self._copy(m, "depthwise", self.depthwise, number) if self._params.depthwise else None
-            pixel = self._copy(m, "pixel", routed, number) if shift is None else routed
+            word = words[first // share]
+            pixel = self._copy(m, "pixel", word, number) if shift is None else word
             for column in columns[first : first + _COLUMNS_A_COPY]:
                 if shift is not None:
-                    pixel = self._held(m, column, routed, shift, swap)
+                    pixel = self._held(m, column, word, shift, swap)
                 products = self._products(m, column, pixel, self._active(m, column, swap))
                 m.d.comb += self.dots[column].eq(self._tree(m, column, products))
         return m
+
+    def _routed(self, m: Module, column: int) -> Signal:
+        """The routing register of the columns from this one on."""
+        routed = Signal(8 * self._rows, name=f"routed{column}", reset_less=True, attrs={REGISTER_COPY: 1})
+        with m.If(self.valid):
+            m.d.sync += routed.eq(self.pixel)
+        return routed
 
     def _copy(self, m: Module, name: str, of: Signal, number: int) -> Signal:
         """A duplicate per group of columns: one register for all would have to route across the whole array."""
