@@ -300,6 +300,8 @@ PRESETS: dict[str, HardwareParams] = {
         axi_addr_bits=32,
         vector_lanes=1,
         lut_products=52,
+        # Without them the preset fits the LFE5U-25F.
+        weight_sums=False,
     ),
     "base": HardwareParams(
         rows=16,
