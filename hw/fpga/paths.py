@@ -15,8 +15,8 @@ from intloom.hw.fpga.netlist import COMB, is_mode
 
 _POSITION = re.compile(r"X(\d+)/Y(\d+)/")
 _CLOCKS = {"CLK", "CLKA", "CLKB", "CLK0", "CLK1", "CLK2", "CLK3", "WCK"}
-_INPUTS = {"A", "B", "C", "D", "FCI"}
-"""Inputs of a LUT or a chain cell that its outputs depend on. The others write a distributed RAM."""
+_INPUTS = {"A", "B", "C", "D", "M", "F1", "FXA", "FXB", "FCI"}
+"""Inputs of a LUT, its multiplexer or a chain cell that its outputs depend on. The others write a distributed RAM."""
 _UNTIMED = ("$PACKER_", "$glbnet$")
 """Beginnings of the names of constants and of global nets."""
 _NO_PATH = -(1 << 40)

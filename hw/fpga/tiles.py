@@ -45,6 +45,8 @@ class Tiles:
     """What is in each tile, by nextpnr's rules for ECP5.
 
     - Both LUTs of a slice are in one mode; a carry chain or a distributed RAM takes both.
+    - A LUT with a multiplexer behind it uses the data input of the flip-flop beside it, and its neighbors' outputs.
+      Such slices keep their cells and get no others.
     - Both flip-flops of a slice have the same clock enable.
     - All flip-flops of a tile have the same clock, reset and settings.
 
@@ -75,6 +77,8 @@ class Tiles:
         if site is None or site.kind == "RAMW":
             return None
         here = self._tiles[tile]
+        if self._has_multiplexer(here, site.slice):
+            return None
         lut = here.get(site._replace(kind="K"))
         register = here.get(site._replace(kind="FF"))
         if site.kind == "FF" and not self._is_fed(cell):
@@ -111,6 +115,8 @@ class Tiles:
             self._cells[cell]["attributes"]["NEXTPNR_BEL"] = name
 
     def _is_free(self, here: dict[_Site, int], unit: Unit, at: Half) -> bool:
+        if self._has_multiplexer(here, at.slice):
+            return False
         beside = 1 - at.half
         lut, register = (here.get(_Site(at.slice, kind, at.half)) for kind in ("K", "FF"))
         other_lut, other_register = (here.get(_Site(at.slice, kind, beside)) for kind in ("K", "FF"))
@@ -132,6 +138,10 @@ class Tiles:
             return False
         registers = [cell for site, cell in here.items() if site.kind == "FF"]
         return all(self._control(cell) == self._control(register) for cell in registers)
+
+    def _has_multiplexer(self, here: dict[_Site, int], number: int) -> bool:
+        luts = [here.get(_Site(number, "K", half)) for half in range(_HALVES)]
+        return any(self._cells[lut]["connections"].get("M") for lut in luts if lut is not None)
 
     def _is_logic(self, cell: int) -> bool:
         return self._cells[cell]["type"] == COMB and is_mode(self._cells[cell], "")

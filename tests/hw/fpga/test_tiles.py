@@ -88,6 +88,16 @@ def test_a_flip_flop_that_its_lut_feeds_leaves_no_room_for_another_lut() -> None
     assert _free(_LUT, there) is None
 
 
+def test_a_slice_with_a_multiplexer_gets_no_cells_and_keeps_its_own() -> None:
+    there = {f"m{number}": lut(_site("K", Half(number, 0)), 300 + number, 8) for number in range(4)}
+    for mux in there.values():
+        mux["connections"]["M"] = [8]
+    for unit in (_LUT, _REGISTER, _BOTH):
+        assert _free(unit, there) is None
+    tiles = Tiles([*there.values(), lut(_site("K", Half(0, 1)), 400, 8)])
+    assert [tiles.unit(number, _THERE) for number in (0, 4)] == [None, None]
+
+
 def test_what_cannot_move() -> None:
     cells = {
         "chain": cell("TRELLIS_COMB", "X2/Y2/SLICEA.K0", drives={"F": 1}, reads={"A": 8}, MODE="CCU2"),
