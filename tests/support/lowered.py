@@ -14,7 +14,7 @@ from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import Parity, assert_equal, folded, graph_inputs, random_feeds
 
 _OPTIONS = preset("nano").replace(vector_multiply=True, vector_average=True)
-WITH_SOFTMAX = preset("small").replace(vector_softmax=True)
+WITH_SOFTMAX = preset("small").replace(vector_softmax=True, weight_sums=True)
 
 
 def compared(maker: OnnxMaker, seed: int, params: HardwareParams = _OPTIONS) -> Parity:
