@@ -15,7 +15,7 @@ from intloom.sim.regress.case import PROGRAM, Argument, Case
 from intloom.sim.regress.faults import FAULTS
 
 _NANO = preset("nano")
-_SOFTMAX = preset("small").replace(vector_softmax=True)
+_SOFTMAX = preset("small").replace(vector_softmax=True, weight_sums=True)
 _DEPTHWISE = preset("small").replace(vector_depthwise=True, vector_lanes=4)
 _SIZE = {"height": 7, "width": 9}
 _STRESS_SEEDS = 40
