@@ -208,12 +208,12 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     shortened = shorten(flow.folder / _PLACED, _ROUTER)
     flow.tell(f"longest path {shortened.before} ps, {shortened.after} ps after {shortened.moves} moves")
     flow.tell(f"routing, log in {flow.folder / 'route.log'}")
-    as_placed = ["--no-pack", "--no-place", "--speed"]
-    routed = ["--json", _PLACED, "--report", "report.json", "--write", _LAYOUT]
-    flow.run([*nextpnr, *as_placed, str(slow), *routed], "route.log")
+    as_placed = [*nextpnr, "--no-pack", "--no-place"]
+    routing = ["--speed", str(slow), "--json", _PLACED, "--report", "report.json", "--write", _LAYOUT]
+    flow.run([*as_placed, *routing], "route.log")
     flow.tell(f"timing the same layout at grade {fast}")
     # Timed with the other grade's delays, not placed again: both figures are of one layout.
-    flow.run([*nextpnr, *as_placed, str(fast), "--json", _LAYOUT, "--report", "fast.json"], "fast.log")
+    flow.run([*as_placed, "--speed", str(fast), "--json", _LAYOUT, "--report", "fast.json"], "fast.log")
     reports = {slow: flow.folder / "report.json", fast: flow.folder / "fast.json"}
     return read_reports(reports, device.name, time.monotonic() - start)
 

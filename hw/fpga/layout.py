@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -77,8 +77,5 @@ class Layout:
 
     def _move(self, unit: Unit, end: Tile, half: Half) -> None:
         self._tiles.move(unit, self.tile(unit.cells[0]), end, half)
-        self._set(unit.cells, end)
-
-    def _set(self, cells: Iterable[int], tile: Tile) -> None:
-        for cell in cells:
-            self.paths.columns[cell], self.paths.rows[cell] = tile
+        for cell in unit.cells:
+            self.paths.columns[cell], self.paths.rows[cell] = end

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from typing import Any
@@ -12,8 +11,8 @@ import numpy as np
 from intloom.hw.fpga import delays
 from intloom.hw.fpga.delays import Integers
 from intloom.hw.fpga.netlist import COMB, is_mode
+from intloom.hw.fpga.sites import point_of
 
-_POSITION = re.compile(r"X(\d+)/Y(\d+)/")
 _CLOCKS = {"CLK", "CLKA", "CLKB", "CLK0", "CLK1", "CLK2", "CLK3", "WCK"}
 _INPUTS = {"A", "B", "C", "D", "M", "F1", "FXA", "FXB", "FCI"}
 """Inputs of a LUT, its multiplexer or a chain cell that its outputs depend on. The others write a distributed RAM."""
@@ -55,7 +54,7 @@ class Paths:
         cells = {n: c for n, c in module["cells"].items() if "NEXTPNR_BEL" in c["attributes"]}
         self.names = list(cells)
         self.cells: list[dict[str, Any]] = list(cells.values())
-        self.columns, self.rows = np.array([_position(cell) for cell in self.cells]).T
+        self.columns, self.rows = np.array([point_of(cell["attributes"]["NEXTPNR_BEL"]) for cell in self.cells]).T
         self._number_nets(module)
         self._connect()
         self._arcs()
@@ -207,12 +206,6 @@ class Paths:
         along = np.abs(self.rows[start] - self.rows[end])
         chained = np.array([self._port[connection] == "FCI" for connection in connections], bool)
         self._delay[connections] = np.where(chained, 0, delays.route(across, along))
-
-
-def _position(cell: dict[str, Any]) -> tuple[int, int]:
-    found = _POSITION.match(cell["attributes"]["NEXTPNR_BEL"])
-    assert found is not None, cell
-    return int(found[1]), int(found[2])
 
 
 def _start(cell: dict[str, Any]) -> int:
