@@ -31,7 +31,7 @@ GRADES = (6, 8)
 _PACKAGE = "CABGA381"
 """The largest package that every member of the family comes in."""
 _ROUTER = "router1"
-"""`router2` does not end for `small` and `base` on their nearly full devices."""
+"""`router2` does not end: docs/fpga.md, Routing."""
 _MOST_LUTS_FOR_STATIC = 0.92
 """Share of the LUT sites above which the static placer finds no legal sites."""
 _LAYOUT = "layout.json"
