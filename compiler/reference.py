@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from itertools import count
 
@@ -77,24 +77,51 @@ def _has_subgraphs(data: bytes) -> bool:
 
 
 def _unshared(data: bytes) -> bytes:
-    """Copy the model with a separate int8 initializer for every node that reads one."""
+    """Copy the model with a separate int8 initializer and DequantizeLinear for every node that reads one."""
     model = onnx.ModelProto.FromString(data)
     stored = {tensor.name: tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.INT8}
-    taken = {name for node in model.graph.node for name in (*node.input, *node.output)} | stored.keys()
-    readers: Counter[str] = Counter()
-    for node in model.graph.node:
-        for position, name in enumerate(node.input):
-            if name not in stored:
-                continue
-            readers[name] += 1
-            if readers[name] > 1:
-                copy = model.graph.initializer.add()
-                copy.CopyFrom(stored[name])
-                copy.name = next(new for new in (f"{name}_{n}" for n in count(readers[name])) if new not in taken)
-                taken.add(copy.name)
-                node.input[position] = copy.name
+    names = _Names({name for node in model.graph.node for name in (*node.input, *node.output)} | stored.keys())
+    pairs = {n.output[0]: n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] in stored}
+    copies = [new for name, original in pairs.items() for new in _copied_node(model.graph, name, original, names)]
+    # Copies come first: they read initializers only.
+    nodes = [*copies, *model.graph.node]
+    for name, tensor in stored.items():
+        for node, position in _readers(nodes, name)[1:]:
+            copy = model.graph.initializer.add()
+            copy.CopyFrom(tensor)
+            copy.name = node.input[position] = names.unused(name)
+    del model.graph.node[:]
+    model.graph.node.extend(nodes)
     serialized: bytes = model.SerializeToString()
     return serialized
+
+
+def _copied_node(graph: onnx.GraphProto, name: str, original: onnx.NodeProto, names: _Names) -> list[onnx.NodeProto]:
+    """A copy of the node that computes `name` for each reader but the first, which now reads it."""
+    copies = []
+    for node, position in _readers(graph.node, name)[1:]:
+        copy = onnx.NodeProto()
+        copy.CopyFrom(original)
+        copy.output[0] = node.input[position] = names.unused(name)
+        copy.name = copy.output[0]
+        copies.append(copy)
+    return copies
+
+
+def _readers(nodes: Iterable[onnx.NodeProto], name: str) -> list[tuple[onnx.NodeProto, int]]:
+    return [(node, position) for node in nodes for position, read in enumerate(node.input) if read == name]
+
+
+class _Names:
+    """The names of a model's values."""
+
+    def __init__(self, taken: set[str]) -> None:
+        self._taken = taken
+
+    def unused(self, like: str) -> str:
+        name = next(new for n in count(2) if (new := f"{like}_{n}") not in self._taken)
+        self._taken.add(name)
+        return name
 
 
 def _session(model: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:

@@ -50,6 +50,8 @@ def _present(package: str) -> bool:
         return importlib.util.find_spec(package) is not None
     if package in ("iverilog", "chromium", "yosys"):
         return shutil.which(package) is not None
+    if package == "qemu-user":
+        return shutil.which("qemu-x86_64") is not None
     if package.endswith("riscv64-unknown-elf"):
         compiler = shutil.which("riscv64-unknown-elf-gcc")
         return (

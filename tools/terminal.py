@@ -40,7 +40,7 @@ g { opacity: 0; animation: show 1ms linear forwards; }
 @keyframes show { to { opacity: 1; } }
 @media (prefers-reduced-motion: reduce) { g { opacity: 1; animation: none; } }
 """
-_CLASSES = (("$ ", "command"), ("WARNING", "warning"), ("warning", "warning"), ("equal ", "good"))
+_CLASSES = (("$ ", "command"), ("WARNING", "warning"), ("equal ", "good"))
 
 
 @dataclass(frozen=True)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageOps
 
 from intloom.api import Program
-from intloom.compiler.reference import plain_session
+from intloom.compiler.reference import open_session
 from intloom.evaluation.dataset import Dataset, Sample, Task
 from intloom.evaluation.decode import Found, decode
 from intloom.files import write_bytes
@@ -48,9 +48,9 @@ class Engine:
 
 
 def onnx_engine(name: str, model: onnx.ModelProto) -> Engine:
-    """An engine of onnxruntime with its default options."""
+    """An engine of onnxruntime with its default optimizations and exact sums."""
     data = model.SerializeToString()
-    session = plain_session(data)
+    session = open_session(data)
     (given,) = session.get_inputs()
 
     def run(tensor: NDArray[np.float32]) -> Outputs:

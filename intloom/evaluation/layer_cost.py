@@ -10,7 +10,7 @@ import numpy as np
 import onnx
 from numpy.typing import NDArray
 
-from intloom.compiler.reference import plain_session
+from intloom.compiler.reference import open_session
 
 _WEIGHTED = ("Conv", "ConvTranspose", "Gemm", "MatMul")
 
@@ -92,7 +92,7 @@ def _quantized_inputs(model: onnx.ModelProto, layer: onnx.NodeProto) -> bool:
 
 
 def _run(model: onnx.ModelProto, tensor: NDArray[np.float32]) -> list[NDArray[Any]]:
-    session = plain_session(model.SerializeToString())
+    session = open_session(model.SerializeToString())
     (given,) = session.get_inputs()
     return list(session.run(None, {given.name: tensor}))
 

@@ -10,6 +10,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from intloom.common.errors import UsageError
+from intloom.compiler.reference import open_session
 from intloom.quantization import Calibration, Form, QuantizeOptions, quantize
 from intloom.quantization.bias_correction import correct_biases
 from intloom.quantization.equalization import equalize
@@ -23,7 +24,7 @@ OVEREXPOSED = 30
 
 
 def scores(model, images):
-    session = onnxruntime.InferenceSession(str(model))
+    session = open_session(model.read_bytes())
     return np.array([session.run(None, {"images": image[None]})[0].ravel() for image in images])
 
 
