@@ -139,9 +139,15 @@ def read_reports(paths: dict[int, Path], device: str, seconds: float) -> Result:
         device=device,
         used=resources_of(slowest),
         mhz={grade: _clock(report) for grade, report in reports.items()},
-        path=_critical(slowest["critical_paths"]),
+        path=_critical(_longest(slowest)),
         seconds=seconds,
     )
+
+
+def read_clock(path: Path) -> tuple[float, set[str]]:
+    """The clock in nextpnr's report, in MHz, and the nets of the path that limits it."""
+    report = json.loads(path.read_text(encoding="utf-8"))
+    return _clock(report), {step["net"] for step in _longest(report) if step["type"] == "routing"}
 
 
 def resources_of(report: dict[str, Any]) -> dict[str, Resource]:
@@ -155,11 +161,15 @@ def _clock(report: dict[str, Any]) -> float:
     return min(clock["achieved"] for clock in report["fmax"].values())
 
 
-def _critical(paths: list[dict[str, Any]]) -> CriticalPath:
-    """The path inside the clock domain, its ends by the signals' names."""
-    # Paths from or to a pin belong to the harness.
-    inside = [p for p in paths if p["from"].startswith("posedge") and p["to"].startswith("posedge")]
-    steps = max((p["path"] for p in inside), key=lambda steps: sum(step["delay"] for step in steps))
+def _longest(report: dict[str, Any]) -> list[dict[str, Any]]:
+    """The steps of the longest path inside the clock domain; paths from or to a pin belong to the harness."""
+    inside = [p for p in report["critical_paths"] if p["from"].startswith("posedge") and p["to"].startswith("posedge")]
+    steps: list[dict[str, Any]] = max((p["path"] for p in inside), key=lambda path: sum(step["delay"] for step in path))
+    return steps
+
+
+def _critical(steps: list[dict[str, Any]]) -> CriticalPath:
+    """The path, its ends by the signals' names."""
     wires = [step for step in steps if step["type"] == "routing"]
     return CriticalPath(
         start=_signal(wires[0]["net"]),

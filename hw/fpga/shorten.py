@@ -45,15 +45,11 @@ class Shortened(NamedTuple):
     moves: int
 
 
-def shorten(placed: Path, router: str) -> Shortened:
-    """Shorten the longest paths of nextpnr's netlist, which is written again, and name the router that it goes to.
-
-    With `--no-pack --no-place`, nextpnr takes the router from the netlist, not from its command line.
-    """
+def shorten(placed: Path) -> Shortened:
+    """Shorten the longest paths of nextpnr's netlist, which is written again."""
     netlist = json.loads(placed.read_text(encoding="utf-8"))
     (module,) = netlist["modules"].values()
     result = _Shortening(module).run()
-    module["settings"]["router"] = router
     write_text(placed, json.dumps(netlist))
     return result
 

