@@ -19,7 +19,7 @@ from intloom.report.template import asset, fill
 RECORD = "run.json"
 TIMELINE = "timeline.json"
 PAGE = "report.html"
-MEASURED_MHZ = {"nano": 112.1, "small": 104.4, "base": 96.8}
+MEASURED_MHZ = {"nano": 116.2, "small": 104.4, "base": 96.8}
 """Fmax of the presets after place and route for an ECP5 of speed grade 6; docs/data/fpga.json has the records."""
 _OTHER_MHZ = 100.0
 """Clock shown for other hardware: the target of the presets."""

@@ -20,7 +20,7 @@ endmodule
 """
 
 
-def place_small_design(folder: Path) -> tuple[Flow, list[str]]:
+def small_layout(folder: Path) -> tuple[Flow, list[str]]:
     """Write placed.json; the flow, and the beginning of nextpnr's command."""
     (folder / "top.v").write_text(_VERILOG)
     flow = Flow(folder, lambda _: None)

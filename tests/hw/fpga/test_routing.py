@@ -7,14 +7,14 @@ from typing import Any
 
 from intloom.hw.fpga.report import read_clock
 from intloom.hw.fpga.routing import ignore_delays, reopen
-from tests.hw.fpga.small_design import place_small_design
+from tests.hw.fpga.small_design import small_layout
 
 FAR = 5_000.0
 """A goal, in MHz, that no path reaches."""
 
 
 def test_long_paths_are_routed_again(tmp_path: Path) -> None:
-    flow, command = place_small_design(tmp_path)
+    flow, command = small_layout(tmp_path)
     placed, layout, opened = (tmp_path / f"{name}.json" for name in ("placed", "layout", "opened"))
     ignore_delays(placed)
     as_placed = [*command, "--no-pack", "--no-place"]
@@ -36,7 +36,7 @@ def test_long_paths_are_routed_again(tmp_path: Path) -> None:
 
 
 def test_a_layout_that_meets_the_goal_is_routed_once(tmp_path: Path) -> None:
-    flow, command = place_small_design(tmp_path)
+    flow, command = small_layout(tmp_path)
     placed, layout, opened = (tmp_path / f"{name}.json" for name in ("placed", "layout", "opened"))
     ignore_delays(placed)
     as_placed = [*command, "--no-pack", "--no-place"]

@@ -14,7 +14,7 @@ from intloom.hw.fpga import shorten as shortening
 from intloom.hw.fpga.paths import Paths
 from intloom.hw.fpga.shorten import Shortened, shorten
 from tests.hw.fpga.placed import Cells, lut, module, netlists, register
-from tests.hw.fpga.small_design import place_small_design
+from tests.hw.fpga.small_design import small_layout
 
 
 def _shortened(folder: Path, cells: Cells) -> tuple[Shortened, Cells]:
@@ -80,7 +80,7 @@ def test_only_sites_change_and_each_has_one_cell(cells: Cells, tmp_path_factory:
 
 def test_nextpnr_routes_moved_cells(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(shortening, "_TARGET", 0)
-    flow, command = place_small_design(tmp_path)
+    flow, command = small_layout(tmp_path)
     before = json.loads((tmp_path / "placed.json").read_text())
     result = shorten(tmp_path / "placed.json")
     assert result.moves > 0
