@@ -169,6 +169,8 @@ class Bench:
         assert stall in (0, 1 << Stall.MEMORY) and not (busy and stall)
         assert len(outcome.done) <= len(outcome.started)
         outcome.idle = bool(ctx.get(unit.idle))
+        waiting = [name for name in self._ports if ctx.get(getattr(dut, name).valid)]
+        assert not (outcome.idle and waiting), f"idle, and requests of ports {waiting} wait"
         if ctx.get(unit.fault):
             seen = (ctx.get(unit.cause), ctx.get(unit.fault_index))
             assert outcome.fault in (None, seen), "a fault must hold"

@@ -232,6 +232,14 @@ def test_a_halt_stops_a_depthwise_convolution(cycle: int, grant: float, rng: ran
     assert outcome.reads["a"] < cycle
 
 
+@pytest.mark.parametrize("cycle", [60, 61, 62, 63])
+def test_a_halted_unit_is_idle_once_its_write_is_granted(cycle: int, rng: random.Random) -> None:
+    """The bench sees that no request waits then."""
+    add = make(Kind.VADD, **{**LONG, "a_row": 32, "b_row": 32})
+    outcome = Bench(NANO, _words(rng, NANO), rng, write_grant=0.05).run([add], halt_at=cycle, settle=400)
+    assert outcome.idle and not outcome.done
+
+
 @pytest.mark.parametrize("port", ["a_base", "b_base", "out_base"])
 def test_a_depthwise_convolution_past_the_end_stops_the_unit(port: str, rng: random.Random) -> None:
     fields = {**_LAYER, "kernel_h": 3, "out_h": 2, "out_w": 30, port: DEPTHWISE.scratch_words - 10}
