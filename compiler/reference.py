@@ -80,29 +80,29 @@ def _unshared(data: bytes) -> bytes:
     """Copy the model with a separate int8 initializer and DequantizeLinear for every node that reads one."""
     model = onnx.ModelProto.FromString(data)
     stored = {tensor.name: tensor for tensor in model.graph.initializer if tensor.data_type == onnx.TensorProto.INT8}
-    names = _Names({name for node in model.graph.node for name in (*node.input, *node.output)} | stored.keys())
+    taken = {name for node in model.graph.node for name in (*node.input, *node.output)} | stored.keys()
     pairs = {n.output[0]: n for n in model.graph.node if n.op_type == "DequantizeLinear" and n.input[0] in stored}
-    copies = [new for name, original in pairs.items() for new in _copied_node(model.graph, name, original, names)]
+    copies = [new for name, original in pairs.items() for new in _copied_node(model.graph, name, original, taken)]
     # Copies come first: they read initializers only.
     nodes = [*copies, *model.graph.node]
     for name, tensor in stored.items():
         for node, position in _readers(nodes, name)[1:]:
             copy = model.graph.initializer.add()
             copy.CopyFrom(tensor)
-            copy.name = node.input[position] = names.unused(name)
+            copy.name = node.input[position] = _unused_name(name, taken)
     del model.graph.node[:]
     model.graph.node.extend(nodes)
     serialized: bytes = model.SerializeToString()
     return serialized
 
 
-def _copied_node(graph: onnx.GraphProto, name: str, original: onnx.NodeProto, names: _Names) -> list[onnx.NodeProto]:
+def _copied_node(graph: onnx.GraphProto, name: str, original: onnx.NodeProto, taken: set[str]) -> list[onnx.NodeProto]:
     """A copy of the node that computes `name` for each reader but the first, which now reads it."""
     copies = []
     for node, position in _readers(graph.node, name)[1:]:
         copy = onnx.NodeProto()
         copy.CopyFrom(original)
-        copy.output[0] = node.input[position] = names.unused(name)
+        copy.output[0] = node.input[position] = _unused_name(name, taken)
         copy.name = copy.output[0]
         copies.append(copy)
     return copies
@@ -112,16 +112,11 @@ def _readers(nodes: Iterable[onnx.NodeProto], name: str) -> list[tuple[onnx.Node
     return [(node, position) for node in nodes for position, read in enumerate(node.input) if read == name]
 
 
-class _Names:
-    """The names of a model's values."""
-
-    def __init__(self, taken: set[str]) -> None:
-        self._taken = taken
-
-    def unused(self, like: str) -> str:
-        name = next(new for n in count(2) if (new := f"{like}_{n}") not in self._taken)
-        self._taken.add(name)
-        return name
+def _unused_name(like: str, taken: set[str]) -> str:
+    """A name that no value has; it is added to the names that are taken."""
+    name = next(new for n in count(2) if (new := f"{like}_{n}") not in taken)
+    taken.add(name)
+    return name
 
 
 def _session(model: bytes, options: onnxruntime.SessionOptions) -> onnxruntime.InferenceSession:

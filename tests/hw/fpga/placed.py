@@ -34,7 +34,7 @@ def register(site: str, output: int, data: int, *, fed: bool = False, **control:
 
 def module(cells: Cells) -> dict[str, Any]:
     """The module of a netlist."""
-    return {"cells": cells, "netnames": {}, "settings": {"router": "router1"}}
+    return {"cells": cells, "netnames": {}}
 
 
 _TILES = [(column, row) for column in (2, 3, 9, 30) for row in (2, 11)]
