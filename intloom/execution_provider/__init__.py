@@ -21,8 +21,9 @@ def register_execution_provider(
 ) -> str:
     """Register the provider with onnxruntime, and give its name, `IntloomExecutionProvider`.
 
-    Sessions use it that name it in `providers`, or that pass `onnxruntime.get_available_providers()`. Their nodes that
-    `intloom inspect` assigns to the accelerator run on `backend`, all others on onnxruntime's processor. Another call
+    Sessions use it that name it first in `providers`: onnxruntime gives each node to the first provider that takes it.
+    Their nodes that `intloom inspect` assigns to the accelerator run on `backend`, all others on onnxruntime's
+    processor. A session that names the provider and assigns no node to it logs a warning with the reason. Another call
     changes the arguments for later sessions. `providers=[(NAME, {"backend": "rtl"})]` sets them for one session.
 
     Parameters

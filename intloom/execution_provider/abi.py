@@ -57,6 +57,7 @@ _CHECKED: dict[str, tuple[int, tuple[Any, ...]]] = {
     "OpAttr_GetType": (363, (c_void_p, _INT)),
     "OpAttr_GetName": (364, (c_void_p, _TEXT)),
     "Node_GetNumSubgraphs": (365, (c_void_p, _SIZE)),
+    "Node_GetEpName": (368, (c_void_p, _TEXT)),
     "GetSessionOptionsConfigEntries": (379, (c_void_p, _POINTER)),
 }
 # Name: position, type of the result, types of the parameters.

@@ -38,11 +38,17 @@ class GraphReader:
         """Names of the graph's outputs."""
         return [self.name(v) for v in self._outputs()]
 
-    def is_plain(self) -> bool:
-        """Whether the graph is a model's main graph, with no control flow."""
-        api = self._api
-        inside = api.pointer(api.Graph_GetParentNode, self._graph)
-        return not inside and not any(api.size(api.Node_GetNumSubgraphs, n) for n in self.nodes)
+    def is_nested(self) -> bool:
+        """Whether the graph belongs to a node with control flow."""
+        return bool(self._api.pointer(self._api.Graph_GetParentNode, self._graph))
+
+    def has_control_flow(self) -> bool:
+        """Whether a node has graphs of its own."""
+        return any(self._api.size(self._api.Node_GetNumSubgraphs, n) for n in self.nodes)
+
+    def provider(self, position: int) -> str:
+        """The provider that has taken the node at this position; empty for none."""
+        return self._api.text(self._api.Node_GetEpName, self.nodes[position])
 
     def model(self) -> onnx.ModelProto:
         """The graph as a model; its nodes are in the order of `nodes`."""

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from intloom.common.errors import IntloomError, UsageError
+from intloom.common.errors import IntloomError, UnsupportedError, UsageError
 from intloom.execution_provider import abi
 from intloom.execution_provider.graph import GraphReader, array_of
 from intloom.execution_provider.library import Library
@@ -147,10 +147,12 @@ class Provider:
 
     def _get_capability(self, _this: int, graph: int, support: int) -> None:
         reader = GraphReader(self._api, graph)
+        if reader.is_nested():
+            return
         try:
-            parts = parts_of(reader.model()) if reader.is_plain() else []
+            parts = _free_parts(reader)
         except IntloomError as error:
-            _log.warning("the model runs on the host: %s", error)
+            _log.warning("no node of the session runs on %s: %s", NAME, error)
             return
         for part in parts:
             nodes = (ctypes.c_void_p * len(part))(*(reader.nodes[i] for i in part))
@@ -183,6 +185,27 @@ class Provider:
             shape = (ctypes.c_int64 * values.ndim)(*values.shape)
             target = api.pointer(api.KernelContext_GetOutput, context, i, shape, values.ndim)
             np.copyto(array_of(api, target), values)
+
+
+def _free_parts(reader: GraphReader) -> list[list[int]]:
+    """The parts that the provider can take.
+
+    Raises
+    ------
+    UsageError, ModelError, UnsupportedError
+        There is none; the message says why.
+    """
+    if reader.has_control_flow():
+        raise UnsupportedError("the model has control flow; export it without If, Loop and Scan")
+    parts = parts_of(reader.model())
+    if not parts:
+        raise UnsupportedError("the compiler finds no quantized node; `intloom inspect MODEL` gives the reasons")
+    owners = {part[0]: {reader.provider(i) for i in part} - {""} for part in parts}
+    free = [part for part in parts if not owners[part[0]]]
+    if not free:
+        taken = ", ".join(sorted(set().union(*owners.values())))
+        raise UsageError(f"{taken} comes earlier in `providers` and has taken them: name {NAME} first")
+    return free
 
 
 def _create_nothing(_this: int, made: Any) -> int | None:

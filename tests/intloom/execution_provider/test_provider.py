@@ -1,9 +1,12 @@
 """Sessions of onnxruntime itself with the provider: the bytes of `intloom.Session`, the partition of `inspect`."""
 
 import gc
+import re
+import shutil
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 
 import numpy as np
 import onnx
@@ -21,15 +24,17 @@ from tests.intloom.flow.test_regions import interrupted
 from tests.support.onnx_maker import OnnxMaker
 from tests.support.parity import random_feeds
 
-SCRIPT = """
-import sys
+BEFORE = """
 import numpy as np
-import onnxruntime as ort
-{line}
-session = ort.InferenceSession(sys.argv[1], providers=ort.get_available_providers())
-image = np.load(sys.argv[2])
-np.save(sys.argv[3], session.run(None, {{session.get_inputs()[0].name: image}})[0])
-print(session.get_providers())
+import onnxruntime
+image = np.load("image.npy")
+options = onnxruntime.SessionOptions()
+options.add_session_config_entry("session.record_ep_graph_assignment_info", "1")
+"""
+AFTER = """
+np.save("outputs.npy", outputs[0])
+assigned = session.get_provider_graph_assignment_info()
+print(sum(len(part.get_nodes()) for part in assigned if part.ep_name == provider))
 """
 ACCELERATED = {Target.ARRAY, Target.VECTOR, Target.TABLE}
 
@@ -57,20 +62,29 @@ def nodes_of(session, provider):
     return {n.name for part in found if part.ep_name == provider for n in part.get_nodes()}
 
 
-def test_an_unmodified_script_and_one_line_give_the_sessions_bytes(model, tmp_path):
+def test_the_recipe_of_the_manual_runs_on_the_accelerator(model, tmp_path):
+    """As printed, in a folder of a user's own; only the preset and the record of assignments differ."""
+    text = (Path(__file__).parents[3] / "docs/python.md").read_text()
+    (recipe,) = re.findall(r"```python\n(import intloom\nimport onnxruntime as ort\n.*?)```", text, re.DOTALL)
+    shutil.copy(model, tmp_path / "yolov8n.q.onnx")
     np.save(tmp_path / "image.npy", synthetic_batch(1, 32, 32, 5))
-    made = {}
-    for label, line in (("plain", ""), ("ours", "import intloom; intloom.register_execution_provider(preset='nano')")):
-        (tmp_path / "script.py").write_text(SCRIPT.format(line=line))
-        words = [sys.executable, "script.py", str(model), "image.npy", f"{label}.npy"]
-        # Outside the checkout, as a user's script.
-        done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stderr
-        assert ("IntloomExecutionProvider" in done.stdout) == (label == "ours")
-        made[label] = np.load(tmp_path / f"{label}.npy")
+    recipe = recipe.replace('"base"', '"nano"').replace("providers=", "options, providers=")
+    (tmp_path / "script.py").write_text(BEFORE + recipe + AFTER)
+    done = subprocess.run([sys.executable, "script.py"], cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert int(done.stdout) > 200, "nodes that onnxruntime assigned to the provider"
     expected = intloom.Session(model, preset="nano").run(None, {"images": np.load(tmp_path / "image.npy")})[0]
-    assert made["ours"].tobytes() == expected.tobytes()
-    assert made["plain"].shape == expected.shape
+    assert np.load(tmp_path / "outputs.npy").tobytes() == expected.tobytes()
+
+
+def test_a_session_that_assigns_nothing_to_the_provider_says_so(name, model, caplog):
+    options = recording()
+    session = ort.InferenceSession(model, options, providers=["CPUExecutionProvider", name])
+    assert not nodes_of(session, name)
+    assert "CPUExecutionProvider comes earlier in `providers`" in caplog.text
+    caplog.clear()
+    session = ort.InferenceSession(model, options, providers=[name, "CPUExecutionProvider"])
+    assert nodes_of(session, name) and not caplog.text
 
 
 @pytest.mark.slow
@@ -132,8 +146,8 @@ def test_a_released_session_leaves_nothing(name, quantized_models):
     assert len(provider._eps) == before
 
 
-@pytest.mark.parametrize("change", ["open", "float"])
-def test_other_models_run_on_the_host(name, model, float_models, change, caplog):
+@pytest.mark.parametrize(("change", "said"), [("open", "open dimension"), ("float", "intloom inspect")])
+def test_other_models_run_on_the_host(name, model, float_models, change, said, caplog):
     if change == "open":
         proto = onnx.load(model)
         proto.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "batch"
@@ -142,7 +156,7 @@ def test_other_models_run_on_the_host(name, model, float_models, change, caplog)
         source = float_models("tiny")
     session = ort.InferenceSession(source, recording(), providers=[name])
     assert not nodes_of(session, name)
-    assert ("open dimension" in caplog.text) == (change == "open")
+    assert said in caplog.text
 
 
 def test_wrong_arguments_are_refused(name, quantized_models):

@@ -9,16 +9,9 @@ from urllib.parse import unquote
 import pytest
 
 from intloom.cli import main
-from intloom.compiler.schedule import compile_graph
-from intloom.hw.spec.params import preset
 from intloom.report import write_report
 from intloom.report.compare import compare_runs, write_compare
-from intloom.report.evaluation import write_evaluation
-from intloom.report.memory_page import write_memory_page
-from intloom.report.regression import write_regression
-from intloom.sim.regress.case import CaseResult, Outcome
-from intloom.sim.regress.runner import Summary
-from tests.support.graph_maker import GraphMaker
+from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression
 
 pytestmark = [pytest.mark.slow, pytest.mark.needs("chromium")]
 AXE = pytest.importorskip("axe_core_python").__name__
@@ -39,14 +32,15 @@ SCRIPT = """
 
 
 def violations(page, width=500):  # Chromium's narrowest window
-    """Violations of each theme, and the rules that were checked."""
+    """Violations of each theme, the rules that were checked, and text where a value belongs."""
     axe = (files(AXE) / "axe.min.js").read_text("utf-8")
     driven = page.with_name("driven.html")
     driven.write_text(page.read_text().replace("</body>", f"<script>{axe}</script><script>{SCRIPT}</script></body>"))
     command = ["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--virtual-time-budget=20000"]
     command += [f"--window-size={width},900", "--dump-dom", f"file://{driven}"]
     done = subprocess.run(command, capture_output=True, text=True, check=True, timeout=120)
-    return json.loads(unquote(re.search(r"<title>SEEN(.*?)</title>", done.stdout).group(1)))
+    found = json.loads(unquote(re.search(r"<title>SEEN(.*?)</title>", done.stdout).group(1)))
+    return found | {"misplaced": misplaced_values(done.stdout)}
 
 
 @pytest.fixture(scope="module")
@@ -68,36 +62,6 @@ def runs(tmp_path_factory, quantized_models):
     return folder
 
 
-def regression(folder):
-    def case(name, outcome, message=""):
-        return CaseResult(
-            suite="smoke", name=name, key=name, outcome=outcome, seconds=0.5, message=message,
-            reproduce=f"intloom regress smoke --case {name}", version="v", cycles=12345, compared_bytes=6,
-        )  # fmt: skip
-
-    cases = (case("good", Outcome.PASS), case("bad", Outcome.FAIL, "differs"), case("odd", Outcome.ERROR, "died"))
-    return write_regression(Summary(cases, 1), folder)
-
-
-def evaluation(folder):
-    figures = {"mAP50-95": 0.5, "mAP50": 0.7}
-    engine = {"figures": figures, "classes": {"cat": figures, "dog": figures}}
-    scores = dict.fromkeys(("float", "quantized", "accelerator"), engine)
-    layers = [{"layer": f"/model.{i}/conv/Conv", "share": 0.1 * i} for i in range(5)]
-    extra = {"rtl": {"images": 1, "equal": True}, "layers": layers, "worst": ["worst-1.png"]}
-    return write_evaluation(
-        "net", {"task": "detect", "images": 4, "scores": scores, "suggestions": ["more images"], **extra}, folder
-    )
-
-
-def memory(folder):
-    maker = GraphMaker(2)
-    x = maker.conv(maker.input(4, 20, 20), 8, 3)
-    program = compile_graph(maker.graph(maker.max_pool(x, 3, pad=1)), preset("nano"))
-    write_memory_page([program], folder / "memory.html")
-    return folder / "memory.html"
-
-
 @pytest.mark.parametrize("kind", ["equal", "different", "comparison", "regression", "evaluation", "memory"])
 def test_no_rule_is_violated(kind, runs, tmp_path):
     pages = {
@@ -114,6 +78,7 @@ def test_no_rule_is_violated(kind, runs, tmp_path):
     assert found["darkPasses"] == ["color-contrast"]
     assert not found["light"] and not found["dark"]
     assert found["wider"] <= 0
+    assert not found["misplaced"]
 
 
 def test_a_violation_is_found(tmp_path):

@@ -9,7 +9,9 @@ import pytest
 from intloom.cli import main
 from intloom.common.errors import FileFormatError
 from intloom.report import write_report
+from intloom.report.compare import compare_runs, write_compare
 from intloom.report.page import MEASURED_MHZ
+from tests.intloom.report.pages import evaluation, memory, misplaced_values, regression
 
 
 @pytest.fixture(scope="module")
@@ -30,6 +32,22 @@ def test_the_page_needs_no_network(run_folder):
     assert not re.search(r'(src|href)="(https?:)?//', page)
     assert "@import" not in page
     assert "url(" not in page
+
+
+def test_every_page_shows_values_where_values_belong(run_folder, tmp_path):
+    record = json.loads((run_folder / "run.json").read_text())
+    assert record["original"]["outputs"], "the line about the unchanged file is on the page"
+    write_compare(compare_runs(run_folder, run_folder), tmp_path / "compare.html")
+    pages = [write_report(run_folder), tmp_path / "compare.html", regression(tmp_path), evaluation(tmp_path)]
+    for page in (*pages, memory(tmp_path)):
+        assert not misplaced_values(page.read_text()), page
+    assert f"of {record['original']['outputs'][0]['values']:,} values" in pages[0].read_text()
+
+
+@pytest.mark.parametrize("text", ["&lt;built-in method values&gt;", "None", "nan %", "object at 0x7f", "{{ a }}"])
+def test_a_misplaced_value_is_found(text):
+    assert misplaced_values(f"<p>differs by {text}</p>") and misplaced_values(f'<p title="{text}"></p>')
+    assert not misplaced_values(f"<script>{text}</script><p>nano, finance, net-None-3.onnx</p>")
 
 
 def test_the_page_holds_the_run(run_folder):
